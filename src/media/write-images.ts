@@ -3,6 +3,7 @@ import { formatUsd } from '#billing/amounts';
 import { onceSettled, type OpenedCall, wasCharged } from '#gateway';
 import type { Answer } from './image-answer.ts';
 import type { ImageAsk } from './request/image-ask.ts';
+import { writeSlices } from './write-slices.ts';
 
 /**
  * Writes the images of a call to its client, once they are settled. Resolves with whether anything was charged; false
@@ -41,7 +42,7 @@ export const writeImages = (
 async function writePieces(pieces: Iterable<Uint8Array>, sink: ReplySink): Promise<void> {
   let last: Uint8Array | null = null;
   for (const piece of pieces) {
-    if (last !== null && !sink.write(last)) await sink.drained();
+    if (last !== null) await writeSlices(last, sink);
     if (sink.closed) return;
     last = piece;
   }

@@ -5,6 +5,7 @@ import { type OpenedCall, toGatewayError, wasCharged } from '#gateway';
 import type { ImageTail } from './reply/image-reader.ts';
 import { completedEvent, errorEvent } from './reply/stream-events.ts';
 import type { ImageStream } from './request/image-ask.ts';
+import { writeSlices } from './write-slices.ts';
 
 interface StreamOptions {
   readonly stream: ImageStream;
@@ -31,9 +32,6 @@ export async function writeStream(
     if (!begun) sink.head(200, { ...HEADERS, 'x-generation-id': id, 'x-provider': provider });
     begun = true;
   };
-  const write = async (bytes: Uint8Array) => {
-    if (!sink.write(bytes)) await sink.drained();
-  };
   try {
     for (;;) {
       const next = await iterator.next();
@@ -43,7 +41,7 @@ export async function writeStream(
       if (value.type === 'head') provider = value.provider.name;
       if (value.type === 'data' && value.bytes.byteLength > 0) {
         begin();
-        await write(value.bytes);
+        await writeSlices(value.bytes, sink);
       }
       if (value.type !== 'settled') continue;
       begin();
@@ -61,8 +59,8 @@ export async function writeStream(
         },
         ...(value.receipt === null ? {} : { receipt: value.receipt }),
       });
-      await write(before!);
-      await write(base64!);
+      await writeSlices(before!, sink);
+      await writeSlices(base64!, sink);
       if (!sink.closed) sink.end(after!);
       return wasCharged(value);
     }

@@ -164,3 +164,26 @@ test('errors of the store are tried again, and its refusals are named', async ()
   const denied = await openStore(`${base}/denied`);
   await expect(put(denied.blobs, sourceOf('denied'), [Buffer.from('x')])).rejects.toThrow('403 SignatureDoesNotMatch');
 });
+
+test('a store that answers a range with the whole file is not read as if it were the range', async () => {
+  const whole = 'a tollgate';
+  const deaf = createServer((request, response) => {
+    request.resume();
+    response.writeHead(200, { 'content-length': whole.length }).end(request.method === 'HEAD' ? '' : whole);
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => void deaf.close().closeAllConnections());
+  await once(deaf, 'listening');
+  const { files } = await openStore(`http://127.0.0.1:${(deaf.address() as AddressInfo).port}/films`);
+  const textOf = async (start: number, end: number) => {
+    let text = '';
+    for await (const chunk of await files.read('ab'.repeat(16), { start, end })) text += Buffer.from(chunk).toString();
+    return text;
+  };
+  expect(await textOf(0, whole.length - 1)).toBe(whole);
+  for (const [start, end] of [
+    [2, whole.length - 1],
+    [0, 3],
+    [2, 5],
+  ] as const)
+    await expect(textOf(start, end)).rejects.toThrow('ignores ranges');
+});

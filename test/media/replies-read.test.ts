@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { checkBase64, headOf } from '../../src/media/reply/found-image.ts';
 import { readImageHead } from '../../src/media/reply/image-head.ts';
+import { createReplyBytes } from '../../src/media/reply/reply-bytes.ts';
 import { bytesOfString, textOfString, withoutLongStrings } from '../../src/media/reply/long-strings.ts';
 import { png } from './support/image-provider.ts';
 
@@ -114,4 +115,30 @@ test('base64 is that of RFC 4648 and nothing else', () => {
   expect(isBase64(long)).toBe(true);
   expect(isBase64(`${long.slice(0, -2)}==`)).toBe(true);
   expect(isBase64(`${'A'.repeat(1024 * 1024 - 1)}=${long}`)).toBe(false);
+});
+
+test.each([
+  ['its length told', (length: number) => length],
+  ['no length told', () => null],
+  ['a length that is too small', (length: number) => length >> 1],
+  ['a length that is too large', (length: number) => length + 5],
+  ['a length beyond what is read', () => 2 ** 40],
+])('the bytes of a reply with %s are those that came', (_what, declared) => {
+  fc.assert(
+    fc.property(fc.array(fc.uint8Array({ maxLength: 50 }), { maxLength: 8 }), fc.boolean(), (small, isLarge) => {
+      const chunks = isLarge ? [...small, new Uint8Array(3_000_000).fill(7), new Uint8Array(700_001).fill(9)] : small;
+      const whole = Buffer.concat(chunks);
+      const bytes = createReplyBytes(declared(whole.length), 64 * 1024 * 1024);
+      for (const chunk of chunks) bytes.push(chunk);
+      expect(bytes.length).toBe(whole.length);
+      const taking = bytes.take();
+      for (;;) {
+        const { done, value } = taking.next();
+        if (done !== true) continue;
+        expect(value.equals(whole)).toBe(true);
+        return;
+      }
+    }),
+    { numRuns: 10 },
+  );
 });

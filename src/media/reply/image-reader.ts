@@ -13,6 +13,7 @@ import {
 import type { Usage } from '#billing/amounts';
 import type { ReplyEnd, ReplyReader } from '#gateway';
 import { base64Of, checkBase64, type FoundImage, headOf } from './found-image.ts';
+import { createReplyBytes, type ReplyBytes } from './reply-bytes.ts';
 import { bytesOfString, textOfString, withoutLongStrings } from './long-strings.ts';
 
 /** The images of a settled call: a door writes its answer from them. */
@@ -39,27 +40,27 @@ const LIMITS: JsonLimits = { jsonDepthMax: 32, jsonKeysMax: 2_000, jsonElementsM
  * would hold up every stream of the process for 150 ms. Each image that came is one unit of usage.
  */
 export function createImageReader({ n, inputs, replyBytesMax }: ReaderContext): ReplyReader {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
+  let bytes = createReplyBytes(null, replyBytesMax);
   let retryAfterS: number | undefined;
-  const read = () => readReply(chunks, n, inputs);
+  const read = () => readReply(bytes, n, inputs);
 
   return {
     head(status, headers) {
       retryAfterS = retryAfterOf(headers['retry-after']);
       checkHead(status, headers);
+      const declared = Number(headers['content-length'] ?? NaN);
+      if (Number.isSafeInteger(declared)) bytes = createReplyBytes(declared, replyBytesMax);
     },
     failure: (status, body) => toFailure(status, body, retryAfterS),
     data(arrived) {
-      for (const chunk of arrived) bytes += chunk.byteLength;
-      chunks.push(...arrived);
-      if (bytes > replyBytesMax) throw tooLarge(`its reply is larger than ${replyBytesMax} bytes`);
+      for (const chunk of arrived) bytes.push(chunk);
+      if (bytes.length > replyBytesMax) throw tooLarge(`its reply is larger than ${replyBytesMax} bytes`);
       return null;
     },
     get kept() {
-      return bytes;
+      return bytes.length;
     },
-    endElsewhere: () => (bytes > IN_TURNS_BYTES ? inTurns(read()) : null),
+    endElsewhere: () => (bytes.length > IN_TURNS_BYTES ? inTurns(read()) : null),
     end() {
       const reading = read();
       for (;;) {
@@ -95,10 +96,9 @@ async function inTurns<T>(work: Generator<void, T, undefined>): Promise<T> {
   }
 }
 
-/** Takes the chunks. Yields between pieces of work. Throws UpstreamFailure for a reply without an image. */
-function* readReply(chunks: Uint8Array[], n: number, inputs: number): Generator<void, ReplyEnd, undefined> {
-  const bytes = Buffer.concat(chunks);
-  chunks.length = 0;
+/** Yields between pieces of work. Throws UpstreamFailure for a reply without an image. */
+function* readReply(arrived: ReplyBytes, n: number, inputs: number): Generator<void, ReplyEnd, undefined> {
+  const bytes = yield* arrived.take();
   yield;
   const outline = withoutLongStrings(bytes);
   yield;

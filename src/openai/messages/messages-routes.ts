@@ -15,6 +15,7 @@ import { type MessagesBody, messagesSchema } from './messages-schema.ts';
 import { hostOfUrl, serviceAtAddress } from '../translated/mcp-address.ts';
 import { MESSAGES_WIRE } from './messages-wire.ts';
 import { toChatBody } from './to-chat-body.ts';
+import { runsHere } from './tools.ts';
 
 interface MessagesDeps extends CountDeps {
   readonly thinking: SealedThinking;
@@ -49,6 +50,7 @@ export function messagesRoutes(deps: MessagesDeps): FastifyPluginAsync {
 }
 
 function messagesWire({ config, thinking }: MessagesDeps): ChatWire<MessagesBody> {
+  const serviceAtHost = (host: string) => serviceAtAddress([host, hostOfUrl(config.publicUrl)]);
   return {
     path: '/messages',
     schema: messagesSchema(config.limits.messagesMax),
@@ -65,6 +67,7 @@ function messagesWire({ config, thinking }: MessagesDeps): ChatWire<MessagesBody
     nameOf: (field) => (field.startsWith('reasoning') ? 'thinking' : field === 'stop' ? 'stop_sequences' : field),
     toError: toAnthropicError,
     native: MESSAGES_WIRE,
+    runsHere: (asked, { host }) => runsHere(asked, { serviceAt: serviceAtHost(host) }),
     translate(asked, { caller, requestId, headers, host, speakers }) {
       const model = withoutAlias(asked.model, speakers);
       const thinkingOf = { account: caller.account, model };
@@ -74,7 +77,7 @@ function messagesWire({ config, thinking }: MessagesDeps): ChatWire<MessagesBody
         {
           names,
           thought: (shown, signature) => thinking.open(thinkingOf, shown, signature),
-          serviceAt: serviceAtAddress([host, hostOfUrl(config.publicUrl)]),
+          serviceAt: serviceAtHost(host),
           session: sessionIn(headers['x-claude-code-session-id']),
           bridged: isBridged(model) && !speakers.model?.has(model),
         },

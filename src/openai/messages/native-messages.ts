@@ -92,9 +92,10 @@ export function createMessagesSpeech(model: string): NativeSpeech {
     last(end) {
       if (end.isBroken || held === null) return endOfCut(end);
       const { usage: given, ...rest } = held;
-      return (
-        eventText('message_delta', JSON.stringify({ ...rest, usage: shown(isObject(given) ? given : {}, end) })) + STOP
-      );
+      const told = isObject(given) ? given : {};
+      // The counts of a cache may stand at the beginning of the stream alone.
+      const used = shown(end.isCorrected ? { ...told, ...usage } : told, end);
+      return eventText('message_delta', JSON.stringify({ ...rest, usage: used })) + STOP;
     },
     takeWhole(reply) {
       const { content, usage: given, stop_reason: reason } = reply;

@@ -19,6 +19,14 @@ export interface ToolOptions {
   readonly serviceAt: (url: string) => string | null;
 }
 
+/** Whether the gateway calls a tool of a request, or is named as a server of tools. */
+export const runsHere = (
+  { tools, mcp_servers: servers }: MessagesBody,
+  { serviceAt }: Pick<ToolOptions, 'serviceAt'>,
+) =>
+  (tools ?? []).some(({ type }) => type === 'mcp') ||
+  (servers ?? []).some(({ url }) => typeof url === 'string' && serviceAt(url) !== null);
+
 /** Claude Code's mark for tools that it names later. It says nothing. */
 const PLACEHOLDER = 'DeferredToolPlaceholder';
 

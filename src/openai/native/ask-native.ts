@@ -34,6 +34,25 @@ export function createSpeaks(
 }
 
 /**
+ * A translation without what only providers of the wire can do. `untranslatable` is why the request cannot go to
+ * others; null where it can. Throws GatewayError for what is wrong at every provider.
+ */
+export function translateAsFar<B extends RoutedBody>(
+  wire: ChatWire<B>,
+  asked: B,
+  context: TranslationContext,
+): { readonly translation: Translation; readonly untranslatable: GatewayError | null } {
+  try {
+    return { translation: wire.translate(asked, context), untranslatable: null };
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.code !== 'unprocessable' || wire.runsHere(asked, context))
+      throw error;
+    const rest = { ...asked, tools: null, tool_choice: null, mcp_servers: null };
+    return { translation: wire.translate(rest, context), untranslatable: error };
+  }
+}
+
+/**
  * A request as it came, and its translation for providers that do not speak its wire. What cannot be translated is an
  * error at those alone. `native` is null where the gateway calls tools for the model: such turns are chat.
  */
@@ -43,20 +62,11 @@ export function asNative<B extends RoutedBody>(
   bytes: Buffer,
   context: TranslationContext,
 ): { readonly translation: Translation; readonly native: NativeAsked | null } {
+  const { translation, untranslatable } = translateAsFar(wire, asked, context);
+  if (wire.runsHere(asked, context)) return { translation, native: null };
   const { native } = wire;
   const text = bytes.toString('utf8');
   const fields = asked as unknown as NativeAsked['asked'];
-  let untranslatable: GatewayError | null = null;
-  let translation: Translation;
-  try {
-    translation = wire.translate(asked, context);
-  } catch (error) {
-    // What is wrong is wrong at every provider.
-    if (!(error instanceof GatewayError) || error.code !== 'unprocessable') throw error;
-    untranslatable = error;
-    translation = wire.translate({ ...asked, tools: null, tool_choice: null, mcp_servers: null }, context);
-  }
-  if (translation.body.tools?.some(({ type }) => type === 'mcp')) return { translation, native: null };
   return {
     translation,
     native: {

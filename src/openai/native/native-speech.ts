@@ -39,8 +39,8 @@ export interface NativeSpeech {
   take(type: string, event: Json, text: string): string | null;
   /** The output in an event that passed. */
   sizeOf(type: string, event: Json): EventSize;
-  /** The last events of a stream. */
-  last(end: NativeEnd): string;
+  /** The last events of a stream. `sequence`: the last number in the events that were not taken; null without one. */
+  last(end: NativeEnd, sequence: number | null): string;
   /** Takes a reply in one piece. Throws UpstreamFailure for what is no reply of the wire. Returns its output. */
   takeWhole(reply: Json): EventSize;
   /** The reply in one piece, with its cost. `text` is what the provider wrote. */

@@ -1,7 +1,7 @@
 import { type JsonLimits, tooLarge, UpstreamFailure } from '#wire';
 import { checkHead, contentTypeOf, malformed, retryAfterOf, toFailure } from '#wire/replies';
 import type { ReplyReader } from '#gateway';
-import { type ByteOutput, createByteOutput } from '../stream/byte-output.ts';
+import { createByteOutput } from '../stream/byte-output.ts';
 import { runDiscount } from '../caps/output-bound.ts';
 import { createOutputTally, roomOf } from '../stream/output-tally.ts';
 import { joined } from '../stream/joined.ts';
@@ -25,8 +25,10 @@ const LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 100_000, jsonElemen
 export function createNativeStreamReader(context: ReplyContext, speech: NativeSpeech): ReplyReader {
   const output = createByteOutput();
   const tally = createOutputTally(context.budget);
-  const forms = createEventForms();
-  const scanner = createSseScanner(readEvent, EVENT_BYTES_MAX);
+  const forms = createEventForms(tally, output);
+  const scanner = createSseScanner(readEvent, EVENT_BYTES_MAX, (bytes, start, end) =>
+    forms.pass(bytes, start, end, true),
+  );
   let received = 0;
   let events = 0;
   let failed = false;
@@ -35,15 +37,7 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
 
   /** Returns false after the last event. */
   function readEvent(bytes: Buffer, start: number, end: number): boolean {
-    const head = forms.match(bytes, start, end);
-    if (head === null) return parsed(bytes, start, end);
-    const room = roomOf(tally);
-    tally.bytes += forms.text;
-    tally.discount += forms.discount;
-    overCap = room < forms.text - forms.discount;
-    if (overCap) return false;
-    writeEvent(output, head, bytes, start, end);
-    return true;
+    return forms.pass(bytes, start, end, false) === end || parsed(bytes, start, end);
   }
 
   function parsed(bytes: Buffer, start: number, end: number): boolean {
@@ -85,7 +79,7 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
     before: output.take(),
     outputBytes: tally.bytes,
     otherBytes: tally.otherBytes,
-    write: (end) => speech.last(end),
+    write: (end) => speech.last(end, forms.sequence),
   });
 
   return {
@@ -122,19 +116,6 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
       return overCap ? nativeOverCap(context, produced()) : nativeCut(context, produced(), cut);
     },
   };
-}
-
-const LF = 0x0a;
-
-function writeEvent(output: ByteOutput, head: Buffer, bytes: Buffer, start: number, end: number): void {
-  const length = head.length + end - start + 2;
-  const target = output.reserve(length);
-  let at = output.length;
-  at += head.copy(target, at);
-  at += bytes.copy(target, at, start, end);
-  target[at++] = LF;
-  target[at] = LF;
-  output.length += length;
 }
 
 /** A name of an event is written into a line. */

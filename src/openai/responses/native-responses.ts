@@ -88,9 +88,10 @@ export function createResponsesSpeech(model: string): NativeSpeech {
         other: TOLD_BY_DELTAS.has(item['type']) ? FRAME_BYTES + bytesOf(item['encrypted_content']) : jsonBytes(item),
       };
     },
-    last(end) {
+    last(end, passed) {
       if (end.isBroken || held === null) {
-        const data = { type: 'response.incomplete', sequence_number: sequence, response: cutResponse(items, end) };
+        const next = Math.max(sequence, (passed ?? -1) + 1);
+        const data = { type: 'response.incomplete', sequence_number: next, response: cutResponse(items, end) };
         return eventText(data.type, JSON.stringify(data));
       }
       return eventText(held.type, withMembersAt(held.text, ['response'], told(end)));

@@ -13,6 +13,7 @@ import { responseAnswerSchema, type ResponsesBody, responsesSchema } from './res
 import { RESPONSES_WIRE } from './responses-wire.ts';
 import { toChatBody } from './to-chat-body.ts';
 import { createToolRegistry } from './tool-registry.ts';
+import { runsHere } from './tools.ts';
 
 interface ResponsesDeps extends CountDeps {
   readonly thinking: SealedThinking;
@@ -51,6 +52,7 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 
 function responsesWire({ config, thinking }: ResponsesDeps): ChatWire<ResponsesBody> {
+  const serviceAtHost = (host: string) => serviceAtAddress([host, hostOfUrl(config.publicUrl)]);
   return {
     path: '/responses',
     schema: responsesSchema(config.limits.messagesMax),
@@ -66,6 +68,7 @@ function responsesWire({ config, thinking }: ResponsesDeps): ChatWire<ResponsesB
     nameOf: (field) => NAMES[field] ?? field,
     toError: toResponseError,
     native: RESPONSES_WIRE,
+    runsHere: (asked, { host }) => runsHere(asked, { serviceAt: serviceAtHost(host) }),
     translate(asked, { caller, headers, host, now, speakers }) {
       const model = withoutAlias(asked.model, speakers);
       const thinkingOf = { account: caller.account, model };
@@ -76,7 +79,7 @@ function responsesWire({ config, thinking }: ResponsesDeps): ChatWire<ResponsesB
         {
           registry,
           thought: (sealed) => thinking.open(thinkingOf, '', sealed),
-          serviceAt: serviceAtAddress([host, hostOfUrl(config.publicUrl)]),
+          serviceAt: serviceAtHost(host),
           session: typeof session === 'string' && session !== '' && session.length <= SESSION_MAX ? session : null,
           bridged: isBridged(model) && !speakers.model?.has(model),
         },

@@ -1,4 +1,4 @@
-import { GatewayError } from '#wire';
+import { GatewayError, isObject } from '#wire';
 import type { ChatTool } from '../request/chat-schema.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';
 import type { ToolRegistry } from './tool-registry.ts';
@@ -17,6 +17,17 @@ interface ChatTools {
   readonly choice: unknown;
   /** Types of tools that no provider gets. */
   readonly dropped: readonly string[];
+}
+
+/** Whether the gateway calls a tool of a request: of its own, of its items, or of a namespace in them. */
+export function runsHere({ tools, input }: ResponsesBody, options: Pick<ToolOptions, 'serviceAt'>): boolean {
+  const anyHere = (given: unknown): boolean =>
+    Array.isArray(given) &&
+    (given as unknown[]).some(
+      (tool) =>
+        isObject(tool) && ((tool['type'] === 'mcp' && serviceOf(tool, options) !== null) || anyHere(tool['tools'])),
+    );
+  return anyHere(tools) || anyHere(input);
 }
 
 /** The one argument of a custom tool. */
@@ -81,9 +92,13 @@ function freeform(description: unknown, format: Json | null | undefined): string
   return `${typeof description === 'string' ? description : ''}\n\nPut the whole input into ${CONTENT}.${rules}`.trim();
 }
 
-function ofService(tool: Json, at: string, { serviceAt }: ToolOptions): ChatTool {
-  const { service: own, server_url: url, allowed_tools: allowed } = tool;
-  const service = typeof own === 'string' ? own : typeof url === 'string' ? serviceAt(url) : null;
+/** The service of this gateway that a tool is of; null for a server elsewhere. */
+const serviceOf = ({ service: own, server_url: url }: Json, { serviceAt }: Pick<ToolOptions, 'serviceAt'>) =>
+  typeof own === 'string' ? own : typeof url === 'string' ? serviceAt(url) : null;
+
+function ofService(tool: Json, at: string, options: ToolOptions): ChatTool {
+  const { allowed_tools: allowed } = tool;
+  const service = serviceOf(tool, options);
   if (service === null || service === '')
     throw new GatewayError(
       'unprocessable',

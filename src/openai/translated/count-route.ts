@@ -4,6 +4,7 @@ import { refuseRepeatedCredentials } from '#auth';
 import { tokensOf } from '../caps/tokens-of.ts';
 import { measurePrompt } from '../request/prompt-size.ts';
 import type { ChatDeps } from '../chat-routes.ts';
+import { type RoutedBody, translateAsFar } from '../native/ask-native.ts';
 import { answerError, type ChatWire, createReadBody } from './translated-door.ts';
 
 export interface CountDeps extends ChatDeps {
@@ -29,7 +30,7 @@ const TOKENS_PER_MESSAGE = 16;
 const TOKENS_PER_IMAGE = 1_400;
 
 /** Adds a route that counts the tokens of a prompt: an estimate that is made here. It is free, and asks no provider. */
-export function addCountRoute<B>(
+export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown }>(
   app: FastifyInstance,
   { pipeline, config, limiter, onError, ...deps }: CountDeps,
   { path, schema, described, more, wire }: CountedWire<B>,
@@ -55,7 +56,9 @@ export function addCountRoute<B>(
       bodyLimit: config.limits.chatBodyBytesMax,
       schema: {
         ...described,
-        description: `${described.description}: a token for four bytes of text, 16 for each message, 1,400 for an image. Free.`,
+        description:
+          `${described.description}: a token for four bytes of text, ${TOKENS_PER_MESSAGE} for each message, ` +
+          `${TOKENS_PER_IMAGE.toLocaleString('en')} for an image. Free.`,
         tags: ['Models'],
         consumes: ['application/json'],
         body: schema,
@@ -78,7 +81,7 @@ export function addCountRoute<B>(
     },
     async (request, reply) => {
       const asked = await readBody(request.body, request.headers);
-      const { body } = wire.translate(asked, {
+      const { translation, untranslatable } = translateAsFar(wire, asked, {
         caller: callers.get(request)!,
         requestId: request.id,
         headers: request.headers,
@@ -86,9 +89,14 @@ export function addCountRoute<B>(
         now: deps.now(),
         speakers: speakers(),
       });
-      const { bytes, messages, images } = measurePrompt(body);
+      const { bytes, messages, images } = measurePrompt(translation.body);
+      // They were left out of the translation, and a provider that speaks the wire gets them.
+      const tools = untranslatable === null ? 0 : Buffer.byteLength(JSON.stringify(asked.tools ?? null));
       void reply.header('request-id', request.id);
-      return { ...more, input_tokens: tokensOf(bytes) + messages * TOKENS_PER_MESSAGE + images * TOKENS_PER_IMAGE };
+      return {
+        ...more,
+        input_tokens: tokensOf(bytes + tools) + messages * TOKENS_PER_MESSAGE + images * TOKENS_PER_IMAGE,
+      };
     },
   );
 }

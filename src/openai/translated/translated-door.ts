@@ -77,6 +77,8 @@ export interface ChatWire<B> {
   readonly native: NativeWire;
   /** Throws GatewayError. */
   translate(body: B, context: TranslationContext): Translation;
+  /** The request names tools that this gateway calls for the model, with keys that are for the gateway alone. */
+  runsHere(body: B, context: TranslationContext): boolean;
   /** `headers`: those of the request. */
   toError(
     error: GatewayError,

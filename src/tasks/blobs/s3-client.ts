@@ -52,7 +52,7 @@ export async function createS3Client({ url, region, accessKeyId, secretAccessKey
       method,
       // The body is held by its MD5, so that it need not be hashed for the signature, too.
       headers: { ...headers, 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' },
-      ...(body === undefined ? {} : { body: new Uint8Array(body) }),
+      ...(body === undefined ? {} : { body: body as Uint8Array<ArrayBuffer> }),
     });
     const waiting = new AbortController();
     const timer = setTimeout(() => waiting.abort(new Error(`no answer in ${ANSWER_MS / 1000} s`)), ANSWER_MS);

@@ -72,7 +72,7 @@ test('numbers alone are kept of the usage of a message', () => {
   for (let i = 0; i < 5; i++)
     speech.take('message_delta', { usage: { output_tokens: i, input_tokens: null, [`x${i}`]: big } }, '');
   expect(speech.claim).toMatchObject({ prompt_tokens: 40, completion_tokens: 4 });
-  expect(speech.last(CUT)).not.toContain(big);
+  expect(speech.last(CUT, null)).not.toContain(big);
 });
 
 test('of whole items at most 2 MiB are kept for a cut response', () => {
@@ -80,7 +80,17 @@ test('of whole items at most 2 MiB are kept for a cut response', () => {
   const item = { type: 'x', text: 'x'.repeat(512 * 1024) };
   const text = JSON.stringify({ item });
   for (let i = 0; i < 20; i++) speech.take('response.output_item.done', { item }, text);
-  const last = speech.last(CUT);
+  const last = speech.last(CUT, null);
   expect(last.length).toBeGreaterThan(1024 * 1024);
   expect(last.length).toBeLessThan(2 * 1024 * 1024 + 1024);
+});
+
+test('billed counts of a message leave out what a cache gave, also where its beginning alone tells that', () => {
+  const speech = createMessagesSpeech('m');
+  const start = { message: { usage: MESSAGE_USAGE } };
+  speech.take('message_start', start, JSON.stringify(start));
+  speech.take('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 900 } }, '');
+  const usage = { prompt_tokens: 40, completion_tokens: 9 };
+  const [, told] = /"usage":(\{.*?\})/.exec(speech.last({ ...CUT, usage, isCorrected: true, isBroken: false }, null))!;
+  expect(JSON.parse(told!)).toEqual(MESSAGE_USAGE);
 });

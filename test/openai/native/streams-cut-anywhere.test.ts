@@ -92,3 +92,24 @@ test.each([
     { numRuns: RUNS },
   );
 });
+
+test('a response that is cut ends with the next number, and is charged by what it said, wherever it was cut', () => {
+  fc.assert(
+    fc.property(fc.array(word, { minLength: 1, maxLength: 20 }), lengths, (words, cuts) => {
+      const said = words.map((delta, index) =>
+        event('response.output_text.delta', { item_id: 'm', delta, sequence_number: index + 90, obfuscation: 'x' }),
+      );
+      const bytes = Buffer.from(responseEvents()[0] + said.join(''));
+      const [whole, pieces] = [[bytes], cutAt(bytes, cuts)].map((reads) => {
+        const reader: ReplyReader = createNativeStreamReader(CONTEXT, createResponsesSpeech(NAME));
+        reader.head(200, { 'content-type': 'text/event-stream' });
+        for (const one of reads) reader.data([one]);
+        const { usage, tail } = reader.cut({ reason: 'cancelled', message: 'it was cancelled' });
+        return { usage, last: (tail as ChatTail).native!(COST, null) };
+      });
+      expect(pieces).toEqual(whole);
+      expect(whole!.last).toContain(`"sequence_number":${words.length + 90},`);
+    }),
+    { numRuns: RUNS },
+  );
+});

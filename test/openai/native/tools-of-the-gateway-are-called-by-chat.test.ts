@@ -62,3 +62,77 @@ test.each([
   expect(JSON.stringify(model.asked)).not.toContain(SECRET);
   expect(model.asked[1]!.messages.at(-1)).toMatchObject({ role: 'tool' });
 });
+
+test.each([
+  [
+    'messages',
+    () => ({
+      max_tokens: 50,
+      messages: HI,
+      mcp_servers: [
+        { type: 'url', name: 'kit', url: `${new URL(spine.url).origin}/mcp/kit`, authorization_token: SECRET },
+        { type: 'url', name: 'else', url: 'https://mcp.example/mcp' },
+      ],
+      tools: [
+        { type: 'mcp_toolset', mcp_server_name: 'kit' },
+        { type: 'mcp_toolset', mcp_server_name: 'else' },
+      ],
+    }),
+  ],
+  [
+    'messages',
+    () => ({
+      max_tokens: 50,
+      messages: HI,
+      mcp_servers: [{ type: 'url', name: 'else', url: 'https://mcp.example/mcp' }],
+      tools: [
+        { type: 'mcp', service: 'kit', authorization: SECRET },
+        { type: 'mcp_toolset', mcp_server_name: 'else' },
+      ],
+    }),
+  ],
+  [
+    'responses',
+    () => ({
+      input: 'Hi',
+      max_output_tokens: 50,
+      tools: [
+        { type: 'namespace', name: 'inner', tools: [{ type: 'mcp', service: 'kit', authorization: SECRET }] },
+        { type: 'mcp', server_label: 'else', server_url: 'https://mcp.example/mcp' },
+      ],
+    }),
+  ],
+  [
+    'responses',
+    () => ({
+      input: [
+        { role: 'user', content: 'Hi' },
+        {
+          type: 'additional_tools',
+          tools: [
+            { type: 'mcp', server_url: `${new URL(spine.url).origin}/mcp/kit`, authorization: SECRET },
+            { type: 'mcp', server_label: 'else', server_url: 'https://mcp.example/mcp' },
+          ],
+        },
+      ],
+      max_output_tokens: 50,
+    }),
+  ],
+])('%s with tools of the gateway and of another MCP server reach no provider', async (path, body) => {
+  model.says({ text: 'Hello.' });
+  const reply = await post(path, body());
+  expect([reply.status, await reply.text()]).toEqual([422, expect.stringContaining('tools of its own services alone')]);
+  expect(model.asked).toEqual([]);
+});
+
+test.each([
+  ['messages/count_tokens', { messages: HI, tools: [{ type: 'mcp_toolset', mcp_server_name: 'else' }] }],
+  ['responses/input_tokens', { input: 'Hi', tools: [{ type: 'mcp', server_url: 'https://mcp.example/mcp' }] }],
+])('%s counts a request that only a provider of the wire takes', async (path, body) => {
+  const servers = [{ type: 'url', name: 'else', url: 'https://mcp.example/mcp' }];
+  const reply = await post(path, { ...body, ...(path.startsWith('messages') ? { mcp_servers: servers } : {}) });
+  expect([reply.status, await reply.json()]).toEqual([
+    200,
+    expect.objectContaining({ input_tokens: expect.any(Number) }),
+  ]);
+});
