@@ -11,15 +11,17 @@ const gateway = process.env['TOLLGATE_URL'] ?? 'http://127.0.0.1:8402';
 const PROXIED =
   /^\/(?!@|src\/|node_modules\/|early\.js|assets\/)(?:api|v1|mcp|a2a|docs|openapi\.json|llms\.txt|favicon|admin\/v1)/;
 
-/** Parts that nearly every page shows. Others are loaded with the pages that need them. */
+/** Parts that nearly every page shows: one file. */
 const FIRST_PARTS =
-  /src[\\/](?:api[\\/](?:api-error|catalogue|request|session)|ui[\\/](?:badge|button|card|choice|copy|empty|error-note|field|heading|kinds?|money|number|price|query-view|skeleton|status|table|tabs|time|toast|window-of-rows))\.tsx?$/;
+  /vite[\\/]preload-helper|src[\\/](?:api[\\/](?:analytics|api-error|catalogue|request|session)|app[\\/](?:boot|error-boundary|not-found|search|title)|ui[\\/](?:badge|button|card|choice|copy|empty|error-note|field|heading|kinds?|money|number|price|query-view|skeleton|status|table|tabs|time|toast|window-of-rows))\.tsx?$/;
+/** Parts of pages that show one thing in whole: another file, in place of one for each. */
+const DETAIL_PARTS = /src[\\/](?:code[\\/].*|ui[\\/](?:chart|code-block|fold|markdown|sparkline))\.tsx?$/;
 
 export default defineConfig({
   root,
   // The one public file gets a name with a hash.
   publicDir: false,
-  plugins: [react(), tailwind(), earlyScript(), bootOfGateway()],
+  plugins: [react(), tailwind(), earlyScript(), stylesFirst(), bootOfGateway()],
   server: { proxy: { [PROXIED.source]: { target: gateway, changeOrigin: false } } },
   build: {
     emptyOutDir: true,
@@ -41,6 +43,7 @@ export default defineConfig({
               test: /node_modules[\\/](?:react|react-dom|scheduler|wouter|regexparam|@tanstack)[\\/]|rolldown\/runtime/,
             },
             { name: 'parts', test: FIRST_PARTS },
+            { name: 'details', test: DETAIL_PARTS },
           ],
         },
       },
@@ -66,6 +69,21 @@ function earlyScript(): Plugin {
     transformIndexHtml: {
       order: 'pre',
       handler: (html, { server }) => html.replace('{{early}}', server ? '/early.js' : `/${fileName}`),
+    },
+  };
+}
+
+/** Nothing is painted before the styles are there: on a slow line they come before the scripts. */
+function stylesFirst(): Plugin {
+  return {
+    name: 'styles-first',
+    apply: 'build',
+    transformIndexHtml: {
+      order: 'post',
+      handler(html) {
+        const styles = /\n *<link rel="stylesheet"[^>]*>/.exec(html)?.[0] ?? '';
+        return html.replace(styles, '').replace(/\n *<script type="application\/json"/, (first) => styles + first);
+      },
     },
   };
 }

@@ -105,6 +105,7 @@ async function mountAccounts(protocols: Protocols): Promise<void> {
     admit,
     nonces,
     findLocks: (asked) => findLocks(database, asked),
+    tasks: protocols.tasks,
     receipt: pastReceipts.ofRecord,
   });
   const { count } = protocols.pipeline;

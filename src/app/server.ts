@@ -25,12 +25,15 @@ export async function openServer(money: Money) {
     exampleModel: () =>
       catalog.offers('model').find(({ model }) => model?.outputModalities.includes('text'))?.service ?? null,
     publicUrl: config.publicUrl,
+    marketplaceUrl: config.marketplaceUrl,
+    dashboardUrl: config.dashboardUrl,
     count: (kind) => new Set(catalog.offers(kind).map(({ service }) => service)).size,
   });
   const web = addWebPages(server, {
     version: VERSION,
     mode: config.mode,
     publicUrl: config.publicUrl,
+    elsewhere: { '/marketplace': config.marketplaceUrl, '/dashboard': config.dashboardUrl },
     signInDomains: config.signIn.domains,
     analytics: config.analytics.public !== 'off',
     catalog,

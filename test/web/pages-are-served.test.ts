@@ -61,6 +61,15 @@ test('a page of a service has its name for previews of links; one that is not th
   expect(unknown.headers.get('content-type')).toContain('text/html');
 });
 
+test('the document of a service has the service in it, and names what else its page asks for', async () => {
+  const path = `/api/v1/services/model/${MODEL}`;
+  const text = await (await get(`/models/${MODEL}`)).text();
+  const { answers, early } = JSON.parse(/id="boot">([^<]*)</.exec(text)![1]!) as Record<string, unknown>;
+  expect(answers).toEqual({ [path]: await (await get(path)).json() });
+  expect(early).toEqual([`/api/v1/analytics/service/model/${MODEL}`]);
+  expect(text.indexOf('rel="stylesheet"')).toBeLessThan(text.indexOf('<script'));
+});
+
 test('files are kept for ever, and packed', async () => {
   const document = await (await get('/marketplace')).text();
   const path = /src="(\/assets\/index-[^"]+\.js)"/.exec(document)![1]!;

@@ -97,7 +97,7 @@ test('an agent that asks is answered in the same task, which is charged once', a
   const { page } = visitor;
   await page.getByRole('textbox').fill('Roll something');
   await page.keyboard.press('Enter');
-  await page.getByText('Asks you').waitFor();
+  await page.getByText('Waiting for you').waitFor();
   await page.getByRole('button', { name: /Charged when the task ends/ }).waitFor();
   await page.getByRole('textbox').fill('2d6');
   await page.keyboard.press('Enter');

@@ -56,9 +56,17 @@ test.each([
   }
 });
 
-test('a video is queued', async () => {
+test('a video is queued, and fetched by the id of the answer', async () => {
   const { code } = snippetsOf(called('video', 'demo/projector'))[0]!;
-  expect(await paste(code.split('\n\n#')[0]!)).toContain('"queued"');
+  expect(await paste(`${code} && head -c 8 video.mp4`)).toContain('ftyp');
+});
+
+test('the command for an agent sends another message each time', async () => {
+  const { code } = snippetsOf(called('agent', 'demo/croupier')).find(({ id }) => id === 'a2a')!;
+  const idOf = async () => /"task":\{"id":"([^"]+)"/.exec(await paste(code))?.[1];
+  const first = await idOf();
+  expect(first).toBeTruthy();
+  await expect.poll(idOf).not.toBe(first);
 });
 
 test.each([

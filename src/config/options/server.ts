@@ -32,6 +32,16 @@ export const listenHost = (options: { readonly env?: string; readonly meaning: s
 const seedHex = (seed: string) =>
   seed.length === 64 ? seed.toLowerCase() : Buffer.from(seed, 'base64').toString('hex');
 
+/** Address of a page that may be another site's. */
+const pageUrl = (env: string, own: string, name: string) =>
+  optionalText({
+    env,
+    absent: `${own} of this gateway`,
+    takes: 'an http:// or https:// URL',
+    meaning: `Address of the ${name}, if it is another site's page. ${own} leads there, and \`/llms.txt\` names it.`,
+    fault: (value) => urlFault(value, ['http:', 'https:']),
+  });
+
 /** `[server]`: the process, and how it is reached. */
 export const SERVER = {
   host: listenHost({
@@ -92,6 +102,8 @@ export const SERVER = {
       (URL.parse(value)!.origin === value.replace(/\/$/, '') ? null : 'has more than an origin'),
     normal: (value) => value.replace(/\/$/, ''),
   }),
+  marketplace_url: pageUrl('TOLLGATE_MARKETPLACE_URL', '`/marketplace`', 'marketplace'),
+  dashboard_url: pageUrl('TOLLGATE_DASHBOARD_URL', '`/dashboard`', 'dashboard of accounts'),
   trusted_proxies: networkList({
     env: 'TOLLGATE_TRUSTED_PROXIES',
     meaning:

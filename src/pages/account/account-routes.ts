@@ -13,6 +13,7 @@ import {
 } from '#billing';
 import type { Admission, Pipeline } from '#gateway';
 import { isRestricted, requireAdmission } from '#auth';
+import type { Tasks } from '#tasks';
 import { callerCaip10 } from '#auth/accounts';
 import { dataOf, objectOf } from '../answer-schemas.ts';
 import { CSV_TYPE, formatSchema, savedAs } from '../figures/csv.ts';
@@ -22,12 +23,14 @@ import { generationsCsv } from './generations-csv.ts';
 import { findGenerations, generationsQuerySchema, type GenerationsQuery } from './generations-page.ts';
 import { addKeysRoutes, type OwnKeysDeps } from './keys-routes.ts';
 import { ownKey } from './own-key.ts';
+import { withWaiting } from './waiting.ts';
 
 interface AccountDeps extends OwnKeysDeps {
   readonly admit: Pipeline['admit'];
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'find' | 'children'>;
   readonly findLocks: (asked: LocksAsked) => Promise<FoundLocks>;
   readonly totals: (account: string) => Promise<AccountTotals>;
+  readonly tasks: Pick<Tasks, 'ofCall'>;
   /** The signed receipt of a settled call; null when it has none. */
   readonly receipt: (record: LockRecord) => string | null;
   /** CAIP-2 ids of the gateway's own chains. */
@@ -115,7 +118,8 @@ function showGeneration(app: FastifyInstance, deps: AccountDeps, callerOf: Calle
     // The same answer for calls that do not exist and for those of other accounts: ids follow each other, and can be
     // guessed.
     if (!own) throw new GatewayError('not_found', 'Generation not found', { param: 'id' });
-    return { data: await viewTree(record, ledger, deps.receipt, networks) };
+    const tree = await viewTree(record, ledger, deps.receipt, networks);
+    return { data: await withWaiting(tree, account, deps.tasks) };
   });
 }
 
@@ -143,7 +147,10 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
     const key = await ownKey(deps.keys, caller, request.query.key, 'key');
     const query = key === undefined ? request.query : { ...request.query, key };
     const view = (record: LockRecord) => viewCall(record, deps.networks);
-    if (query.format === 'json') return findGenerations(deps.findLocks, view, account, query);
+    if (query.format === 'json') {
+      const page = await findGenerations(deps.findLocks, view, account, query);
+      return { ...page, data: await Promise.all(page.data.map((call) => withWaiting(call, account, deps.tasks))) };
+    }
     refusePages(request.url);
     const file = await generationsCsv(deps.findLocks, view, account, query);
     // The server would read a stream to its end for HEAD, and throw all of it away.

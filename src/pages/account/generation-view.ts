@@ -13,6 +13,7 @@ const callProperties = {
     description:
       '`held` while it runs, and after it while it waits for input that its client was asked for; then `settled`, `released` (nothing charged) or `expired` (the same, by time-out).',
   },
+  waiting: { type: 'boolean', description: 'It is held, and its task waits for input from you.' },
   outcome: {
     type: ['string', 'null'],
     description:
@@ -129,7 +130,8 @@ export const generationSchema = {
 export type CallView = ReturnType<typeof viewCall>;
 
 /** A call as its account may see it, with the calls that were made under it. */
-export type GenerationView = Readonly<Record<string, unknown>> & { readonly children: readonly GenerationView[] };
+export type GenerationView = Readonly<Record<string, unknown>> &
+  Pick<CallView, 'id' | 'state'> & { readonly children: readonly GenerationView[] };
 
 /**
  * CAIP-10 id of the account that a call was charged to: with the network that its wallet signed for, else with one

@@ -11,7 +11,7 @@ const listedSince = { type: 'string', description: 'RFC 3339' } as const;
 const typicalUsdSchema = {
   type: 'number',
   description:
-    'USD of a typical use, to compare prices: 1,000 tokens read and 1,000 written, one call of a tool, one message to an agent, one image, 5 seconds of video in the resolution that costs least',
+    'USD of a typical use, to compare prices: 1,000 tokens read and 1,000 written, one call of a tool, one message to an agent, one image, a video of about 5 seconds in the resolution that costs least',
 } as const;
 
 const rowProperties = {
@@ -33,8 +33,16 @@ const rowProperties = {
   resolutions: texts('Of images and videos'),
   durations: texts('Of videos'),
   aspect_ratios: texts('Of images and videos'),
+  formats: texts('Of image files'),
+  supported_parameters: texts(
+    'Fields of a request that it takes beside those that every service of its kind takes. Those of models are all in `supported_parameters` of `/models`',
+  ),
   pricing: pricingSchema,
   typical_usd: typicalUsdSchema,
+  typical_seconds: {
+    type: ['number', 'null'],
+    description: 'Length of the video that `typical_usd` is the price of; null for other kinds',
+  },
 } as const;
 
 const named = { id: { type: 'string', description: 'Public key' }, name: { type: 'string' } } as const;

@@ -10,7 +10,7 @@ import {
   viewStanding,
 } from '#gateway';
 import { type ProviderStatus, statusOf } from './providers-view.ts';
-import { typicalUsd } from './typical-cost.ts';
+import { typicalSeconds, typicalUsd } from './typical-cost.ts';
 
 /** A service of any kind as a row of the market. */
 interface ServiceRow {
@@ -29,9 +29,13 @@ interface ServiceRow {
   readonly resolutions: readonly string[];
   readonly durations: readonly string[];
   readonly aspect_ratios: readonly string[];
+  readonly formats: readonly string[];
+  readonly supported_parameters: readonly string[];
   /** Of the provider whose typical use costs least. */
   readonly pricing: PriceView;
   readonly typical_usd: number;
+  /** Of a video; null for others. */
+  readonly typical_seconds: number | null;
   readonly providers: readonly ProviderName[];
 }
 
@@ -86,15 +90,17 @@ function viewRow(group: readonly Offer[], standings: Standings): ServiceRow {
   let requests = 0;
   let failures = 0;
   let listedSince = Infinity;
-  let cheapest: { readonly pricing: PriceView; readonly typical_usd: number } | null = null;
+  let cheapest: Pick<ServiceRow, 'pricing' | 'typical_usd' | 'typical_seconds'> | null = null;
   for (const offer of group) {
     const { lastHour } = standings.health.stats(offer);
     requests += lastHour.requests;
     failures += lastHour.failures;
     listedSince = Math.min(listedSince, offer.createdAt);
     const pricing = viewPrice(offer);
-    const usd = typicalUsd(primitive, pricing);
-    if (cheapest === null || usd < cheapest.typical_usd) cheapest = { pricing, typical_usd: usd };
+    const durations = offer.media?.durations ?? [];
+    const usd = typicalUsd(primitive, pricing, durations);
+    const typical_seconds = primitive === 'video' ? typicalSeconds(durations) : null;
+    if (cheapest === null || usd < cheapest.typical_usd) cheapest = { pricing, typical_usd: usd, typical_seconds };
   }
   return {
     primitive,
@@ -128,6 +134,10 @@ function abilitiesOf(group: readonly Offer[]) {
     resolutions: all(({ media }) => media?.resolutions),
     durations: all(({ media }) => media?.durations),
     aspect_ratios: all(({ media }) => media?.aspectRatios),
+    formats: all(({ media }) => media?.formats),
+    supported_parameters: all(({ model, media }) =>
+      model === null ? media?.supportedParams : model.forward === 'all' ? [] : model.forward,
+    ),
   };
 }
 
@@ -142,7 +152,7 @@ function viewOffer(offer: Offer, standings: Standings): ServiceOffer {
     id: offer.provider.id,
     name: offer.provider.name,
     pricing,
-    typical_usd: typicalUsd(offer.primitive, pricing),
+    typical_usd: typicalUsd(offer.primitive, pricing, offer.media?.durations),
     reached: offer.endpoint.kind,
     listed_since: new Date(offer.createdAt).toISOString(),
     context_length: offer.model?.contextLength ?? null,

@@ -16,12 +16,19 @@ interface Rates {
   readonly base?: number;
 }
 
+/** The length of a video that is nearest to 5 seconds, of those that are offered. Without a list any length is. */
+export function typicalSeconds(durations: readonly string[]): number {
+  const offered = durations.map((text) => Number.parseFloat(text)).filter((seconds) => seconds > 0);
+  const far = (seconds: number) => Math.abs(seconds - TYPICAL.seconds);
+  return offered.reduce((best, each) => (far(each) < far(best) ? each : best), offered[0] ?? TYPICAL.seconds);
+}
+
 /**
  * USD of a typical use of a service: a model that reads 1,000 tokens and writes 1,000, one call of a tool, one
- * message to an agent, one image, a video of 5 seconds in the resolution that costs least. Tools and agents that are
- * charged by use are taken to read and write as much as a model, and to work a second.
+ * message to an agent, one image, a video of about 5 seconds in the resolution that costs least. Tools and agents that
+ * are charged by use are taken to read and write as much as a model, and to work a second.
  */
-export function typicalUsd(primitive: Primitive, price: PriceView): number {
+export function typicalUsd(primitive: Primitive, price: PriceView, durations: readonly string[] = []): number {
   const { prompt, completion, per_call, per_task, per_second = 0, generation, base } = price as Rates;
   const tokens = ((prompt ?? 0) * TYPICAL.promptTokens + (completion ?? 0) * TYPICAL.completionTokens) / PER_TOKENS;
   switch (primitive) {
@@ -33,7 +40,9 @@ export function typicalUsd(primitive: Primitive, price: PriceView): number {
     case 'image':
       return generation ?? 0;
     case 'video':
-      return round((base ?? 0) + TYPICAL.seconds * Math.min(...Object.values(per_second as Record<string, number>)));
+      return round(
+        (base ?? 0) + typicalSeconds(durations) * Math.min(...Object.values(per_second as Record<string, number>)),
+      );
   }
 }
 

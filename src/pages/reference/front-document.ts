@@ -55,6 +55,7 @@ export function frontDocument(facts: FrontFacts): string {
 <a class="name" href="/">${MARK} tollgate</a>
 <nav aria-label="Main">${NAV}</nav>
 <a class="in" href="/sign-in">Sign in</a>
+<details class="menu"><summary aria-label="Menu">${BARS}</summary><nav aria-label="Main">${NAV}</nav></details>
 </div></header>
 <main>
 ${hero()}
@@ -70,6 +71,8 @@ ${links()}
 }
 
 const MARK = ICON.replace('<svg ', '<svg aria-hidden="true" ');
+const BARS =
+  '<svg aria-hidden="true" viewBox="0 0 18 18" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round"><path d="M2 4.5h14M2 9h14M2 13.5h14"/></svg>';
 const NAV = [
   ['/marketplace', 'Marketplace'],
   ['/rankings', 'Rankings'],
@@ -85,7 +88,7 @@ const hero = () => `<div class="wide hero">
 <div>
 <h1>One address for AI services, paid by the call</h1>
 <p class="lead">Models, tools, agents, images and videos of many providers behind one key. Each call is priced before it starts, and charged for what it used.</p>
-<div class="go"><a href="/marketplace">Look at the marketplace</a><a href="/sign-in">Get a key</a></div>
+<div class="go"><a href="/marketplace">Look at the marketplace</a><a href="/dashboard/keys">Get a key</a></div>
 </div>
 <div class="slip">
 <p>demo/sage <span>chat/completions</span></p>
@@ -122,7 +125,7 @@ ANTHROPIC_AUTH_TOKEN=svc-sk-…</pre></div>
     --header "Authorization: Bearer svc-sk-…"</pre></div>
 <div><h3>A2A clients</h3><pre tabindex="0">curl ${address}/a2a/&lt;agent&gt; \\
     -H "Authorization: Bearer svc-sk-…" -H 'Content-Type: application/json' \\
-    -d '{"message":{"messageId":"m-1","role":"user","parts":[{"text":"Hello"}]}}'</pre></div>
+    -d '{"message":{"messageId":"m-'$(date +%s)'","role":"user","parts":[{"text":"Hello"}]}}'</pre></div>
 <div><h3>A wallet in place of a key</h3><pre tabindex="0">SIGNED=$(node bin/tollgate.mjs siwx --keypair wallet.json \\
     --chain-id solana:mainnet --uri ${address})
 curl ${address}/api/v1/session/balance \\

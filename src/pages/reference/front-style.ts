@@ -19,6 +19,13 @@ header a:hover { color: var(--ink); background: var(--sunk); }
 header .name { display: flex; align-items: center; gap: 8px; margin: 0 18px 0 -10px; font-size: 17px; font-weight: 700; letter-spacing: -0.025em; color: var(--ink); }
 header .name:hover { background: none; }
 header svg { width: 26px; height: 26px; }
+header { position: relative; z-index: 1; }
+.menu { display: none; margin-left: 6px; }
+.menu summary { display: grid; place-items: center; width: 36px; height: 36px; border: 1px solid var(--line); border-radius: 6px; cursor: pointer; list-style: none; }
+.menu summary::-webkit-details-marker { display: none; }
+.menu svg { width: 18px; height: 18px; }
+.menu nav { position: absolute; inset: 64px 12px auto; display: grid; padding: 8px; border: 1px solid var(--line); border-radius: 12px; background: var(--card); box-shadow: 0 12px 30px rgb(0 0 0 / 18%); }
+.menu nav a { padding: 10px 12px; font-size: 15px; }
 header .in { margin-left: auto; border: 1px solid var(--line); color: var(--ink); }
 h1 { margin: 0 0 18px; font-size: clamp(34px, 5.2vw, 54px); line-height: 1.06; font-weight: 680; letter-spacing: -0.035em; text-wrap: balance; }
 h2 { margin: 0 0 20px; font-size: 28px; line-height: 34px; font-weight: 650; letter-spacing: -0.02em; }
@@ -76,7 +83,8 @@ footer .wide { padding-top: 24px; padding-bottom: 24px; }
   .wide { padding-inline: 16px; }
   .kinds { grid-template-columns: minmax(0, 1fr); }
   .kinds a { padding: 14px 16px; border-top: 0; border-left: 3px solid var(--kind); }
-  header nav a:not(:first-child) { display: none; }
+  header .wide > nav { display: none; }
+  .menu { display: block; }
   .slip li { grid-template-columns: 56px minmax(0, 1fr) auto; gap: 8px; }
 }
 `;

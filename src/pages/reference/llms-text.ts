@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { pathsOf, type PathTable } from './openapi.ts';
 
-const OPENING = `# tollgate
+const opening = (marketplace: string, dashboard: string) => `# tollgate
 
 > One address for many AI providers: chat models are called through one API, MCP tools through one server and A2A agents through one door, priced before the call starts, paid from an escrow balance, and settled by what was really used.
 
@@ -16,7 +16,7 @@ const OPENING = `# tollgate
 - \`POST /api/v1/rpc\` has all of it as JSON-RPC 2.0, batches included; \`rpc.discover\` describes it.
 - Name a model as \`GET /api/v1/models\` lists it. \`<provider id>:<model>\` pins one provider, the suffix \`:floor\` asks for the cheapest, \`:nitro\` for the fastest.
 - Where \`GET /api/v1/payments/chains\` lists chains, a 402 can be paid in place with x402 (version 2): \`PAYMENT-REQUIRED\` holds the terms; send the same request again with \`PAYMENT-SIGNATURE\`. No account is needed, and what is left over stays as the balance of the paying wallet. \`POST /api/v1/topup\` (\`{"amount_usd": "5"}\`) pays any amount in the same way, \`POST /api/v1/withdrawals\` pays a balance or earnings out.
-- People look at \`/marketplace\` for services and prices, and at \`/dashboard\` for their account: keys, balance, calls.
+- People look at \`${marketplace}\` for services and prices, and at \`${dashboard}\` for their account: keys, balance, calls.
 - \`GET /api/v1/services\` lists services of every kind with their prices; \`/api/v1/services/{kind}/{name}\` compares the providers of one.
 - \`GET /api/v1/providers\`, \`/api/v1/tools\` and \`/api/v1/agents\` tell who serves what, at what price and how well; \`/api/v1/models/{name}/endpoints\` tells it of one model.
 - Whoever has a wallet can sell calls of its own models, tools and agents: \`node bin/tollgate.mjs provide --config provider.toml\`, in a checkout of tollgate (it is not on npm), dials in at \`/api/v1/provider/tunnel\` (a WebSocket). A provider sees what it earned at \`GET /api/v1/provider/earnings\`, and what it has registered at \`GET /api/v1/provider/services\`.
@@ -24,12 +24,21 @@ const OPENING = `# tollgate
 - Errors are \`{"error": {"message", "type", "code", "param"}}\`. 402: the balance is too low. 429: too many requests, wait for \`Retry-After\`. 503: retry shortly. On \`/mcp\` they are JSON-RPC errors with \`data.type\`, and a tool call without money is a result with \`isError\`; on \`/a2a\` they are JSON-RPC errors too, and a message without money is answered with a task that is \`input-required\`.
 `;
 
+export interface PageAddresses {
+  /** null or absent: the page of this gateway. */
+  readonly marketplaceUrl?: string | null;
+  readonly dashboardUrl?: string | null;
+}
+
 /** `GET /llms.txt`: what this gateway offers, for language models, from the same document as the reference. */
-export function llmsText(document: () => Promise<object>): (app: FastifyInstance) => Promise<void> {
+export function llmsText(
+  document: () => Promise<object>,
+  { marketplaceUrl, dashboardUrl }: PageAddresses,
+): (app: FastifyInstance) => Promise<void> {
   let text: string | null = null;
   return async (app) => {
     app.get('/llms.txt', { schema: { hide: true } }, async (_request, reply) => {
-      text ??= `${OPENING}\n${chapters(pathsOf(await document()))}\n## More\n\n- [OpenAPI 3.1 document](/openapi.json)\n- [Reference for people](/docs)\n`;
+      text ??= `${opening(marketplaceUrl ?? '/marketplace', dashboardUrl ?? '/dashboard')}\n${chapters(pathsOf(await document()))}\n## More\n\n- [OpenAPI 3.1 document](/openapi.json)\n- [Reference for people](/docs)\n`;
       return reply.header('content-type', 'text/plain; charset=utf-8').send(text);
     });
   };

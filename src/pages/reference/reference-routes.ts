@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { docsPage } from './docs-page.ts';
 import { frontPage, type FrontPageOptions } from './front-page.ts';
-import { llmsText } from './llms-text.ts';
+import { llmsText, type PageAddresses } from './llms-text.ts';
 import { describeRoutes, type ReferenceOptions } from './openapi.ts';
 
 /**
@@ -10,10 +10,10 @@ import { describeRoutes, type ReferenceOptions } from './openapi.ts';
  */
 export async function referenceRoutes(
   server: FastifyInstance,
-  options: ReferenceOptions & FrontPageOptions,
+  options: ReferenceOptions & FrontPageOptions & PageAddresses,
 ): Promise<void> {
   const document = describeRoutes(server, options);
   await docsPage(server);
   await server.register(frontPage(options));
-  await server.register(llmsText(document));
+  await server.register(llmsText(document, options));
 }

@@ -2,6 +2,7 @@ import type { PagePath } from './page-paths.ts';
 
 const SERVICES = '/api/v1/services';
 const ANALYTICS = '/api/v1/analytics/public';
+const OF_SERVICES = '/api/v1/analytics/service';
 
 /**
  * The requests that a page makes at once, by their paths as `web/src/api/` asks for them. The browser begins them while
@@ -13,7 +14,7 @@ export function earlyRequests(
   analytics: boolean,
 ): readonly string[] {
   const name = rest.split('/').map(encodeURIComponent).join('/');
-  if (service) return [`${SERVICES}/${service}/${name}`];
+  if (service) return [`${SERVICES}/${service}/${name}`, ...(analytics ? [`${OF_SERVICES}/${service}/${name}`] : [])];
   switch (path) {
     case '/marketplace':
       return [SERVICES, ...(analytics ? [ANALYTICS] : [])];

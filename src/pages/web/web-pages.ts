@@ -13,6 +13,8 @@ interface WebPagesOptions {
   readonly version: string;
   readonly mode: Mode;
   readonly publicUrl: string | null;
+  /** Addresses of pages that are another site's, by the path that they begin with here; null for our own. */
+  readonly elsewhere: Readonly<Record<string, string | null>>;
   readonly signInDomains: readonly string[];
   /** Whether everybody may see the figures of the market. */
   readonly analytics: boolean;
@@ -39,12 +41,19 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
   let found: Promise<PageFiles | null> | null = null;
   const pages = () => (found ??= open(ending.signal, options.onMissing));
 
-  for (const page of PAGE_PATHS)
+  const elsewhere = Object.entries(options.elsewhere).filter((entry): entry is [string, string] => entry[1] !== null);
+  for (const page of PAGE_PATHS) {
+    const [, url] = elsewhere.find(([begin]) => `${page.path}/`.startsWith(`${begin}/`)) ?? [];
+    if (url !== undefined) {
+      server.get(page.path, HIDDEN, (_request, reply) => reply.redirect(url));
+      continue;
+    }
     server.get<{ Params: { readonly '*'?: string } }>(page.path, HIDDEN, async (request, reply) => {
       const built = await pages();
       if (built === null) return reply.code(503).type('text/plain; charset=utf-8').send(MISSING);
       const rest = request.params['*'] ?? '';
       const { known, ...facts } = factsOf(page, rest, options.catalog);
+      const early = known ? earlyRequests(page, rest, options.analytics) : [];
       const boot = {
         version: options.version,
         base_url: options.publicUrl ?? addressOf(request),
@@ -52,7 +61,8 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
         sessions: server.hasRoute(SESSION),
         sign_in_domains: options.signInDomains,
         analytics: options.analytics,
-        early: known ? earlyRequests(page, rest, options.analytics) : [],
+        elsewhere: elsewhere.map(([path]) => path),
+        ...(page.service ? await answersTo(early, server) : { early }),
       };
       const document = pageDocument(built.document, {
         ...facts,
@@ -68,6 +78,7 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
         .type(HTML)
         .send(document);
     });
+  }
 
   // The list of one kind is the marketplace with a filter.
   for (const { path, service } of PAGE_PATHS)
@@ -123,6 +134,20 @@ function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile):
   if (request.headers['if-none-match'] === file.etag) return reply.code(304).send();
   if (encoding) void reply.header('content-encoding', encoding);
   return reply.type(file.type).send(bytes);
+}
+
+/** Packets of a slow line that a document may be longer for. */
+const ANSWER_MAX = 8_192;
+
+/** The first answer goes into the document if it is small: the page then waits for no other request. */
+async function answersTo(
+  [first, ...rest]: readonly string[],
+  server: FastifyInstance,
+): Promise<{ readonly early: readonly string[]; readonly answers?: Readonly<Record<string, unknown>> }> {
+  if (first === undefined) return { early: rest };
+  const { statusCode, body } = await server.inject({ url: first, headers: { accept: 'application/json' } });
+  if (statusCode !== 200 || body.length > ANSWER_MAX) return { early: [first, ...rest] };
+  return { early: rest, answers: { [first]: JSON.parse(body) as unknown } };
 }
 
 interface Facts {

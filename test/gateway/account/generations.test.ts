@@ -51,6 +51,7 @@ describe('the record of a call', () => {
     const { status, body } = await world.call<Generation>(key, 'GET', '/api/v1/generation?id=gen-1');
     expect(status).toBe(200);
     expect(body.data).toEqual({
+      waiting: false,
       ...viewForOtherClients({
         primitive: 'model',
         usage_details: { prompt: 12, completion: 34 },

@@ -1,36 +1,11 @@
-import { useQuery, type UseQueryResult } from '@tanstack/react-query';
+import { queryOptions, useQuery, type UseQueryResult } from '@tanstack/react-query';
 import type { Kind } from '../ui/kinds.ts';
 import type { Pricing } from './pricing.ts';
+import type { Service, ServiceStatus } from './service.ts';
 import { call, data } from './request.ts';
 
 export type { Pricing } from './pricing.ts';
-
-export type ServiceStatus = 'healthy' | 'degraded' | 'down' | 'away';
-
-/** A service as a row of the market. */
-export interface Service {
-  readonly primitive: Kind;
-  readonly name: string;
-  readonly display_name: string;
-  readonly description: string;
-  readonly status: ServiceStatus;
-  /** 0 to 1, of the last hour. */
-  readonly uptime: number | null;
-  readonly requests: number;
-  readonly listed_since: string;
-  readonly input_modalities: readonly string[];
-  readonly output_modalities: readonly string[];
-  readonly context_length: number | null;
-  readonly max_output_tokens: number | null;
-  readonly resolutions: readonly string[];
-  readonly durations: readonly string[];
-  readonly aspect_ratios: readonly string[];
-  /** Of the cheapest provider. */
-  readonly pricing: Pricing;
-  /** USD of a typical use. */
-  readonly typical_usd: number;
-  readonly providers: readonly { readonly id: string; readonly name: string }[];
-}
+export type { Service, ServiceStatus } from './service.ts';
 
 /** How an offer has served. */
 export interface Standing {
@@ -91,7 +66,8 @@ export interface Tool {
   readonly name: string;
   readonly title: string | null;
   readonly description: string;
-  readonly price: { readonly per_call: string };
+  /** USD. A tool that is charged by its use has the most that a call costs. */
+  readonly price: { readonly per_call?: string; readonly per_call_max?: string };
   readonly input_schema?: unknown;
 }
 
@@ -104,9 +80,14 @@ export const servicePath = ({ primitive, name }: { readonly primitive: Kind; rea
 /** The path of the page of a provider. */
 export const providerPath = (id: string): string => `/providers/${encodeURIComponent(id)}`;
 
+/** Asks for all services of all kinds. */
+export const servicesQuery = queryOptions({
+  queryKey: ['services'],
+  queryFn: () => data<readonly Service[]>('/api/v1/services'),
+});
+
 /** All services of all kinds. */
-export const useServices = (): UseQueryResult<readonly Service[]> =>
-  useQuery({ queryKey: ['services'], queryFn: () => data<readonly Service[]>('/api/v1/services') });
+export const useServices = (): UseQueryResult<readonly Service[]> => useQuery(servicesQuery);
 
 export const useService = (kind: Kind, name: string): UseQueryResult<ServiceDetail> =>
   useQuery({

@@ -14,6 +14,8 @@ export interface Balance {
 export interface CallRow {
   readonly id: string;
   readonly state: 'held' | 'settled' | 'released' | 'expired';
+  /** Its task asks for input. */
+  readonly waiting?: boolean;
   readonly outcome: string | null;
   readonly primitive: Kind;
   readonly model: string;

@@ -8,11 +8,15 @@ interface Boot {
   readonly sessions: boolean;
   /** Whether everybody may see `/api/v1/analytics/public`. */
   readonly analytics: boolean;
+  /** Paths that lead to another site. */
+  readonly elsewhere: readonly string[];
   /** Names of the host that wallets sign for. The first is the one to use. */
   readonly sign_in_domains: readonly string[];
 }
 
-const text = document.getElementById('boot')?.textContent ?? '{}';
+const boot = JSON.parse(document.getElementById('boot')?.textContent ?? '{}') as Partial<Boot> & {
+  readonly answers?: Readonly<Record<string, unknown>>;
+};
 
 export const BOOT: Boot = {
   version: '',
@@ -20,6 +24,10 @@ export const BOOT: Boot = {
   mode: 'production',
   sessions: false,
   analytics: false,
+  elsewhere: [],
   sign_in_domains: [],
-  ...(JSON.parse(text) as Partial<Boot>),
+  ...boot,
 };
+
+/** Answers of the API that came with the document, by path. Each is good for once. */
+export const ANSWERS: Map<string, unknown> = new Map(Object.entries(boot.answers ?? {}));

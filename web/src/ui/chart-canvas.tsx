@@ -103,6 +103,7 @@ function optionsOf({ series, format, stacked, height = 240 }: ChartProps, elemen
   const soft = color('--soft');
   const grid = { stroke: color('--line'), width: 1 };
   const colors = series.map((each, index) => color(seriesColor(each.color, index)));
+  const whole = series.every(({ values }) => values.every((value) => value === null || Number.isInteger(value)));
   const width = element.clientWidth || Number.parseFloat(styles.width) || 600;
   const drawn = stacked ? [...series.keys()].reverse() : [...series.keys()];
   return {
@@ -132,7 +133,8 @@ function optionsOf({ series, format, stacked, height = 240 }: ChartProps, elemen
         grid,
         ticks: { show: false },
         size: 64,
-        values: (_plot, splits) => splits.map(format),
+        values: (_plot, splits) => labelsOf(splits, format),
+        ...(whole ? { incrs: WHOLE_STEPS } : {}),
         space: 36,
       },
     ],
@@ -160,6 +162,15 @@ function optionsOf({ series, format, stacked, height = 240 }: ChartProps, elemen
       }),
     ],
   };
+}
+
+/** Steps of an axis of counts: there is no half of a call. */
+const WHOLE_STEPS = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
+
+/** A label that says the same as the one below it is left out. */
+function labelsOf(splits: readonly number[], format: (value: number) => string): string[] {
+  const labels = splits.map(format);
+  return labels.map((label, index) => (label === labels[index - 1] ? '' : label));
 }
 
 const fade = (color: string) => color.replace(/^rgb\((.*)\)$/, 'rgba($1, 0.1)');

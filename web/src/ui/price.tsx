@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { Pricing } from '../api/catalogue.ts';
+import type { Pricing, Tool } from '../api/catalogue.ts';
 import type { Kind } from './kind.tsx';
 import { formatUsd } from './money.tsx';
 
@@ -99,9 +99,26 @@ const named = (
   unit: (name: string) => string,
 ): [number, string][] => Object.entries(prices ?? {}).map(([name, usd]) => [usd, unit(name)]);
 
-/** A price in a column of prices: the amount, and its unit below. */
-export function Price({ kind, pricing }: { readonly kind: Kind; readonly pricing: Pricing }): ReactNode {
-  const { amount, unit } = shortPrice(kind, pricing);
+/** The price of one tool of a service: `$0.01`, `At most $0.05` where it is charged by its use, `Free`. */
+export function toolPrice({ per_call, per_call_max }: Tool['price']): string {
+  if (per_call_max !== undefined) return `At most ${formatUsd(Number(per_call_max))}`;
+  return Number(per_call ?? 0) === 0 ? 'Free' : formatUsd(Number(per_call));
+}
+
+/** A price in a column of prices: the amount, and its unit below. Of a video it is that of a usual length. */
+export function Price({
+  kind,
+  pricing,
+  typical,
+}: {
+  readonly kind: Kind;
+  readonly pricing: Pricing;
+  readonly typical?: { readonly usd: number; readonly seconds: number | null };
+}): ReactNode {
+  const short = shortPrice(kind, pricing);
+  const seconds = typical?.seconds ?? null;
+  const { amount, unit } =
+    seconds === null ? short : { amount: formatUsd(typical!.usd), unit: `for ${seconds} seconds` };
   return (
     <span className="figures inline-block text-right leading-5">
       <span className="block font-semibold whitespace-nowrap">{amount}</span>

@@ -95,6 +95,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       usage: async () => new Map(),
       findLocks: async () => ({ records: [], next: null }),
       totals,
+      tasks: { ofCall: async () => null },
       receipt: () => null,
       networks: [],
       now,

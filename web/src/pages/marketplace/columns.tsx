@@ -1,14 +1,16 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { servicePath, type Service } from '../../api/catalogue.ts';
+import { BOOT } from '../../app/boot.ts';
 import { KIND_NAMES, KindMark, KindTile } from '../../ui/kind.tsx';
-import { formatShare, formatTokens } from '../../ui/number.ts';
+import { formatShare, formatShort, formatTokens } from '../../ui/number.ts';
 import { Price } from '../../ui/price.tsx';
 import { Status } from '../../ui/status.tsx';
 import type { Column } from '../../ui/table.tsx';
+import type { Row } from './filters.ts';
 
 /** The columns of the market. On a phone the first and the last one are left. */
-export const COLUMNS: readonly Column<Service>[] = [
+export const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'name',
     head: 'Service',
@@ -50,14 +52,29 @@ export const COLUMNS: readonly Column<Service>[] = [
     ),
     from: 'md',
   },
+  ...(BOOT.analytics ? [calls()] : []),
   {
     id: 'price',
     head: 'Price',
     align: 'right',
     sort: ({ typical_usd }) => typical_usd,
-    cell: ({ primitive, pricing }) => <Price kind={primitive} pricing={pricing} />,
+    cell: ({ primitive, pricing, typical_usd: usd, typical_seconds: seconds }) => (
+      <Price kind={primitive} pricing={pricing} typical={{ usd, seconds }} />
+    ),
   },
 ];
+
+/** Left out if the gateway tells no figures. */
+function calls(): Column<Row> {
+  return {
+    id: 'calls',
+    head: 'Calls, 30 days',
+    align: 'right',
+    sort: (row) => row.calls,
+    cell: (row) => <span className="text-sm">{row.calls === null ? '–' : formatShort(row.calls)}</span>,
+    from: 'lg',
+  };
+}
 
 function Name({ service }: { readonly service: Service }): ReactNode {
   const { primitive, name, display_name, description } = service;

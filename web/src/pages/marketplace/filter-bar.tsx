@@ -16,8 +16,11 @@ interface Props {
 
 /** Search and filters of the market. */
 export function FilterBar({ services, filters, onChange, counts }: Props): ReactNode {
-  const { price, provider, takes, gives, healthy } = filters;
-  const rest = useMemo(() => ({ price, provider, takes, gives, healthy }), [price, provider, takes, gives, healthy]);
+  const { price, provider, takes, gives, param, healthy } = filters;
+  const rest = useMemo(
+    () => ({ price, provider, takes, gives, param, healthy }),
+    [price, provider, takes, gives, param, healthy],
+  );
   const kinds = [
     { value: 'all', name: 'All' },
     ...KINDS.map((kind) => ({ value: kind as string, name: KIND_NAMES[kind].many })),
@@ -60,7 +63,7 @@ const Selects = memo(function Selects({
   filters,
   onChange,
 }: Pick<Props, 'services' | 'onChange'> & {
-  readonly filters: Pick<Filters, 'price' | 'provider' | 'takes' | 'gives' | 'healthy'>;
+  readonly filters: Pick<Filters, 'price' | 'provider' | 'takes' | 'gives' | 'param' | 'healthy'>;
 }): ReactNode {
   const options = useMemo(() => {
     const each = (values: (service: Service) => readonly (readonly [string, string])[]) => services.flatMap(values);
@@ -76,6 +79,10 @@ const Selects = memo(function Selects({
       gives: optionsOf(
         'Gives anything',
         each(({ output_modalities }) => output_modalities.map((name) => [name, `Gives ${name}`])),
+      ),
+      param: optionsOf(
+        'Any parameters',
+        each(({ supported_parameters }) => supported_parameters.map((name) => [name, name])),
       ),
     };
   }, [services]);
@@ -113,6 +120,16 @@ const Selects = memo(function Selects({
         value={filters.gives}
         onChange={(event) => onChange({ gives: event.target.value })}
       />
+      {options.param.length > 1 && (
+        <Select
+          label="Parameter that it takes"
+          labelHidden
+          compact
+          options={options.param}
+          value={filters.param}
+          onChange={(event) => onChange({ param: event.target.value })}
+        />
+      )}
       <Checkbox
         label="Can be called now"
         checked={filters.healthy !== ''}

@@ -1,4 +1,4 @@
-import type { Service } from '../../api/catalogue.ts';
+import type { Service } from '../../api/service.ts';
 
 /** The filters as the address has them; the values here are those of an address without a query. */
 export const DEFAULTS = {
@@ -7,6 +7,7 @@ export const DEFAULTS = {
   provider: '',
   takes: '',
   gives: '',
+  param: '',
   price: '',
   healthy: '',
   sort: 'name',
@@ -23,21 +24,24 @@ export const PRICES = [
   { value: '0.1', text: 'Up to $0.10 a use' },
 ];
 
-/** A service with its words in small letters, so that a search does not change the case of all texts each time. */
-interface Indexed extends Service {
+/** A service as a row: with its calls of 30 days, and null where they are not known. */
+export interface Row extends Service {
+  readonly calls: number | null;
+  /** In small letters, so that a search does not change the case of all texts each time. */
   readonly words: string;
 }
 
-export const index = (services: readonly Service[]): readonly Indexed[] =>
+export const index = (services: readonly Service[], calls: ReadonlyMap<string, number> | undefined): readonly Row[] =>
   services.map((service) => ({
     ...service,
+    calls: calls?.get(`${service.primitive}/${service.name}`) ?? null,
     words: [service.name, service.display_name, service.description, ...service.providers.map(({ name }) => name)]
       .join('\n')
       .toLowerCase(),
   }));
 
 /** The services that match all filters but that of the kind, so that each kind can show its count. */
-export function filter(services: readonly Indexed[], filters: Filters): readonly Indexed[] {
+export function filter(services: readonly Row[], filters: Filters): readonly Row[] {
   const words = filters.q.toLowerCase().split(/\s+/).filter(Boolean);
   const most = filters.price === '' ? Infinity : Number(filters.price);
   return services.filter(
@@ -47,6 +51,7 @@ export function filter(services: readonly Indexed[], filters: Filters): readonly
       (filters.provider === '' || service.providers.some(({ id }) => id === filters.provider)) &&
       (filters.takes === '' || service.input_modalities.includes(filters.takes)) &&
       (filters.gives === '' || service.output_modalities.includes(filters.gives)) &&
+      (filters.param === '' || service.supported_parameters.includes(filters.param)) &&
       (filters.healthy === '' || service.status === 'healthy' || service.status === 'degraded'),
   );
 }

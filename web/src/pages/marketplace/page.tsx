@@ -1,4 +1,5 @@
 import { useCallback, useDeferredValue, useEffect, useMemo, useState, type ReactNode } from 'react';
+import { useCallCounts } from '../../api/analytics.ts';
 import { useServices, type Service } from '../../api/catalogue.ts';
 import { useSearchState } from '../../app/search.ts';
 import { Button } from '../../ui/button.tsx';
@@ -44,11 +45,12 @@ function Market({ services }: { readonly services: readonly Service[] }): ReactN
   const filters = { q: typed, ...others };
   const search = useDeferredValue(typed);
 
-  const indexed = useMemo(() => index(services), [services]);
-  const { kind, provider, takes, gives, price, healthy, sort, down } = others;
+  const { data: calls } = useCallCounts();
+  const indexed = useMemo(() => index(services, calls), [services, calls]);
+  const { kind, provider, takes, gives, param, price, healthy, sort, down } = others;
   const matches = useMemo(
-    () => filter(indexed, { q: search, kind, provider, takes, gives, price, healthy, sort, down }),
-    [indexed, search, kind, provider, takes, gives, price, healthy, sort, down],
+    () => filter(indexed, { q: search, kind, provider, takes, gives, param, price, healthy, sort, down }),
+    [indexed, search, kind, provider, takes, gives, param, price, healthy, sort, down],
   );
   const counts = useMemo(() => {
     const counted: Record<string, number> = { all: matches.length };

@@ -1,13 +1,7 @@
+import { curl, queueVideo, sendByHttp, sendMessage } from '../../code/curl.ts';
+import { openaiJs, openaiPy, openaiVideo } from '../../code/openai.ts';
+import type { Snippet } from '../../code/snippet.ts';
 import type { Kind } from '../../ui/kinds.ts';
-
-/** Code that calls a service, for one client. */
-export interface Snippet {
-  readonly id: string;
-  readonly name: string;
-  readonly code: string;
-  /** A line above the code: where it goes, or what it needs. */
-  readonly note?: string;
-}
 
 export interface Called {
   readonly kind: Kind;
@@ -23,30 +17,16 @@ export interface Called {
   readonly duration: string;
 }
 
-const JSON_TYPE = `-H 'Content-Type: application/json'`;
-const AUTH = '-H "Authorization: Bearer $KEY"';
-/** For a shell, between single quotes. */
-const quoted = (value: unknown) => JSON.stringify(value).replaceAll("'", `'\\''`);
-const post = (url: string, body: unknown, after = '') =>
-  `curl ${url} \\\n  ${AUTH} ${JSON_TYPE} \\\n  -d '${quoted(body)}'${after}`;
-
-const KEY_NOTE = 'KEY is an API key. The dashboard makes one.';
-
 /** Code for each client that can call the service, the shortest first. */
 export function snippetsOf(called: Called): readonly Snippet[] {
   const makers = { model: called.embeds ? embeddings : chat, tool: tools, agent, image, video };
   return makers[called.kind](called);
 }
 
-const openaiJs = (base: string, lines: string) =>
-  `import OpenAI from 'openai';\n\nconst client = new OpenAI({ baseURL: '${base}/api/v1', apiKey: process.env.KEY });\n${lines}`;
-const openaiPy = (base: string, lines: string) =>
-  `import os\nfrom openai import OpenAI\n\nclient = OpenAI(base_url="${base}/api/v1", api_key=os.environ["KEY"])\n${lines}`;
-
 function chat({ name, base }: Called): readonly Snippet[] {
   const body = { model: name, messages: [{ role: 'user', content: 'What is a tollgate?' }] };
   return [
-    { id: 'curl', name: 'curl', code: post(`${base}/api/v1/chat/completions`, body), note: KEY_NOTE },
+    { id: 'curl', name: 'curl', code: curl(`${base}/api/v1/chat/completions`, body) },
     {
       id: 'openai-js',
       name: 'openai (JS)',
@@ -93,8 +73,7 @@ function embeddings({ name, base }: Called): readonly Snippet[] {
     {
       id: 'curl',
       name: 'curl',
-      code: post(`${base}/api/v1/embeddings`, { model: name, input: 'What is a tollgate?' }),
-      note: KEY_NOTE,
+      code: curl(`${base}/api/v1/embeddings`, { model: name, input: 'What is a tollgate?' }),
     },
     {
       id: 'openai-js',
@@ -122,8 +101,7 @@ function tools({ name, base, tool }: Called): readonly Snippet[] {
     {
       id: 'curl',
       name: 'curl',
-      code: post(url, { jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
-      note: KEY_NOTE,
+      code: curl(url, { jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
     },
     {
       id: 'claude-code',
@@ -155,24 +133,14 @@ const shortName = (name: string) =>
     .at(-1)!
     .replaceAll(/[^\w-]/g, '-');
 
-const sendMessage = (url: string, text: string) =>
-  post(url, {
-    jsonrpc: '2.0',
-    id: 1,
-    method: 'message/send',
-    params: { message: { messageId: 'm-1', role: 'user', parts: [{ kind: 'text', text }] } },
-  });
-
 function agent({ name, base }: Called): readonly Snippet[] {
   const url = `${base}/a2a/${name}`;
   return [
-    { id: 'curl', name: 'curl', code: sendMessage(url, 'Hello'), note: KEY_NOTE },
+    { id: 'curl', name: 'curl', code: sendMessage(url, 'Hello') },
     {
       id: 'a2a',
       name: 'A2A (HTTP+JSON)',
-      code: post(`${url}/message:send`, {
-        message: { messageId: 'm-1', role: 'ROLE_USER', parts: [{ text: 'Hello' }] },
-      }),
+      code: sendByHttp(url, 'Hello'),
     },
     {
       id: 'openai-js',
@@ -198,8 +166,11 @@ function image({ name, base }: Called): readonly Snippet[] {
     {
       id: 'curl',
       name: 'curl',
-      code: post(`${base}/api/v1/image/generate`, { model: name, prompt, output_type: 'file' }, ' -o image.png'),
-      note: KEY_NOTE,
+      code: curl(
+        `${base}/api/v1/image/generate`,
+        { model: name, prompt, output_type: 'file' },
+        { more: ['-o image.png'] },
+      ),
     },
     {
       id: 'openai-js',
@@ -220,7 +191,7 @@ function image({ name, base }: Called): readonly Snippet[] {
     {
       id: 'quote',
       name: 'Price before',
-      code: post(`${base}/api/v1/image/generate/quote`, { model: name, prompt }),
+      code: curl(`${base}/api/v1/image/generate/quote`, { model: name, prompt }),
       note: 'Says what the call would cost, and charges nothing.',
     },
   ];
@@ -228,22 +199,12 @@ function image({ name, base }: Called): readonly Snippet[] {
 
 function video({ name, base, duration }: Called): readonly Snippet[] {
   const prompt = 'A tollgate in the morning';
-  const queue = post(`${base}/api/v1/video/queue`, { model: name, prompt, duration });
-  const retrieve = `curl ${base}/api/v1/video/retrieve \\\n  ${AUTH} ${JSON_TYPE} \\\n  -d '{"task_id":"<id>","wait_for_final":true}' -o video.mp4`;
   return [
-    {
-      id: 'curl',
-      name: 'curl',
-      code: `${queue}\n\n# A video takes minutes. Ask for it with the id of the answer:\n${retrieve}`,
-      note: KEY_NOTE,
-    },
+    { id: 'curl', name: 'curl', code: queueVideo(base, { model: name, prompt, duration }) },
     {
       id: 'openai-js',
       name: 'openai (JS)',
-      code: openaiJs(
-        base,
-        `let video = await client.videos.create({ model: '${name}', prompt: '${prompt}', seconds: '${Number.parseInt(duration, 10)}' });\nwhile (video.status === 'queued' || video.status === 'in_progress') video = await client.videos.retrieve(video.id);\nconst file = await client.videos.downloadContent(video.id);`,
-      ),
+      code: openaiVideo(base, { model: name, prompt, seconds: String(Number.parseInt(duration, 10)) }),
     },
   ];
 }

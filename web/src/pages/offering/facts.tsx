@@ -11,12 +11,11 @@ const EXAMPLES = {
   tool: 'One call',
   agent: 'One message',
   image: 'One image',
-  video: 'A video of 5 seconds',
 } as const;
 
 /** The price of a service per unit, with an example in whole. */
 export function PriceCard({ service }: { readonly service: ServiceDetail }): ReactNode {
-  const { primitive, pricing, typical_usd, providers } = service;
+  const { primitive, pricing, typical_usd, typical_seconds, providers } = service;
   const many = providers.length > 1;
   return (
     <Card title={many ? 'Price, from' : 'Price'}>
@@ -29,7 +28,7 @@ export function PriceCard({ service }: { readonly service: ServiceDetail }): Rea
         ))}
       </dl>
       <p className="mt-4 border-t border-line pt-4 text-sm text-soft">
-        {EXAMPLES[primitive]} costs{' '}
+        {primitive === 'video' ? `A video of ${typical_seconds} seconds` : EXAMPLES[primitive]} costs{' '}
         <b className="figures font-semibold text-ink">{typical_usd === 0 ? 'nothing' : formatUsd(typical_usd)}</b>
         {typical_usd > 0 && (
           <>

@@ -5,7 +5,7 @@ import { Empty } from '../../ui/empty.tsx';
 import { Fold } from '../../ui/fold.tsx';
 import { JsonView } from '../../ui/json-view.tsx';
 import { Markdown } from '../../ui/markdown.tsx';
-import { formatUsd } from '../../ui/money.tsx';
+import { toolPrice } from '../../ui/price.tsx';
 import { QueryView } from '../../ui/query-view.tsx';
 import { Skeleton } from '../../ui/skeleton.tsx';
 import { fieldsOf } from './schema.ts';
@@ -41,7 +41,6 @@ export function Tools({ service }: { readonly service: string }): ReactNode {
 function ToolEntry({ tool }: { readonly tool: Tool }): ReactNode {
   const { name, title, description, price, input_schema } = tool;
   const fields = fieldsOf(input_schema);
-  const usd = Number(price.per_call);
   return (
     <>
       <div className="flex flex-wrap items-baseline justify-between gap-x-4">
@@ -49,7 +48,7 @@ function ToolEntry({ tool }: { readonly tool: Tool }): ReactNode {
           <span className="font-mono text-sm font-semibold">{name}</span>
           {title !== null && title !== name && <span className="ml-2 font-normal text-soft">{title}</span>}
         </h3>
-        <span className="figures text-sm font-semibold">{usd === 0 ? 'Free' : `${formatUsd(usd)} a call`}</span>
+        <span className="figures text-sm font-semibold">{toolPrice(price)}</span>
       </div>
       <div className="mt-1 max-w-[75ch] text-soft">
         <Markdown text={description} />

@@ -1,9 +1,8 @@
-import { useState, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import { useTools, type ServiceDetail } from '../../api/catalogue.ts';
 import { BOOT } from '../../app/boot.ts';
+import { CodeTabs } from '../../code/code-tabs.tsx';
 import { Card } from '../../ui/card.tsx';
-import { CodeBlock } from '../../ui/code-block.tsx';
-import { Tabs } from '../../ui/tabs.tsx';
 import { snippetsOf } from './code.ts';
 import { exampleOf } from './schema.ts';
 
@@ -38,14 +37,9 @@ function Code({
     tool,
     duration: durations[0] ?? '5s',
   });
-  const [chosen, choose] = useState('curl');
-  const shown = snippets.find(({ id }) => id === chosen) ?? snippets[0]!;
   return (
     <Card title="Use it from code">
-      <Tabs label="Client" tabs={snippets} chosen={shown.id} onChoose={choose}>
-        {shown.note !== undefined && <p className="mb-3 text-sm text-soft">{shown.note}</p>}
-        <CodeBlock code={shown.code} label={`Code for ${shown.name}`} />
-      </Tabs>
+      <CodeTabs snippets={snippets} />
     </Card>
   );
 }

@@ -14,7 +14,8 @@ const WORDS = {
 } as const;
 
 /** How a call ended, as one word. */
-export function Outcome({ of }: { readonly of: Pick<CallRow, 'state' | 'outcome'> }): ReactNode {
+export function Outcome({ of }: { readonly of: Pick<CallRow, 'state' | 'outcome' | 'waiting'> }): ReactNode {
+  if (of.waiting === true) return <Badge tone="warn">Waiting for you</Badge>;
   if (of.state === 'held') return <Badge tone="good">Running</Badge>;
   const known = Object.hasOwn(WORDS, of.outcome ?? '') ? WORDS[of.outcome as keyof typeof WORDS] : null;
   if (known !== null) return <Badge tone={known[1]}>{known[0]}</Badge>;

@@ -9,7 +9,7 @@ import { Skeleton } from '../../../ui/skeleton.tsx';
 import { formatDuration } from '../../../ui/time.tsx';
 import { CallTree } from './call-tree.tsx';
 import { type CallRecord, useCallRecord } from './call-record.ts';
-import { exactMicroUsd, exactUsd } from './exact-usd.ts';
+import { exactUsd } from './exact-usd.ts';
 import { MoneyLines } from './money-lines.tsx';
 
 /**
@@ -107,7 +107,7 @@ function RecordView({ record }: { readonly record: CallRecord }): ReactNode {
       <MoneyLines record={record} />
       {record.children.length > 0 && (
         <div>
-          <p className="mb-1.5 font-semibold">Calls under it</p>
+          <p className="mb-1.5 font-semibold">The call and those under it</p>
           <CallTree record={record} />
         </div>
       )}
@@ -138,11 +138,6 @@ function RecordView({ record }: { readonly record: CallRecord }): ReactNode {
         )}
       </dl>
       {record.error !== null && <p className="break-words text-bad">{record.error}</p>}
-      {record.children.length > 0 && record.cost_micro_usdc > 0 && (
-        <p className="text-soft">
-          {exactMicroUsd(record.cost_micro_usdc)} of {exactUsd(record.run_cost)} is the call itself.
-        </p>
-      )}
     </div>
   );
 }

@@ -6,11 +6,21 @@ import { alignedMicroUsd } from './exact-usd.ts';
 
 const DEPTH_MAX = 6;
 
-/** The calls under a call, each with its own cost. */
+/** The calls under a call, each with its own cost. The first line is what the call itself cost. */
 export function CallTree({ record, depth = 0 }: { readonly record: CallRecord; readonly depth?: number }): ReactNode {
   if (depth >= DEPTH_MAX) return null;
   return (
     <ul className={depth === 0 ? 'grid gap-1.5' : 'mt-1.5 grid gap-1.5 border-l border-line pl-4'}>
+      {depth === 0 && record.cost_micro_usdc > 0 && (
+        <li className="flex items-center gap-2.5">
+          <KindTile kind={record.primitive} size={22} />
+          <span className="min-w-0 break-words">
+            {record.service} <span className="text-soft">itself</span>
+          </span>
+          <span aria-hidden className="min-w-4 grow border-b border-dotted border-line" />
+          <span className="figures">{alignedMicroUsd(record.cost_micro_usdc)}</span>
+        </li>
+      )}
       {record.children.map((child) => (
         <li key={child.id}>
           <div className="flex items-center gap-2.5">

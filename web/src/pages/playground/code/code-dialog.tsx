@@ -1,11 +1,9 @@
-import { useState, type ReactNode } from 'react';
-import { Link } from 'wouter';
-import { CodeBlock } from '../../../ui/code-block.tsx';
+import type { ReactNode } from 'react';
+import { CodeTabs } from '../../../code/code-tabs.tsx';
+import type { Snippet } from '../../../code/snippet.ts';
 import { Dialog } from '../../../ui/dialog.tsx';
-import { Tabs } from '../../../ui/tabs.tsx';
-import type { Sample } from './samples.ts';
 
-/** Code that does what the page does. */
+/** Code that does what the page does. It is made when the dialog opens. */
 export function CodeDialog({
   open,
   onClose,
@@ -13,7 +11,7 @@ export function CodeDialog({
 }: {
   readonly open: boolean;
   readonly onClose: () => void;
-  readonly samples: () => readonly Sample[];
+  readonly samples: () => readonly Snippet[];
 }): ReactNode {
   return (
     <Dialog title="The same from code" wide open={open} onClose={onClose}>
@@ -22,25 +20,10 @@ export function CodeDialog({
   );
 }
 
-function Code({ make }: { readonly make: () => readonly Sample[] }): ReactNode {
-  const samples = make();
-  const [id, setId] = useState(samples[0]!.id);
-  const { name, code, note } = samples.find((sample) => sample.id === id) ?? samples[0]!;
+function Code({ make }: { readonly make: () => readonly Snippet[] }): ReactNode {
   return (
-    <Tabs label="Client" tabs={samples} chosen={id} onChoose={setId}>
-      <div className="grid max-h-[60vh] grid-cols-[minmax(0,1fr)] gap-3 overflow-y-auto">
-        <CodeBlock code={code} label={name} />
-        {note !== undefined && <p className="text-sm text-soft">{note}</p>}
-        {id !== 'sent' && (
-          <p className="text-sm text-soft">
-            <code className="font-mono">KEY</code> is an API key of yours:{' '}
-            <Link href="/dashboard/keys" className="link">
-              make one
-            </Link>
-            .
-          </p>
-        )}
-      </div>
-    </Tabs>
+    <div className="max-h-[70vh] overflow-y-auto">
+      <CodeTabs snippets={make()} />
+    </div>
   );
 }

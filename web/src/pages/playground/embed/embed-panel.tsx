@@ -2,6 +2,9 @@ import { useQueryClient } from '@tanstack/react-query';
 import { Code } from 'lucide-react';
 import { useState, type ReactNode } from 'react';
 import { request } from '../../../api/request.ts';
+import { BOOT } from '../../../app/boot.ts';
+import { openaiJs } from '../../../code/openai.ts';
+import { jsonText } from '../../../code/snippet.ts';
 import { Button } from '../../../ui/button.tsx';
 import { TextArea } from '../../../ui/field.tsx';
 import { formatNumber } from '../../../ui/number.ts';
@@ -11,8 +14,8 @@ import { type CallFault, faultOf } from '../calls/answer.ts';
 import { CallFacts } from '../calls/call-facts.tsx';
 import { CallFaultNote } from '../calls/call-fault-note.tsx';
 import type { Service } from '../catalogue.ts';
+import { asCurl, asSent } from '../code/as-sent.ts';
 import { CodeDialog } from '../code/code-dialog.tsx';
-import { asSent, curl, jsonText, OPENAI } from '../code/samples.ts';
 
 const PATH = '/api/v1/embeddings';
 const SHOWN_MAX = 48;
@@ -111,11 +114,11 @@ export default function EmbedPanel({ service }: { readonly service: Service }): 
         open={code}
         onClose={() => setCode(false)}
         samples={() => [
-          { id: 'curl', name: 'curl', code: curl(PATH, body) },
+          asCurl(PATH, body),
           {
             id: 'openai',
             name: 'openai',
-            code: `${OPENAI}\nconst { data } = await client.embeddings.create(${jsonText(body)});\n`,
+            code: openaiJs(BOOT.base_url, `const { data } = await client.embeddings.create(${jsonText(body)});`),
           },
           asSent(PATH, body),
         ]}

@@ -88,7 +88,7 @@ export const AnswerView = memo(function AnswerView({
 const STATES: Readonly<Record<TaskState, readonly [tone: 'plain' | 'good' | 'warn' | 'bad', text: string]>> = {
   working: ['plain', 'Working'],
   completed: ['good', 'Completed'],
-  'input-required': ['warn', 'Asks you'],
+  'input-required': ['warn', 'Waiting for you'],
   canceled: ['plain', 'Canceled'],
   failed: ['bad', 'Failed'],
 };

@@ -59,13 +59,11 @@ export function SettingsDrawer({
               {number('temperature', 'Temperature', '0 to 2', 'default')}
               {number('topP', 'Top P', '0 to 1', 'default')}
             </div>
-            {model.takes.has('tools') && (
-              <Tools
-                services={services.filter(({ kind }) => kind === 'tool')}
-                chosen={settings.tools}
-                onChange={(tools) => onChange({ ...settings, tools })}
-              />
-            )}
+            <Tools
+              services={services.filter(({ kind }) => kind === 'tool')}
+              chosen={settings.tools}
+              onChange={(tools) => onChange({ ...settings, tools })}
+            />
           </>
         )}
         <div className="flex gap-2">
