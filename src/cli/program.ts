@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { accountCommand } from './account.ts';
 import { analyticsCommand } from './analytics.ts';
+import { backupCommand, restoreCommand } from './backup.ts';
 import { auditCommand } from './audit.ts';
 import { CliError, USAGE_EXIT } from './cli-error.ts';
 import { connectCommand } from './connect.ts';
@@ -42,6 +43,8 @@ function createProgram(): Command {
     .addCommand(keyCommand())
     .addCommand(auditCommand())
     .addCommand(analyticsCommand())
+    .addCommand(backupCommand())
+    .addCommand(restoreCommand())
     .addCommand(restoredCommand())
     .addCommand(keygenCommand())
     .addCommand(siwxCommand());
@@ -77,11 +80,13 @@ export async function runCli(argv: readonly string[]): Promise<number> {
 
 /** Errors of the rooms below whose message is written for people. By name, so that no room is loaded for it. */
 const EXPLAINED: ReadonlySet<string> = new Set([
+  'BackupError',
   'ConfigError',
   'DatabaseError',
   'GatewayError',
   'IdentityError',
   'JournalLost',
+  'LogCorrupt',
   'MoneyError',
   'PaymentsSetupError',
   'WalletError',

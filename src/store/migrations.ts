@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { DatabaseError } from './database.ts';
+import { VERSION } from '../version.ts';
 
 export interface Migration {
   readonly name: string;
@@ -14,21 +15,45 @@ export function loadMigrations(folder: URL = new URL('./migrations/', import.met
     .map((file) => ({ name: file.replace(/\.sql$/, ''), text: readFileSync(new URL(file, folder), 'utf8') }));
 }
 
-/** The table of applied migrations, which both engines create before they read it. */
+/**
+ * The tables of applied migrations and of the versions that applied them, which both engines create before they read
+ * them. They are no migration: every version reads them, also in a database that it does not know.
+ */
 export const MIGRATIONS_TABLE =
   'CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)';
+export const MIGRATED_BY_TABLE =
+  'CREATE TABLE IF NOT EXISTS migrated_by (name TEXT PRIMARY KEY, version TEXT NOT NULL)';
+
+/** A migration that was applied; `version` of the tollgate that did, null where it noted none. */
+export interface AppliedMigration {
+  readonly name: string;
+  readonly version: string | null;
+}
+
+/** Gives rows of AppliedMigration. */
+export const APPLIED_MIGRATIONS =
+  'SELECT m.name AS name, b.version AS version FROM migrations m LEFT JOIN migrated_by b ON b.name = m.name';
 
 /**
  * The migrations that are left to apply, in order. Throws DatabaseError `newer` where an unknown one was applied: the
  * schema is of a newer tollgate.
  */
-export function missingMigrations(known: readonly Migration[], applied: ReadonlySet<string>): readonly Migration[] {
+export function missingMigrations(
+  known: readonly Migration[],
+  applied: readonly AppliedMigration[],
+): readonly Migration[] {
   const names = new Set(known.map(({ name }) => name));
-  const unknown = [...applied].filter((name) => !names.has(name)).sort();
-  if (unknown.length === 0) return known.filter(({ name }) => !applied.has(name));
+  const unknown = applied.filter(({ name }) => !names.has(name)).sort((a, b) => (a.name < b.name ? -1 : 1));
+  if (unknown.length === 0) {
+    const have = new Set(applied.map(({ name }) => name));
+    return known.filter(({ name }) => !have.has(name));
+  }
+  const newest = unknown.findLast(({ version }) => version !== null)?.version;
+  const needed = newest ? `tollgate ${newest} or newer` : 'the newer version';
   throw new DatabaseError(
-    `a newer tollgate has changed it, with ${unknown.join(', ')}; this one knows the migrations up to ${known.at(-1)?.name ?? 'none'}. ` +
-      `Run the newer version, or restore a backup from before the upgrade`,
+    `a newer tollgate${newest ? `, ${newest},` : ''} has changed it, with ${unknown.map(({ name }) => name).join(', ')}; ` +
+      `this is tollgate ${VERSION}, which knows the migrations up to ${known.at(-1)?.name ?? 'none'}. ` +
+      `Run ${needed}, or restore a backup from before the upgrade`,
     { code: 'newer' },
   );
 }

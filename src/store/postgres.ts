@@ -8,9 +8,17 @@ import {
   type Step,
   type Value,
 } from './database.ts';
-import { loadMigrations, MIGRATIONS_TABLE, missingMigrations } from './migrations.ts';
+import {
+  APPLIED_MIGRATIONS,
+  type AppliedMigration,
+  loadMigrations,
+  MIGRATED_BY_TABLE,
+  MIGRATIONS_TABLE,
+  missingMigrations,
+} from './migrations.ts';
 import { toDatabaseError } from './postgres-error.ts';
 import { openSession, type PostgresSession } from './postgres-session.ts';
+import { VERSION } from '../version.ts';
 
 export interface PostgresDatabase extends Database {
   readonly engine: 'postgres';
@@ -156,10 +164,11 @@ async function migrate(client: PoolClient): Promise<void> {
   const execute = (text: string) => client.query({ text, query_timeout: LONG_MS } as QueryConfig);
   await execute(`SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
   await execute(MIGRATIONS_TABLE);
-  const { rows } = await client.query<{ name: string }>('SELECT name FROM migrations');
-  const applied = new Set(rows.map(({ name }) => name));
-  for (const { name, text } of missingMigrations(loadMigrations(), applied)) {
+  await execute(MIGRATED_BY_TABLE);
+  const { rows } = await client.query<AppliedMigration & Record<string, unknown>>(APPLIED_MIGRATIONS);
+  for (const { name, text } of missingMigrations(loadMigrations(), rows)) {
     await execute(text);
     await client.query('INSERT INTO migrations (name, applied_at) VALUES ($1, $2)', [name, Date.now()]);
+    await client.query('INSERT INTO migrated_by (name, version) VALUES ($1, $2)', [name, VERSION]);
   }
 }

@@ -7,7 +7,15 @@ import { LogGone } from './log/reader.ts';
 import { shareProgress } from './log/shared-progress.ts';
 import type { LogStart } from './log/writer.ts';
 import { UNAVAILABLE } from './sqlite-codes.ts';
-import { MIGRATIONS_TABLE, missingMigrations, type Migration } from './migrations.ts';
+import {
+  APPLIED_MIGRATIONS,
+  type AppliedMigration,
+  MIGRATED_BY_TABLE,
+  MIGRATIONS_TABLE,
+  missingMigrations,
+  type Migration,
+} from './migrations.ts';
+import { VERSION } from '../version.ts';
 
 /** One connection. */
 export interface ConnectionSetup {
@@ -262,15 +270,12 @@ function transaction<T>(database: DatabaseSync, run: () => T): T {
 function migrate(database: DatabaseSync, { migrations, now }: WriterSetup): void {
   transaction(database, () => {
     database.exec(MIGRATIONS_TABLE);
-    const applied = new Set(
-      database
-        .prepare('SELECT name FROM migrations')
-        .all()
-        .map((row) => row.name as string),
-    );
+    database.exec(MIGRATED_BY_TABLE);
+    const applied = database.prepare(APPLIED_MIGRATIONS).all() as unknown as readonly AppliedMigration[];
     for (const { name, text } of missingMigrations(migrations, applied)) {
       database.exec(text);
       database.prepare('INSERT INTO migrations (name, applied_at) VALUES (?, ?)').run(name, now);
+      database.prepare('INSERT INTO migrated_by (name, version) VALUES (?, ?)').run(name, VERSION);
     }
   });
 }

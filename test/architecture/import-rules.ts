@@ -18,6 +18,7 @@ const PROTOCOL = ['wire', 'billing/amounts', 'config', 'gateway', 'auth', 'auth/
 /** All rooms below the protocols, with the narrower faces for commands that load little. */
 const MIDDLE = [
   'store',
+  'store/backup',
   'store/database-name',
   'wire',
   'billing',
@@ -43,8 +44,10 @@ const MIDDLE = [
  * list. A room that is not here may not exist.
  */
 export const ROOMS: Readonly<Record<string, Room>> = {
+  // One file without imports.
+  version: { rooms: [], packages: [] },
   // In the database's thread it starts what brings the ledger's tables up to the log.
-  store: { rooms: [], packages: ['pg', 'ioredis'], starts: ['billing'] },
+  store: { rooms: ['version'], packages: ['pg', 'ioredis'], starts: ['billing'] },
   wire: { rooms: [], packages: ['fastify'] },
   billing: { rooms: ['store'], packages: [] },
   chains: {
@@ -99,7 +102,6 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   provide: { rooms: ['wire', 'config', 'network/tunnel'], packages: ['undici', 'bs58', 'ws', 'tweetnacl', 'viem'] },
   // A provider as anybody would write it, with the official SDKs.
   demo: { rooms: [], packages: ['@a2a-js/sdk', '@modelcontextprotocol/server'] },
-  version: { rooms: [], packages: [] },
   app: {
     rooms: [...MIDDLE, 'openai', 'mcp', 'a2a', 'media', 'rpc', 'provide', 'provide/wallet', 'version'],
     packages: ['fastify'],
@@ -114,6 +116,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'app',
       'app/journal',
       'app/administration',
+      'store/backup',
     ],
     packages: ['commander', 'smol-toml', 'jsonc-parser', 'yaml'],
     starts: ['demo'],

@@ -1,0 +1,179 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import type { Manifest } from '#store/backup';
+import { databaseName } from '#store/database-name';
+import type { Config } from '#config';
+import { withTargetOptions } from './admin-client.ts';
+import { CliError } from './cli-error.ts';
+import { findGateway } from './discovery.ts';
+import type { TargetFlags } from './target.ts';
+import { say } from './target-words.ts';
+import { facts, painter } from './terminal.ts';
+import { VERSION } from '../version.ts';
+
+/** The restored books differ. */
+const DIFFERENCES_EXIT = 1;
+
+interface BackupFlags extends TargetFlags {
+  readonly json?: boolean;
+}
+
+interface RestoreFlags extends BackupFlags {
+  readonly check?: boolean;
+}
+
+const BACKUP_HELP = `
+The gateway may run meanwhile, under load. The backup is one tar file that only you can read. It has:
+  tollgate.db, ledger/   the tables and the log of the embedded database, as of one moment; or
+  database.dump          the database of PostgreSQL, as of one moment, made by pg_dump, which must be installed
+  identity.json          the key that receipts are signed with and secrets are encrypted with, if the data directory has it
+  admin-key              the admin key, if it was made by the gateway
+  manifest.json          what is in it, of which moment, with the digest of each file
+
+It does not have: the configuration file, keys of treasuries and upstreams, TOLLGATE_IDENTITY_SEED, and the files of
+images and videos, which expire. Keep the first three apart from it.
+
+Examples:
+  tollgate backup /backup/tollgate-$(date +%F).tar
+  DATABASE_URL=postgres://… tollgate backup /backup/tollgate-$(date +%F).tar`;
+
+const RESTORE_HELP = `
+Reads the whole backup first: one that was written in part or changed since is refused, and nothing is written. The data
+directory must be empty, or with PostgreSQL the database (pg_restore must be installed). Then the books are audited.
+
+After an older backup was restored, what happened since is missing. If you take payments over chains, run
+tollgate audit --chain before people withdraw.
+
+Exit codes: 0 restored, and the books are right · 1 not restored, or the books differ
+
+Examples:
+  tollgate restore /backup/tollgate-2026-11-21.tar --check
+  tollgate restore /backup/tollgate-2026-11-21.tar --data /var/lib/tollgate
+  DATABASE_URL=postgres://…/empty tollgate restore /backup/tollgate-2026-11-21.tar`;
+
+/** `tollgate backup`: the books and the identity as one file. */
+export function backupCommand(): Command {
+  const command = new Command('backup')
+    .summary('write the books into one file, while the gateway runs')
+    .usage('<file> [options]')
+    .argument('<file>', 'name of the new file')
+    .description('Back up the database and the identity.')
+    .option('--json', 'print the list of its files as JSON');
+  return withTargetOptions(command).addHelpText('after', BACKUP_HELP).action(backup);
+}
+
+/** `tollgate restore`: a backup into an empty place. */
+export function restoreCommand(): Command {
+  const command = new Command('restore')
+    .summary('restore a backup into an empty place, and audit it')
+    .usage('<file> [options]')
+    .argument('<file>', 'a file that tollgate backup has made')
+    .description('Restore a backup.')
+    .option('--check', 'only look whether the backup is whole')
+    .option('--json', 'print JSON');
+  return withTargetOptions(command).addHelpText('after', RESTORE_HELP).action(restore);
+}
+
+async function backup(file: string, flags: BackupFlags): Promise<void> {
+  // Loaded here: to explain the command takes none of it.
+  const [{ findTarget }, { makeBackup }] = await Promise.all([import('./target.ts'), import('#store/backup')]);
+  const { config, words } = await findTarget(flags);
+  const { gateway } = findGateway(config.dataDir);
+  const own = databaseName(config.databaseUrl);
+  if (gateway !== null && config.databaseUrl === null && gateway.database !== own)
+    throw new CliError(
+      `The gateway of ${config.dataDir} keeps its books in ${gateway.database}.\nName that database with its password in DATABASE_URL.`,
+    );
+  say(words);
+  const manifest = await makeBackup({ ...placeOf(config), identity: await identityOf(config) }, file);
+  tell(flags, { file, ...manifest }, () => {
+    const size = manifest.files.reduce((sum, { bytes }) => sum + bytes, 0);
+    const hasIdentity = manifest.files.some(({ name }) => name === 'identity.json');
+    const lines = [
+      ...momentOf(manifest),
+      ['files', `${manifest.files.length}, ${(size / 1e6).toFixed(1)} MB`],
+      [
+        'identity',
+        hasIdentity ? 'in it: whoever has the file can sign as this gateway' : 'not in it: keep TOLLGATE_IDENTITY_SEED',
+      ],
+      ['not in it', 'the configuration, keys of treasuries and upstreams, files of images and videos'],
+    ] as const;
+    return `${painter()('green', '✓')} ${file}\n${facts(lines, painter(), '  ')}`;
+  });
+}
+
+async function restore(file: string, { check = false, ...flags }: RestoreFlags): Promise<void> {
+  const [{ findTarget }, { checkBackup, restoreBackup }] = await Promise.all([
+    import('./target.ts'),
+    import('#store/backup'),
+  ]);
+  const paint = painter();
+  if (check) {
+    const manifest = await checkBackup(file, VERSION);
+    return tell(
+      flags,
+      { file, ...manifest },
+      () => `${paint('green', '✓')} ${file} is whole\n${facts(momentOf(manifest), paint, '  ')}`,
+    );
+  }
+  const { running, config, words } = await findTarget(flags, { create: true });
+  if (running)
+    throw new CliError(`The gateway at ${running.base} runs on it. A backup is restored into an empty place.`);
+  say(words);
+  const identity = config.identitySeed === null ? null : await identityOf(config);
+  const { manifest, dataDir, finish } = await restoreBackup({ ...placeOf(config), identity }, file);
+  const report = await auditRestored({ ...config, dataDir });
+  await finish();
+  tell(flags, { file, ok: report.ok, checks: report.checks, ...manifest }, () =>
+    [
+      `${paint('green', '✓')} Restored from ${file}`,
+      facts(momentOf(manifest), paint, '  '),
+      ...report.checks.map(
+        ({ name, ok, detail }) => `${ok ? paint('green', '✓') : paint('red', '✗')} ${name}: ${detail}`,
+      ),
+      report.ok ? 'The books are right.' : 'The books differ.',
+      'Operations after that moment are not in it. Other data directories of gateways of this database need `tollgate restored --accept`.',
+    ].join('\n'),
+  );
+  if (!report.ok) process.exitCode = DIFFERENCES_EXIT;
+}
+
+/** Audits what was restored, and lets the data directory remember how far its journal goes. */
+async function auditRestored(config: Config) {
+  const [{ openDatabase }, { EMBEDDED_CHAIN, journalHead }, { auditWithJournal, openJournalFile }] = await Promise.all([
+    import('#store'),
+    import('#billing'),
+    import('#app/journal'),
+  ]);
+  const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });
+  try {
+    const file = openJournalFile(config);
+    if (database.engine === 'sqlite') await file.write(await journalHead(database, EMBEDDED_CHAIN), Date.now());
+    else await file.remove();
+    return await auditWithJournal(config, database, { overdueMs: null });
+  } finally {
+    await database.close();
+  }
+}
+
+const placeOf = ({ databaseUrl, dataDir }: Config) => ({ databaseUrl, dataDir, version: VERSION, env: process.env });
+
+/** null where nothing tells it: it is not made here. */
+async function identityOf({ identitySeed, dataDir }: Config): Promise<string | null> {
+  if (identitySeed === null && !existsSync(join(dataDir, 'identity.json'))) return null;
+  const { createIdentity } = await import('#auth/identity');
+  return createIdentity(identitySeed === null ? { dataDir } : { seed: identitySeed }).receiptKey.id;
+}
+
+function momentOf({ at, engine, record, tollgate }: Manifest): [string, string][] {
+  return [
+    ['moment', `${at}${record === null ? '' : `, record ${record.n} of the ledger`}`],
+    ['database', engine === 'embedded' ? 'embedded' : 'PostgreSQL'],
+    ['made by', `tollgate ${tollgate}`],
+  ];
+}
+
+function tell(flags: BackupFlags, result: object, show: () => string): void {
+  process.stdout.write(`${flags.json ? JSON.stringify(result, null, 2) : show()}\n`);
+}

@@ -1,0 +1,193 @@
+import { createHash } from 'node:crypto';
+import { open, type FileHandle } from 'node:fs/promises';
+
+/** A backup cannot be made, read or restored. `message` says why, and what to do. */
+export class BackupError extends Error {
+  override readonly name = 'BackupError';
+}
+
+/** One file of an archive. */
+export interface ArchiveEntry {
+  readonly name: string;
+  readonly bytes: number;
+  /** Gives exactly `bytes`. */
+  readonly content: AsyncIterable<Buffer> | Iterable<Buffer>;
+}
+
+/** A file of an archive as it was written or read. */
+export interface ArchivedFile {
+  readonly name: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** The content of one entry goes to `write`; `end` is called once after it. */
+export interface EntrySink {
+  write(part: Buffer): Promise<void> | void;
+  end(): Promise<void> | void;
+}
+
+/** An archive is a tar file (POSIX ustar; larger numbers as GNU tar writes them): others can look into it. */
+const BLOCK = 512;
+const READ_BYTES = 1024 * 1024;
+const MAGIC = 'ustar\u000000';
+const SIZE = { at: 124, length: 12 };
+const CHECKSUM = { at: 148, length: 8 };
+/** The largest number that eleven octal digits hold. */
+const OCTAL_MAX = 0o77777777777;
+
+export interface ArchiveWriter {
+  add(entry: ArchiveEntry): Promise<ArchivedFile>;
+  /** The end of the archive: on the disk when it resolves. */
+  finish(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Writes an archive to a new file that only its owner can read. */
+export async function createArchive(path: string, madeAt: number): Promise<ArchiveWriter> {
+  const handle = await open(path, 'wx', 0o600);
+  return {
+    async add({ name, bytes, content }) {
+      await handle.writeFile(header(name, bytes, madeAt));
+      const digest = createHash('sha256');
+      let written = 0;
+      for await (const part of content) {
+        digest.update(part);
+        written += part.byteLength;
+        await handle.writeFile(part);
+      }
+      if (written !== bytes) throw new BackupError(`${name} changed while it was copied: run the backup again`);
+      await handle.writeFile(padding(bytes));
+      return { name, bytes, sha256: digest.digest('hex') };
+    },
+    async finish() {
+      await handle.writeFile(Buffer.alloc(2 * BLOCK));
+      await handle.sync();
+    },
+    close: () => handle.close(),
+  };
+}
+
+/**
+ * Reads an archive from its beginning to its end. `open` says where the content of an entry goes; null only counts it.
+ * Throws BackupError where the file ends early or is no archive, with the place.
+ */
+export async function readArchive(
+  path: string,
+  open: (name: string, bytes: number) => Promise<EntrySink | null> | EntrySink | null,
+): Promise<readonly ArchivedFile[]> {
+  const source = await openSource(path);
+  try {
+    const files: ArchivedFile[] = [];
+    for (;;) {
+      const at = source.position;
+      const block = await source.exactly(BLOCK, 'its end is missing');
+      if (isZero(block)) {
+        if (!isZero(await source.exactly(BLOCK, 'its end is missing')) || !(await source.isAtEnd()))
+          throw source.damaged(at, 'something follows its end');
+        return files;
+      }
+      const entry = readHeader(block);
+      if (entry === null) throw source.damaged(at, 'no file of a backup begins there');
+      files.push(await copyEntry(source, entry, await open(entry.name, entry.bytes)));
+    }
+  } finally {
+    await source.close();
+  }
+}
+
+type Source = Awaited<ReturnType<typeof openSource>>;
+
+async function copyEntry(
+  source: Source,
+  { name, bytes }: { readonly name: string; readonly bytes: number },
+  sink: EntrySink | null,
+): Promise<ArchivedFile> {
+  const digest = createHash('sha256');
+  for (let left = bytes; left > 0;) {
+    const part = await source.exactly(Math.min(left, READ_BYTES), `it ends inside ${name}`);
+    digest.update(part);
+    await sink?.write(part);
+    left -= part.byteLength;
+  }
+  await sink?.end();
+  const at = source.position;
+  if (!isZero(await source.exactly(padding(bytes).byteLength, `it ends after ${name}`)))
+    throw source.damaged(at, `what follows ${name} was changed`);
+  return { name, bytes, sha256: digest.digest('hex') };
+}
+
+async function openSource(path: string) {
+  let handle: FileHandle;
+  try {
+    handle = await open(path, 'r');
+  } catch (error) {
+    throw new BackupError(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`, { cause: error });
+  }
+  const { size } = await handle.stat();
+  let position = 0;
+  const damaged = (at: number, reason: string) =>
+    new BackupError(
+      `${path} is not a whole backup: ${reason} (byte ${at} of ${size}).\nIt was written in part, or changed since. Use another backup.`,
+    );
+  return {
+    damaged,
+    get position() {
+      return position;
+    },
+    async exactly(bytes: number, otherwise: string): Promise<Buffer> {
+      const part = Buffer.allocUnsafe(bytes);
+      for (let read = 0; read < bytes;) {
+        const { bytesRead } = await handle.read(part, read, bytes - read, position + read);
+        if (bytesRead === 0) throw damaged(size, otherwise);
+        read += bytesRead;
+      }
+      position += bytes;
+      return part;
+    },
+    isAtEnd: async () => position === (await handle.stat()).size,
+    close: () => handle.close(),
+  };
+}
+
+function header(name: string, bytes: number, madeAt: number): Buffer {
+  const block = Buffer.alloc(BLOCK);
+  const octal = (value: number, at: number, length: number) =>
+    block.write(`${value.toString(8).padStart(length - 1, '0')}\0`, at, 'latin1');
+  block.write(name, 0, 100, 'latin1');
+  octal(0o600, 100, 8);
+  octal(0, 108, 8);
+  octal(0, 116, 8);
+  if (bytes <= OCTAL_MAX) octal(bytes, SIZE.at, SIZE.length);
+  else {
+    block[SIZE.at] = 0x80;
+    block.writeBigUInt64BE(BigInt(bytes), SIZE.at + 4);
+  }
+  octal(Math.floor(madeAt / 1000), 136, 12);
+  block.write('0', 156, 'latin1');
+  block.write(MAGIC, 257, 'latin1');
+  block.write(`${checksum(block).toString(8).padStart(6, '0')}\0 `, CHECKSUM.at, 'latin1');
+  return block;
+}
+
+/** null where the block is no header, or was changed. */
+function readHeader(block: Buffer): { readonly name: string; readonly bytes: number } | null {
+  const text = (at: number, length: number) => block.toString('latin1', at, at + length).replace(/[\0 ].*$/s, '');
+  if (Number.parseInt(text(CHECKSUM.at, CHECKSUM.length), 8) !== checksum(block)) return null;
+  const bytes =
+    block[SIZE.at] === 0x80
+      ? Number(block.readBigUInt64BE(SIZE.at + 4))
+      : Number.parseInt(text(SIZE.at, SIZE.length), 8);
+  return Number.isSafeInteger(bytes) && bytes >= 0 ? { name: text(0, 100), bytes } : null;
+}
+
+/** The sum of the header's bytes, with spaces in the place of the sum. */
+function checksum(block: Buffer): number {
+  let sum = 0;
+  for (const [at, byte] of block.entries())
+    sum += at >= CHECKSUM.at && at < CHECKSUM.at + CHECKSUM.length ? 0x20 : byte;
+  return sum;
+}
+
+const padding = (bytes: number): Buffer => Buffer.alloc((BLOCK - (bytes % BLOCK)) % BLOCK);
+const isZero = (part: Buffer): boolean => part.every((byte) => byte === 0);

@@ -1,0 +1,85 @@
+import { spawn } from 'node:child_process';
+import { Client } from 'pg';
+import { databaseName } from '../database-name.ts';
+import { BackupError } from './archive.ts';
+
+/** Environment of the programs. */
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Tables, sequences and views of users. */
+const COUNT_TABLES =
+  "SELECT count(*)::int AS count FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r','p','v','m','S') AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'";
+const APPLIED = 'SELECT name FROM migrations ORDER BY name';
+
+/** Writes a database to a file, as of one moment, with `pg_dump`. Gateways go on. Resolves with its migrations. */
+export async function dumpPostgres(url: string, file: string, env: Environment): Promise<readonly string[]> {
+  const migrations = await withClient(url, async (client) => {
+    const { rows } = await client.query<{ name: string }>(APPLIED);
+    return rows.map(({ name }) => name);
+  });
+  await run('pg_dump', ['--format=custom', `--file=${file}`], url, env);
+  return migrations;
+}
+
+/** Throws BackupError for a database that has tables. */
+export async function refuseTables(url: string): Promise<void> {
+  const count = await withClient(url, async (client) => {
+    const { rows } = await client.query<{ count: number }>(COUNT_TABLES);
+    return rows[0]!.count;
+  });
+  if (count > 0)
+    throw new BackupError(
+      `The database ${databaseName(url)} is not empty: it has ${count} tables. A backup is restored into an empty one.\n` +
+        `Make one (createdb), and name it in DATABASE_URL.`,
+    );
+}
+
+/** Restores a file of `pg_dump` into an empty database, all of it or nothing. */
+export async function restorePostgres(url: string, file: string, env: Environment): Promise<void> {
+  await run('pg_restore', ['--single-transaction', '--exit-on-error', file], url, env);
+}
+
+async function withClient<T>(url: string, use: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  try {
+    await client.connect();
+    return await use(client);
+  } catch (error) {
+    throw new BackupError(`The database ${databaseName(url)} cannot be read: ${(error as Error).message}`, {
+      cause: error,
+    });
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/** Runs a program of PostgreSQL. The password goes through the environment, which process lists do not show. */
+function run(program: string, args: readonly string[], url: string, env: Environment): Promise<void> {
+  const password = decodeURIComponent(new URL(url).password);
+  const child = spawn(program, ['--no-owner', '--no-privileges', '--dbname', withoutPassword(url), ...args], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...env, ...(password === '' ? {} : { PGPASSWORD: password }) },
+  });
+  let told = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (told = `${told}${text}`.slice(-2_000)));
+  return new Promise((resolve, reject) => {
+    child.on('error', (error) =>
+      reject(
+        new BackupError(
+          `${program} cannot be run (${(error as NodeJS.ErrnoException).code}). It is part of PostgreSQL's client programs, of the server's version or newer (Debian: postgresql-client).`,
+          { cause: error },
+        ),
+      ),
+    );
+    child.on('close', (code) => {
+      if (code === 0) resolve();
+      else reject(new BackupError(`${program} failed:\n${told.trim()}`));
+    });
+  });
+}
+
+function withoutPassword(url: string): string {
+  const bare = new URL(url);
+  bare.password = '';
+  return bare.href;
+}

@@ -1,0 +1,5 @@
+/* Backups: made beside running gateways, restored into an empty place. */
+export { BackupError } from './archive.ts';
+export { makeBackup } from './make-backup.ts';
+export type { Manifest } from './manifest.ts';
+export { checkBackup, restoreBackup } from './read-backup.ts';

@@ -1,0 +1,105 @@
+import { existsSync } from 'node:fs';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { type ArchiveEntry, BackupError, createArchive, type ArchivedFile } from './archive.ts';
+import { copyEmbedded, fileEntry } from './copy-embedded.ts';
+import { dumpPostgres } from './dump-postgres.ts';
+import { DATABASE, DIGEST, DUMP, FORMAT, KEPT_FILES, MANIFEST, sealManifest, type Manifest } from './manifest.ts';
+
+/** The database of a gateway, and who it is. */
+export interface BackupPlace {
+  /** null: the embedded database of `dataDir`. */
+  readonly databaseUrl: string | null;
+  readonly dataDir: string;
+  /** Id of the key that its receipts are signed with; null where that is not known. */
+  readonly identity: string | null;
+  /** Version of this tollgate. */
+  readonly version: string;
+  /** Environment of PostgreSQL's programs. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+interface Content extends Pick<Manifest, 'engine' | 'migrations' | 'record'> {
+  entries(): AsyncIterable<ArchiveEntry> | Iterable<ArchiveEntry>;
+  remove(): Promise<void>;
+}
+
+/**
+ * Writes a backup of the database and of the identity to a new file, while gateways go on. The file is there whole or
+ * not at all. Rejects with BackupError.
+ */
+export async function makeBackup(place: BackupPlace, file: string): Promise<Manifest> {
+  if (existsSync(file)) throw new BackupError(`${file} is there already: give the backup a new name`);
+  await mkdir(dirname(file), { recursive: true });
+  const part = `${file}.part`;
+  await rm(part, { force: true });
+  const now = new Date();
+  const content = await (place.databaseUrl === null
+    ? contentOfEmbedded(place.dataDir, `${file}.tables`)
+    : contentOfPostgres(place, place.databaseUrl, `${file}.dump`));
+  try {
+    const archive = await createArchive(part, now.getTime());
+    try {
+      const files: ArchivedFile[] = [];
+      for await (const entry of content.entries()) files.push(await archive.add(entry));
+      for (const name of KEPT_FILES) {
+        const path = join(place.dataDir, name);
+        if (existsSync(path)) files.push(await archive.add(fileEntry(name, path)));
+      }
+      const { engine, migrations, record } = content;
+      const facts = { format: FORMAT, tollgate: place.version, at: now.toISOString() } as const;
+      const manifest: Manifest = { ...facts, engine, migrations, record, identity: place.identity, files };
+      const { text, digest } = sealManifest(manifest);
+      await archive.add(textEntry(MANIFEST, text));
+      await archive.add(textEntry(DIGEST, digest));
+      await archive.finish();
+      await rename(part, file);
+      await syncFolder(dirname(file));
+      return manifest;
+    } finally {
+      await archive.close();
+      await rm(part, { force: true });
+    }
+  } finally {
+    await content.remove();
+  }
+}
+
+async function contentOfEmbedded(dataDir: string, draft: string): Promise<Content> {
+  if (!existsSync(join(dataDir, DATABASE)))
+    throw new BackupError(`There is no database in ${dataDir}: run this on the machine that has the data directory`);
+  await rm(draft, { force: true });
+  try {
+    const copy = await copyEmbedded(dataDir, draft);
+    return { engine: 'embedded', record: { n: copy.head.n, hash: copy.head.hash }, ...copy };
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+}
+
+async function contentOfPostgres({ env }: BackupPlace, url: string, draft: string): Promise<Content> {
+  const remove = () => rm(draft, { force: true });
+  try {
+    const migrations = await dumpPostgres(url, draft, env);
+    return { engine: 'postgres', migrations, record: null, entries: () => [fileEntry(DUMP, draft)], remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+const textEntry = (name: string, text: string): ArchiveEntry => {
+  const bytes = Buffer.from(text);
+  return { name, bytes: bytes.byteLength, content: [bytes] };
+};
+
+/** A name in a folder survives a power cut when the folder was flushed. */
+export async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

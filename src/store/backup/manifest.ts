@@ -1,0 +1,88 @@
+import { hash } from 'node:crypto';
+import { loadMigrations } from '../migrations.ts';
+import { BackupError, type ArchivedFile } from './archive.ts';
+
+/** Says what is in a backup. It is the last file but one, and the last one has its digest: a part of a backup has neither. */
+export interface Manifest {
+  readonly format: typeof FORMAT;
+  /** The version that made it. */
+  readonly tollgate: string;
+  /** RFC 3339: the moment that the backup shows. */
+  readonly at: string;
+  readonly engine: 'embedded' | 'postgres';
+  /** Migrations of the database, in order. */
+  readonly migrations: readonly string[];
+  /** The last record of the ledger's log that is in it; null on PostgreSQL. */
+  readonly record: { readonly n: number; readonly hash: string } | null;
+  /** Id of the key that receipts are signed with: tells the gateway's identity. null where it was not known. */
+  readonly identity: string | null;
+  readonly files: readonly ArchivedFile[];
+}
+
+export const FORMAT = 1;
+export const MANIFEST = 'manifest.json';
+export const DIGEST = 'manifest.sha256';
+export const DATABASE = 'tollgate.db';
+export const DUMP = 'database.dump';
+/** Files of the data directory that go with the books. */
+export const KEPT_FILES = ['identity.json', 'admin-key'] as const;
+
+const NAMES = /^(?:tollgate\.db|database\.dump|identity\.json|admin-key|ledger\/\d{16}\.log(?:\.zst)?)$/;
+const TAIL_BYTES_MAX = 64 * 1024 * 1024;
+
+/** True for a file that a backup may have. No other name is ever written to. */
+export const isName = (name: string): boolean => NAMES.test(name) || isTail(name);
+export const isTail = (name: string): boolean => name === MANIFEST || name === DIGEST;
+
+export const sealManifest = (manifest: Manifest): { readonly text: string; readonly digest: string } => {
+  const text = `${JSON.stringify(manifest, null, 2)}\n`;
+  return { text, digest: `${hash('sha256', text)}  ${MANIFEST}\n` };
+};
+
+/** The manifest of a backup that was read to its end. Throws BackupError where a file differs from what it says. */
+export function checkManifest(
+  path: string,
+  tail: ReadonlyMap<string, string>,
+  found: readonly ArchivedFile[],
+): Manifest {
+  const [text, digest] = [tail.get(MANIFEST), tail.get(DIGEST)];
+  const damaged = (reason: string) =>
+    new BackupError(
+      `${path} is not a whole backup: ${reason}.\nIt was written in part, or changed since. Use another backup.`,
+    );
+  if (text === undefined || digest === undefined) throw damaged('its list of files is missing');
+  if (digest !== `${hash('sha256', text)}  ${MANIFEST}\n`) throw damaged(`${MANIFEST} was changed`);
+  const manifest = JSON.parse(text) as Manifest;
+  if (manifest.format !== FORMAT)
+    throw new BackupError(
+      `${path} was made by tollgate ${manifest.tollgate}, in a form that this version does not know. Use that version.`,
+    );
+  const files = found.filter(({ name }) => !isTail(name));
+  const different = manifest.files.find(({ name, bytes, sha256 }) =>
+    files.every((file) => file.name !== name || file.bytes !== bytes || file.sha256 !== sha256),
+  );
+  if (different) throw damaged(`${different.name} was changed`);
+  if (files.length !== manifest.files.length) throw damaged('it has a file that its list does not name');
+  return manifest;
+}
+
+/** Throws BackupError for a backup of a newer tollgate. */
+export function refuseNewer(path: string, { tollgate, migrations }: Manifest, version: string): void {
+  const known = new Set(loadMigrations().map(({ name }) => name));
+  const unknown = migrations.filter((name) => !known.has(name));
+  if (unknown.length === 0) return;
+  throw new BackupError(
+    `${path} was made by tollgate ${tollgate}, whose database has ${unknown.join(', ')}. This is tollgate ${version}, which does not know that.\n` +
+      `Restore it with tollgate ${tollgate} or newer.`,
+  );
+}
+
+/** Keeps the content of the last two files in memory. */
+export function tailSink(tail: Map<string, string>, name: string, bytes: number) {
+  if (bytes > TAIL_BYTES_MAX) throw new BackupError(`${name} of the backup is too large`);
+  const parts: Buffer[] = [];
+  return {
+    write: (part: Buffer) => void parts.push(part),
+    end: () => void tail.set(name, Buffer.concat(parts).toString('utf8')),
+  };
+}

@@ -1,0 +1,128 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { LOG_FOLDER } from '../log/segments.ts';
+import { BackupError, readArchive, type EntrySink } from './archive.ts';
+import { refuseTables, restorePostgres } from './dump-postgres.ts';
+import { syncFolder, type BackupPlace } from './make-backup.ts';
+import {
+  checkManifest,
+  DATABASE,
+  DUMP,
+  isName,
+  isTail,
+  KEPT_FILES,
+  refuseNewer,
+  tailSink,
+  type Manifest,
+} from './manifest.ts';
+
+/** Where a backup is unpacked and audited before it takes its place in the data directory. */
+const RESTORING = 'restoring';
+
+/** A backup whose content is in its place, but for the embedded one: that waits for `finish`. */
+interface Restored {
+  readonly manifest: Manifest;
+  /** Data directory of the restored database. */
+  readonly dataDir: string;
+  /** Moves the files of an embedded database into their place. */
+  finish(): Promise<void>;
+}
+
+/** Reads a backup to its end and compares it with its list. Writes nothing. Rejects with BackupError. */
+export async function checkBackup(file: string, version: string): Promise<Manifest> {
+  return unpack(file, version, () => null);
+}
+
+/**
+ * Restores a backup into an empty data directory, or an empty database of PostgreSQL. Rejects with BackupError, and
+ * leaves things as they were, where the place is not empty, the file is damaged, or is of another engine or identity.
+ */
+export async function restoreBackup(place: BackupPlace, file: string): Promise<Restored> {
+  const { dataDir, databaseUrl, version } = place;
+  if (databaseUrl === null) refuseFiles(dataDir);
+  else await refuseTables(databaseUrl);
+  const folder = join(dataDir, RESTORING);
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(join(folder, LOG_FOLDER), { recursive: true, mode: 0o700 });
+  try {
+    const manifest = await unpack(file, version, (name) => openFile(join(folder, name)));
+    await refuseOther(place, manifest, file);
+    if (databaseUrl === null) return { manifest, dataDir: folder, finish: () => moveUp(folder, dataDir) };
+    await restorePostgres(databaseUrl, join(folder, DUMP), place.env);
+    for (const name of KEPT_FILES)
+      if (existsSync(join(folder, name)) && !existsSync(join(dataDir, name)))
+        await rename(join(folder, name), join(dataDir, name));
+    await rm(folder, { recursive: true });
+    return { manifest, dataDir, finish: async () => {} };
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function unpack(
+  file: string,
+  version: string,
+  sinkOf: (name: string) => Promise<EntrySink> | null,
+): Promise<Manifest> {
+  const tail = new Map<string, string>();
+  const found = await readArchive(file, (name, bytes) => {
+    if (!isName(name))
+      throw new BackupError(`${file} is not a backup of tollgate: it has a file ${JSON.stringify(name)}`);
+    return isTail(name) ? tailSink(tail, name, bytes) : sinkOf(name);
+  });
+  const manifest = checkManifest(file, tail, found);
+  refuseNewer(file, manifest, version);
+  return manifest;
+}
+
+async function openFile(path: string): Promise<EntrySink> {
+  const handle = await open(path, 'wx', 0o600);
+  return {
+    write: (part) => handle.writeFile(part),
+    async end() {
+      await handle.sync();
+      await handle.close();
+    },
+  };
+}
+
+/** An earlier restore that was stopped leaves a folder, which counts for nothing. */
+function refuseFiles(dataDir: string): void {
+  const names = existsSync(dataDir) ? readdirSync(dataDir).filter((name) => name !== RESTORING) : [];
+  if (names.length === 0) return;
+  throw new BackupError(
+    `The data directory ${dataDir} is not empty: it has ${names.slice(0, 3).join(', ')}. A backup is restored into an empty one.\n` +
+      `Name another (--data), or move what is there away.`,
+  );
+}
+
+async function refuseOther(
+  { databaseUrl, dataDir, identity }: BackupPlace,
+  manifest: Manifest,
+  file: string,
+): Promise<void> {
+  if ((manifest.engine === 'postgres') !== (databaseUrl !== null))
+    throw new BackupError(
+      manifest.engine === 'postgres'
+        ? `${file} is of a gateway on PostgreSQL: name an empty database in DATABASE_URL`
+        : `${file} is of a gateway with the embedded database: leave DATABASE_URL and database.url out`,
+    );
+  if (identity !== null && manifest.identity !== null && identity !== manifest.identity)
+    throw new BackupError(
+      `${file} is of a gateway with another identity than server.identity_seed (TOLLGATE_IDENTITY_SEED) gives.\nUse the seed of that gateway: its receipts and stored secrets belong to it.`,
+    );
+  const [own, its] = [join(dataDir, KEPT_FILES[0]), join(dataDir, RESTORING, KEPT_FILES[0])];
+  if (identity === null && existsSync(own) && existsSync(its) && !(await readFile(own)).equals(await readFile(its)))
+    throw new BackupError(`${own} is another identity than the one in ${file}. Name another data directory (--data)`);
+}
+
+/** The tables first: tables without their log are refused, a log without its tables would be taken for a new one. */
+async function moveUp(folder: string, dataDir: string): Promise<void> {
+  const names = readdirSync(folder);
+  for (const name of [DATABASE, ...names.filter((each) => each !== DATABASE)])
+    await rename(join(folder, name), join(dataDir, name));
+  await rm(folder, { recursive: true });
+  await syncFolder(dataDir);
+}

@@ -1,0 +1,206 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { backupPostgres } from '../support/backup-postgres.ts';
+import { emptyDataDirectory } from '../support/data-directory.ts';
+import { bareDatabase, freshDatabase } from '../support/fresh-database.ts';
+import { ask, IDENTITY_SEED, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { makePlace, type Place } from './tollgate.ts';
+
+let place: Place;
+let env: NodeJS.ProcessEnv = { TOLLGATE_IDENTITY_SEED: IDENTITY_SEED };
+beforeAll(async () => {
+  place = await makePlace();
+});
+afterAll(() => place.clear());
+
+const CLIENTS = 6;
+const CALLS_BEFORE = 40;
+
+interface Load {
+  /** Ids of calls whose end their clients have seen. */
+  readonly ended: string[];
+  /** Resolves when so many calls have ended. */
+  reached(count: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Calls all the time, and now and then a new key and a credit. */
+function startLoad(spine: Spine): Load {
+  const ended: string[] = [];
+  const waiting = new Set<() => void>();
+  let stopping = false;
+  const client = async () => {
+    while (!stopping) {
+      const response = await spine.post('/chat/completions', ask('hello'));
+      await response.text();
+      expect(response.status).toBe(200);
+      ended.push(response.headers.get('x-generation-id')!);
+      for (const wake of waiting) wake();
+    }
+  };
+  const clients = Promise.all(Array.from({ length: CLIENTS }, client));
+  return {
+    ended,
+    async reached(count) {
+      while (ended.length < count)
+        await new Promise<void>((resolve) => {
+          const wake = () => {
+            waiting.delete(wake);
+            resolve();
+          };
+          waiting.add(wake);
+        });
+    },
+    async stop() {
+      stopping = true;
+      await clients;
+    },
+  };
+}
+
+/** Makes a backup while calls run; resolves with those that had ended before it began. */
+async function backUpUnderLoad(spine: Spine, args: readonly string[]): Promise<readonly string[]> {
+  const load = startLoad(spine);
+  try {
+    await load.reached(CALLS_BEFORE);
+    const before = [...load.ended];
+    const made = await place.run(args, env);
+    expect(made, made.output).toMatchObject({ code: 0 });
+    await load.reached(load.ended.length + CLIENTS);
+    return before;
+  } finally {
+    await load.stop();
+  }
+}
+
+/** All these calls are in the books of a restored gateway, its audit finds nothing, and it goes on. */
+async function expectAll(restored: Spine, calls: readonly string[]): Promise<void> {
+  const found = await Promise.all(calls.map((id) => restored.app.ledger.find(id)));
+  expect(found.filter((lock) => lock?.state !== 'settled')).toEqual([]);
+  const response = await restored.post('/chat/completions', ask('again'));
+  await response.text();
+  expect(response.status).toBe(200);
+  // On PostgreSQL locks of calls that ran then are held until their time is over.
+  expect((await restored.audit()).checks.filter(({ ok }) => !ok)).toEqual([]);
+}
+
+describe('the embedded database', () => {
+  const file = () => join(place.dir, 'embedded.tar');
+  let dataDir: string;
+  let before: readonly string[];
+  beforeAll(async () => {
+    dataDir = emptyDataDirectory();
+    const spine = await startSpine({ dataDir, toml: UNHURRIED });
+    before = await backUpUnderLoad(spine, ['backup', file(), '--data', dataDir]);
+    await spine.stop();
+  });
+
+  it('is backed up under load and restored: no call that ended before is missing', async () => {
+    const target = join(place.dir, 'restored');
+    const restored = await place.run(['restore', file(), '--data', target], env);
+    expect(restored, restored.output).toMatchObject({ code: 0 });
+    expect(restored.output).toContain('The books are right.');
+    expect(statSync(file()).mode & 0o077).toBe(0);
+    expect(readdirSync(target).sort()).toEqual(expect.arrayContaining(['journal-head.json', 'ledger', 'tollgate.db']));
+    expect(existsSync(join(target, 'restoring'))).toBe(false);
+    const audited = await place.run(['audit', '--data', target], env);
+    expect(audited, audited.output).toMatchObject({ code: 0 });
+    const spine = await startSpine({ dataDir: target, toml: UNHURRIED, credit: '0' });
+    await expectAll(spine, before);
+    await spine.stop();
+  });
+
+  it('says what is in it, without restoring', async () => {
+    const checked = await place.run(['restore', file(), '--check', '--json'], env);
+    expect(checked.code).toBe(0);
+    const manifest = JSON.parse(checked.stdout) as { engine: string; record: { n: number }; files: { name: string }[] };
+    expect(manifest.engine).toBe('embedded');
+    expect(manifest.record.n).toBeGreaterThan(CALLS_BEFORE / CLIENTS);
+    expect(manifest.files.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['tollgate.db', 'ledger/0000000000000000.log']),
+    );
+  });
+
+  it('is not restored over something, nor for another identity, nor over a backup', async () => {
+    const used = join(place.dir, 'used');
+    mkdirSync(used);
+    writeFileSync(join(used, 'notes.txt'), 'mine');
+    const refused = await place.run(['restore', file(), '--data', used], env);
+    expect(refused).toMatchObject({ code: 1, stdout: '' });
+    expect(refused.output).toContain('is not empty: it has notes.txt');
+    expect(readdirSync(used)).toEqual(['notes.txt']);
+
+    const other = await place.run(['restore', file(), '--data', join(place.dir, 'other')], {
+      TOLLGATE_IDENTITY_SEED: '22'.repeat(32),
+    });
+    expect(other).toMatchObject({ code: 1, output: expect.stringContaining('of a gateway with another identity') });
+    expect(readdirSync(join(place.dir, 'other'))).toEqual([]);
+
+    const again = await place.run(['backup', file(), '--data', dataDir], env);
+    expect(again).toMatchObject({ code: 1, output: expect.stringContaining('is there already') });
+
+    const postgres = await place.run(['restore', file()], { ...env, DATABASE_URL: 'postgres://127.0.0.1:9/none' });
+    expect(postgres.code).toBe(1);
+  });
+
+  it('goes on after a restore that was stopped', async () => {
+    const target = join(place.dir, 'stopped');
+    mkdirSync(join(target, 'restoring', 'ledger'), { recursive: true });
+    writeFileSync(join(target, 'restoring', 'tollgate.db'), 'half of it');
+    const restored = await place.run(['restore', file(), '--data', target], env);
+    expect(restored, restored.output).toMatchObject({ code: 0 });
+  });
+
+  it('keeps its identity in the backup, where it is a file', async () => {
+    const own = join(place.dir, 'own-identity');
+    await place.run(['account', 'create', 'acme', '--data', own]);
+    const saved = join(place.dir, 'own.tar');
+    // An identity is made when a gateway or a command needs it first.
+    const made = await place.run(['backup', saved, '--data', own]);
+    expect(made, made.output).toMatchObject({ code: 0 });
+    expect(made.output).toContain('whoever has the file can sign as this gateway');
+    const target = join(place.dir, 'own-restored');
+    const restored = await place.run(['restore', saved, '--data', target]);
+    expect(restored, restored.output).toMatchObject({ code: 0 });
+    expect(readFileSync(join(target, 'identity.json'))).toEqual(readFileSync(join(own, 'identity.json')));
+    expect((await place.run(['account', 'show', 'acme', '--data', target])).code).toBe(0);
+  });
+});
+
+const programs = backupPostgres();
+
+describe.skipIf(programs === null)('PostgreSQL', () => {
+  it('is backed up under load by pg_dump and restored into an empty database', async () => {
+    const postgres = await programs!.start();
+    const fresh = await freshDatabase(postgres.url);
+    const empty = await bareDatabase(postgres.url);
+    const withDump = { ...env, PATH: `${programs!.bin}:${process.env['PATH']}` };
+    try {
+      const file = join(place.dir, 'postgres.tar');
+      const spine = await startSpine({ databaseUrl: fresh.url, toml: UNHURRIED });
+      env = { ...withDump, DATABASE_URL: fresh.url };
+      const before = await backUpUnderLoad(spine, ['backup', file]);
+      await spine.stop();
+      expect(readFileSync(file).includes('password')).toBe(false);
+
+      const taken = await place.run(['restore', file], env);
+      expect(taken).toMatchObject({ code: 1, output: expect.stringContaining('is not empty: it has') });
+      const embedded = await place.run(['restore', file, '--data', join(place.dir, 'none')], withDump);
+      expect(embedded).toMatchObject({ code: 1, output: expect.stringContaining('is of a gateway on PostgreSQL') });
+
+      const restored = await place.run(['restore', file], { ...env, DATABASE_URL: empty.url });
+      expect(restored, restored.output).toMatchObject({ code: 0 });
+      expect(restored.output).toContain('The books are right.');
+      const again = await startSpine({ databaseUrl: empty.url, toml: UNHURRIED, credit: '0' });
+      await expectAll(again, before);
+      await again.stop();
+
+      const without = await place.run(['backup', join(place.dir, 'none.tar')], { ...env, PATH: place.dir });
+      expect(without).toMatchObject({ code: 1, output: expect.stringContaining('pg_dump cannot be run (ENOENT)') });
+      expect(readdirSync(place.dir).filter((name) => name.startsWith('none.tar'))).toEqual([]);
+    } finally {
+      await postgres.stop();
+    }
+  });
+});
