@@ -1,7 +1,7 @@
 // `npm run release`: the packages, their lists of parts (SBOM) and checksums, from a clean tree, in dist/release.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { nodeBinaries, packageManifest, readManifest } from './manifest.ts';
@@ -40,7 +40,7 @@ else requireEmpty(OUT);
 mkdirSync(STAGE, { recursive: true });
 
 step('sources', () => `${stripSources(join(CHECKOUT, 'src'), join(STAGE, 'src'))} files`);
-step('launcher', copyRest);
+step('other files', copyRest);
 step('web pages', () => {
   run(process.execPath, [join(CHECKOUT, 'web', 'build.mjs'), join(STAGE, 'dist', 'web')], CHECKOUT);
   return 'dist/web';
@@ -82,9 +82,10 @@ function requireEmpty(folder: string): void {
 
 function copyRest(): string {
   for (const name of ['LICENSE', 'README.md', 'CHANGELOG.md']) copyFileSync(join(CHECKOUT, name), join(STAGE, name));
+  cpSync(join(CHECKOUT, 'docs'), join(STAGE, 'docs'), { recursive: true });
   mkdirSync(join(STAGE, 'bin'));
   copyFileSync(join(CHECKOUT, 'bin', 'tollgate.mjs'), join(STAGE, 'bin', 'tollgate.mjs'));
-  return 'bin/tollgate.mjs, README.md, LICENSE, CHANGELOG.md';
+  return 'bin, docs, README.md, LICENSE, CHANGELOG.md';
 }
 
 /** Production packages by the lock file, without the Node binary. */

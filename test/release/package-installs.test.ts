@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createKeeper } from '../support/server-process.ts';
+import { createKeeper, findFreePort } from '../support/server-process.ts';
 
 const CHECKOUT = resolve(import.meta.dirname, '../..');
 const UNPACKED_MAX = 150_000_000;
@@ -87,7 +87,9 @@ it('runs without a checkout, and its books are right', async () => {
   const keeper = createKeeper([]);
   const tollgate = join(prefix, 'bin', 'tollgate');
   const data = join(work, 'data');
-  const env = { PATH: process.env['PATH'], HOME: work, PORT: '0', TOLLGATE_DATA: data, OLLAMA_HOST: '127.0.0.1:9' };
+  // Wallets sign in at an address that the gateway knows: any port does not do.
+  const port = String(await findFreePort());
+  const env = { PATH: process.env['PATH'], HOME: work, PORT: port, TOLLGATE_DATA: data, OLLAMA_HOST: '127.0.0.1:9' };
   try {
     const server = keeper.start({ file: tollgate, args: ['start'], cwd: work, env });
     await server.wrote('Ctrl-C stops it.');
@@ -138,7 +140,7 @@ params = { model = "m", api_base = "http://127.0.0.1:${(upstream.address() as Ad
       cwd: work,
       env,
     });
-    await dialled.wrote('connected');
+    await dialled.wrote('ready');
     const answer = await fetch(`${url}/api/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
