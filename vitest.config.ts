@@ -27,6 +27,7 @@ const DEEP_ONLY = [
   'test/billing/chain/transactions-that-vanish.test.ts',
   'test/billing/ledger-races-without-guards.test.ts',
   'test/cluster/gateway-freezes.test.ts',
+  'test/deploy/chart.test.ts',
   'test/gateway/reference/docs-in-a-browser.test.ts',
   'test/gateway/registry/flapping.test.ts',
   'test/mcp/clients/{coding-agents,frameworks}.test.ts',
@@ -38,6 +39,7 @@ const DEEP_ONLY = [
   'test/release/package-installs.test.ts',
   'test/spine/soak.test.ts',
   'test/support-tests/no-orphans.test.ts',
+  'test/web/guide-in-a-browser.test.ts',
   'test/tunnel/five-hundred-streams.test.ts',
   'test/tunnel/two-hundred-proxies.test.ts',
 ];

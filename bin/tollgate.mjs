@@ -13,7 +13,9 @@ const NODE_MAJOR_MIN = 24;
 const root = fileURLToPath(new URL('..', import.meta.url));
 /** For a shell, whatever is in the path. */
 const quoted = /^[\w./-]+$/.test(root) ? root : `'${root.replaceAll("'", `'\\''`)}'`;
-const packed = existsSync(join(root, 'src', 'main.js'));
+/** The package of a provider's proxy has another entry, and no gateway. */
+const main = ['src/main.js', 'src/cli/provider-main.js'].find((path) => existsSync(join(root, path))) ?? 'src/main.ts';
+const packed = main.endsWith('.js');
 const install = packed ? 'npm install -g <the file of the package>' : `cd ${quoted} && npm ci`;
 const bundled = join(root, 'node_modules', '.bin', 'node');
 
@@ -27,7 +29,7 @@ if (!existsSync(join(root, 'node_modules', 'commander'))) {
   // Threads and child processes look here: without it the database's thread compiles all that it loads at every start.
   process.env.NODE_COMPILE_CACHE ??= cache;
   if (!packed) findOwnModules(registerHooks);
-  await import(packed ? '../src/main.js' : '../src/main.ts');
+  await import(`../${main}`);
 } else if (!existsSync(bundled) || realpathSync(bundled) === realpathSync(process.execPath)) {
   fail(
     packed

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 /** Files of installed packages that no program reads: types, maps of sources, tests and guides. Licences stay. */
 const UNREAD = /\.(?:d\.[cm]?ts|ts|mts|cts|map|md|markdown|tsbuildinfo|flow)$/i;
-const LICENCE = /^(?:licen[cs]e|notice|copying)/i;
+export const LICENCE = /^(?:licen[cs]e|notice|copying)/i;
 const UNREAD_FOLDERS: ReadonlySet<string> = new Set([
   'test',
   'tests',

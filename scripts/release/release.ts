@@ -1,10 +1,11 @@
-// `npm run release`: the package, its list of parts (SBOM) and its checksums, from a clean tree, in dist/release.
+// `npm run release`: the packages, their lists of parts (SBOM) and checksums, from a clean tree, in dist/release.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { nodeBinaries, packageManifest, readManifest } from './manifest.ts';
+import { type Parts, providerParts, stageProvider } from './provider-package.ts';
 import { pruneModules } from './prune-modules.ts';
 import { stripSources } from './strip-sources.ts';
 
@@ -30,30 +31,39 @@ if (values.help) {
 
 const OUT = values.out === undefined ? join(CHECKOUT, 'dist', 'release') : resolve(values.out);
 const STAGE = join(OUT, 'stage');
+const PROVIDER_STAGE = join(OUT, 'stage-provide');
 const manifest = readManifest(CHECKOUT);
+let provider: ReturnType<typeof stageProvider> | undefined;
 if (!values.dirty) requireCleanTree();
 if (values.out === undefined) rmSync(OUT, { recursive: true, force: true });
 else requireEmpty(OUT);
 mkdirSync(STAGE, { recursive: true });
 
 step('sources', () => `${stripSources(join(CHECKOUT, 'src'), join(STAGE, 'src'))} files`);
-step('launcher', copyRest);
+step('other files', copyRest);
 step('web pages', () => {
   run(process.execPath, [join(CHECKOUT, 'web', 'build.mjs'), join(STAGE, 'dist', 'web')], CHECKOUT);
   return 'dist/web';
 });
 step('packages', () => `${(installPackages() / 1e6).toFixed(0)} MB, without what no program reads`);
-const tarball = step('tarball', pack);
-step('list of parts', () => writeParts(tarball));
+step('tarball', () => pack(STAGE, manifest.name));
+step("provider's", packProvider);
+step('lists of parts', writeParts);
 step('checksums', writeChecksums);
 console.log(`\n${OUT}`);
-for (const name of readdirSync(OUT)) if (name !== 'stage') console.log(`  ${name}`);
+for (const name of released()) console.log(`  ${name}`);
 
 function step(name: string, work: () => string): string {
   const begun = performance.now();
   const told = work();
   console.log(`${name.padEnd(14)} ${told}  (${((performance.now() - begun) / 1000).toFixed(1)} s)`);
   return told;
+}
+
+/** The files of the release: all but the folders that packages are made from. */
+function released(): readonly string[] {
+  const entries = readdirSync(OUT, { withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
 }
 
 function requireCleanTree(): void {
@@ -72,9 +82,10 @@ function requireEmpty(folder: string): void {
 
 function copyRest(): string {
   for (const name of ['LICENSE', 'README.md', 'CHANGELOG.md']) copyFileSync(join(CHECKOUT, name), join(STAGE, name));
+  cpSync(join(CHECKOUT, 'docs'), join(STAGE, 'docs'), { recursive: true });
   mkdirSync(join(STAGE, 'bin'));
   copyFileSync(join(CHECKOUT, 'bin', 'tollgate.mjs'), join(STAGE, 'bin', 'tollgate.mjs'));
-  return 'bin/tollgate.mjs, README.md, LICENSE, CHANGELOG.md';
+  return 'bin, docs, README.md, LICENSE, CHANGELOG.md';
 }
 
 /** Production packages by the lock file, without the Node binary. */
@@ -91,21 +102,30 @@ function installPackages(): number {
   return bytes;
 }
 
-function pack(): string {
-  run('npm', ['pack', '--pack-destination', OUT], STAGE);
-  return `${manifest.name}-${manifest.version}.tgz`;
+function pack(folder: string, name: string): string {
+  run('npm', ['pack', '--pack-destination', OUT], folder);
+  return `${name}-${manifest.version}.tgz`;
 }
 
-function writeParts(name: string): string {
-  const parts = run('npm', ['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev', '--package-lock-only'], CHECKOUT);
-  const file = name.replace(/\.tgz$/, '.cdx.json');
-  writeFileSync(join(OUT, file), parts);
-  return `${(JSON.parse(parts) as { components: unknown[] }).components.length} packages in ${file}`;
+function packProvider(): string {
+  provider = stageProvider(CHECKOUT, PROVIDER_STAGE, manifest);
+  const { name, files, bytes } = provider;
+  return `${pack(PROVIDER_STAGE, name)}: ${files} files, ${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+function writeParts(): string {
+  const told = run('npm', ['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev', '--package-lock-only'], CHECKOUT);
+  const all = JSON.parse(told) as Parts;
+  const ofProvider = providerParts(all, provider!);
+  const write = (name: string, parts: Parts) =>
+    writeFileSync(join(OUT, `${name}-${manifest.version}.cdx.json`), `${JSON.stringify(parts, null, 2)}\n`);
+  write(manifest.name, all);
+  write(provider!.name, ofProvider);
+  return `${all.components.length} packages, ${ofProvider.components.length} of them in the provider's`;
 }
 
 function writeChecksums(): string {
-  const files = readdirSync(OUT).filter((name) => name !== 'stage');
-  const lines = files.map((name) => `${sha256(join(OUT, name))}  ${name}\n`);
+  const lines = released().map((name) => `${sha256(join(OUT, name))}  ${name}\n`);
   writeFileSync(join(OUT, 'SHA256SUMS'), lines.join(''));
   if (values.key === undefined) return 'SHA256SUMS, not signed: give --key to sign it';
   run('ssh-keygen', ['-Y', 'sign', '-f', resolve(values.key), '-n', 'tollgate-release', join(OUT, 'SHA256SUMS')], OUT);

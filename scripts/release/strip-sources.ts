@@ -26,10 +26,10 @@ export function stripSources(from: string, to: string): number {
 }
 
 /** One TypeScript source as the JavaScript of a package. */
-export function stripped(source: string): string {
+export const stripped = (source: string): string => blanked(source).replaceAll(SPECIFIER, '$1$2.js$1');
+
+/** A source without its types. It still names modules by their files in the checkout. */
+export function blanked(source: string): string {
   const lines = stripTypeScriptTypes(source, { mode: 'strip' }).split('\n');
-  return lines
-    .map((line) => line.trimEnd())
-    .join('\n')
-    .replaceAll(SPECIFIER, '$1$2.js$1');
+  return lines.map((line) => line.trimEnd()).join('\n');
 }

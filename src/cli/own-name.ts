@@ -6,7 +6,8 @@ import { basename, relative } from 'node:path';
  */
 export function ownName(program: string, cwd: string): string {
   // Linked into the search path.
-  if (basename(program) === 'tollgate') return 'tollgate';
+  const linked = basename(program);
+  if (linked === 'tollgate' || linked === 'tollgate-provide') return linked;
   const below = relative(cwd, program);
   return `node ${shellWord(below.startsWith('..') ? program : below)}`;
 }

@@ -1,6 +1,5 @@
 import { Command, Option } from 'commander';
 import { CliError } from './cli-error.ts';
-import { findGateway } from './discovery.ts';
 import { say } from './target-words.ts';
 
 interface SiwxFlags {
@@ -101,7 +100,7 @@ async function findDomain({
       throw new CliError(`--uri is the address of a gateway, such as https://gateway.example, not ${uri}`);
     return { domain: url.host, uri };
   }
-  const { loadConfig } = await import('#config');
+  const [{ loadConfig }, { findGateway }] = await Promise.all([import('#config'), import('./discovery.ts')]);
   const { dataDir } = loadConfig({
     file: null,
     env: process.env,

@@ -90,7 +90,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'observe',
       'analytics',
     ],
-    packages: ['fastify', '@fastify/*'],
+    packages: ['fastify', '@fastify/*', 'marked'],
   },
   // The second face of wire is for the thread that reads large replies.
   openai: { rooms: [...PROTOCOL, 'wire/replies'], packages: ['fastify'] },

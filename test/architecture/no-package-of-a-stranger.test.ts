@@ -8,7 +8,7 @@ import { readTree, ROOT } from './source.ts';
  * published, perhaps beside a wallet.
  */
 const FETCHES =
-  /\bnpx\s+(?!--no\b)(?:-\S+\s+)*tollgate\b|\bnpm\s+(?:exec|x|install|i|add)\b[^\n`;&|]*\stollgate\b|\b(?:pnpm|yarn)\s+(?:dlx|add)\s+tollgate\b|\bbunx\s+tollgate\b/g;
+  /\bnpx\s+(?!--no\b)(?:-\S+\s+)*tollgate\b|\bnpm\s+(?:exec|x|install|i|add)\b[^\n`;&|]*[ \t]tollgate\b|\b(?:pnpm|yarn)\s+(?:dlx|add)\s+tollgate\b|\bbunx\s+tollgate\b/g;
 
 const files = [
   ...readTree(['src', 'bench', 'scripts', 'bin', 'examples'], ['.ts', '.mts', '.mjs', '.js']),

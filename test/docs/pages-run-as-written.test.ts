@@ -1,8 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROOT } from '../architecture/source.ts';
+import { findProgram } from '../support/find-program.ts';
 import { findFreePort } from '../support/server-process.ts';
 import { makePlace, type Place } from '../cli/tollgate.ts';
 import { runPage } from './run-page.ts';
@@ -12,6 +13,7 @@ import { snippetsOf, type Snippet } from './snippets.ts';
 const PAGES = [
   'README.md',
   'docs/a2a.md',
+  'docs/admin-api.md',
   ...readdirSync(join(ROOT, 'docs/clients')).map((name) => `docs/clients/${name}`),
   'docs/configuration.md',
   'docs/embeddings.md',
@@ -24,6 +26,7 @@ const PAGES = [
   'docs/providers.md',
   'docs/responses.md',
   'docs/sign-in.md',
+  'docs/tutorial.md',
 ];
 
 let place: Place;
@@ -36,6 +39,10 @@ beforeAll(async () => {
   gateway = await place.read('dev.json');
 }, 60_000);
 afterAll(() => place.clear());
+
+/** Ports that pages give to programs of their own. */
+const PORTS = ['4010', '8500', '8443'];
+const PORT = new RegExp(`\\b(?:${PORTS.join('|')})\\b`, 'g');
 
 /** As a reader has it: the checkout is where he is, and the gateway has the usual address. */
 async function workplace(page: string): Promise<string> {
@@ -59,11 +66,11 @@ describe.each(PAGES)('%s', (page) => {
       const snippets = snippetsOf(page);
       const dir = await workplace(page);
       const { host } = new URL(gateway['base_url']!);
-      const port = await findFreePort();
+      const ports = await Promise.all(PORTS.map(() => findFreePort()));
       const printed = await runPage(snippets, {
         dir,
         env: {
-          PATH: `${join(ROOT, 'node_modules/.bin')}:${process.env['PATH']}`,
+          PATH: `${join(ROOT, 'node_modules/.bin')}:${process.env['PATH']}:${dirname(findProgram('caddy').file)}`,
           HOME: place.dir,
           TMPDIR: place.dir,
           TOLLGATE_DATA: place.data,
@@ -79,7 +86,7 @@ describe.each(PAGES)('%s', (page) => {
             .replaceAll('https://gateway.example', `http://${host}`)
             .replaceAll('--domain gateway.example', `--domain ${host} --uri http://${host}`)
             .replaceAll('svc-sk-dev-…', gateway['api_key']!)
-            .replaceAll('4010', String(port)),
+            .replaceAll(PORT, (written) => String(ports[PORTS.indexOf(written)])),
       });
       expect(printed.length).toBeGreaterThan(0);
       const wrong = printed.flatMap(({ snippet, output, code }) => {

@@ -16,16 +16,17 @@ export interface Printed {
 const GOES_ON: readonly (readonly [line: RegExp, ready: string])[] = [
   [/\bllmock\b/, 'listening on'],
   [/\bprovide --config \S+$/, '"msg":"connected"|connected'],
-  [/\bserve --config \S+( --data \S+)?$/, '"msg":"listening"'],
+  [/\bserve --config \S+( --(?:data|port) \S+)*$/, '"msg":"listening"'],
+  [/\bcaddy run --config \S+$/, 'serving initial configuration'],
 ];
 /** What a reader has done before, and what other tests run. */
 const LEFT_OUT = /^(?:npm (?:ci|start|test|run)\b|git clone|cd )/;
 const READY_S = 60;
 
 /**
- * Runs a page's blocks of sh and ts in their order, in one shell, as a reader would paste them; a block of toml
- * whose first line is a comment with a file's name is written to that file. `replace` puts the addresses and keys
- * of this machine in.
+ * Runs a page's blocks of sh and ts in their order, in one shell, as a reader would paste them; a block of toml, or
+ * of Caddy's language, whose first line is a comment with a file's name is written to that file. `replace` puts the
+ * addresses and keys of this machine in.
  */
 export async function runPage(
   snippets: readonly Snippet[],
@@ -39,8 +40,8 @@ export async function runPage(
   for (const snippet of snippets) {
     if (snippet.note.startsWith('no-run')) continue;
     const text = replace(snippet.text);
-    if (snippet.language === 'toml') {
-      const name = /^# ([\w.-]+\.toml)\n/.exec(text)?.[1];
+    if (snippet.language === 'toml' || snippet.language === 'caddyfile') {
+      const name = /^# ([\w.-]+\.toml|Caddyfile)\n/.exec(text)?.[1];
       if (name !== undefined) await writeFile(join(dir, name), text);
     } else if (snippet.language === 'ts') {
       const name = `line-${snippet.line}.ts`;
@@ -89,7 +90,7 @@ ready() {
   done
   cat "$1"; echo 'Error: it does not get ready'; return 1
 }
-command -v curl >/dev/null || curl() { node ${CURL} "$@"; }
+command -v curl >/dev/null || curl() { NODE_EXTRA_CA_CERTS="\${CURL_CA_BUNDLE:-}" node ${CURL} "$@"; }
 command -v jq >/dev/null || jq() { node -e 'let t="";process.stdin.on("data",(d)=>t+=d).on("end",()=>console.log(JSON.parse(t)[process.argv[1].slice(1)]))' "$2"; }
 `;
 

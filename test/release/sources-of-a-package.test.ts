@@ -1,8 +1,10 @@
+import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { packageManifest, readManifest } from '../../scripts/release/manifest.ts';
+import { stageProvider } from '../../scripts/release/provider-package.ts';
 import { stripped, stripSources } from '../../scripts/release/strip-sources.ts';
 import { createKeeper } from '../support/server-process.ts';
 
@@ -72,4 +74,32 @@ it('runs: a development gateway answers a call, with its threads and its demo', 
   } finally {
     await keeper.close();
   }
+});
+
+it("has a package for a provider's proxy alone: its commands, and no gateway", async () => {
+  const stage = join(root, 'provider');
+  const { packages } = stageProvider(CHECKOUT, stage, readManifest(CHECKOUT));
+  expect(readdirSync(join(stage, 'src')).toSorted()).toEqual([
+    'billing',
+    'cli',
+    'config',
+    'network',
+    'provide',
+    'store',
+    'version.js',
+    'wire',
+  ]);
+  expect(readdirSync(join(stage, 'src/store'))).toEqual(['database-name.js']);
+  for (const name of ['pg', 'fastify', 'ioredis', '@solana/kit'])
+    expect(packages.filter((one) => one.startsWith(`${name}@`))).toEqual([]);
+
+  const run = (...args: string[]) =>
+    execFileSync(process.execPath, [join(stage, 'bin/tollgate-provide.mjs'), ...args], {
+      cwd: root,
+      encoding: 'utf8',
+      stdio: 'pipe',
+    });
+  expect(run('keygen', '--chain', 'evm', '--out', 'wallet.hex')).toContain('eip155:');
+  const signed = run('siwx', '--keypair', 'wallet.hex', '--chain-id', 'eip155:8453', '--domain', 'gateway.example');
+  expect(signed.trim()).toMatch(/^[\w+/=-]+$/);
 });

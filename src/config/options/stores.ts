@@ -13,6 +13,7 @@ export const CLUSTER = {
     normal: (value) => value.replace(/\/$/, ''),
   }),
   host: listenHost({
+    env: 'TOLLGATE_CLUSTER_HOST',
     meaning: 'Address to listen on for other gateways. Only those that know the secret can connect.',
   }),
   port: whole({

@@ -3,7 +3,6 @@ import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
-import { DOCS_STYLE } from './docs-style.ts';
 
 /** Scripts and styles from this host only; nothing inline, nothing from elsewhere, in no frame. */
 const POLICY =
@@ -23,7 +22,7 @@ const PAGE = `<!doctype html>
 <link rel="stylesheet" href="/docs/static/reference.css">
 </head>
 <body>
-<nav class="home"><a href="/">tollgate</a> · <a href="/openapi.json">OpenAPI</a> · <a href="/llms.txt">llms.txt</a></nav>
+<nav class="home"><a href="/">tollgate</a> · <a href="/docs/guide">Guide</a> · <a href="/openapi.json">OpenAPI</a> · <a href="/llms.txt">llms.txt</a></nav>
 <noscript><p class="missing">This page needs JavaScript. Without it, read <a href="/llms.txt">/llms.txt</a> or <a href="/openapi.json">/openapi.json</a>.</p></noscript>
 <div id="swagger-ui"></div>
 </body>
@@ -79,13 +78,13 @@ export async function docsPage(server: FastifyInstance): Promise<void> {
     server.get(path, hidden, async (_request, reply) =>
       reply.header('content-type', 'text/html; charset=utf-8').header('content-security-policy', POLICY).send(PAGE),
     );
-  for (const [name, type, text] of [
-    ['reference.js', JAVASCRIPT, SCRIPT],
-    ['reference.css', CSS, DOCS_STYLE],
-  ] as const)
-    server.get(`/docs/static/${name}`, hidden, async (_request, reply) =>
-      reply.header('content-type', type).send(text),
-    );
+  server.get('/docs/static/reference.js', hidden, async (_request, reply) =>
+    reply.header('content-type', JAVASCRIPT).send(SCRIPT),
+  );
+  server.get('/docs/static/reference.css', hidden, async (_request, reply) => {
+    const { DOCS_STYLE } = await import('./docs-style.ts');
+    return reply.header('content-type', CSS).send(DOCS_STYLE);
+  });
   for (const [name, type] of Object.entries(FILES)) {
     let packed: Promise<Buffer> | null = null;
     server.get(`/docs/static/${name}`, hidden, async (request, reply) => {

@@ -1,13 +1,7 @@
 import type { Primitive } from '#config';
 import { FRONT_STYLE } from './front-style.ts';
 import { ICON } from './icon.ts';
-
-/** The address of the front page's one script. */
-export const THEME_PATH = '/docs/static/theme.js';
-
-/** The theme that was chosen on the other pages, before anything is painted. */
-export const FRONT_SCRIPT =
-  "const theme = localStorage.getItem('tollgate.theme'); if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;";
+import { THEME_PATH } from './theme-script.ts';
 
 const KINDS: readonly (readonly [Primitive, string, string])[] = [
   ['model', 'Models', 'Chat, messages, responses and embeddings'],
@@ -18,6 +12,7 @@ const KINDS: readonly (readonly [Primitive, string, string])[] = [
 ];
 
 const LINKS = [
+  ['/docs/guide', 'Guide', 'How to use it, run it, and sell on it'],
   ['/docs', 'API reference', 'Every endpoint, to read and to try'],
   ['/rankings', 'Rankings', 'What is used most, by day'],
   ['/providers', 'Providers', 'Who serves it, and how well'],
@@ -25,7 +20,6 @@ const LINKS = [
   ['/api/v1/models', 'Models as JSON', 'With prices, for programs'],
   ['/api/v1/tools', 'Tools as JSON', 'With their prices'],
   ['/api/v1/agents', 'Agents as JSON', 'With their prices'],
-  ['/openapi.json', 'OpenAPI', 'The reference for machines'],
 ] as const;
 
 interface FrontFacts {
@@ -78,6 +72,7 @@ const NAV = [
   ['/rankings', 'Rankings'],
   ['/providers', 'Providers'],
   ['/playground', 'Playground'],
+  ['/docs/guide', 'Guide'],
   ['/docs', 'API reference'],
 ]
   .map(([href, name]) => `<a href="${href}">${name}</a>`)

@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { parseHost } from '#wire';
 import type { Primitive } from '#config';
-import { FRONT_SCRIPT, frontDocument, THEME_PATH } from './front-document.ts';
-import { FRONT_STYLE } from './front-style.ts';
 import { ICON } from './icon.ts';
+import { THEME_PATH, THEME_SCRIPT } from './theme-script.ts';
 
 const CACHED = 'public, max-age=86400';
 
@@ -18,27 +17,35 @@ export interface FrontPageOptions {
 
 /** `GET /`: what this host is and where to go, as one document. It is there also where the web pages are not. */
 export function frontPage({ version, publicUrl, count }: FrontPageOptions): (app: FastifyInstance) => Promise<void> {
-  const hash = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
-  const policy =
-    `default-src 'none'; script-src 'self'; style-src ${hash(FRONT_STYLE)}; img-src 'self'; ` +
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
   return async (app) => {
-    app.get('/', { schema: { hide: true } }, async (request, reply) =>
-      reply
+    app.get('/', { schema: { hide: true } }, async (request, reply) => {
+      // Loaded here: a start has no need of it.
+      const [{ frontDocument }, { FRONT_STYLE }] = await Promise.all([
+        import('./front-document.ts'),
+        import('./front-style.ts'),
+      ]);
+      return reply
         .header('content-type', 'text/html; charset=utf-8')
-        .header('content-security-policy', policy)
+        .header('content-security-policy', policyFor(FRONT_STYLE))
         .send(
           frontDocument({ version, address: publicUrl ?? addressOf(request), count: (kind) => count?.(kind) ?? null }),
-        ),
-    );
+        );
+    });
     app.get(THEME_PATH, { schema: { hide: true } }, async (_request, reply) =>
-      reply.header('content-type', 'text/javascript; charset=utf-8').header('cache-control', CACHED).send(FRONT_SCRIPT),
+      reply.header('content-type', 'text/javascript; charset=utf-8').header('cache-control', CACHED).send(THEME_SCRIPT),
     );
     app.get('/favicon.svg', { schema: { hide: true } }, async (_request, reply) =>
       reply.header('content-type', 'image/svg+xml').header('cache-control', CACHED).send(ICON),
     );
   };
+}
+
+function policyFor(style: string): string {
+  const hash = createHash('sha256').update(style).digest('base64');
+  return (
+    `default-src 'none'; script-src 'self'; style-src 'sha256-${hash}'; img-src 'self'; ` +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  );
 }
 
 /** The address of the request. An invalid host stays out of the page. */

@@ -1,12 +1,7 @@
-/** Colours and names are those of the web pages: `web/src/styles.css`. */
+import { PALETTE } from './palette.ts';
+
 export const FRONT_STYLE = `
-:root { color-scheme: light dark; --ink: light-dark(#14281d, #e8efe9); --soft: light-dark(#52625a, #9db0a4); --line: light-dark(#dfe5e1, #2b3a31);
-  --ground: light-dark(#fafaf8, #101813); --card: light-dark(#fff, #17211b); --sunk: light-dark(#f1f3ef, #0c130f); --accent: light-dark(#1f7a4d, #6fcf97);
-  --deep: light-dark(#17603c, #8fdcb0); --on: light-dark(#fff, #0b1a11); --gold: light-dark(#d9a520, #f4c95d);
-  --model: light-dark(#2456b8, #93b7ff); --tool: light-dark(#8a5200, #f0b866); --agent: light-dark(#6d36a3, #cfabf5); --image: light-dark(#a3275f, #f59cc3); --video: light-dark(#0b6a63, #63d6c7); }
-:root[data-theme=light] { color-scheme: light; }
-:root[data-theme=dark] { color-scheme: dark; }
-* { box-sizing: border-box; }
+${PALETTE}* { box-sizing: border-box; }
 html { overflow-y: scroll; }
 body { margin: 0; font: 15px/24px Inter, ui-sans-serif, system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif; color: var(--ink); background: var(--ground); -webkit-font-smoothing: antialiased; }
 a { color: inherit; }
@@ -79,12 +74,14 @@ footer .wide { padding-top: 24px; padding-bottom: 24px; }
   .three, .code { grid-template-columns: minmax(0, 1fr); gap: 20px; }
   section { padding-top: 52px; }
 }
+@media (max-width: 820px) {
+  header .wide > nav { display: none; }
+  .menu { display: block; }
+}
 @media (max-width: 700px) {
   .wide { padding-inline: 16px; }
   .kinds { grid-template-columns: minmax(0, 1fr); }
   .kinds a { padding: 14px 16px; border-top: 0; border-left: 3px solid var(--kind); }
-  header .wide > nav { display: none; }
-  .menu { display: block; }
   .slip li { grid-template-columns: 56px minmax(0, 1fr) auto; gap: 8px; }
 }
 `;

@@ -38,7 +38,7 @@ export function llmsText(
   let text: string | null = null;
   return async (app) => {
     app.get('/llms.txt', { schema: { hide: true } }, async (_request, reply) => {
-      text ??= `${opening(marketplaceUrl ?? '/marketplace', dashboardUrl ?? '/dashboard')}\n${chapters(pathsOf(await document()))}\n## More\n\n- [OpenAPI 3.1 document](/openapi.json)\n- [Reference for people](/docs)\n`;
+      text ??= `${opening(marketplaceUrl ?? '/marketplace', dashboardUrl ?? '/dashboard')}\n${chapters(pathsOf(await document()))}\n## More\n\n- [OpenAPI 3.1 document](/openapi.json)\n- [Reference for people](/docs)\n- [Guide](/docs/guide); its pages as Markdown, such as [its contents](/docs/guide/README.md)\n`;
       return reply.header('content-type', 'text/plain; charset=utf-8').send(text);
     });
   };

@@ -1,11 +1,12 @@
 import type { FastifyInstance } from 'fastify';
+import { guideRoutes } from '../guide/guide-routes.ts';
 import { docsPage } from './docs-page.ts';
 import { frontPage, type FrontPageOptions } from './front-page.ts';
 import { llmsText, type PageAddresses } from './llms-text.ts';
 import { describeRoutes, type ReferenceOptions } from './openapi.ts';
 
 /**
- * `/openapi.json`, `/docs`, `/llms.txt` and the front page, all from the schemas of the routes.
+ * `/openapi.json`, `/docs`, the guide, `/llms.txt` and the front page, from the schemas of the routes.
  * To be awaited on the root instance before the other routes are registered: those that come after it are described.
  */
 export async function referenceRoutes(
@@ -14,6 +15,7 @@ export async function referenceRoutes(
 ): Promise<void> {
   const document = describeRoutes(server, options);
   await docsPage(server);
+  await server.register(guideRoutes, options);
   await server.register(frontPage(options));
   await server.register(llmsText(document, options));
 }

@@ -434,6 +434,7 @@ test('the environment variables are these', () => {
     'TOLLGATE_OAUTH_ISSUER',
     'TOLLGATE_OAUTH_AUDIENCE',
     'TOLLGATE_CLUSTER_URL',
+    'TOLLGATE_CLUSTER_HOST',
     'TOLLGATE_CLUSTER_PORT',
     'TOLLGATE_CLUSTER_SECRET',
     'DATABASE_URL',

@@ -2,6 +2,7 @@ import type { ReactNode } from 'react';
 import { BOOT } from './boot.ts';
 
 const LINKS = [
+  ['/docs/guide', 'Guide'],
   ['/docs', 'API reference'],
   ['/openapi.json', 'OpenAPI'],
   ['/llms.txt', 'llms.txt'],

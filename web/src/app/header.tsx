@@ -13,6 +13,12 @@ const NAV = [
   ['/playground', 'Playground'],
 ] as const;
 
+/** Documents of their own, outside of these pages. */
+const OTHER_PAGES = [
+  ['/docs/guide', 'Guide'],
+  ['/docs', 'API reference'],
+] as const;
+
 /** The sections that a path of a service belongs to. */
 const SERVICE = /^\/(?:models|tools|agents|images|videos)\//;
 
@@ -39,13 +45,13 @@ export function Header(): ReactNode {
           <span className="text-[17px] font-bold tracking-tight">tollgate</span>
         </a>
         {BOOT.mode === 'development' && (
-          <span className="hidden rounded border border-line px-1.5 text-xs text-soft md:inline">development</span>
+          <span className="hidden rounded border border-line px-1.5 text-xs text-soft lg:inline">development</span>
         )}
-        <nav aria-label="Main" className="ml-5 hidden items-center gap-1 md:flex">
+        <nav aria-label="Main" className="ml-5 hidden items-center gap-1 lg:flex">
           <NavLinks className="px-2.5 py-1.5" />
         </nav>
         <div className="ml-auto flex items-center gap-1.5">
-          <div className="hidden md:block">
+          <div className="hidden lg:block">
             <ThemeSwitch />
           </div>
           <Account />
@@ -71,9 +77,15 @@ function NavLinks({ className, onClick }: { readonly className: string; readonly
           {name}
         </Link>
       ))}
-      <a href="/docs" className={`rounded-md text-sm font-medium text-soft hover:bg-sunk hover:text-ink ${className}`}>
-        API reference
-      </a>
+      {OTHER_PAGES.map(([href, name]) => (
+        <a
+          key={href}
+          href={href}
+          className={`rounded-md text-sm font-medium text-soft hover:bg-sunk hover:text-ink ${className}`}
+        >
+          {name}
+        </a>
+      ))}
     </>
   );
 }
@@ -103,7 +115,7 @@ function PhoneMenu(): ReactNode {
         type="button"
         popoverTarget="phone-menu"
         aria-label="Menu"
-        className="grid size-9 place-items-center rounded-md border border-line md:hidden"
+        className="grid size-9 place-items-center rounded-md border border-line lg:hidden"
       >
         <Menu size={18} aria-hidden />
       </button>

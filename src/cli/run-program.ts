@@ -1,0 +1,64 @@
+import { type Command, CommanderError } from 'commander';
+import { CliError, USAGE_EXIT } from './cli-error.ts';
+import { painter } from './terminal.ts';
+
+/**
+ * Runs one command line of a program; resolves with the exit code. Whatever fails is told on standard error, in words
+ * that say what to do.
+ */
+export async function runProgram(program: Command, argv: readonly string[]): Promise<number> {
+  // A reader that has seen enough (`| head`) ends the program as it would any other.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+    throw error;
+  });
+  prepare(program, program.name());
+  if (argv.length <= 2) {
+    program.outputHelp();
+    return 0;
+  }
+  try {
+    await program.parseAsync(argv);
+    return Number(process.exitCode ?? 0);
+  } catch (error) {
+    return report(error);
+  }
+}
+
+/** Usage errors are thrown, end with how to get help, and leave a code that no outcome of a command has. */
+function prepare(command: Command, path: string): void {
+  command.exitOverride().showHelpAfterError(`\nHelp: ${path} --help`).helpOption('-h, --help', 'explain this command');
+  if (command.commands.length > 0)
+    command.usage('<command> [options]').helpCommand('help [command]', 'explain a command');
+  for (const child of command.commands) prepare(child, `${path} ${child.name()}`);
+}
+
+/** Errors of the rooms below whose message is written for people. By name, so that no room is loaded for it. */
+const EXPLAINED: ReadonlySet<string> = new Set([
+  'BackupError',
+  'ConfigError',
+  'DatabaseError',
+  'GatewayError',
+  'IdentityError',
+  'JournalLost',
+  'MoneyError',
+  'PaymentsSetupError',
+  'WalletError',
+]);
+
+function report(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_EXIT;
+  const paint = painter(process.stderr);
+  if (error instanceof CliError) {
+    process.stderr.write(`${paint('red', error.message)}\n`);
+    return error.exitCode;
+  }
+  if (error instanceof Error && EXPLAINED.has(error.name)) {
+    process.stderr.write(`${paint('red', error.message)}\n`);
+    return 1;
+  }
+  process.stderr.write(
+    `${paint('red', 'tollgate failed in a way that it does not know:')}\n${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+  );
+  return 1;
+}

@@ -1,0 +1,115 @@
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ROOT } from '../web/built-folder.ts';
+import { tagOf } from '../web/page-files.ts';
+import { pageHeaders } from '../web/page-headers.ts';
+import type { Guide } from './guide-pages.ts';
+
+interface GuideOptions {
+  readonly version: string;
+  readonly publicUrl: string | null;
+}
+
+interface Answer {
+  readonly status: 200 | 404;
+  readonly type: string;
+  readonly bytes: Buffer;
+  readonly packed: Buffer | null;
+  readonly etag: string;
+}
+
+const HIDDEN = { schema: { hide: true } } as const;
+const HTML = 'text/html; charset=utf-8';
+const IMAGES: Readonly<Record<string, string>> = { svg: 'image/svg+xml', png: 'image/png' };
+const FIRST = 'README';
+
+/**
+ * The guide at `/docs/guide`: the pages of `docs/`, rendered when they are first asked for and kept. The gateway loads
+ * none of it before.
+ */
+export async function guideRoutes(app: FastifyInstance, { version, publicUrl }: GuideOptions): Promise<void> {
+  const headers = pageHeaders(publicUrl);
+  const kept = new Map<string, Promise<Answer | null>>();
+  let loading: Promise<Guide> | null = null;
+  const guide = () => (loading ??= import('./guide-pages.ts').then(({ readGuide }) => readGuide(ROOT)));
+
+  const send = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    key: string,
+    make: () => Promise<Answer | null>,
+  ) => {
+    let answer = kept.get(key);
+    if (answer === undefined) {
+      answer = make();
+      kept.set(key, answer);
+      // What is not there is not kept: addresses are endless.
+      void answer.then(
+        (made) => made ?? kept.delete(key),
+        () => kept.delete(key),
+      );
+    }
+    const made = (await answer) ?? (await missing());
+    void reply.headers(headers).headers({ etag: made.etag, 'cache-control': 'no-cache', vary: 'accept-encoding' });
+    if (made.status === 200 && request.headers['if-none-match'] === made.etag) return reply.code(304).send();
+    void reply.code(made.status).type(made.type);
+    if (made.packed === null || !/\bgzip\b/.test(request.headers['accept-encoding'] ?? ''))
+      return reply.send(made.bytes);
+    return reply.header('content-encoding', 'gzip').send(made.packed);
+  };
+  const missing = async () => {
+    const { missingDocument } = await import('./guide-document.ts');
+    return answerOf(missingDocument(await guide(), version), HTML, 404);
+  };
+  const page = async (path: string) => {
+    const found = (await guide()).pages.get(path);
+    if (found === undefined) return null;
+    const { guideDocument } = await import('./guide-document.ts');
+    return answerOf(guideDocument(await guide(), found, version), HTML);
+  };
+  const text = async (path: string) => {
+    const found = (await guide()).pages.get(path === FIRST ? '' : path);
+    return found ? answerOf(found.text, 'text/markdown; charset=utf-8') : null;
+  };
+  const image = async (name: string) => {
+    const type = IMAGES[name.split('.').at(-1)!];
+    if (type === undefined || !(await guide()).images.has(name)) return null;
+    return answerOf(await readFile(new URL(`docs/images/${name}`, `file://${ROOT}`)), type);
+  };
+
+  app.get('/docs/guide', HIDDEN, (request, reply) => send(request, reply, '', () => page('')));
+  app.get<{ Params: { readonly '*': string } }>('/docs/guide/*', HIDDEN, (request, reply) => {
+    const path = request.params['*'];
+    const make = path.endsWith('.md')
+      ? () => text(path.slice(0, -'.md'.length))
+      : path.startsWith('images/')
+        ? () => image(path.slice('images/'.length))
+        : () => page(path);
+    return send(request, reply, path, make);
+  });
+  app.get('/docs/guide/assets/guide.css', HIDDEN, (request, reply) => send(request, reply, 'css', styles));
+  app.get('/docs/guide/assets/guide.js', HIDDEN, (request, reply) => send(request, reply, 'js', script));
+  app.get('/docs/guide/assets/search.json', HIDDEN, (request, reply) =>
+    send(request, reply, 'search', async () => {
+      const { searchIndex } = await import('./search-index.ts');
+      return answerOf(JSON.stringify(searchIndex(await guide())), 'application/json; charset=utf-8');
+    }),
+  );
+}
+
+const beside = (name: string) => readFile(new URL(name, import.meta.url));
+const styles = async () => {
+  const { PALETTE } = await import('../reference/palette.ts');
+  // The frame comes last: it says what differs on small screens.
+  const files = await Promise.all(['guide-text.css', 'guide-frame.css'].map(beside));
+  return answerOf([PALETTE, ...files.map(String)].join('\n'), 'text/css; charset=utf-8');
+};
+const script = async () => answerOf(await beside('guide.js'), 'text/javascript; charset=utf-8');
+
+async function answerOf(content: string | Buffer, type: string, status: 200 | 404 = 200): Promise<Answer> {
+  const bytes = Buffer.from(content);
+  const packed = type === 'image/png' ? null : await promisify(gzip)(bytes);
+  return { status, type, bytes, packed, etag: tagOf(bytes) };
+}

@@ -1,0 +1,188 @@
+// The search of the guide, and a button at each block of code. Nothing is asked of other hosts.
+
+/** @typedef {readonly [address: string, page: string, heading: string, text: string]} Entry */
+
+const MOST_FOUND = 12;
+const AROUND = 70;
+const COPIED_MS = 1500;
+
+const box = /** @type {HTMLElement} */ (document.querySelector('.search'));
+const input = /** @type {HTMLInputElement} */ (box.querySelector('input'));
+const found = /** @type {HTMLElement} */ (box.querySelector('.found'));
+const list = /** @type {HTMLElement} */ (found.querySelector('ul'));
+const told = /** @type {HTMLElement} */ (found.querySelector('[role=status]'));
+
+/** @type {Promise<readonly Entry[]> | null} */
+let index = null;
+
+/** The parts of all pages, fetched once. After a failure the next search tries again. */
+async function fetchIndex() {
+  try {
+    const answer = await fetch('/docs/guide/assets/search.json');
+    return /** @type {readonly Entry[]} */ (await answer.json());
+  } catch {
+    index = null;
+    return [];
+  }
+}
+const load = () => (index ??= fetchIndex());
+
+/** @type {(text: string) => readonly string[]} */
+const wordsOf = (text) =>
+  text
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '');
+
+/**
+ * How well a part of a page fits; 0 where a word is in none of it.
+ * @type {(entry: Entry, words: readonly string[]) => number}
+ */
+function score([, page, heading, text], words) {
+  const inPage = page.toLowerCase();
+  const inHeading = heading.toLowerCase();
+  const inText = text.toLowerCase();
+  let sum = 0;
+  for (const word of words) {
+    const at = inText.indexOf(word);
+    const points =
+      (inHeading.includes(word) ? 8 : 0) +
+      (inPage.includes(word) ? 4 : 0) +
+      (at === -1 ? 0 : 1 + (at < 200 ? 1 : 0)) +
+      (inHeading === word || inPage === word ? 8 : 0);
+    if (points === 0) return 0;
+    sum += points;
+  }
+  return sum;
+}
+
+/**
+ * The first of the words in a text; null for none.
+ * @type {(text: string, words: readonly string[]) => { readonly at: number, readonly length: number } | null}
+ */
+function firstOf(text, words) {
+  const low = text.toLowerCase();
+  let first = null;
+  for (const word of words) {
+    const at = low.indexOf(word);
+    if (at !== -1 && (first === null || at < first.at)) first = { at, length: word.length };
+  }
+  return first;
+}
+
+/**
+ * The text around the first word that was asked for, with what was asked for marked.
+ * @type {(text: string, words: readonly string[]) => HTMLElement}
+ */
+function excerpt(text, words) {
+  const from = Math.max(0, (firstOf(text, words)?.at ?? 0) - AROUND);
+  const shown = text.slice(from, from + 2 * AROUND);
+  const line = document.createElement('span');
+  let rest = `${from > 0 ? '…' : ''}${shown}${from + shown.length < text.length ? '…' : ''}`;
+  for (let next = firstOf(rest, words); next !== null; next = firstOf(rest, words)) {
+    const mark = document.createElement('mark');
+    mark.textContent = rest.slice(next.at, next.at + next.length);
+    line.append(rest.slice(0, next.at), mark);
+    rest = rest.slice(next.at + next.length);
+  }
+  line.append(rest);
+  return line;
+}
+
+/** @type {(entry: Entry, words: readonly string[]) => HTMLElement} */
+function lineOf([address, page, heading, text], words) {
+  const item = document.createElement('li');
+  const link = document.createElement('a');
+  link.href = address;
+  const title = document.createElement('b');
+  title.textContent = page === heading ? page : `${page} › ${heading}`;
+  link.append(title, excerpt(text, words));
+  item.append(link);
+  return item;
+}
+
+async function search() {
+  const asked = input.value;
+  const words = wordsOf(asked);
+  if (words.length === 0) return close();
+  const entries = await load();
+  if (input.value !== asked) return;
+  // Of equal ones the earlier page comes first.
+  const best = entries
+    .map((entry) => ({ entry, points: score(entry, words) }))
+    .filter(({ points }) => points > 0)
+    .sort((a, b) => b.points - a.points);
+  list.replaceChildren(...best.slice(0, MOST_FOUND).map(({ entry }) => lineOf(entry, words)));
+  told.textContent =
+    best.length === 0 ? `Nothing about “${asked.trim()}”` : `${best.length} ${best.length === 1 ? 'place' : 'places'}`;
+  found.hidden = false;
+}
+
+function close() {
+  found.hidden = true;
+}
+
+/**
+ * Moves the focus among the field and what was found.
+ * @type {(step: 1 | -1) => void}
+ */
+function move(step) {
+  /** @type {readonly HTMLElement[]} */
+  const stops = [input, ...list.querySelectorAll('a')];
+  const here = stops.findIndex((stop) => stop === document.activeElement);
+  if (!found.hidden) stops[here + step]?.focus();
+}
+
+/** @type {(event: Event, selector: string) => boolean} */
+const isIn = ({ target }, selector) => target instanceof Element && target.closest(selector) !== null;
+
+box.hidden = false;
+input.addEventListener('focus', () => void load());
+input.addEventListener('input', () => void search());
+box.addEventListener('keydown', (event) => {
+  if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+    event.preventDefault();
+    move(event.key === 'ArrowDown' ? 1 : -1);
+  } else if (event.key === 'Escape') {
+    close();
+    input.focus();
+  } else if (event.key === 'Enter' && event.target === input) list.querySelector('a')?.click();
+});
+document.addEventListener('keydown', (event) => {
+  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (isIn(event, 'input, textarea, select, [contenteditable]')) return;
+  event.preventDefault();
+  input.focus();
+});
+document.addEventListener('click', (event) => {
+  // A link to another part of the same page loads nothing.
+  if (!isIn(event, '.search') || isIn(event, '.search a')) close();
+});
+
+for (const block of document.querySelectorAll('.code')) {
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.textContent = 'Copy';
+  button.addEventListener('click', () => {
+    const say = (/** @type {string} */ text) => {
+      button.textContent = text;
+      setTimeout(() => (button.textContent = 'Copy'), COPIED_MS);
+    };
+    navigator.clipboard.writeText(block.querySelector('code')?.textContent ?? '').then(
+      () => say('Copied'),
+      () => say('Not allowed'),
+    );
+  });
+  block.append(button);
+}
+
+// Wide screens show the contents at once, narrow ones when they are asked for.
+const frame = /** @type {HTMLElement} */ (document.querySelector('.contents'));
+const contents = /** @type {HTMLDetailsElement} */ (frame.querySelector('details'));
+const wide = matchMedia('(min-width: 900px)');
+const unfold = () => (contents.open = wide.matches);
+wide.addEventListener('change', unfold);
+unfold();
+// The page that is shown is in sight within the contents, which scroll by themselves.
+const here = /** @type {HTMLElement | null} */ (contents.querySelector('[aria-current]'));
+if (wide.matches && here) frame.scrollTop = here.offsetTop - frame.clientHeight / 2;

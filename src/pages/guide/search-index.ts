@@ -1,0 +1,47 @@
+import { createAnchors } from './anchors.ts';
+import { addressOfPage, plain, type Guide, type GuidePage } from './guide-pages.ts';
+
+/** A part of a page, below one heading: `[address, title of the page, heading, text]`. */
+type Entry = readonly [address: string, page: string, heading: string, text: string];
+
+const TEXT_MAX = 2_000;
+
+/** All parts of all pages, for the search in the browser. Decisions come last. */
+export function searchIndex(guide: Guide): readonly Entry[] {
+  return [...guide.pages.values()].toSorted((a, b) => weight(a) - weight(b)).flatMap(entriesOf);
+}
+
+const weight = ({ path }: GuidePage): number => (/^(?:decisions|changelog)/.test(path) ? 1 : 0);
+
+function entriesOf(page: GuidePage): readonly Entry[] {
+  const anchorOf = createAnchors();
+  const address = addressOfPage(page);
+  const found: { readonly to: string; readonly heading: string; lines: string[] }[] = [];
+  let fenced = false;
+  for (const line of withoutAsides(page.text).split('\n')) {
+    if (line.startsWith('```')) fenced = !fenced;
+    const [, level, heading] = fenced ? [] : (/^(#{1,4}) (.+)$/.exec(line) ?? []);
+    if (heading === undefined) found.at(-1)?.lines.push(line);
+    else {
+      const anchor = anchorOf(heading);
+      found.push({ to: level === '#' ? address : `${address}#${anchor}`, heading: plain(heading), lines: [] });
+    }
+  }
+  return found.map(({ to, heading, lines }) => [to, page.title, heading, textOf(lines)]);
+}
+
+/** Nobody searches in diagrams and comments. */
+const withoutAsides = (text: string): string => text.replaceAll(/^```mermaid$[^]*?^```$|<!--[^]*?-->/gm, '');
+
+/** Words, without the marks of tables, lists and fences. */
+function textOf(lines: readonly string[]): string {
+  const words = lines
+    .filter((line) => !/^(?:```|\|[-| ]+\|$)/.test(line))
+    .map((line) =>
+      plain(line)
+        .replaceAll('|', ' ')
+        .replace(/^[-*] /, ''),
+    )
+    .join(' ');
+  return words.replaceAll(/\s+/g, ' ').trim().slice(0, TEXT_MAX);
+}

@@ -1,0 +1,170 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { findGo } from '../support/find-go.ts';
+
+// No package of Debian or npm has helm: Go's template engine, which helm uses, renders the chart here.
+
+const CHART = resolve(import.meta.dirname, '../../deploy/helm/tollgate');
+const read = (name: string) => readFileSync(join(CHART, name), 'utf8');
+const OPTIONS = readFileSync(resolve(CHART, '../../../docs/configuration.md'), 'utf8');
+
+type Json = Readonly<Record<string, unknown>>;
+interface Resource {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly spec: Json;
+}
+
+const values = parse(read('values.yaml')) as Json;
+const chart = parse(read('Chart.yaml')) as {
+  readonly name: string;
+  readonly version: string;
+  readonly appVersion: string;
+};
+
+let work: string;
+let renderer: string;
+beforeAll(() => {
+  const go = findGo();
+  if (typeof go === 'string') throw new Error(go);
+  work = mkdtempSync(join(tmpdir(), 'tollgate-chart-'));
+  renderer = join(work, 'render');
+  execFileSync(go.file, ['build', '-o', renderer, join(import.meta.dirname, 'render-chart/main.go')], {
+    env: { ...go.env, GOCACHE: join(work, 'cache'), GO111MODULE: 'off' },
+  });
+});
+afterAll(() => rmSync(work, { recursive: true, force: true }));
+
+function render(changes: Json = {}) {
+  const data = {
+    Values: { ...values, ...changes },
+    Chart: { Name: chart.name, Version: chart.version, AppVersion: chart.appVersion },
+    Release: { Name: 'shop', Namespace: 'money', Service: 'Helm' },
+  };
+  const { status, stdout, stderr } = spawnSync(renderer, [], {
+    input: JSON.stringify({ folder: CHART, data }),
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(stderr);
+  return JSON.parse(stdout) as Readonly<Record<string, string>>;
+}
+
+function resourcesOf(changes?: Json): readonly Resource[] {
+  return Object.entries(render(changes))
+    .filter(([name]) => name.endsWith('.yaml'))
+    .flatMap(([, text]) => parseAllDocuments(text))
+    .map((document) => {
+      expect(document.errors).toEqual([]);
+      return document.toJS() as Resource | null;
+    })
+    .filter((resource) => resource !== null);
+}
+
+const find = (kind: string, all: readonly Resource[]) => all.filter((one) => one.kind === kind);
+
+/** The pod of the gateways. */
+function podOf(all: readonly Resource[]) {
+  const { template } = find('StatefulSet', all)[0]!.spec as {
+    readonly template: { readonly metadata: Json; readonly spec: Json & { readonly containers: readonly Json[] } };
+  };
+  return { ...template, container: template.spec.containers[0]! };
+}
+
+describe('with its own values', () => {
+  const all = () => resourcesOf();
+
+  it('has two gateways that are not root, on a root that nothing writes', () => {
+    expect((find('StatefulSet', all())[0]!.spec as { replicas: number }).replicas).toBe(2);
+    const { spec, container } = podOf(all());
+    expect(spec).toMatchObject({
+      automountServiceAccountToken: false,
+      terminationGracePeriodSeconds: 60,
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    });
+    expect(container['image']).toBe('tollgate:0.1.0');
+    expect(container['securityContext']).toEqual({
+      readOnlyRootFilesystem: true,
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+    });
+    for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe'])
+      expect(container[probe]).toMatchObject({
+        httpGet: { path: expect.stringMatching(/^\/health\/(?:live|ready)$/) },
+      });
+  });
+
+  it('has every volume that is mounted, and names of the chart that select its pods', () => {
+    const resources = all();
+    const { spec, container, metadata } = podOf(resources);
+    const claims = (find('StatefulSet', resources)[0]!.spec as { volumeClaimTemplates: readonly Resource[] })
+      .volumeClaimTemplates;
+    const there = [...(spec['volumes'] as readonly { name: string }[]), ...claims.map((claim) => claim.metadata)];
+    expect((container['volumeMounts'] as readonly { name: string }[]).map(({ name }) => name).toSorted()).toEqual(
+      there.map(({ name }) => name).toSorted(),
+    );
+    for (const { spec: service } of find('Service', resources))
+      expect(metadata['labels']).toMatchObject(service['selector'] as Json);
+    for (const { spec: budget } of find('PodDisruptionBudget', resources))
+      expect(metadata['labels']).toMatchObject((budget['selector'] as { matchLabels: Json }).matchLabels);
+    expect(resources.map(({ kind }) => kind).toSorted()).toEqual([
+      'ConfigMap',
+      'PodDisruptionBudget',
+      'Service',
+      'Service',
+      'ServiceAccount',
+      'StatefulSet',
+    ]);
+  });
+
+  it('gives the gateways variables that they read', () => {
+    const names = (podOf(all()).container['env'] as readonly { name: string }[]).map(({ name }) => name);
+    expect(names).toContain('TOLLGATE_CLUSTER_URL');
+    for (const name of names.filter((each) => each !== 'POD_IP')) expect(OPTIONS, name).toContain(`\`${name}\``);
+  });
+});
+
+it('has an ingress that waits as long as a call may take, and tells the gateway whom to trust', () => {
+  const all = resourcesOf({
+    ingress: { ...(values['ingress'] as Json), enabled: true, tlsSecret: 'gate-tls' },
+    serviceMonitor: { enabled: true, interval: '15s', labels: { release: 'prometheus' } },
+    trustedProxies: ['10.244.0.0/16', '10.1.0.0/16'],
+    env: { TOLLGATE_S3_URL: 'https://s3.example/bucket' },
+    data: { persistent: false },
+    config: '[[models]]\nname = "a/b" # "quoted"\n',
+  });
+  const [ingress] = find('Ingress', all);
+  expect(ingress!.metadata).toMatchObject({
+    annotations: { 'nginx.ingress.kubernetes.io/proxy-read-timeout': '660' },
+  });
+  expect(ingress!.spec).toMatchObject({ tls: [{ hosts: ['gate.example.com'], secretName: 'gate-tls' }] });
+  expect(find('ServiceMonitor', all)).toHaveLength(1);
+  expect(podOf(all).container['env']).toEqual(
+    expect.arrayContaining([
+      { name: 'TOLLGATE_TRUSTED_PROXIES', value: '10.244.0.0/16,10.1.0.0/16' },
+      { name: 'TOLLGATE_S3_URL', value: 'https://s3.example/bucket' },
+    ]),
+  );
+  expect(find('ConfigMap', all)[0]).toMatchObject({
+    data: { 'tollgate.toml': '[[models]]\nname = "a/b" # "quoted"\n' },
+  });
+  expect(find('StatefulSet', all)[0]!.spec).not.toHaveProperty('volumeClaimTemplates');
+});
+
+it('names what is missing', () => {
+  expect(() => render({ existingSecret: '' })).toThrow('existingSecret names the Secret');
+  expect(() => render({ publicUrl: '' })).toThrow('publicUrl is the address that clients use');
+});
+
+it('has a description of each value that is not plain, and the version of the release', () => {
+  const { version } = JSON.parse(readFileSync(resolve(CHART, '../../../package.json'), 'utf8')) as { version: string };
+  expect([chart.version, chart.appVersion]).toEqual([version, version]);
+  const used = readdirSync(join(CHART, 'templates')).flatMap((name) => [
+    ...read(`templates/${name}`).matchAll(/\.Values\.(\w+)/g),
+  ]);
+  for (const [, name] of used) expect(values).toHaveProperty(name!);
+  for (const name of Object.keys(values)) expect(used.map(([, each]) => each)).toContain(name);
+});
