@@ -1,6 +1,6 @@
 import { cp, mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { command, freshDatabase, type FreshDatabase } from '../support/fresh-database.ts';
 import { makePlace, type Place } from './tollgate.ts';
 
@@ -11,8 +11,6 @@ beforeEach(async () => {
 afterEach(() => place.clear());
 
 const path = (name: string) => join(place.data, name);
-const head = async () =>
-  (JSON.parse(await readFile(path('journal-head.json'), 'utf8')) as Record<string, { n: number }>)['embedded']!;
 const balance = async (env: NodeJS.ProcessEnv = {}) =>
   (JSON.parse((await place.run(['account', 'show', 'acme', '--json'], env)).stdout) as { balance_usd: string })
     .balance_usd;
@@ -26,22 +24,26 @@ async function copyDatabase(from: string, to: string): Promise<void> {
 }
 
 /**
- * A gateway with credits that it acknowledged, killed when its journal file knows of them; `earlier` is a copy of
- * the database before the last credits.
+ * The place of a gateway with credits that it acknowledged, killed when its journal file knows of them; `earlier` in it
+ * is a copy of the database before the last credits.
  */
-async function killedGateway(): Promise<{ earlier: string }> {
-  await place.run(['account', 'create', 'acme']);
-  await place.run(['account', 'credit', 'acme', '1']);
-  const earlier = join(place.dir, 'earlier');
-  await copyDatabase(place.data, earlier);
+async function placeOfKilledGateway(): Promise<Place> {
+  const killed = await makePlace();
+  const head = async () =>
+    (JSON.parse(await readFile(join(killed.data, 'journal-head.json'), 'utf8')) as Record<string, { n: number }>)[
+      'embedded'
+    ]!;
+  await killed.run(['account', 'create', 'acme']);
+  await killed.run(['account', 'credit', 'acme', '1']);
+  await copyDatabase(killed.data, join(killed.dir, 'earlier'));
   const before = (await head()).n;
-  const gateway = await place.gateway(['serve']);
-  for (const amount of ['2', '3', '4']) expect((await place.run(['account', 'credit', 'acme', amount])).code).toBe(0);
+  const gateway = await killed.gateway(['serve']);
+  for (const amount of ['2', '3', '4']) expect((await killed.run(['account', 'credit', 'acme', amount])).code).toBe(0);
   // The file follows within a second or so; what it says is a lower bound.
-  await expect.poll(async () => (await head()).n, { timeout: 30_000 }).toBe(before + 3);
+  await vi.waitFor(async () => expect((await head()).n).toBe(before + 3), { timeout: 30_000 });
   gateway.signal('SIGKILL');
   await gateway.exited;
-  return { earlier };
+  return killed;
 }
 
 const EVERY = [['serve'], ['start'], ['account', 'credit', 'acme', '5'], ['key', 'list', 'acme']];
@@ -56,8 +58,14 @@ async function refused(says: RegExp, commands: readonly (readonly string[])[] = 
 }
 
 describe('the embedded database', { timeout: 120_000 }, () => {
+  let killed: Place;
+  beforeAll(async () => {
+    killed = await placeOfKilledGateway();
+  });
+  beforeEach(() => cp(killed.data, place.data, { recursive: true }));
+  afterAll(() => killed.clear());
+
   it('that lost the log of its ledger is refused, and goes on with its tables when that is wanted', async () => {
-    await killedGateway();
     expect(await balance()).toBe('10');
     await rm(path('ledger'), { recursive: true });
     await refused(
@@ -78,7 +86,6 @@ describe('the embedded database', { timeout: 120_000 }, () => {
   });
 
   it('that lost its write-ahead log is refused, found by the audit, and taken when that is wanted', async () => {
-    await killedGateway();
     await rm(path('tollgate.db-wal'));
     await refused(
       /This gateway has written batch \d+ of the journal .* the database ends at batch \d+: operations that were acknowledged are missing/,
@@ -108,7 +115,6 @@ describe('the embedded database', { timeout: 120_000 }, () => {
   });
 
   it('that lost the end of its ledger is refused', async () => {
-    await killedGateway();
     const [name] = await readdir(path('ledger'));
     const segment = join(path('ledger'), name!);
     const { size } = await stat(segment);
@@ -120,7 +126,6 @@ describe('the embedded database', { timeout: 120_000 }, () => {
   });
 
   it('that is gone, or empty, is not begun anew', async () => {
-    await killedGateway();
     for (const name of MOVED) await rm(path(name), { recursive: true, force: true });
     await refused(
       /tollgate\.db is missing, but journal-head\.json and identity\.json beside it say that a gateway has run here/,
@@ -140,7 +145,7 @@ describe('the embedded database', { timeout: 120_000 }, () => {
   });
 
   it('that was exchanged for an older copy is refused, also when it was written to elsewhere', async () => {
-    const { earlier } = await killedGateway();
+    const earlier = join(killed.dir, 'earlier');
     await copyDatabase(earlier, place.data);
     await refused(/the database ends at batch/);
 
@@ -153,7 +158,6 @@ describe('the embedded database', { timeout: 120_000 }, () => {
   });
 
   it('whose file was edited, or is of another identity, is refused', async () => {
-    await killedGateway();
     const text = await readFile(path('journal-head.json'), 'utf8');
     await writeFile(path('journal-head.json'), text.replace(/"n": \d+/, '"n": 1'));
     await refused(/journal-head\.json was not written with the identity of this gateway, or was changed since/);

@@ -1,19 +1,27 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ServerProcess } from '../support/server-process.ts';
 import { makePlace, type Place } from './tollgate.ts';
 
 let place: Place;
-beforeEach(async () => {
+const arrange = async () => {
   place = await makePlace();
-});
-afterEach(() => place.clear());
+};
+const clear = () => place.clear();
+const ADMIN_KEY = 'an-admin-key-of-the-test-0123456789';
 
 const json = async (...args: string[]): Promise<unknown> => JSON.parse((await place.run([...args, '--json'])).stdout);
 
-describe('the commands of the administration', () => {
+describe('the commands of the administration, beside a gateway', () => {
+  let gateway: ServerProcess;
+  beforeAll(async () => {
+    await arrange();
+    gateway = await place.gateway(['serve'], { TOLLGATE_ADMIN_KEY: ADMIN_KEY });
+  });
+  afterAll(clear);
+
   it('talk to the gateway that runs on the data directory', async () => {
-    await place.gateway(['serve']);
     expect(await json('account', 'create', 'acme', '--label', 'Acme Ltd')).toMatchObject({
       id: 'tollgate:local:acme',
       label: 'Acme Ltd',
@@ -64,25 +72,14 @@ describe('the commands of the administration', () => {
     });
   });
 
-  it('open the database where none runs', async () => {
-    expect((await place.runAlone(['account', 'create', 'acme'])).code).toBe(0);
-    expect((await place.runAlone(['account', 'credit', 'acme', '3'])).output).toContain('now has 3 USD');
-    expect((await place.runAlone(['key', 'create', 'acme'])).stdout).toMatch(/^svc-sk-v2-/);
-    expect(await place.runAlone(['audit'])).toMatchObject({
-      code: 0,
-      output: expect.stringContaining('The books are right.'),
-    });
-  });
-
   it('talk to the gateway that is named', async () => {
-    await place.gateway(['serve'], { TOLLGATE_ADMIN_KEY: 'an-admin-key-of-the-test-0123456789' });
     const { base_url } = await place.read('gateway.json');
     const elsewhere = { TOLLGATE_DATA: join(place.dir, 'elsewhere'), TOLLGATE_URL: base_url };
     expect(
       (
-        await place.run(['account', 'create', 'acme'], {
+        await place.run(['account', 'create', 'named'], {
           ...elsewhere,
-          TOLLGATE_ADMIN_KEY: 'an-admin-key-of-the-test-0123456789',
+          TOLLGATE_ADMIN_KEY: ADMIN_KEY,
         })
       ).code,
     ).toBe(0);
@@ -93,6 +90,28 @@ describe('the commands of the administration', () => {
     expect(wrong).toMatchObject({ code: 1, output: expect.stringContaining('Invalid admin key') });
     const none = await place.run(['account', 'list'], elsewhere);
     expect(none).toMatchObject({ code: 1, output: expect.stringContaining('TOLLGATE_ADMIN_KEY') });
+  });
+
+  it('find a gateway that was killed to be gone', async () => {
+    gateway.signal('SIGKILL');
+    await gateway.exited;
+    expect(await place.read('gateway.json')).toMatchObject({ pid: gateway.pid });
+    expect((await place.runAlone(['audit'])).code).toBe(0);
+  });
+});
+
+describe('the commands of the administration', () => {
+  beforeEach(arrange);
+  afterEach(clear);
+
+  it('open the database where none runs', async () => {
+    expect((await place.runAlone(['account', 'create', 'acme'])).code).toBe(0);
+    expect((await place.runAlone(['account', 'credit', 'acme', '3'])).output).toContain('now has 3 USD');
+    expect((await place.runAlone(['key', 'create', 'acme'])).stdout).toMatch(/^svc-sk-v2-/);
+    expect(await place.runAlone(['audit'])).toMatchObject({
+      code: 0,
+      output: expect.stringContaining('The books are right.'),
+    });
   });
 
   it('tell what to do when something is wrong', async () => {
@@ -124,17 +143,12 @@ describe('the commands of the administration', () => {
       expect.soft(result.output, args.join(' ')).not.toContain('    at ');
     }
   });
-
-  it('find a gateway that was killed to be gone', async () => {
-    const gateway = await place.gateway(['serve']);
-    gateway.signal('SIGKILL');
-    await gateway.exited;
-    expect(await place.read('gateway.json')).toMatchObject({ pid: gateway.pid });
-    expect((await place.runAlone(['audit'])).code).toBe(0);
-  });
 });
 
 describe('tollgate audit', () => {
+  beforeEach(arrange);
+  afterEach(clear);
+
   it('exits with 1 and shows what differs when somebody has changed a balance', async () => {
     await place.run(['account', 'create', 'acme']);
     await place.run(['account', 'credit', 'acme', '1']);

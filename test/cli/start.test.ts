@@ -125,21 +125,12 @@ describe('tollgate start', () => {
   beforeEach(arrange);
   afterEach(clear);
 
-  it("adds a file's services to the demo", async () => {
+  it("adds a file's services to the demo; offers a provider that it finds, and routes to it only when told", async () => {
     await writeFile(
       join(place.dir, 'more.toml'),
       `[[models]]\nname = "mine/one"\ndisplay_name = "One"\nprovider_name = "Mine"\n[models.pricing]\nprompt = 1\ncompletion = 1\n` +
         `[models.params]\nmodel = "one"\napi_base = "http://127.0.0.1:9/v1"\napi_key = "std::env::MINE"\n`,
     );
-    const gateway = await place.gateway(['start', '--config', 'more.toml'], { MINE: 'the-key-of-mine' });
-    const { data } = (await (await fetch(`${(await dev()).base_url}/api/v1/models`)).json()) as {
-      data: { id: string }[];
-    };
-    expect(data.map(({ id }) => id).sort()).toEqual(['demo/compass', 'demo/echo', 'demo/sage', 'mine/one']);
-    expect(gateway.output()).not.toContain('the-key-of-mine');
-  });
-
-  it('offers a provider that it finds, and routes to it only when told', async () => {
     const seen: string[] = [];
     const ollama = createServer((request, response) => {
       seen.push(`${request.method} ${request.url}`);
@@ -166,7 +157,16 @@ describe('tollgate start', () => {
       expect(without.output()).not.toContain('tiny');
       without.signal('SIGTERM');
       await without.exited;
-      await place.gateway(['start', '--with-ollama'], env);
+      const gateway = await place.gateway(['start', '--with-ollama', '--config', 'more.toml'], {
+        ...env,
+        MINE: 'the-key-of-mine',
+      });
+      const { data } = (await (await fetch(`${(await dev()).base_url}/api/v1/models`)).json()) as {
+        data: { id: string }[];
+      };
+      const demo = ['demo/compass', 'demo/echo', 'demo/sage'];
+      expect(data.map(({ id }) => id).sort()).toEqual([...demo, 'mine/one', 'ollama/tiny:1b']);
+      expect(gateway.output()).not.toContain('the-key-of-mine');
       const answer = (await (await chat(await dev(), { model: 'ollama/tiny:1b' })).json()) as {
         choices: [{ message: { content: string } }];
         usage: { cost: number };

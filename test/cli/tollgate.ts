@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runInCommandProcess } from './command-process.ts';
+import { PROGRAM } from '../support/gateway.ts';
 import { createKeeper, type ServerProcess } from '../support/server-process.ts';
 
 export const LAUNCHER = fileURLToPath(new URL('../../bin/tollgate.mjs', import.meta.url));
@@ -57,7 +58,7 @@ export async function makePlace(): Promise<Place> {
     return keeper.start({
       ...(under
         ? { file: '/bin/sh', args: ['-c', '"$0" "$@"; exit $?', process.execPath, LAUNCHER, ...args] }
-        : { file: process.execPath, args: [LAUNCHER, ...args] }),
+        : { file: process.execPath, args: [...PROGRAM, ...args] }),
       cwd: dir,
       env: environment(env),
     });

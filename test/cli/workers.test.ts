@@ -2,9 +2,11 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { freshDatabase, type FreshDatabase } from '../support/fresh-database.ts';
-import { findFreePort, type ServerProcess } from '../support/server-process.ts';
+import type { ServerProcess } from '../support/server-process.ts';
 import { children, running } from './child-processes.ts';
 import { makePlace, type Place } from './tollgate.ts';
+
+const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 
 let place: Place;
 let database: FreshDatabase;
@@ -52,6 +54,8 @@ async function ask(url: string, path = '/health/ready', ms = 10_000): Promise<st
   return answer.text();
 }
 
+const ANSWERED = 'tollgate_http_requests_total{method="GET",route="/health/ready",status="200"}';
+
 describe('tollgate serve --workers 2', () => {
   let gateway: ServerProcess;
   beforeAll(async () => {
@@ -88,7 +92,7 @@ describe('tollgate serve --workers 2', () => {
     }
     const text = await ask(await baseUrl(), '/metrics');
     expect(text).toContain('tollgate_processes 2');
-    expect(text).toContain('tollgate_http_requests_total{method="GET",route="/health/ready",status="200"} 10');
+    expect(text).toContain(`${ANSWERED} 10\n`);
     expect(text).toContain('tollgate_locks_held 0');
     // The commands of this machine find it.
     expect((await place.run(['account', 'create', 'acme'])).code).toBe(0);
@@ -102,6 +106,8 @@ describe('tollgate serve --workers 2', () => {
     process.kill(before[0]!, 'SIGKILL');
     await gateway.wrote('a worker died');
     expect(await ask(url)).toContain('ok');
+    // Ten were counted before, by both: what the killed one counted is not forgotten. The text is up to a second old.
+    await expect.poll(() => ask(url, '/metrics')).toContain(`${ANSWERED} 11\n`);
     await eventually(() => expect(listening(gateway)).toHaveLength(3));
     const after = children(gateway.pid);
     expect([after.length, after.includes(before[0]!), after.includes(before[1]!)]).toEqual([2, false, true]);
@@ -134,22 +140,6 @@ describe('tollgate serve --workers', () => {
   beforeEach(arrange);
   afterEach(clear);
 
-  it('keeps counting what a worker counted that is gone', async () => {
-    const gateway = await serve('1', { PORT: String(await findFreePort()) });
-    const url = await baseUrl();
-    await ask(url);
-    const answered = 'tollgate_http_requests_total{method="GET",route="/health/ready",status="200"}';
-    expect(await ask(url, '/metrics')).toContain(`${answered} 1\n`);
-    // What a process is killed with is not in its log.
-    await eventually(() => expect(listening(gateway)).toHaveLength(1));
-    process.kill(children(gateway.pid)[0]!, 'SIGKILL');
-    await eventually(() => expect(listening(gateway)).toHaveLength(2));
-    await ask(url);
-    // The text is up to a second old.
-    await expect.poll(() => ask(url, '/metrics')).toContain(`${answered} 2\n`);
-    expect(await ask(url, '/metrics')).toContain('tollgate_processes 1\n');
-  });
-
   it('stops them when it is killed itself', async () => {
     const gateway = await serve('2');
     const pids = children(gateway.pid);
@@ -161,7 +151,7 @@ describe('tollgate serve --workers', () => {
     expect(lines(gateway).filter(({ msg }) => msg === 'stopping: running calls may finish')).toHaveLength(2);
   });
 
-  it.each([1, 2])('leaves none behind when it is killed as soon as there are %i', async (count) => {
+  it.each(DEEP ? [1, 2] : [1])('leaves none behind when it is killed as soon as there are %i', async (count) => {
     const supervisor = place.launch(['serve', '--config', 'tollgate.toml', '--workers', '2'], {
       DATABASE_URL: database.url,
     });

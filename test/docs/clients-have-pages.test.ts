@@ -35,6 +35,14 @@ test('each client has a page, and each page a client', () => {
   for (const { name } of CLIENTS) expect(table).toContain(`(${name}.md`);
 });
 
+test('the command is shown with names that it knows', () => {
+  const names = new Set(CLIENTS.map(({ name }) => name));
+  for (const page of readdirSync(join(ROOT, 'docs/clients')))
+    for (const { text } of snippetsOf(`docs/clients/${page}`))
+      for (const [, name] of text.matchAll(/tollgate\.mjs connect ([\w-]+)/g))
+        if (!name!.startsWith('-')) expect(names, page).toContain(name);
+});
+
 describe.each(CLIENTS.map((client) => [client.name, client] as const))('%s', (name, { models, tools }) => {
   const page = `docs/clients/${name}.md`;
   const text = readFileSync(join(ROOT, page), 'utf8');

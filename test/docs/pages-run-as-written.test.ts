@@ -9,12 +9,28 @@ import { makePlace, type Place } from '../cli/tollgate.ts';
 import { runPage } from './run-page.ts';
 import { snippetsOf, type Snippet } from './snippets.ts';
 
+const ONLY_CONNECT = /^(?:node bin\/tollgate\.mjs connect\b.*|#.*|)$/;
+/**
+ * Whether a page of a client has more to run than the command that prints or writes its settings. By day Codex's page
+ * stands for those that have not: another test compares their settings with those of the command.
+ */
+const runsMore = (page: string): boolean =>
+  process.env['TOLLGATE_DEEP'] === '1' ||
+  page.endsWith('/codex.md') ||
+  snippetsOf(page).some(
+    ({ language, note, text }) =>
+      !note.startsWith('no-run') &&
+      (language === 'ts' || (language === 'sh' && text.split('\n').some((line) => !ONLY_CONNECT.test(line.trim())))),
+  );
+
 /** Pages that a reader follows beside `npm start`. */
 const PAGES = [
   'README.md',
   'docs/a2a.md',
   'docs/admin-api.md',
-  ...readdirSync(join(ROOT, 'docs/clients')).map((name) => `docs/clients/${name}`),
+  ...readdirSync(join(ROOT, 'docs/clients'))
+    .map((name) => `docs/clients/${name}`)
+    .filter(runsMore),
   'docs/configuration.md',
   'docs/embeddings.md',
   'docs/image-calls.md',

@@ -91,10 +91,12 @@ it.concurrent('shows what moved on the chains: what wallets paid, treasuries and
   expect(left).toEqual([]);
 });
 
-it.concurrent('ends cleanly when it is stopped in between', async () => {
-  const { code, output, left } = await run('200 paid in');
-  expect(output).not.toMatch(/error/i);
-  expect(output).not.toContain('On the chains');
-  expect(code).toBe(0);
-  expect(left).toEqual([]);
-});
+// A second run of all of it: by day the other example is stopped.
+if (process.env['TOLLGATE_DEEP'] === '1')
+  it.concurrent('ends cleanly when it is stopped in between', async () => {
+    const { code, output, left } = await run('200 paid in');
+    expect(output).not.toMatch(/error/i);
+    expect(output).not.toContain('On the chains');
+    expect(code).toBe(0);
+    expect(left).toEqual([]);
+  });
