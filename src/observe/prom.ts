@@ -30,8 +30,19 @@ const OF_PROCESS = [
   'gc',
 ];
 
-/** Adds event loop, memory, garbage collection and CPU of this process. */
+/**
+ * Adds event loop, memory, garbage collection and CPU of this process. All gateways of a process share these metrics:
+ * prom-client never ends its observers of the loop and of the collections, and they would keep each gateway in memory.
+ */
 export function addProcessMetrics(registry: prom.Registry): void {
+  ofThisProcess ??= processMetrics();
+  for (const metric of ofThisProcess.getMetricsAsArray()) registry.registerMetric(metric as unknown as prom.Metric);
+}
+
+let ofThisProcess: prom.Registry | null = null;
+
+function processMetrics(): prom.Registry {
+  const registry = new Registry();
   for (const name of OF_PROCESS) {
     const add = load(`prom-client/lib/metrics/${name}.js`) as (registry: prom.Registry, options: object) => void;
     add(registry, { eventLoopMonitoringPrecision: 10 });
@@ -39,6 +50,7 @@ export function addProcessMetrics(registry: prom.Registry): void {
   cpuSeconds(registry, 'process_cpu_user_seconds_total', 'Total user CPU time', ({ user }) => user);
   cpuSeconds(registry, 'process_cpu_system_seconds_total', 'Total system CPU time', ({ system }) => system);
   cpuSeconds(registry, 'process_cpu_seconds_total', 'Total CPU time', ({ user, system }) => user + system);
+  return registry;
 }
 
 function cpuSeconds(

@@ -1,11 +1,10 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { audit, createLedger, createPriceBook, type Ledger } from '#billing';
 import { DatabaseError, openDatabase } from '#store';
 import { CRASH_PRICE } from '../support/crash-price.ts';
-import { newDataDirectory } from '../support/data-directory.ts';
+import { emptyDataDirectory, newDataDirectory } from '../support/data-directory.ts';
 import { segmentOf } from '../support/edited-log.ts';
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
@@ -17,7 +16,7 @@ let filled: string;
 /** Bytes of the log after each record. */
 const ends: number[] = [];
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'tollgate-log-'));
+  home = emptyDataDirectory();
   const dataDir = newDataDirectory();
   const database = await openDatabase({ dataDir });
   await createPriceBook(database).remember([CRASH_PRICE]);

@@ -13,6 +13,7 @@ import { atThisLoad } from '../support/at-this-load.ts';
 // A gateway of two processes on one port: a proxy is connected to one of them, and calls that land on the other
 // reach it as well.
 
+const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 const PROXIES = 3;
 
 let database: FreshDatabase;
@@ -97,10 +98,11 @@ test('whichever process a call lands on', async () => {
 });
 
 test(
-  'and after each of them was killed: its proxies come back, and the other goes on',
+  'and after one of them was killed, or each: its proxies come back, and the other goes on',
   { timeout: 60_000 },
   async () => {
-    for (const pid of children(gateway.pid)) {
+    const killed = children(gateway.pid).slice(0, DEEP ? 2 : 1);
+    for (const pid of killed) {
       process.kill(pid, 'SIGKILL');
       await until(() => running([pid]).length === 0, 'it is gone');
       const begun = performance.now();
@@ -119,9 +121,9 @@ test(
       );
       for (const { status, text } of await callAll(4)) expect(status, text).toBe(200);
     }
-    // Both are gone that they had dialled in to at first.
+    // Where both are gone that they had dialled in to at first.
     for (const proxy of proxies)
-      expect(proxy.lines.filter(({ msg }) => msg === READY).length).toBeGreaterThanOrEqual(2);
+      expect(proxy.lines.filter(({ msg }) => msg === READY).length).toBeGreaterThanOrEqual(killed.length);
     await expectBooksInOrder();
   },
 );

@@ -17,9 +17,9 @@ const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 /** By day the shapes that take longest to read; the deep run takes all. */
 const CHAT_SHAPES = DEEP ? Object.keys(CHAT_ANSWERS) : ['keys'];
 const TOOL_SHAPES = DEEP ? Object.keys(TOOL_ANSWERS) : ['too many keys'];
-/** Each beside replies of many megabytes. By day half as many: they are read one by one, and all are waited for. */
-const CALLS = DEEP ? 30 : 12;
-const WIDTH = DEEP ? 24 : 12;
+/** Each beside replies of many megabytes. By day a third as many: they are read one by one, and all are waited for. */
+const CALLS = DEEP ? 30 : 9;
+const WIDTH = DEEP ? 24 : 8;
 /** The longest that the event loop may be kept from everybody else. */
 const STALL_MS = 100;
 const directory = mkdtempSync(join(tmpdir(), 'tollgate-fairness-'));

@@ -7,7 +7,7 @@ import { ENVELOPE, requestText } from './support/inbound.ts';
 import { object, value } from '../gateway/json/json-text.ts';
 import { anyCharacter } from '../support/any-character.ts';
 
-const runs = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 400;
+const runs = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 200;
 const MIB = 1024 * 1024;
 const STALL_MS = 1_000;
 

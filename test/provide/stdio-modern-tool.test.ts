@@ -4,13 +4,14 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterEach, describe, expect, it } from 'vitest';
+import { COMPILED_ONCE } from '../support/compiled-once.ts';
 import { serveTunnel } from '../support/tunnel-http.ts';
 import { BOTH, callOf, INITIALIZE, jsonOf, readEvents, stdioTool, textOf, type EventReader } from './stdio-tool.ts';
 
 const tool = stdioTool();
 const SCRIPT = fileURLToPath(new URL('../support/modern-stdio-server.ts', import.meta.url));
 const start = (...args: string[]) =>
-  tool.start([], {}, { args: [SCRIPT, `journal=${join(tool.dir, 'journal')}`, ...args] });
+  tool.start([], {}, { args: [COMPILED_ONCE, SCRIPT, `journal=${join(tool.dir, 'journal')}`, ...args] });
 const pids = () => tool.journalled().filter((line) => line.startsWith('pid '));
 
 const META = {

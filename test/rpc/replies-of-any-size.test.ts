@@ -21,9 +21,8 @@ test('7 MiB of an agent, alone and in a batch', async () => {
   const one = await (await world.post(entry())).text();
   expect(one.length).toBeGreaterThan(7 * MIB);
   expect(JSON.parse(one)).toMatchObject({ id: 1, result: { kind: 'task', status: { state: 'completed' } } });
-  const replies = await world.batch([entry(), entry(), request(2, 'ping')]);
+  const replies = await world.batch([entry(), request(2, 'ping')]);
   expect(replies).toMatchObject([
-    { id: 1, result: { kind: 'task' } },
     { id: 1, result: { kind: 'task' } },
     { id: 2, result: 'pong' },
   ]);
@@ -49,7 +48,7 @@ test('a door that writes by pieces, waits for what drains, and ends: the whole r
   await server.ready();
   const ask = createAsk(server.inject.bind(server));
   const before = timers();
-  for (let round = 0; round < 5; round += 1) {
+  for (let round = 0; round < 2; round += 1) {
     const { status, text } = await ask({ verb: 'POST', path: '/pieces', body: '{}' }, behalf());
     expect(status).toBe(200);
     expect(text.length).toBe(160 * 64 * 1024 + 5);

@@ -114,7 +114,7 @@ describe('structure', () => {
     const beside = async () => {
       const before = process.cpuUsage();
       // What keeps the event loop meanwhile is counted as well.
-      await pause(5);
+      await pause(20);
       const response = await spine.get('/key');
       await response.text();
       const { user, system } = process.cpuUsage(before);

@@ -1,9 +1,8 @@
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { atThisLoad } from './at-this-load.ts';
-import { fillDataDirectory } from './data-directory.ts';
+import { emptyDataDirectory, fillDataDirectory } from './data-directory.ts';
 import { createKeeper } from './server-process.ts';
 import type { Keeper, ServerProcess } from './server-process.ts';
 
@@ -66,7 +65,7 @@ export const PROGRAM = [
 
 /** Starts a gateway and waits until `/health/ready` says so. Rejects with its output when it ends before that. */
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
-  const home = mkdtempSync(join(tmpdir(), 'tollgate-gateway-'));
+  const home = emptyDataDirectory();
   const dataDir = options.dataDir ?? join(home, 'data');
   if (options.databaseUrl === undefined) fillDataDirectory(dataDir);
   const configFile = join(home, 'tollgate.toml');

@@ -25,7 +25,7 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = ownTemporaryDirectory();
   const [postgres, redis] = await Promise.all([
-    timed('PostgreSQL', () => startPostgres(UNDURABLE)),
+    timed('PostgreSQL', () => startPostgres({ ...UNDURABLE, keepAs: join(directory, 'postgres') })),
     timed('Redis', () => startRedis({ progress: say })),
     // Built before the first gateway starts: a test that looks at a gateway's processes sees no builder.
     findBuilt({ root: ROOT, signal: new AbortController().signal }),

@@ -2,6 +2,7 @@ import { createProxy, type Proxy, type ProxyOptions } from '../../src/provide/pr
 import { createLog } from '../../src/provide/log.ts';
 import type { ModelFacts } from '../../src/config/model-facts.ts';
 import type { CommandTarget, ServiceConfig, Target } from '../../src/config/config.ts';
+import { COMPILED_ONCE } from './compiled-once.ts';
 import { seededRandom } from './provider/random.ts';
 
 /** A proxy in this process and its log, kept as parsed lines. */
@@ -113,7 +114,13 @@ export function toolOfScript(
   env: Readonly<Record<string, string>> = {},
   changes: Partial<CommandTarget> = {},
 ): ServiceConfig {
-  const own = { kind: 'command', command: process.execPath, args: [script, ...args], env, cwd: null } as const;
+  const own = {
+    kind: 'command',
+    command: process.execPath,
+    args: [COMPILED_ONCE, script, ...args],
+    env,
+    cwd: null,
+  } as const;
   return {
     service: { ...FIELDS, name, primitive: 'tool', rates: { call: 1_000_000_000n }, priceCap: null },
     target: { ...own, shared: false, sessionsMax: 16, sessionIdleMs: 300_000, roots: false, ...changes },

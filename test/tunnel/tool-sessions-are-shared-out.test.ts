@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createConsumerTag } from '#network';
+import { COMPILED_ONCE } from '../support/compiled-once.ts';
 import { dialIn, type DialledIn } from '../support/dial-in.ts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
@@ -14,7 +15,7 @@ beforeAll(async () => {
   spine = await startSpine({ toml: UNHURRIED });
   proxy = await dialIn({
     router: spine.origin,
-    services: `[[tools]]\nname = "std/tool"\nprovider_name = "Std"\ncommand = ${JSON.stringify(process.execPath)}\nargs = [${JSON.stringify(SCRIPT)}]\nsessions_max = 3\npricing = { per_call = 0.001 }\n`,
+    services: `[[tools]]\nname = "std/tool"\nprovider_name = "Std"\ncommand = ${JSON.stringify(process.execPath)}\nargs = ${JSON.stringify([COMPILED_ONCE, SCRIPT])}\nsessions_max = 3\npricing = { per_call = 0.001 }\n`,
   });
 });
 afterAll(async () => {

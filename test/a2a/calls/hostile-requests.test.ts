@@ -4,6 +4,7 @@ import { openSocket, readAnswer } from '../../support/raw-http.ts';
 import { useCallsWorld } from './support/calls-world.ts';
 
 const calls = useCallsWorld();
+const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 2_000 : 120;
 
 interface Sent {
   readonly status: number;
@@ -189,7 +190,7 @@ test('whatever JSON-RPC request comes, the answer is in its words, and the gatew
       const bare = typeof said === 'object' && said !== null && 'message' in said && !('jsonrpc' in said);
       judge(sent, JSON.stringify(said).slice(0, 400), bare);
     }),
-    { numRuns: 400, seed: 7 },
+    { numRuns: RUNS, seed: 7 },
   );
 }, 120_000);
 
@@ -249,7 +250,7 @@ test('whatever HTTP+JSON request comes, likewise', async () => {
         judge(sent, `${method} ${to} ${JSON.stringify(said)?.slice(0, 300)}`, true);
       },
     ),
-    { numRuns: 400, seed: 11 },
+    { numRuns: RUNS, seed: 11 },
   );
 }, 120_000);
 

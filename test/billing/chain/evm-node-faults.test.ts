@@ -68,8 +68,8 @@ test('any fault in any question is "unavailable", or the truth', async () => {
     const asked = proxy.seen.length;
     expect(asked).toBeGreaterThan(3);
     for (const [which, [what, fault]] of faults.entries())
-      // By day every other question of each fault.
-      for (let at = deep ? 0 : which % 2; at < asked; at += deep ? 1 : 2) {
+      // By day every fourth question of each fault, and of the next fault the ones after those.
+      for (let at = deep ? 0 : which % 4; at < asked; at += deep ? 1 : 4) {
         let count = 0;
         // Range searches are asked again for less, so that refusing once is no fault.
         proxy.set({ when: () => count++ === at, fault });
@@ -268,7 +268,7 @@ test('a payment is lost once a final block is later than its end, and never by w
         methods: behind.filter((one) => rule.methods?.includes(one) ?? true),
       })),
     );
-    for (const hint of [transaction, null]) {
+    for (const hint of deep ? [transaction, null] : [mask % 2 === 0 ? transaction : null]) {
       const answer = await chain.find(settled, hint).catch((error: unknown) => error);
       if (answer instanceof Error) expect(answer).toEqual(unavailable);
       else
@@ -288,7 +288,7 @@ test('while one of several machines is behind at random, nothing wrong is ever s
   const { transaction } = await world.mined(world.chain.submit(payment));
   await world.anvil.setNextTime(Number(seconds()) + 40_001);
   await world.anvil.mine(5);
-  for (let round = 0; round < (deep ? 2000 : 60); round++) {
+  for (let round = 0; round < (deep ? 2000 : 20); round++) {
     const behind = (): boolean => Math.random() < 0.3;
     proxy.set(
       ...staleEvmNode(before + (round % 3)).map((rule) => ({

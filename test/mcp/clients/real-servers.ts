@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { COMPILED_ONCE } from '../../support/compiled-once.ts';
 import { dialIn, type DialledIn } from '../../support/dial-in.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 
@@ -28,7 +29,7 @@ name = "real/${name}"
 display_name = "Real: ${name}"
 provider_name = "Real"
 command = ${JSON.stringify(process.execPath)}
-args = ${JSON.stringify([server(name), ...args])}
+args = ${JSON.stringify([COMPILED_ONCE, server(name), ...args])}
 ${env}
 [tools.pricing]
 per_call = 0.001

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
+import { COMPILED_ONCE } from '../../support/compiled-once.ts';
 import { toolToml } from '../calls/modern-post.ts';
 
 /** A tool that a proxy runs, see test/support/stdio-mcp-server.ts, and what its processes wrote down. */
@@ -29,7 +30,7 @@ export function commandTool(name: string, more = '', script = SERVER_SCRIPT): Co
       return [];
     }
   };
-  const command = `command = ${JSON.stringify(process.execPath)}\nargs = ${JSON.stringify([script, `journal=${journal}`])}\n${more}`;
+  const command = `command = ${JSON.stringify(process.execPath)}\nargs = ${JSON.stringify([COMPILED_ONCE, script, `journal=${journal}`])}\n${more}`;
   return {
     toml: toolToml({ name, url: 'http://replaced', provider: 'Tunnel' }).replace(
       'endpoint = "http://replaced"',

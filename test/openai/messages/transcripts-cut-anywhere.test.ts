@@ -15,7 +15,7 @@ import {
 
 // Transcripts of chat streams as the events of a message, wherever the network cuts them.
 
-const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 400;
+const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 150;
 const seals = createSealedThinking(Buffer.alloc(32, 7));
 const eventsFor = (reads: readonly Buffer[]) =>
   translated(

@@ -13,7 +13,7 @@ import { event } from './support/wire-upstream.ts';
 
 // Streams of providers that speak the client's wire, wherever the network cuts them.
 
-const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 50_000 : 400;
+const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 50_000 : 150;
 const NAME = 'acme/small';
 const COST = { cost: 1 };
 

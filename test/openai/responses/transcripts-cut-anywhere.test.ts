@@ -14,7 +14,7 @@ import {
 
 // Transcripts of chat streams as the events of a response, wherever the network cuts them.
 
-const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 400;
+const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 150;
 /** The second tool is one that takes text. */
 function eventsFor(reads: readonly Buffer[]): string {
   const registry = createToolRegistry();
