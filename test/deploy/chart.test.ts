@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { findGo } from '../support/find-go.ts';
 
-// No package of Debian or npm has helm: Go's template engine, which helm uses, renders the chart here.
+// Debian has no helm: Go's template engine, which helm uses, renders the chart here.
 
 const CHART = resolve(import.meta.dirname, '../../deploy/helm/tollgate');
 const read = (name: string) => readFileSync(join(CHART, name), 'utf8');
