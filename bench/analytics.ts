@@ -135,7 +135,11 @@ async function startGateway(name: string, everyMs: number, port: number) {
   const config = join(folder, `${name}.toml`);
   writeFileSync(
     config,
-    `[analytics]
+    `[limits]
+requests_per_minute = 10000000
+burst = 10000000
+tokens_per_minute = 1000000000000
+[analytics]
 every_ms = ${everyMs}
 [[models]]
 name = "bench/model"

@@ -1,7 +1,8 @@
 /**
  * `node bench/images.ts`: how much an image of 30 MiB delays others. 200 chat streams of one gateway are read, each
  * with a chunk every 50 ms, by turns with and without a client that asks for one image after the other. The gaps
- * between the chunks of a stream are compared. The upstream and the client of the images are threads of their own.
+ * between the chunks of a stream are compared, and the longest time that the gateway's loop computed without a break,
+ * which a busy machine makes no longer. Both upstreams and the client of the images are threads of their own.
  */
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,6 +14,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { stallsAt, watchedAt } from '../test/support/loop-stalls.ts';
 import { startProgram } from './program.ts';
 
 const MIB = 1024 * 1024;
@@ -31,39 +33,57 @@ async function run(): Promise<void> {
   const { values } = parseArgs({
     options: { mib: { type: 'string', default: '30' }, rounds: { type: 'string', default: '3' } },
   });
-  const upstream = new Worker(new URL(import.meta.url), { workerData: { mib: Number(values.mib) } });
-  const [address] = (await once(upstream, 'message')) as [string];
+  // One that writes 40 MB sends no chunks meanwhile.
+  const upstreams = [0, Number(values.mib)].map(
+    (mib) => new Worker(new URL(import.meta.url), { workerData: { mib } satisfies Work }),
+  );
+  const [chat, paint] = await Promise.all(
+    upstreams.map(async (upstream) => ((await once(upstream, 'message')) as [string])[0]),
+  );
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   const config = join(folder, 'gateway.toml');
-  writeFileSync(config, configurationAt(address));
+  writeFileSync(config, configurationAt(chat!, paint!));
   const data = join(folder, 'data');
-  const gateway = startProgram([MAIN, 'start', '--config', config, '--data', data, '--port', '0']);
+  const socketPath = join(folder, 'loop.sock');
+  const gateway = startProgram([MAIN, 'start', '--config', config, '--data', data, '--port', '0'], {
+    env: watchedAt(socketPath),
+  });
   let painter: Worker | null = null;
   try {
     const { base_url: base, api_key: key } = await gateway.until(() => readDev(data), 'it listens');
-    const gaps = { without: [] as number[], with: [] as number[] };
+    const lanes = ['without', 'with'].map(() => ({ gaps: [] as number[], computed: [] as number[] }));
+    const [without, beside] = lanes as [(typeof lanes)[0], (typeof lanes)[0]];
+    const read = async ({ gaps, computed }: typeof without) => {
+      await stallsAt(socketPath);
+      gaps.push(...(await readStreams(base, key)));
+      computed.push((await stallsAt(socketPath)).cpuMs);
+    };
     let images = 0;
     painter = new Worker(new URL(import.meta.url), { workerData: { base, key } });
     painter.on('message', () => (images += 1));
+    // It compiles, and opens the connections.
+    await readStreams(base, key);
     for (let round = 0; round < Number(values.rounds); round += 1) {
       // oxlint-disable-next-line no-await-in-loop -- by turns
-      gaps.without.push(...(await readStreams(base, key)));
+      await read(without);
       painter.postMessage('go');
       // oxlint-disable-next-line no-await-in-loop -- by turns
-      gaps.with.push(...(await readStreams(base, key)));
+      await read(beside);
       painter.postMessage('stop');
     }
-    const row = (what: string, all: readonly number[]) => {
-      const sorted = all.toSorted((a, b) => a - b);
+    const row = (what: string, { gaps, computed }: typeof without) => {
+      const sorted = gaps.toSorted((a, b) => a - b);
       const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))]!.toFixed(1).padStart(7);
-      process.stdout.write(`${what.padEnd(16)} p50 ${at(0.5)} ms  p99 ${at(0.99)} ms  longest ${at(1)} ms\n`);
+      const own = Math.max(...computed).toFixed(0);
+      const told = `p50 ${at(0.5)} ms  p99 ${at(0.99)} ms  longest ${at(1)} ms  computed at most ${own} ms`;
+      process.stdout.write(`${what.padEnd(16)} ${told}\n`);
     };
-    row('without images', gaps.without);
-    row(`with ${images} images`, gaps.with);
+    row('without images', without);
+    row(`with ${images} images`, beside);
   } finally {
     await painter?.terminate();
     await gateway.stop();
-    await upstream.terminate();
+    await Promise.all(upstreams.map((upstream) => upstream.terminate()));
     rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -122,7 +142,7 @@ function askForImages({ base, key }: { readonly base: string; readonly key: stri
   });
 }
 
-/** The provider of both: chunks by the clock, and one image that is as large as it is to be. */
+/** A provider: chunks by the clock, and one image that is as large as it is to be. */
 async function serve(mib: number): Promise<void> {
   const head = Buffer.alloc(24);
   head.write('\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x04\0\0\0\x04\0', 'latin1');
@@ -153,7 +173,7 @@ async function serve(mib: number): Promise<void> {
   parentPort!.postMessage(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`);
 }
 
-function configurationAt(address: string): string {
+function configurationAt(chat: string, paint: string): string {
   return `
 [limits]
 requests_per_minute = 1000000
@@ -169,7 +189,7 @@ prompt = 1
 completion = 1
 [models.params]
 model = "chat"
-api_base = "${address}"
+api_base = "${chat}"
 api_key = ""
 [[images]]
 name = "bench/paint"
@@ -179,7 +199,7 @@ provider_name = "Bench"
 generation = 0.001
 [images.params]
 model = "paint"
-api_base = "${address}"
+api_base = "${paint}"
 `;
 }
 

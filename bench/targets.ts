@@ -17,6 +17,8 @@ export interface Target {
    * What the target says of its own event loop, where it says anything: 99th percentile of the delay in milliseconds.
    */
   loopDelayMs?(): Promise<number | null>;
+  /** Opens an account without credit; resolves with the headers of its calls. */
+  openAccount?(): Promise<Readonly<Record<string, string>>>;
   stop(): Promise<void>;
 }
 
@@ -140,6 +142,7 @@ export async function tollgate(upstreamPort: number, options: TollgateOptions = 
       pid: program.pid,
       path,
       headers: { authorization: `Bearer ${key}` },
+      openAccount: async () => ({ authorization: `Bearer ${await newKey(admin, await newAccount(admin, 'bench'))}` }),
       loopDelayMs: () => loopDelay(found),
       stop,
     };

@@ -1,7 +1,7 @@
 /**
  * `node bench/wires.ts`: streams of messages and responses beside chat, at providers that speak them and at others, in
  * one run; the counting of tokens; and another router of messages. `--rounds` and `--ms` set how long, `--only native`
- * measures the doors with that word beside chat.
+ * measures the doors with that word beside chat, and `--only count` the counting alone.
  */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -24,10 +24,15 @@ const { values } = parseArgs({
 const PEER = '@musistudio/llms';
 const CONNECTIONS = 16;
 const NATIVE = 'bench-native';
-/** The rate of a key would be the limit. */
-const COUNTS = 500;
+/** Counts of one account, below its rate of 600 a minute, and how many accounts count. */
+const COUNTS = 550;
+const COUNTS_PER_SECOND = 1_000;
+const ACCOUNTS = 24;
+/** The counts of the first ones compile it. */
+const WARMING = 8;
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const COUNT_PATH = '/api/v1/messages/count_tokens';
 const SYSTEM = 'You answer in one short paragraph, in plain words, without lists.';
 const QUESTION = 'What does a gateway between callers and providers of models do with a request?';
 const turns = [{ role: 'user', content: QUESTION }];
@@ -76,8 +81,8 @@ try {
   add('messages, native', gateway, '/api/v1/messages', { model: NATIVE, ...messages });
   add('responses, translated', gateway, '/api/v1/responses', { model: MODELS.wire, ...responses });
   add('responses, native', gateway, '/api/v1/responses', { model: NATIVE, ...responses });
-  installPeers(PEER);
-  if (existsSync(here(`node_modules/${PEER}`))) {
+  if (values.only === '') installPeers(PEER);
+  if (values.only === '' && existsSync(here(`node_modules/${PEER}`))) {
     const router = await passthrough('targets/musistudio.ts', port, { path: '/v1/messages' });
     targets.push(router);
     add('messages by @musistudio/llms, not billed', router, router.path, {
@@ -85,6 +90,7 @@ try {
       ...messages,
     });
   }
+  if (values.only === 'count') lanes.length = 0;
   for (const lane of lanes) await run(lane, 400);
   for (let round = 0; round < Number(values.rounds); round++)
     for (let at = 0; at < lanes.length; at++) {
@@ -93,7 +99,7 @@ try {
       lane.calls.push(calls);
       lane.micros.push(micros);
     }
-  report(lanes);
+  if (lanes.length > 0) report(lanes);
   await count(gateway);
 } finally {
   await Promise.all(targets.map((target) => target.stop()));
@@ -142,20 +148,35 @@ function report(lanes: readonly Lane[]): void {
   }
 }
 
-/** Counts the tokens of a prompt of 30 KB, as often as the rate of one key lets it. */
+/** Counts the tokens of a prompt of 30 KB, as often as the rate of each account lets it. */
 async function count(gateway: Target): Promise<void> {
   const text = 'The gateway knows the price before it forwards a question. '.repeat(500);
   const body = { model: MODELS.wire, system: SYSTEM, messages: [{ role: 'user', content: text }] };
-  const request = requestOf(gateway, '/api/v1/messages/count_tokens', body);
-  const before = cpuMicros(gateway.pid!);
-  const shape: Job['shape'] = { kind: 'open', perSecond: COUNTS, durationMs: 1_000 };
-  const done = await generator.run({ port: gateway.port, request, shape });
-  if (done.errors > 0) throw new Error(`counting: ${done.firstError}`);
-  const micros = (cpuMicros(gateway.pid!) - before) / done.calls;
+  const shape: Job['shape'] = {
+    kind: 'open',
+    perSecond: COUNTS_PER_SECOND,
+    durationMs: (COUNTS / COUNTS_PER_SECOND) * 1_000,
+  };
+  let calls = 0;
+  let all = 0;
+  let main = 0;
+  let bytes = 0;
+  for (let account = 0; account < ACCOUNTS; account++) {
+    const request = requestOf({ ...gateway, headers: await gateway.openAccount!() }, COUNT_PATH, body);
+    bytes = request.length;
+    const [before, mainBefore] = [cpuMicros(gateway.pid!), cpuMicros(gateway.pid!, gateway.pid!)];
+    const done = await generator.run({ port: gateway.port, request, shape });
+    if (done.errors > 0) throw new Error(`counting: ${done.firstError}`);
+    if (account < WARMING) continue;
+    calls += done.calls;
+    all += cpuMicros(gateway.pid!) - before;
+    main += cpuMicros(gateway.pid!, gateway.pid!) - mainBefore;
+  }
+  const micros = Math.round(all / calls);
+  const ofMain = Math.round(main / calls);
   const perCore = Math.round(1_000_000 / micros).toLocaleString('en');
-  console.log(
-    `\ncount_tokens of ${Math.round(request.length / 1000)} KB: ${Math.round(micros)} µs of CPU, ${perCore}/s a core`,
-  );
+  const size = Math.round(bytes / 1000);
+  console.log(`\ncount_tokens of ${size} KB: ${micros} µs of CPU, ${ofMain} of the main thread: ${perCore}/s a core`);
 }
 
 function median(values_: readonly number[]): number {

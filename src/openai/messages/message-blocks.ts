@@ -11,7 +11,7 @@ interface BlocksOptions {
 interface Blocks {
   /** There was a call of a tool. */
   readonly called: boolean;
-  text(json: string): void;
+  text(run: readonly string[]): void;
   thinking(json: string): void;
   call(index: number, id: string, name: string): void;
   arguments(index: number, json: string): void;
@@ -54,7 +54,7 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
 
   /** A delta of the open block up to its text. */
   let before = '';
-  const delta = (json: string) => write(`${before}${json}"}}\n\n`);
+  const delta = (...run: readonly string[]) => write(`${before}${run.join(`${AFTER}${before}`)}${AFTER}`);
   const sealed = (block: Block) => block.kind === 'thinking' && thinks === 'sealed';
 
   function open(block: Block): void {
@@ -89,27 +89,27 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
     write(event('content_block_stop', { index }));
   }
 
-  function say(block: Block, json: string): void {
-    block.signing?.add(textOf(json));
+  function say(block: Block, run: readonly string[]): void {
+    block.signing?.add(textOf(run.join('')));
     const isOpen = block === waiting[0];
-    if (isOpen && !sealed(block)) delta(json);
+    if (isOpen && !sealed(block)) delta(...run);
     // Of what is written out only the arguments of a call are looked at again.
-    if (!isOpen || block.kind === 'call' || sealed(block)) block.held += json;
+    if (!isOpen || block.kind === 'call' || sealed(block)) block.held += run.join('');
   }
 
-  function words(kind: 'text' | 'thinking', json: string): void {
+  function words(kind: 'text' | 'thinking', run: readonly string[]): void {
     const last = waiting.at(-1);
-    if (last?.kind === kind) return say(last, json);
-    say(add({ kind, call: -1, start: kind === 'text' ? TEXT : THINKING }), json);
+    if (last?.kind === kind) return say(last, run);
+    say(add({ kind, call: -1, start: kind === 'text' ? TEXT : THINKING }), run);
   }
 
   return {
     get called() {
       return called;
     },
-    text: (json) => words('text', json),
+    text: (run) => words('text', run),
     thinking: (json) => {
-      if (thinks !== 'off') words('thinking', json);
+      if (thinks !== 'off') words('thinking', [json]);
     },
     call(call, id, name) {
       called = true;
@@ -118,7 +118,7 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
     arguments(call, json) {
       const block = waiting.find((one) => one.kind === 'call' && one.call === call);
       // The arguments of a call that has ended were whole.
-      if (block) say(block, json);
+      if (block) say(block, [json]);
     },
     close() {
       while (waiting.length > 0) {
@@ -129,6 +129,8 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
   };
 }
 
+/** A delta behind its text. */
+const AFTER = '"}}\n\n';
 const TEXT = { type: 'text', text: '' };
 const THINKING = { type: 'thinking', thinking: '', signature: '' };
 

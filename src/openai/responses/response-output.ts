@@ -10,11 +10,13 @@ interface OutputOptions {
   readonly thinking: ShownThinking | null;
   /** `members`: JSON of the members beside the type, after a comma. */
   readonly emit: (type: string, members: string) => void;
+  /** The same for each of `run`, which stands between `before` and `after` in its members. */
+  readonly emitRun: (type: string, before: string, run: readonly string[], after: string) => void;
 }
 
 /** The output of a streamed response. */
 interface Output {
-  text(json: string): void;
+  text(run: readonly string[]): void;
   thinking(json: string): void;
   call(index: number, callId: string, name: string): void;
   arguments(index: number, json: string): void;
@@ -35,7 +37,7 @@ interface Item {
 }
 
 /** Calls may be open side by side. A message and thinking end when something else begins. */
-export function createOutput({ id, registry, thinking: shown, emit }: OutputOptions): Output {
+export function createOutput({ id, registry, thinking: shown, emit, emitRun }: OutputOptions): Output {
   const done: Json[] = [];
   const calls = new Map<number, Item>();
   const tail = id.replace(/^resp_/, '');
@@ -110,10 +112,10 @@ export function createOutput({ id, registry, thinking: shown, emit }: OutputOpti
   }
 
   return {
-    text(json) {
+    text(run) {
       if (said?.kind !== 'message') said = beginMessage();
-      said.held += json;
-      emit('response.output_text.delta', `${at(said)},"content_index":0,"delta":"${json}","logprobs":[]`);
+      said.held += run.join('');
+      emitRun('response.output_text.delta', `${at(said)},"content_index":0,"delta":"`, run, '","logprobs":[]');
     },
     thinking(json) {
       if (shown === null) return;

@@ -23,8 +23,13 @@ export function createResponseVoice(options: ResponseVoiceOptions): Voice {
   const emit = (type: string, members: string) => {
     out += `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence++}${members}}\n\n`;
   };
+  const emitRun = (type: string, before: string, run: readonly string[], after: string) => {
+    const head = `event: ${type}\ndata: {"type":"${type}","sequence_number":`;
+    const numbered = run.map((json) => `${sequence++}${before}${json}`);
+    out += `${head}${numbered.join(`${after}}\n\n${head}`)}${after}}\n\n`;
+  };
   const tell = (type: string, response: Json) => emit(type, `,"response":${JSON.stringify(response)}`);
-  const output = createOutput({ ...options, emit });
+  const output = createOutput({ ...options, emit, emitRun });
 
   return {
     begin() {

@@ -1,4 +1,7 @@
 import { isObject } from '#wire';
+import { createByteOutput } from '../stream/byte-output.ts';
+import type { ChunkTemplate } from '../stream/chunk-template.ts';
+import { rewriteRun } from '../stream/rewrite-run.ts';
 import { type ChatEnd, type ChatFault, type ChatSaid, jsonInside, type Voice } from './voice.ts';
 
 type Json = Record<string, unknown>;
@@ -9,63 +12,71 @@ interface ChatPieces {
   read(bytes: Uint8Array, voice: Voice): ChatEnd | null;
 }
 
-/** The bytes around the text of a chunk that has nothing else new. */
-interface TextForm {
-  readonly before: string;
-  readonly after: string;
-}
-
 const CONTENT = '"content":"';
-/** The inside of one JSON string. */
-const INSIDE = /^(?:[^"\\]|\\.)*$/s;
+const DATA = 'data: ';
+const BLANK_LINE = '\n\n';
+const COMMENT = 0x3a;
+const LETTER_D = 0x64;
 
 export function createChatPieces(): ChatPieces {
-  let form: TextForm | null = null;
+  /** Of chunks that have nothing new but a text. It leaves the texts alone. */
+  let form: ChunkTemplate | null = null;
+  const texts = createByteOutput();
 
-  /** The text of an event in the form of an earlier one; null for another event. */
-  function knownText(event: string): string | null {
-    if (form === null) return null;
-    const { before, after } = form;
-    const from = before.length;
-    const to = event.length - after.length;
-    // A slice is compared at once, where startsWith goes by characters.
-    if (to < from || event.slice(0, from) !== before || event.slice(to) !== after) return null;
-    const inside = event.slice(from, to);
-    // Nearly all texts have no quotation mark, and then there is nothing to look for.
-    return !inside.includes('"') || INSIDE.test(inside) ? inside : null;
+  const textsAt = (bytes: Buffer, at: number, events: number) =>
+    rewriteRun(form!, bytes, at + DATA.length, bytes.length, true, events, Infinity, texts);
+
+  /** Says the texts of the events from `at` that have the known form. Returns the place after them; `at` for none. */
+  function sayKnown(bytes: Buffer, at: number, voice: Voice): number {
+    if (form === null || bytes[at] !== LETTER_D) return at;
+    texts.expected = (bytes.length - at) >> 2;
+    const end = (textsAt(bytes, at, Infinity) ?? textsAt(bytes, at, 1))?.end ?? at;
+    const said = end === at ? null : texts.take();
+    if (said !== null) {
+      const known = said.toString().split(SEPARATOR);
+      const run = known.includes('') ? known.filter((one) => one !== '') : known;
+      if (run.length > 0) voice.text(run);
+    }
+    return end;
   }
 
   return {
-    read(bytes, voice) {
+    read(given, voice) {
       let end: ChatEnd | null = null;
-      const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
-      for (let at = 0; at < text.length;) {
-        const stop = text.indexOf('\n\n', at);
-        const event = stop === -1 ? text.slice(at) : text.slice(at, stop);
-        at = stop === -1 ? text.length : stop + 2;
-        const known = knownText(event);
-        if (known === '') continue;
-        if (known !== null) voice.text(known);
-        else if (event.startsWith(':')) voice.ping();
+      const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength);
+      for (let at = 0; at < bytes.length;) {
+        const after = sayKnown(bytes, at, voice);
+        if (after > at) {
+          at = after;
+          continue;
+        }
+        const stop = bytes.indexOf(BLANK_LINE, at);
+        const event = bytes.toString('utf8', at, stop === -1 ? bytes.length : stop);
+        if (bytes[at] === COMMENT) voice.ping();
         else if (event.startsWith('data: {')) {
-          const chunk = JSON.parse(event.slice('data: '.length)) as Json;
+          const chunk = JSON.parse(event.slice(DATA.length)) as Json;
           const delta = deltaOf(chunk);
           form = (delta && formOf(event, delta)) ?? form;
           if (delta) sayDelta(delta, voice);
           // Some servers write a null for what there is not.
           if ((chunk['usage'] ?? null) !== null || (chunk['error'] ?? null) !== null) end = endOf(chunk);
         }
+        at = stop === -1 ? bytes.length : stop + BLANK_LINE.length;
       }
       return end;
     },
   };
 }
 
+/** It stands in no JSON string. */
+const SEPARATOR = '\n';
+const TEXTS = { head: Buffer.alloc(0), tail: Buffer.alloc(0), between: Buffer.from(SEPARATOR) };
+
 const choiceOf = ({ choices }: Json): Json | undefined => (choices as readonly Json[] | undefined)?.[0];
 const deltaOf = (chunk: Json): Json | undefined => choiceOf(chunk)?.['delta'] as Json | undefined;
 
 /** The form of an event whose delta is a text alone; null for another one. */
-function formOf(event: string, delta: Json): TextForm | null {
+function formOf(event: string, delta: Json): ChunkTemplate | null {
   const { content } = delta;
   if (typeof content !== 'string' || content === '' || textOf(delta) !== content) return null;
   if (thinkingOf(delta) !== '' || Array.isArray(delta['tool_calls']) || /"(?:usage|error)":/.test(event)) return null;
@@ -73,7 +84,10 @@ function formOf(event: string, delta: Json): TextForm | null {
   const at = event.indexOf(`${CONTENT}${inside}"`);
   if (at === -1) return null;
   const start = at + CONTENT.length;
-  return { before: event.slice(0, start), after: event.slice(start + inside.length) };
+  const head = event.slice(DATA.length, start);
+  const tail = `${event.slice(start + inside.length)}${BLANK_LINE}`;
+  const given = { head: Buffer.from(head), tail: Buffer.from(tail), between: Buffer.from(tail + DATA + head) };
+  return { given, ours: TEXTS };
 }
 
 function sayDelta(delta: Json, voice: Voice): void {
@@ -81,7 +95,7 @@ function sayDelta(delta: Json, voice: Voice): void {
   const thinking = thinkingOf(delta);
   if (thinking !== '') voice.thinking(jsonInside(thinking));
   const text = textOf(delta);
-  if (text !== '') voice.text(jsonInside(text));
+  if (text !== '') voice.text([jsonInside(text)]);
   if (!Array.isArray(calls)) return;
   for (const call of calls as readonly Json[]) {
     const index = call['index'] as number;

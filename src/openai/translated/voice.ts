@@ -35,7 +35,8 @@ export interface ChatSaid {
 export interface Voice {
   /** The first events of a stream. */
   begin(): void;
-  text(json: string): void;
+  /** The texts of deltas that follow each other, each with something in it. */
+  text(run: readonly string[]): void;
   thinking(json: string): void;
   /** A call of a tool begins. `index` counts from 0. */
   call(index: number, id: string, name: string): void;

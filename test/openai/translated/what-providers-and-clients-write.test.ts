@@ -15,7 +15,7 @@ const quiet = (texts: string[]) =>
     get:
       (_, name) =>
       (...said: readonly unknown[]) =>
-        void (name === 'text' && texts.push(said[0] as string)),
+        void (name === 'text' && texts.push(...(said[0] as readonly string[]))),
   });
 const event = (chunk: object) => Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`);
 const choices = (content: string) => [{ index: 0, delta: { content }, finish_reason: null }];
