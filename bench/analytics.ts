@@ -51,7 +51,11 @@ async function readFigures(): Promise<void> {
   await run(
     'users',
     // Half of the users of a day come on the next one, too.
-    `INSERT INTO user_days SELECT ${FIRST} + d, (d * ${users} / 2 + n) * 7919 FROM ${numbers(days, 'd')}, ${numbers(users)}`,
+    `INSERT INTO user_days (day, account_hash) SELECT ${FIRST} + d, (d * ${users} / 2 + n) * 7919 FROM ${numbers(days, 'd')}, ${numbers(users)}`,
+  );
+  await run(
+    'previous',
+    `UPDATE user_days SET previous = COALESCE((SELECT MAX(e.day) FROM user_days AS e WHERE e.account_hash = user_days.account_hash AND e.day < user_days.day), -1)`,
   );
   await run('known', `INSERT INTO known_users SELECT account_hash, 1, MIN(day) FROM user_days GROUP BY account_hash`);
   await run(

@@ -1,7 +1,7 @@
 /**
  * `node bench/pages.ts`: when a page shows its largest content (LCP) on a slow machine and line: a processor that is
  * four times slower, 1.6 Mbit/s, 150 ms, nothing cached. `--fast` leaves that away. `--waterfall` adds when each file
- * was asked for and when it came.
+ * was asked for and when it came. `--url` names a gateway that runs; given twice, both are looked at in turns.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '7' },
     width: { type: 'string', default: '1280' },
     page: { type: 'string', multiple: true },
-    url: { type: 'string' },
+    url: { type: 'string', multiple: true },
     waterfall: { type: 'boolean', default: false },
     fast: { type: 'boolean', default: false },
   },
@@ -96,13 +96,13 @@ const browser = await chromium.launch({
   args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
 });
 try {
-  const origin = values.url ?? (await gateway!.until(addressOf, 'it listened'));
-  const pages = values.page ?? PAGES;
+  const origins = values.url ?? [await gateway!.until(addressOf, 'it listened')];
+  const pages = origins.flatMap((origin) => (values.page ?? PAGES).map((page) => origin + page));
   const found = new Map<string, Seen[]>(pages.map((page) => [page, []]));
   // The first look builds and packs the files.
-  for (const page of pages) await look(browser, origin + page);
+  for (const page of pages) await look(browser, page);
   for (let round = 0; round < Number(values.rounds); round += 1)
-    for (const page of pages) found.get(page)!.push(await look(browser, origin + page));
+    for (const page of pages) found.get(page)!.push(await look(browser, page));
   for (const [page, seen] of found) {
     const lcp = seen.map((each) => each.lcp);
     const last = seen.at(-1)!;

@@ -31,6 +31,10 @@ const CHECKS: readonly { readonly statement: Statement; readonly say: (row: Row)
     statement: load('compare-users'),
     say: (row) => `${dateOf(Number(row['day']))}: ${row['users']} active users other than those of the accounts`,
   },
+  {
+    statement: load('compare-previous-days'),
+    say: (row) => `${dateOf(Number(row['day']))}: ${row['users']} active users with another day before it`,
+  },
 ];
 
 /** More calls than the roll-up has not reached are not compared. */

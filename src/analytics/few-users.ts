@@ -2,13 +2,13 @@ import { loadStatement, type Database } from '#store';
 import { DEVELOPMENT_HASH } from './call-facts.ts';
 import { DAY_MS } from './day-range.ts';
 
-const USERS = loadStatement(import.meta.url, './sql/users-of-days.sql');
+const USERS = loadStatement(import.meta.url, './sql/users-by-day.sql');
 
 const DAYS = 7;
 
 /** How many users were active in the last 7 days, without the development account. `now`: epoch milliseconds. */
 export async function recentUsers(database: Pick<Database, 'query'>, now: number): Promise<number> {
   const today = Math.floor(now / DAY_MS);
-  const [row] = await database.query(USERS, [today - DAYS + 1, today, DEVELOPMENT_HASH, '{}']);
-  return Number(row!['users']);
+  const rows = await database.query(USERS, [today - DAYS + 1, today, DEVELOPMENT_HASH]);
+  return rows.reduce((users, row) => users + Number(row['newcomers']), 0);
 }

@@ -2,7 +2,7 @@ import { loadStatement, type Query, type Row } from '#store';
 import { daysOf, type DayRange } from './day-range.ts';
 import { findState } from './roll-up-state.ts';
 import { rowsText } from './rows-text.ts';
-import { findHiddenServices, findUsers, type Shown, uncountedAccount } from './shown-days.ts';
+import { findHiddenServices, findUsers, type Shown, uncountedAccount, type Users } from './shown-days.ts';
 
 /** Sums of calls. `charged` is micro-USD. */
 export interface MarketSums {
@@ -50,7 +50,7 @@ interface MarketDay {
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
 const BY_DAY = load('market-by-day');
-const USERS = load('users-of-days');
+const HIDDEN_USERS = load('users-of-hidden-days');
 const PROVIDERS = load('providers-by-day');
 const LISTINGS = load('listings-of-days');
 const KNOWN = load('count-known-users');
@@ -69,7 +69,7 @@ export async function findMarket(query: Query, range: DayRange, shown: Shown): P
       .filter(isHidden)
       .map((day) => [day]),
   );
-  const active = await query(USERS, [first, last, users.without, hidden]);
+  const activeUsers = await countUsers(query, range, users, isHidden);
   const listings = await query(LISTINGS, [first, last, development, hidden, uncountedAccount(shown), shown.usersMin]);
   const providers = (await query(PROVIDERS, [first, last, development])).filter(({ day }) => !isHidden(Number(day)));
   const providersOf = Map.groupBy(providers, ({ day }) => Number(day));
@@ -86,13 +86,28 @@ export async function findMarket(query: Query, range: DayRange, shown: Shown): P
     byPrimitive: new Map(
       [...Map.groupBy(shownRows, (row) => row['primitive'] as string)].map(([name, rows]) => [name, added(rows)]),
     ),
-    activeUsers: Number(active[0]!['users']),
+    activeUsers,
     activeProviders: new Set(providers.map(({ provider }) => provider)).size,
     knownUsers: Number(known['users']),
     knownWallets: Number(known['wallets']),
     listings: listings.map(toListing).sort(byUse),
     asOf,
   };
+}
+
+/** Who was active on a day that is shown: most come on such a day first, and the few others are asked for. */
+async function countUsers(
+  query: Query,
+  { first, last }: DayRange,
+  { byDay, newcomers, without }: Users,
+  isHidden: (day: number) => boolean,
+): Promise<number> {
+  let count = 0;
+  for (const [day, came] of newcomers) if (!isHidden(day)) count += came;
+  const hidden = [...byDay.keys()].filter(isHidden);
+  if (hidden.length === 0) return count;
+  const rows = await query(HIDDEN_USERS, [first, last, without, rowsText(hidden.map((day) => [day]))]);
+  return count + Number(rows[0]!['users']);
 }
 
 /** Attempts at the offers of a service. */

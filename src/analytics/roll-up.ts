@@ -46,6 +46,7 @@ const ADD: readonly (readonly [Exclude<keyof Sums, 'asOf'>, ReturnType<typeof lo
   ['times', load('add-times')],
   ['market', load('add-market-days')],
   ['activeUsers', load('add-active-users')],
+  ['activeUsers', load('link-active-users')],
   ['knownUsers', load('add-known-users')],
 ];
 

@@ -12,9 +12,11 @@ export interface Shown {
   readonly development: boolean;
 }
 
-interface Users {
+export interface Users {
   /** Active users by day. */
   readonly byDay: ReadonlyMap<number, number>;
+  /** Those of them by day who were not active in the range before. */
+  readonly newcomers: ReadonlyMap<number, number>;
   /** The hash that is left out of all counts. */
   readonly without: bigint;
   /** A day on which nothing was called is hidden by its date alone. */
@@ -31,8 +33,10 @@ export async function findUsers(query: Query, { first, last }: DayRange, shown: 
   const without = shown.development ? NOBODY_HASH : DEVELOPMENT_HASH;
   const rows = await query(USERS_BY_DAY, [first, last, without]);
   const byDay = new Map(rows.map((row) => [Number(row['day']), Number(row['users'])]));
+  const newcomers = new Map(rows.map((row) => [Number(row['day']), Number(row['newcomers'])]));
   return {
     byDay,
+    newcomers,
     without,
     isHidden: (day, hasCalls) => day > shown.until || (hasCalls && (byDay.get(day) ?? 0) < shown.usersMin),
   };

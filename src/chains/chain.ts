@@ -158,6 +158,11 @@ export interface Chain {
    */
   requirements(amount: MicroUsd, account: string | null): Promise<PaymentRequirements>;
   /**
+   * The unsigned transaction of a payment, in base64, for wallets that sign and build none; null for a payer that is no
+   * address. Left out where wallets sign the requirements themselves.
+   */
+  draft?(requirements: PaymentRequirements, payer: string): Promise<string | null>;
+  /**
    * Reads a payment without asking anybody. Throws PaymentProblem for what is malformed, or pays another network,
    * asset or address than this chain's.
    */

@@ -51,6 +51,7 @@ export async function injectEvmWallet(page: Page, wallet: TestWallet, chainId: n
   return { asked: asked!, texts: texts! };
 }
 
+const SIGNATURE_BYTES = 64;
 const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /** Puts a wallet of the Wallet Standard for Solana into the pages of a window. Call it before the first page. */
@@ -63,8 +64,16 @@ export async function injectSolanaWallet(page: Page, wallet: TestWallet): Promis
     texts!.push(Buffer.from(message).toString());
     return [...sign(null, Buffer.from(message), key)];
   });
+  await page.exposeFunction('solanaPayerOfTests', (bytes: readonly number[]) => {
+    asked!.push('signTransaction');
+    const transaction = Buffer.from(bytes);
+    // Two signatures: that of who pays the fee, which is missing, and the wallet's.
+    const message = transaction.subarray(1 + transaction[0]! * SIGNATURE_BYTES);
+    transaction.set(sign(null, message, key), 1 + SIGNATURE_BYTES);
+    return [...transaction];
+  });
   await page.addInitScript(`{
-    const account = { address: '${wallet.address}', publicKey: new Uint8Array(32), chains: ['solana:mainnet'], features: ['solana:signMessage'] };
+    const account = { address: '${wallet.address}', publicKey: new Uint8Array(32), chains: ['solana:mainnet'], features: ['solana:signMessage', 'solana:signTransaction'] };
     const wallet = {
       version: '1.0.0', name: '${SOLANA_WALLET}', icon: '${ICON}', chains: ['solana:mainnet'], accounts: [account],
       features: {
@@ -74,6 +83,13 @@ export async function injectSolanaWallet(page: Page, wallet: TestWallet): Promis
           signMessage: async ({ message }) => [{
             signedMessage: message,
             signature: new Uint8Array(await window.solanaWalletOfTests([...message])),
+          }],
+        },
+        'solana:signTransaction': {
+          version: '1.0.0',
+          supportedTransactionVersions: ['legacy', 0],
+          signTransaction: async ({ transaction }) => [{
+            signedTransaction: new Uint8Array(await window.solanaPayerOfTests([...transaction])),
           }],
         },
       },

@@ -98,6 +98,9 @@ test('an agent that asks is answered in the same task, which is charged once', a
   await page.getByRole('textbox').fill('Roll something');
   await page.keyboard.press('Enter');
   await page.getByText('Waiting for you').waitFor();
+  const headers = { authorization: `Bearer ${world.gateway.apiKey!}` };
+  const listed = await fetch(`${world.gateway.baseUrl}/api/v1/generations?limit=1`, { headers });
+  expect(await listed.json()).toMatchObject({ data: [{ state: 'held', waiting: true }] });
   await page.getByRole('button', { name: /Charged when the task ends/ }).waitFor();
   await page.getByRole('textbox').fill('2d6');
   await page.keyboard.press('Enter');

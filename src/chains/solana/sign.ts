@@ -45,7 +45,7 @@ export function signOwn(
 }
 
 /** SetComputeUnitLimit (2, u32) and SetComputeUnitPrice (3, u64). */
-function computeBudget(kind: number, value: bigint, bytes: number): Instruction {
+export function computeBudget(kind: number, value: bigint, bytes: number): Instruction {
   const data = Buffer.alloc(9);
   data[0] = kind;
   data.writeBigUInt64LE(value, 1);

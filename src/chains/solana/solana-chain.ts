@@ -1,6 +1,7 @@
 import type { Chain, ChainSetup } from '../chain.ts';
 import { createFacilitatorClient } from '../facilitator-client.ts';
 import { addressOf, tokenAccountAddress, treasuryKeyOf } from './address.ts';
+import { draftPayment } from './draft.ts';
 import { readExact } from './exact.ts';
 import { createExpiry } from './expiry.ts';
 import { createOwnFacilitator, createRemoteFacilitator } from './facilitator.ts';
@@ -80,6 +81,11 @@ export function createSolanaChain(setup: ChainSetup): Chain {
         maxTimeoutSeconds: TIMEOUT_SECONDS,
         extra: { feePayer, paymentFlow: 'upfront', ...(account === null ? {} : { memo: account }) },
       };
+    },
+
+    async draft(requirements, payer) {
+      const address = addressOf(payer);
+      return address === null ? null : draftPayment(requirements, address, node);
     },
 
     read,

@@ -4,6 +4,7 @@ import { requireAdmission } from '#auth';
 import { addChainsRoutes } from './chains-routes.ts';
 import { addDepositsRoutes } from './deposits-routes.ts';
 import { topupRoutes, type TopupDeps } from './topup-routes.ts';
+import { addTopupTransaction } from './topup-transaction-route.ts';
 import { addWalletsRoutes, type WalletsDeps } from './wallets-routes.ts';
 import { addWithdrawalsRoutes, type WithdrawalsDeps } from './withdrawals-routes.ts';
 
@@ -21,6 +22,7 @@ export function fundsRoutes(deps: FundsDeps): FastifyPluginAsync {
     await app.register(topupRoutes(deps));
     await app.register(async (own) => {
       const admissionOf = requireAdmission(own, deps.admit);
+      addTopupTransaction(own, deps.funds, admissionOf);
       addDepositsRoutes(own, deps.funds, admissionOf);
       addWithdrawalsRoutes(own, deps, admissionOf);
       addWalletsRoutes(own, deps, admissionOf);

@@ -16,6 +16,16 @@ export const signInOperator = (key: string): Promise<OperatorSession> =>
 /** Rejects with ApiError if the session may go on. One that is over already is no error. */
 export const signOutOperator = (): Promise<unknown> => call(PATH, { method: 'DELETE' }).catch(passIfSignedOut);
 
-/** A change in the operator's name. `key` is the admin key. */
-export const change = <T>(key: string, method: 'POST' | 'PATCH' | 'DELETE', path: string, json?: unknown): Promise<T> =>
-  call<T>(`/admin/v1${path}`, { method, headers: withKey(key), ...(json === undefined ? {} : { json }) });
+/** A change in the operator's name. `key` is the admin key, `headers` are those beside it. */
+export const change = <T>(
+  key: string,
+  method: 'POST' | 'PATCH' | 'DELETE',
+  path: string,
+  json?: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<T> =>
+  call<T>(`/admin/v1${path}`, {
+    method,
+    headers: { ...headers, ...withKey(key) },
+    ...(json === undefined ? {} : { json }),
+  });

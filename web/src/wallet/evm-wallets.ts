@@ -65,5 +65,6 @@ async function connect(provider: EvmProvider, name: string): Promise<ConnectedWa
       }
       return (await ask('eth_signTypedData_v4', [address, JSON.stringify(data)], 'signed')) as string;
     },
+    signTransaction: null,
   };
 }

@@ -1,5 +1,5 @@
 import { ApiError } from '../api/api-error.ts';
-import { call } from '../api/request.ts';
+import { call, data } from '../api/request.ts';
 import { type ConnectedWallet, WalletError } from './wallet.ts';
 
 /** One way to pay that a 402 offers: x402, version 2. */
@@ -39,11 +39,26 @@ const TYPES = {
 /** Clocks of wallets and chains differ. */
 const EARLY_S = 600;
 
+/** Pays an amount in with a wallet of the network's family. Rejects with ApiError and WalletError. */
+export const topUp = (wallet: ConnectedWallet, network: string, usd: string): Promise<Paid> =>
+  network.startsWith('solana:') ? payOnSolana(wallet, network, usd) : payOnEvm(wallet, network, usd);
+
+/** The gateway writes the transaction, the wallet signs it, and the gateway pays its fee and sends it. */
+async function payOnSolana(wallet: ConnectedWallet, network: string, usd: string): Promise<Paid> {
+  if (wallet.signTransaction === null) throw new WalletError('This wallet cannot sign payments of this network.');
+  const { accepted, transaction } = await data<{ readonly accepted: Requirements; readonly transaction: string }>(
+    '/api/v1/topup/transaction',
+    { method: 'POST', json: { amount_usd: usd, network, payer: wallet.address } },
+  );
+  const signed = await wallet.signTransaction(transaction, network);
+  return pay({ x402Version: 2, accepted, payload: { transaction: signed } }, usd);
+}
+
 /**
- * Pays an amount in with a wallet of EVM: it signs an authorization of USDC (EIP-3009), and the gateway carries it out.
+ * A wallet of EVM signs an authorization of USDC (EIP-3009), and the gateway carries it out.
  * The wallet needs no gas. Rejects with ApiError and WalletError.
  */
-export async function topUp(wallet: ConnectedWallet, network: string, usd: string): Promise<Paid> {
+async function payOnEvm(wallet: ConnectedWallet, network: string, usd: string): Promise<Paid> {
   const terms = await termsOf(usd);
   const accepted = terms.find((one) => one.scheme === 'exact' && one.network === network);
   if (accepted === undefined) throw new WalletError('This gateway does not take payments on that network.');

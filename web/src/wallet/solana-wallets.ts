@@ -11,6 +11,13 @@ interface Features {
       readonly message: Uint8Array;
     }): Promise<readonly { readonly signature: Uint8Array }[]>;
   };
+  readonly 'solana:signTransaction'?: {
+    signTransaction(asked: {
+      readonly account: WalletAccount;
+      readonly transaction: Uint8Array;
+      readonly chain?: string;
+    }): Promise<readonly { readonly signedTransaction: Uint8Array }[]>;
+  };
 }
 
 /** CAIP-2 by the names that wallets have for the clusters. */
@@ -67,5 +74,15 @@ async function connect(wallet: Wallet): Promise<ConnectedWallet> {
       return signed!.signature.toBase64();
     },
     signTypedData: null,
+    signTransaction:
+      features['solana:signTransaction'] === undefined
+        ? null
+        : async (base64, network) => {
+            const transaction = Uint8Array.fromBase64(base64);
+            const chain = Object.keys(NETWORKS).find((name) => NETWORKS[name] === network);
+            const asked = { account, transaction, ...(chain === undefined ? {} : { chain }) };
+            const [signed] = await asking(() => features['solana:signTransaction']?.signTransaction(asked), 'signed');
+            return signed!.signedTransaction.toBase64();
+          },
   };
 }

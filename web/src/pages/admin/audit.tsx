@@ -1,19 +1,63 @@
-import { useQuery } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { BadgeCheck, CircleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
+import { change } from '../../api/operator.ts';
 import { data } from '../../api/request.ts';
 import { Button } from '../../ui/button.tsx';
 import { Card } from '../../ui/card.tsx';
 import { QueryView } from '../../ui/query-view.tsx';
+import { ErrorNote } from '../../ui/error-note.tsx';
 import { Time } from '../../ui/time.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { useAdminKey } from './admin-key.tsx';
 
 interface Report {
   readonly ok: boolean;
   readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly detail: string }[];
 }
 
-/** The audit of the ledger, made now. */
+/** The audit of the ledger, and the figures that can be made anew of it. */
 export function Audit(): ReactNode {
+  return (
+    <div className="grid gap-5">
+      <Checks />
+      <Figures />
+    </div>
+  );
+}
+
+function Figures(): ReactNode {
+  const askKey = useAdminKey();
+  const toast = useToast();
+  const rebuild = useMutation({
+    mutationFn: async () => {
+      const key = await askKey('Make the figures of all days anew.');
+      return key === null ? null : change(key, 'POST', '/analytics/rebuild');
+    },
+    onSuccess: (answer) => {
+      if (answer !== null) toast('The figures are being made anew.');
+    },
+  });
+  return (
+    <Card
+      title="Figures"
+      action={
+        <Button size="small" busy={rebuild.isPending} onClick={() => rebuild.mutate()}>
+          Make anew
+        </Button>
+      }
+    >
+      <p className="text-soft">
+        Figures of days are sums of the journal. If the check “analytics” does not hold, make them anew: calls go on
+        meanwhile, and figures are too low until it is done.
+      </p>
+      {rebuild.error !== null && <ErrorNote error={rebuild.error} />}
+    </Card>
+  );
+}
+
+/** The audit, made now. */
+function Checks(): ReactNode {
   const audit = useQuery({
     queryKey: ['admin', 'audit'],
     queryFn: () => data<Report>('/admin/v1/audit'),

@@ -10,6 +10,8 @@ import { formatNumber } from '../../ui/number.ts';
 import { QueryView } from '../../ui/query-view.tsx';
 import { Time } from '../../ui/time.tsx';
 import { networkName } from '../dashboard/balance/networks.ts';
+import { Fees } from './fees.tsx';
+import { Suspense } from './suspense.tsx';
 
 interface Open {
   readonly count: number;
@@ -78,6 +80,8 @@ export function Chains(): ReactNode {
             {found.chains.map((book) => (
               <Treasury key={book.network} book={book} />
             ))}
+            <Suspense />
+            <Fees networks={found.chains.map(({ network }) => network)} />
           </div>
         )
       }

@@ -1,7 +1,6 @@
-import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { data } from '../../api/request.ts';
+import { type Provider, providerPath, useProviders } from '../../api/catalogue.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Card } from '../../ui/card.tsx';
 import { Empty } from '../../ui/empty.tsx';
@@ -10,27 +9,13 @@ import { QueryView } from '../../ui/query-view.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';
 
-interface Provider {
-  readonly id: string;
-  readonly name: string;
-  readonly services: number;
-  readonly status: string;
-  readonly reached: string;
-  readonly listed_since: string | null;
-  readonly uptime: number | null;
-  readonly requests: number;
-  readonly flags: Readonly<Record<string, number>>;
-}
-
-const flagsOf = ({ flags }: Provider) => Object.values(flags).reduce((sum, count) => sum + count, 0);
-
 const COLUMNS: readonly Column<Provider>[] = [
   {
     id: 'provider',
     head: 'Provider',
     cell: (row) => (
       <>
-        <Link href={`/providers/${encodeURIComponent(row.id)}`} className="font-medium hover:underline">
+        <Link href={providerPath(row.id)} className="font-medium hover:underline">
           {row.name}
         </Link>
         <p className="text-sm text-soft">{row.reached === 'direct' ? 'in the configuration' : 'dialled in'}</p>
@@ -55,23 +40,34 @@ const COLUMNS: readonly Column<Provider>[] = [
     id: 'flags',
     head: 'Flags',
     align: 'right',
-    cell: (row) => (flagsOf(row) === 0 ? '–' : formatNumber(flagsOf(row))),
+    cell: (row) => <Flags of={row} />,
   },
   {
     id: 'since',
     head: 'Since',
     from: 'lg',
-    cell: (row) => (row.listed_since === null ? '–' : <Time at={row.listed_since} />),
+    cell: (row) => <Time at={row.listed_since} />,
   },
 ];
 
+/** Replies that broke a rule, by the rule. */
+function Flags({ of }: { readonly of: Provider }): ReactNode {
+  const broken = Object.entries(of.flags).filter(([, count]) => count > 0);
+  if (broken.length === 0) return '–';
+  return (
+    <ul className="grid gap-0.5 text-sm">
+      {broken.map(([flag, count]) => (
+        <li key={flag}>
+          <span className="text-soft">{flag.replaceAll('_', ' ')}</span> {formatNumber(count)}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 /** Everybody who serves here. */
 export function Providers(): ReactNode {
-  const providers = useQuery({
-    queryKey: ['admin', 'providers'],
-    queryFn: () => data<readonly Provider[]>('/api/v1/providers'),
-    refetchInterval: 30_000,
-  });
+  const providers = useProviders();
   return (
     <Card title="Providers" flush>
       <QueryView query={providers}>

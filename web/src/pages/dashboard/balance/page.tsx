@@ -8,7 +8,7 @@ import { Skeleton } from '../../../ui/skeleton.tsx';
 import { Frame } from '../frame.tsx';
 import { DepositAddresses } from './deposit-addresses.tsx';
 import { Deposits } from './deposits.tsx';
-import { paidByWallet, TopUp } from './top-up.tsx';
+import { TopUp } from './top-up.tsx';
 import { Wallets } from './wallets.tsx';
 import { Withdrawals } from './withdrawals.tsx';
 
@@ -36,7 +36,7 @@ export default function BalancePage(): ReactNode {
               ) : (
                 <>
                   <div className="grid items-start gap-5 xl:grid-cols-2">
-                    <WalletPayment chains={known} />
+                    <TopUp chains={known} />
                     <DepositAddresses chains={known} session={session} />
                   </div>
                   <Deposits />
@@ -53,19 +53,6 @@ export default function BalancePage(): ReactNode {
         </div>
       )}
     </Frame>
-  );
-}
-
-/** Wallets of Solana pay by a plain transfer: the other card has the address. */
-function WalletPayment({ chains }: { readonly chains: readonly Chain[] }): ReactNode {
-  const payable = chains.filter(paidByWallet);
-  if (payable.length > 0) return <TopUp chains={payable} />;
-  return (
-    <Card title="Add money from a wallet">
-      <p className="text-soft">
-        This page cannot have a wallet of Solana sign the payment. Send USDC to your deposit address.
-      </p>
-    </Card>
   );
 }
 

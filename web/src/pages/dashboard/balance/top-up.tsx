@@ -15,9 +15,6 @@ import { networkName } from './networks.ts';
 
 const AMOUNTS = ['5', '20', '50'];
 
-/** Whether a wallet of this browser can pay in: it signs typed data, which wallets of Solana cannot. */
-export const paidByWallet = ({ network }: Chain): boolean => network.startsWith('eip155:');
-
 /** Pays in with a wallet of this browser. `chains` are those that it can pay on, at least one. */
 export function TopUp({ chains }: { readonly chains: readonly Chain[] }): ReactNode {
   const [network, setNetwork] = useState(chains[0]!.network);
@@ -33,7 +30,7 @@ export function TopUp({ chains }: { readonly chains: readonly Chain[] }): ReactN
     <Card title="Add money from a wallet">
       <form onSubmit={submit} className="grid gap-4">
         <p className="text-soft">
-          The wallet signs one payment of USDC, and the gateway sends it. You need no gas. The money is there in
+          The wallet signs one payment of USDC, and the gateway sends it. You pay no network fee. The money is there in
           seconds.
         </p>
         <div className="grid gap-4 sm:grid-cols-2">
@@ -89,7 +86,7 @@ function Pay({
   readonly usd: string;
   readonly onPaid: () => void;
 }): ReactNode {
-  const wallets = useWallets('eip155');
+  const wallets = useWallets(network.startsWith('solana:') ? 'solana' : 'eip155');
   const queries = useQueryClient();
   const pay = useMutation({
     mutationFn: async (wallet: FoundWallet) => topUp(await wallet.connect(), network, usd),

@@ -1,0 +1,6 @@
+-- Days of users that know another day than the one before them.
+SELECT day, COUNT(*) AS users FROM (
+  SELECT day, previous, LAG(day) OVER (PARTITION BY account_hash ORDER BY day) AS earlier FROM user_days
+) AS told
+WHERE previous <> COALESCE(earlier, -1)
+GROUP BY day LIMIT 20

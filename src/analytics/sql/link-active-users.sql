@@ -1,0 +1,9 @@
+-- Days of users that come after added ones, which may come in any order: the added day may be nearer than the one that they know.
+UPDATE user_days SET previous = (
+  SELECT MAX(earlier.day) FROM user_days AS earlier WHERE earlier.account_hash = user_days.account_hash AND earlier.day < user_days.day
+)
+WHERE (day, account_hash) IN (
+  SELECT later.day, later.account_hash
+  FROM (SELECT CAST(r.value ->> 0 AS BIGINT) AS day, CAST(r.value ->> 1 AS BIGINT) AS account_hash FROM json_each($1) AS r) AS added
+  JOIN user_days AS later ON later.account_hash = added.account_hash AND later.day > added.day AND later.previous < added.day
+)

@@ -1,0 +1,89 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { GatewayError } from '#wire';
+import { formatUsd } from '#billing';
+import { ChainUnavailable } from '#chains';
+import type { Admission } from '#gateway';
+import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
+import { dataOf, objectOf } from '../answer-schemas.ts';
+import { requireFunds, termsOf, type Funds } from './funds.ts';
+
+interface DraftBody extends AmountBody {
+  readonly network: string;
+  readonly payer: string;
+}
+
+/**
+ * `POST /topup/transaction`: the transaction of a payment on Solana, for a wallet that signs and builds none. EVM needs
+ * none: a wallet signs the terms themselves.
+ */
+export function addTopupTransaction(
+  app: FastifyInstance,
+  funds: Funds | null,
+  admissionOf: (request: FastifyRequest) => Admission,
+): void {
+  app.post<{ Body: DraftBody }>(
+    '/topup/transaction',
+    {
+      schema: {
+        summary: 'Prepare a payment on Solana',
+        description:
+          'A transaction that pays an amount into your account, for the paying wallet to sign. Then send it to `/topup` in `PAYMENT-SIGNATURE`: `{"x402Version": 2, "accepted": …, "payload": {"transaction": …}}`. It is good for about a minute, and charges nothing by itself.',
+        operationId: 'prepareTopup',
+        tags: ['Money'],
+        body: {
+          type: 'object',
+          additionalProperties: false,
+          required: ['network', 'payer'],
+          examples: [{ network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', payer: '…', amount_usd: '5' }],
+          properties: {
+            ...amountProperties,
+            network: { type: 'string', maxLength: 64, description: 'CAIP-2 of a network of Solana' },
+            payer: { type: 'string', maxLength: 64, description: 'Address of the wallet that pays' },
+          },
+        },
+        response: {
+          200: dataOf(
+            objectOf({
+              accepted: { type: 'object', additionalProperties: true, description: 'The terms that it fulfils' },
+              transaction: { type: 'string', description: 'Base64, without signatures' },
+            }),
+          ),
+        },
+      },
+    },
+    async (request) => {
+      const { chains, ...rest } = requireFunds(funds);
+      const { network, payer } = request.body;
+      const { minTopup, topupMax } = termsOf({ chains, ...rest }, network);
+      const amount = amountOf(request.body);
+      if (amount < minTopup || amount > topupMax)
+        throw new GatewayError(
+          'invalid_request',
+          `${formatUsd(minTopup)} to ${formatUsd(topupMax)} USDC are taken at once on ${network}`,
+          { param: request.body.amount_usd === undefined ? 'amount_micro_usdc' : 'amount_usd' },
+        );
+      const chain = chains.chain(network);
+      if (chain !== null && chain.draft === undefined)
+        throw new GatewayError('invalid_request', `A wallet on ${network} signs the terms of /topup themselves`, {
+          param: 'network',
+        });
+      const { caller } = admissionOf(request);
+      try {
+        if (chain === null) throw new ChainUnavailable(`${network} does not answer`);
+        const accepted = await chain.requirements(amount, caller.wallet === null ? caller.account : null);
+        const transaction = await chain.draft!(accepted, payer);
+        if (transaction === null)
+          throw new GatewayError('invalid_request', 'payer must be the address of a wallet on Solana, in base58', {
+            param: 'payer',
+          });
+        return { data: { accepted, transaction } };
+      } catch (error) {
+        if (!(error instanceof ChainUnavailable)) throw error;
+        throw new GatewayError('service_unavailable', 'The network cannot be reached now: try again in a moment', {
+          retryAfterS: 5,
+          cause: error,
+        });
+      }
+    },
+  );
+}

@@ -1,0 +1,18 @@
+/** More entries than these are not shown. */
+const PAGES_MAX = 10;
+
+/** The entries of all pages of a list, as far as a page shows them. `ask` gets the query of each page. */
+export async function everyPage<T>(
+  ask: (query: URLSearchParams) => Promise<{ readonly data: readonly T[]; readonly next: string | null }>,
+): Promise<readonly T[]> {
+  const found: T[] = [];
+  let before: string | null = null;
+  for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- the page before tells where the next one begins
+    const { data, next } = await ask(new URLSearchParams({ limit: '100', ...(before === null ? {} : { before }) }));
+    found.push(...data);
+    if (next === null) break;
+    before = next;
+  }
+  return found;
+}
