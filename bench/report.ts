@@ -328,8 +328,6 @@ function notesOf(run: Run, figures: readonly Figures[]): string[] {
     notes.push(
       `Others used the machine: p99 of the upstream itself was ${show(direct, 1)} ms at ${OPEN_PER_SECOND} calls/s. Added latencies say little; ratios of CPU hold.`,
     );
-  notes.push(
-    'CPU of the fixed-rate and paced columns is summed over rounds, since each sample is short.',
-  );
+  notes.push('CPU of the fixed-rate and paced columns is summed over rounds, since each sample is short.');
   return notes;
 }
