@@ -55,7 +55,7 @@ const perCall = (sample: Sample, events = 1) =>
   sample.cpuMicros === null ? null : sample.cpuMicros / (sample.calls * events);
 
 /**
- * Short samples of a few ticks of the CPU clock are summed over all rounds instead of taking the median of coarse ones.
+ * Short samples are summed over all rounds instead of taking the median of noisy ones.
  */
 function total(samples: readonly (Sample | null)[], events = 1): number | null {
   let cpu = 0;
@@ -328,8 +328,6 @@ function notesOf(run: Run, figures: readonly Figures[]): string[] {
     notes.push(
       `Others used the machine: p99 of the upstream itself was ${show(direct, 1)} ms at ${OPEN_PER_SECOND} calls/s. Added latencies say little; ratios of CPU hold.`,
     );
-  notes.push(
-    'CPU of the fixed-rate and paced columns is summed over rounds, since the CPU clock of a process counts in ticks of 10 ms.',
-  );
+  notes.push('CPU of the fixed-rate and paced columns is summed over rounds, since each sample is short.');
   return notes;
 }

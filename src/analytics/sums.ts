@@ -37,28 +37,58 @@ interface Keyed {
   readonly figures: Figures;
 }
 
+/** Calls by the time that they took, of one kind of time and of those that share it. */
+type Times = Map<number, { readonly key: SumRow; calls: number }>;
+
+/** The figures that a call adds to. Most calls of a part of the journal share theirs with many others. */
+interface Counted {
+  readonly figures: readonly Figures[];
+  readonly firstByte: readonly [place: SumRow, times: Times];
+  readonly duration: readonly [place: SumRow, times: Times];
+}
+
 /** Adds calls up. */
 export class SumsOfCalls {
+  readonly #counted = new Map<string, Counted>();
   readonly #usage = new Map<string, Keyed>();
   readonly #listings = new Map<string, Keyed>();
   readonly #market = new Map<string, Keyed>();
-  readonly #times = new Map<string, { readonly key: SumRow; calls: number }>();
+  readonly #times = new Map<string, Times>();
   readonly #hashes = new Map<string, bigint>();
   readonly #activeUsers = new Map<string, SumRow>();
   readonly #knownUsers = new Map<string, { readonly account: string; since: number }>();
   #asOf = 0;
 
   add(call: CallFacts): void {
-    const { day, account, key, primitive, service, provider } = call;
-    const development = call.isDevelopment ? 1 : 0;
+    const { account, day, key, primitive, service, provider } = call;
     this.#asOf = Math.max(this.#asOf, call.at);
-    count(this.#usage, [account, day, key, primitive, service, provider], call);
-    count(this.#listings, [day, development, primitive, service, provider], call);
-    count(this.#market, [day, development, primitive], call);
+    const usage = [account, day, key, primitive, service, provider];
+    const name = nameOf(usage);
+    let counted = this.#counted.get(name);
+    if (!counted) this.#counted.set(name, (counted = this.#countedOf(usage, name, call)));
+    for (const figures of counted.figures) count(figures, call);
     this.#countUser(call);
     if (!call.isSettled) return;
-    this.#countTime([service, primitive, day, development, provider, 'first_byte'], call.firstByteMs);
-    this.#countTime([service, primitive, day, development, provider, 'duration'], call.durationMs);
+    countTime(counted.firstByte, call.firstByteMs);
+    countTime(counted.duration, call.durationMs);
+  }
+
+  #countedOf(usage: SumRow, name: string, call: CallFacts): Counted {
+    const { day, primitive, service, provider } = call;
+    const development = call.isDevelopment ? 1 : 0;
+    const timesOf = (kind: string): Counted['duration'] => {
+      const place = [service, primitive, day, development, provider, kind];
+      return [place, this.#times.getOrInsertComputed(nameOf(place), () => new Map())];
+    };
+    return {
+      figures: [
+        figuresOf(this.#usage, usage, name),
+        figuresOf(this.#listings, [day, development, primitive, service, provider]),
+        figuresOf(this.#market, [day, development, primitive]),
+      ],
+      firstByte: timesOf('first_byte'),
+      duration: timesOf('duration'),
+    };
   }
 
   /** Everything that was added. */
@@ -69,7 +99,9 @@ export class SumsOfCalls {
       usage: rows(this.#usage, usageFigures),
       listings: rows(this.#listings, listingFigures),
       market: rows(this.#market, marketFigures),
-      times: ordered(this.#times).map(([, { key, calls }]) => [...key, calls]),
+      times: ordered(new Map([...this.#times.values()].flatMap((times) => [...times.values()].map(named)))).map(
+        ([, { key, calls }]) => [...key, calls],
+      ),
       activeUsers: ordered(this.#activeUsers).map(([, row]) => row),
       knownUsers: ordered(this.#knownUsers).map(([hash, { account, since }]) => [
         hash,
@@ -88,27 +120,26 @@ export class SumsOfCalls {
     if (known === undefined) this.#knownUsers.set(`${hash}`, { account, since: day });
     else if (day < known.since) known.since = day;
   }
+}
 
-  #countTime(place: SumRow, ms: number): void {
-    if (ms === 0) return;
-    const key = [...place, bucketOf(ms)];
-    const name = nameOf(key);
-    const found = this.#times.get(name);
-    if (found) found.calls += 1;
-    else this.#times.set(name, { key, calls: 1 });
-  }
+function countTime([place, times]: Counted['duration'], ms: number): void {
+  if (ms === 0) return;
+  const bucket = bucketOf(ms);
+  const found = times.get(bucket);
+  if (found) found.calls += 1;
+  else times.set(bucket, { key: [...place, bucket], calls: 1 });
 }
 
 const nameOf = (key: SumRow): string => key.join('\u001F');
+const named = <T extends { readonly key: SumRow }>(of: T): [string, T] => [nameOf(of.key), of];
 
 /** By code units: two gateways that write rows of one table do it in the same order. */
 const ordered = <T>(table: ReadonlyMap<string, T>): [string, T][] => [...table].sort(([a], [b]) => (a < b ? -1 : 1));
 
-function count(table: Map<string, Keyed>, key: SumRow, call: CallFacts): void {
-  const name = nameOf(key);
-  let found = table.get(name);
-  if (!found) table.set(name, (found = { key, figures: noFigures() }));
-  const { figures } = found;
+const figuresOf = (table: Map<string, Keyed>, key: SumRow, name = nameOf(key)): Figures =>
+  table.getOrInsertComputed(name, () => ({ key, figures: noFigures() })).figures;
+
+function count(figures: Figures, call: CallFacts): void {
   if (!call.isSettled) {
     figures.failed += 1;
     return;

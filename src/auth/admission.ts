@@ -7,6 +7,10 @@ const ADMISSION = Symbol('admission');
 
 type Admitted = FastifyRequest & { [ADMISSION]?: Admission };
 
+/** `request.ip`, which reads the list of proxies also where no proxy has said anything. */
+const addressOf = (request: FastifyRequest): string =>
+  (request.headers['x-forwarded-for'] === undefined ? request.raw.socket.remoteAddress : undefined) ?? request.ip;
+
 /**
  * Puts every route of `app` behind authentication and the rate limit, with the rate headers on every answer.
  * Returns a function that finds the admission of a request. `calls`: see Pipeline.admit; true only for routes where
@@ -29,7 +33,7 @@ export function requireAdmission(
       // Nothing between may keep what is told to a session. A route can say otherwise.
       if (cookies && request.headers.cookie !== undefined && letCookieCount(request))
         void reply.header('cache-control', 'no-store');
-      admission = admit(request.headers, request.ip, calls);
+      admission = admit(request.headers, addressOf(request), calls);
     } catch (error) {
       return done(error as Error);
     }

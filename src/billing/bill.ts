@@ -30,7 +30,10 @@ interface Quote {
   readonly estimate: MicroUsd;
 }
 
-/** A reply began. Sent again when it broke off before its first data and another provider takes over. */
+/**
+ * A reply began, and goes on. Sent again when it broke off before its first data and another provider takes over. A
+ * reply that comes with its end has none.
+ */
 interface HeadFrame {
   readonly type: 'head';
   readonly status: number;
@@ -50,7 +53,9 @@ export interface EndFrame {
   readonly type: 'end';
   /** Id of the price that served, one of the call's. */
   readonly price: string;
+  /** Its id. */
   readonly provider: string;
+  readonly providerName: string;
   readonly usage: Usage | null;
   /**
    * `cut`: it was ended before its own end, though nothing failed: what was produced is charged. `pending`: the
@@ -70,12 +75,14 @@ export interface SettledFrame {
   /** The work goes on and the lock is kept: nothing is charged yet, and what will be is not known. */
   readonly pending?: true;
   readonly usage: Usage | null;
+  /** Its id. */
   readonly provider: string;
+  readonly providerName: string;
   /**
    * Charged for this call and for all that were made under it; absent where none could be. Those that go on count
    * with all that they hold.
    */
-  readonly runCost?: MicroUsd;
+  readonly runCost?: MicroUsd | undefined;
   /** Compact JWS, where one was asked for. */
   readonly receipt: string | null;
   readonly tail: unknown;
@@ -189,14 +196,15 @@ async function* run<C>(
     }
     // What somebody else settled was told by him.
     resolve('settled', result.ok ? settlement : NOTHING, end, null);
-    const { usage, provider, tail } = end;
-    const runCost = billable.lendable > 0n ? await runCostOf(options.ledger, billable.id, settlement) : {};
+    const { usage, provider, providerName, tail } = end;
+    const runCost = billable.lendable > 0n ? await runCostOf(options.ledger, billable.id, settlement) : undefined;
     return {
       type: 'settled',
       settlement,
-      ...runCost,
+      runCost,
       usage,
       provider,
+      providerName,
       receipt: options.receipt(call, end, settlement),
       tail,
     };
@@ -263,12 +271,13 @@ const ended = <R>(ledger: Ledger, { billable, isFree }: Locked<unknown>, end: ()
     ? Promise.all([ledger.lock({ ...lockOf(billable), workDone: true }), end()]).then(([, result]) => result)
     : end();
 
-const pendingFrame = ({ usage, provider, tail }: EndFrame): SettledFrame => ({
+const pendingFrame = ({ usage, provider, providerName, tail }: EndFrame): SettledFrame => ({
   type: 'settled',
   settlement: NOTHING,
   pending: true,
   usage,
   provider,
+  providerName,
   receipt: null,
   tail,
 });
@@ -278,9 +287,9 @@ async function runCostOf(
   ledger: Pick<Ledger, 'find'>,
   id: string,
   { charged }: Settlement,
-): Promise<Pick<SettledFrame, 'runCost'>> {
+): Promise<MicroUsd | undefined> {
   const record = await ledger.find(id).catch(() => null);
-  return record === null ? {} : { runCost: charged + record.lent };
+  return record === null ? undefined : charged + record.lent;
 }
 
 /** No money can move by the call, whatever becomes of it. */

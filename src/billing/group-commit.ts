@@ -33,6 +33,9 @@ interface GroupCommitOptions {
   readonly groupMax: number;
 }
 
+/** A group of more says that many come. */
+const FEW = 2;
+
 /** Rejects the members whose time is over; returns the others. */
 export function rejectOverdue(members: readonly Pending[]): Pending[] {
   const now = performance.now();
@@ -63,26 +66,30 @@ export function rejectNew(members: readonly Pending[], error: LedgerUnavailable)
 /**
  * Collects operations while the previous group is being committed and commits them as one. There is no timer: an
  * idle ledger commits at once what arrived in this turn of the event loop, a busy one whatever came while it was
- * busy.
+ * busy. Where many come, the next group gathers for one more turn: a larger one costs less for each of them.
  */
 export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
   let waiting: Pending[] = [];
   let running = false;
+  /** Members of the group before. */
+  let before = 0;
   let closed = false;
   const onIdle: (() => void)[] = [];
 
   const next = () => {
     if (waiting.length === 0) {
       running = false;
+      before = 0;
       for (const idle of onIdle) idle();
       return;
     }
     const group = waiting.length <= options.groupMax ? waiting : waiting.slice(0, options.groupMax);
     waiting = waiting.length <= options.groupMax ? [] : waiting.slice(options.groupMax);
+    before = group.length;
     void options.commit(group, groups).then(later);
   };
   // After the callbacks of this turn: whoever was just answered, or has just arrived, is in the next group.
-  const later = () => void setImmediate(next);
+  const later = () => void setImmediate(before > FEW ? () => void setImmediate(next) : next);
 
   const groups: GroupCommit = {
     submit: (operation) =>

@@ -154,7 +154,7 @@ export class LedgerChanges {
     let found = this.#accounts.get(id);
     if (found === undefined) {
       const row = this.#state.account(id);
-      found = row ? { ...row, isNew: false, availableBefore: row.available, lockedBefore: row.locked } : null;
+      found = row ? changeOf(row, false) : null;
       this.#accounts.set(id, found);
     }
     return found;
@@ -178,8 +178,8 @@ export class LedgerChanges {
   budget(id: string): BudgetChange {
     let found = this.#budgets.get(id);
     if (!found) {
-      const row = this.#state.budget(id) ?? { id, spent: 0n, locked: 0n };
-      found = { ...row, spentBefore: row.spent, lockedBefore: row.locked };
+      const row = this.#state.budget(id) ?? NOTHING_SPENT;
+      found = { id, spent: row.spent, locked: row.locked, spentBefore: row.spent, lockedBefore: row.locked };
       this.#budgets.set(id, found);
     }
     return found;
@@ -267,11 +267,15 @@ export class LedgerChanges {
   }
 }
 
-const emptyAccount = (id: AccountName): AccountChange => ({
+const changeOf = ({ id, available, locked }: AccountRow, isNew: boolean): AccountChange => ({
   id,
-  available: 0n,
-  locked: 0n,
-  isNew: true,
-  availableBefore: 0n,
-  lockedBefore: 0n,
+  available,
+  locked,
+  isNew,
+  availableBefore: available,
+  lockedBefore: locked,
 });
+
+const emptyAccount = (id: AccountName): AccountChange => changeOf({ id, available: 0n, locked: 0n }, true);
+
+const NOTHING_SPENT = { spent: 0n, locked: 0n };

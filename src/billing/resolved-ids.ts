@@ -1,6 +1,5 @@
 import { loadStatement, readRecords, type Prepare, type Query } from '#store';
 import type { JournalKind } from './ledger-changes.ts';
-import { entriesOf } from './ledger-log-rows.ts';
 import { EMBEDDED_CHAIN } from './ledger-sqlite.ts';
 
 /** A place in a chain of the journal: after group `n`. */
@@ -48,12 +47,24 @@ export function resolvedInLog(prepare: Prepare, folder: string, from: JournalPla
   const { position: end } = prepare(POSITION).get() as { position: bigint };
   if (Number(end) <= begin.position) return { ids, places: [], groups, hasMore: false };
   for (const record of readRecords(folder, { ...begin, hash: '' }, Number(end), true)) {
-    for (const [kind, id] of entriesOf(record.payload)) if (RESOLVES.has(kind)) ids.push(id);
+    addResolved(ids, record.payload);
     place = { chain: EMBEDDED_CHAIN, n: record.n, position: record.position };
     groups += 1;
     if (ids.length >= most) break;
   }
   return { ids, places: [place], groups, hasMore: place.position < Number(end) };
+}
+
+/** How a row of the log begins that resolves a lock: with its kind, and the id. */
+const RESOLUTION = /\["(?:settle|release|expire)",("(?:[^"\\]|\\.)*")/y;
+
+/** Adds the locks that a record resolves. Each of its rows is a line, of which the rest is not read. */
+function addResolved(ids: string[], payload: string): void {
+  for (let line = 1; line > 0; line = payload.indexOf('\n', line) + 1) {
+    RESOLUTION.lastIndex = line;
+    const id = RESOLUTION.exec(payload)?.[1];
+    if (id !== undefined) ids.push(JSON.parse(id) as string);
+  }
 }
 
 /** The old journal of the embedded database: a row for each movement. */

@@ -160,6 +160,7 @@ export class Attempts {
       type: 'end',
       price: price.id,
       provider: offer.provider.id,
+      providerName: offer.provider.name,
       usage,
       outcome,
       estimated,
@@ -170,7 +171,9 @@ export class Attempts {
         estimated,
         finishReason,
         flags,
-        ...toldOf(details),
+        cached: toldOf(details?.cached),
+        cacheWritten: toldOf(details?.cacheWritten),
+        reasoning: toldOf(details?.reasoning),
         attempts: this.#count,
         firstByteMs: this.#firstByteAt === NEVER ? 0 : Math.round(this.#firstByteAt - this.#startedAt),
         durationMs: Math.round(at - this.#call.begunAt),
@@ -180,9 +183,8 @@ export class Attempts {
   }
 }
 
-/** The parts that are not 0. */
-const toldOf = (details: ReplyEnd['details']): object =>
-  details === undefined ? {} : Object.fromEntries(Object.entries(details).filter(([, count]) => count > 0));
+/** A part that is 0 is left out of the record, as JSON leaves out what is undefined. */
+const toldOf = (count: number | undefined): number | undefined => (count === 0 ? undefined : count);
 
 /** Whether an attempt ended because the gateway ended it, and why; null where it failed. */
 function cutOf(left: boolean, stopped: Error | null, error: unknown): Cut | null {

@@ -33,7 +33,7 @@ export interface CallRequest {
   /** The quote that it is charged by; default none. */
   readonly quote?: QuoteAsked | null;
   /** Offers that can do more of what is asked: they are tried before others. Default: all do the same. */
-  readonly prefers?: (offer: Offer) => boolean;
+  readonly prefers?: ((offer: Offer) => boolean) | undefined;
   /** The method that is free by its protocol's table; default null, a billed call. */
   readonly free?: string | null;
   /** Id of the caller's own pending call that this one goes on with; default none. */

@@ -46,12 +46,15 @@ async function* execute(options: ExecuteOptions, call: Call, signal: Leaving): A
         try {
           while (end === null) {
             const step = await talk.next();
-            if (attempts.heard() && talk.status !== undefined)
-              yield { type: 'head', status: talk.status, provider: offer.provider };
+            const isFirst = attempts.heard();
             if (step.done) end = step.value;
-            else if (step.value.byteLength > 0) {
-              attempts.given = true;
-              yield { type: 'data', bytes: step.value };
+            else {
+              if (isFirst && talk.status !== undefined)
+                yield { type: 'head', status: talk.status, provider: offer.provider };
+              if (step.value.byteLength > 0) {
+                attempts.given = true;
+                yield { type: 'data', bytes: step.value };
+              }
             }
           }
         } finally {

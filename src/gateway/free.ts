@@ -35,6 +35,7 @@ async function* run(
         settlement: NOTHING,
         usage: frame.usage,
         provider: frame.provider,
+        providerName: frame.providerName,
         receipt: null,
         tail: frame.tail,
       };

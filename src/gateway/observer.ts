@@ -5,8 +5,7 @@ import type { Call, Offer, ProviderFlag } from './call.ts';
 /**
  * Events of the pipeline: `started` once; then of each attempt `attemptStarted`, `firstByte`, `attemptFailed` or
  * `flagged`; at last `resolved` (billing is done with the lock, also after the client is gone) or `failed` (there
- * was no lock). `at` is on the clock of `call.begunAt`. Calls are told apart by id, so that a call which is run again
- * with fewer candidates stays one call.
+ * was no lock). `at` is on the clock of `call.begunAt`. A copy of a call with fewer candidates is the same call.
  */
 export interface CallObserver {
   started(call: Call): void;

@@ -43,7 +43,8 @@ class OneRequest implements Talk {
       const room = reader.kept === undefined ? null : (reply.memory?.keeps(reader.kept) ?? null);
       if (room !== null) await room;
       // A small reply arrives with its end, which is then no step of its own.
-      const chunks = reply.ended ? null : await reply.read();
+      const reading = reply.ended ? null : reply.read();
+      const chunks = reading instanceof Promise ? await reading : reading;
       if (chunks === null) break;
       const given = reader.data(chunks) ?? NOTHING;
       if (!reply.ended || given.byteLength > 0) return { done: false, value: given };

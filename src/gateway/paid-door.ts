@@ -114,18 +114,16 @@ export async function refusedWithTerms(
 }
 
 /**
- * Waits for the settlement of a call whose reply is written at its end, and hands it to `write` with the provider's
- * name. Resolves with what `write` gives: whether anything was charged; false where the client is gone. Throws what
+ * Waits for the settlement of a call whose reply is written at its end, and hands it to `write`. Resolves with what `write` gives: whether anything was charged; false where the client is gone. Throws what
  * the call throws.
  */
 export async function onceSettled(
   { frames }: Opened,
   sink: Pick<ReplySink, 'closed'>,
   onError: (error: unknown) => void,
-  write: (settled: SettledFrame, provider: string) => boolean | Promise<boolean>,
+  write: (settled: SettledFrame) => boolean | Promise<boolean>,
 ): Promise<boolean> {
   const iterator = frames[Symbol.asyncIterator]();
-  let provider = '';
   try {
     for (;;) {
       // oxlint-disable-next-line no-await-in-loop -- frames come one after the other
@@ -133,9 +131,8 @@ export async function onceSettled(
       if (sink.closed) return false;
       if (next.done) throw new GatewayError('internal', 'Internal error');
       const { value } = next;
-      if (value.type === 'head') provider = value.provider.name;
       // oxlint-disable-next-line no-await-in-loop -- it is the last
-      if (value.type === 'settled') return await write(value, provider);
+      if (value.type === 'settled') return await write(value);
     }
   } catch (error) {
     if (!sink.closed) throw error;

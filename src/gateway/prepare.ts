@@ -154,8 +154,9 @@ function choose(
   for (const { offers, sort } of targets) {
     if (candidates.length >= attemptsMax) break;
     const preferences = sort ? { ...request.preferences, sort } : request.preferences;
-    // A part of a service may have a price of its own: offers are then weighed by what this call costs.
-    const quotes = request.price !== undefined && !free ? new Map(offers.map((offer) => [offer, quote(offer)])) : null;
+    // A part of a service may have a price of its own: several offers are then weighed by what this call costs.
+    const weighed = request.price !== undefined && !free && offers.length > 1;
+    const quotes = weighed ? new Map(offers.map((offer) => [offer, quote(offer)])) : null;
     const fit = quotes ? offers.filter((offer) => quotes.get(offer) !== null) : offers;
     const costOf = quotes ? (offer: Offer) => quotes.get(offer)!.estimate : undefined;
     for (const offer of router.choose(fit, preferences, stickyKey, images, costOf, caller.account, request.prefers)) {

@@ -15,10 +15,10 @@ export interface UpstreamReply {
    */
   readonly scrub: Scrub;
   /**
-   * The pieces of the body that arrived since the last read, at least one; null at its end. Throws UpstreamFailure
-   * when the reply breaks.
+   * The pieces of the body that arrived since the last read, at least one; null at its end. Throws or rejects with
+   * UpstreamFailure when the reply breaks.
    */
-  read(): Promise<readonly Uint8Array[] | null>;
+  read(): readonly Uint8Array[] | null | Promise<readonly Uint8Array[] | null>;
   /** The end has arrived, and all before it was read: the next read gives null. */
   readonly ended: boolean;
   /** Nothing more is read: the little that may still come is dropped, so that the connection can serve another call. */

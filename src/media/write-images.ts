@@ -16,21 +16,21 @@ export const writeImages = (
   sink: ReplySink,
   onError: (error: unknown) => void,
 ): Promise<boolean> =>
-  onceSettled(opened, sink, onError, async (settled, provider) => {
+  onceSettled(opened, sink, onError, async (settled) => {
     const { id, call } = opened;
     const { headers, length, pieces } = answer(settled, {
       id,
       model: call.service,
       created: Math.floor(call.startedAt / 1000),
       seed: ask.seed,
-      provider,
+      provider: settled.providerName,
       inputs: ask.edit?.images ?? null,
     });
     sink.head(200, {
       ...headers,
       'content-length': length,
       'x-generation-id': id,
-      'x-provider': provider,
+      'x-provider': settled.providerName,
       'x-cost-usd': formatUsd(settled.settlement.charged),
       ...(settled.receipt === null ? {} : { 'x-receipt': settled.receipt }),
     });

@@ -44,6 +44,7 @@ export async function writeStream(
         await writeSlices(value.bytes, sink);
       }
       if (value.type !== 'settled') continue;
+      provider = value.providerName;
       begin();
       const { images, raw } = value.tail as ImageTail;
       const { created: _theirs, usage: counts, output_format: _named, ...rest } = raw;

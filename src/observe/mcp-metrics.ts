@@ -143,17 +143,19 @@ type FindTarget = (method: string, call: Call, outcome: CallOutcome, offer: Offe
 
 /** Keeps a bounded number of series of methods and tools. */
 function createTargets(offers: OfferSeries, durationOf: (labels: Labels) => HistogramSeries): FindTarget {
-  const targets = new Map<string, Target>();
+  /** By offer, then method, then tool: each is a text that is there already. */
+  const targets = new Map<string, Map<string, Map<string | null, Target>>>();
+  /** Those that take the rest of the tools. */
+  const rests = new Map<string, Target>();
   const counted = { own: 0, strange: 0 };
   return (method, call, { operation }, offer) => {
     const tool = call.operation === null ? null : (operation ?? OTHER);
-    const key = `${offer.id} ${method} ${tool}`;
-    const found = targets.get(key);
+    const found = targets.get(offer.id)?.get(method)?.get(tool);
     if (found) return found;
     const own = offers.isOwn(offer.id);
     const full = own ? counted.own >= OWN_TARGETS_MAX : counted.strange >= STRANGE_TARGETS_MAX;
     const shared = own ? `${OTHER} ${offer.id} ${method}` : `${OTHER} ${method}`;
-    const made = full ? targets.get(shared) : undefined;
+    const made = full ? rests.get(shared) : undefined;
     if (made) return made;
     const labels = {
       ...labelsOfMethod(method, offers.of(offer).labels),
@@ -161,8 +163,12 @@ function createTargets(offers: OfferSeries, durationOf: (labels: Labels) => Hist
       ...(tool === null ? {} : { gen_ai_tool_name: full ? OTHER : tool }),
     };
     const target = { labels, duration: durationOf(labels), money: null };
-    targets.set(full ? shared : key, target);
-    if (!full) counted[own ? 'own' : 'strange'] += 1;
+    if (full) rests.set(shared, target);
+    else {
+      const ofOffer = targets.getOrInsertComputed(offer.id, () => new Map());
+      ofOffer.getOrInsertComputed(method, () => new Map<string | null, Target>()).set(tool, target);
+      counted[own ? 'own' : 'strange'] += 1;
+    }
     return target;
   };
 }

@@ -55,7 +55,18 @@ interface Progress {
   lastTried: Offer | null;
   /** Milliseconds from the call's start to that of the attempt that runs; 0 before the first. */
   attemptBeganMs: number;
+  isOver: boolean;
 }
+
+/** On the call itself, and so on its copies with fewer candidates: a map of all calls costs several times as much. */
+const PROGRESS = Symbol('progress');
+
+type Observed = Call & { [PROGRESS]?: Progress };
+
+const progressOf = (call: Call): Progress | null => {
+  const progress = (call as Observed)[PROGRESS];
+  return progress === undefined || progress.isOver ? null : progress;
+};
 
 interface CallObserverOptions {
   /** Milliseconds; the clock of `call.begunAt`. */
@@ -72,13 +83,14 @@ export function createCallObserver(
   sinks: readonly CallSink[],
   { now, hasOperation }: CallObserverOptions,
 ): CallObserver {
-  const open = new Map<string, Progress>();
+  let inFlight = 0;
   const operations = createKnownOperations(hasOperation);
 
   const finish = (call: Call, resolution: Resolution | null, error: unknown, end: EndFrame | null) => {
-    const progress = open.get(call.id);
+    const progress = progressOf(call);
     if (!progress) return;
-    open.delete(call.id);
+    progress.isOver = true;
+    inFlight -= 1;
     const served = end
       ? call.candidates.find(({ offer, price }) => price.id === end.price && offer.provider.id === end.provider)?.offer
       : undefined;
@@ -107,23 +119,25 @@ export function createCallObserver(
   };
 
   return {
-    inFlight: () => open.size,
+    inFlight: () => inFlight,
     started(call) {
-      open.set(call.id, { firstByteMs: null, failedAttempts: 0, lastTried: null, attemptBeganMs: 0 });
+      const progress = { firstByteMs: null, failedAttempts: 0, lastTried: null, attemptBeganMs: 0, isOver: false };
+      (call as Observed)[PROGRESS] = progress;
+      inFlight += 1;
       for (const sink of sinks) sink.started?.(call);
     },
     attemptStarted(call, offer, at) {
-      const progress = open.get(call.id);
+      const progress = progressOf(call);
       if (!progress) return;
       progress.attemptBeganMs = at - call.begunAt;
       for (const sink of sinks) sink.attemptStarted?.(call, offer, progress.attemptBeganMs);
     },
     firstByte(call, at) {
-      const progress = open.get(call.id);
+      const progress = progressOf(call);
       if (progress) progress.firstByteMs ??= at - call.begunAt;
     },
     attemptFailed(call, offer, failure) {
-      const progress = open.get(call.id);
+      const progress = progressOf(call);
       if (progress) {
         progress.failedAttempts += 1;
         progress.lastTried = offer;

@@ -71,13 +71,11 @@ async function writeWhole(
   iterator: AsyncIterator<Frame, unknown>,
   sink: ReplySink,
 ): Promise<boolean> {
-  let provider = '';
   for (;;) {
     const next = await iterator.next();
     if (sink.closed) return false;
     if (next.done) throw new GatewayError('internal', 'Internal error');
     const { value } = next;
-    if (value.type === 'head') provider = value.provider.name;
     if (value.type !== 'settled') continue;
     const { written, native, cut = null } = value.tail as ChatTail;
     const rest = native
@@ -89,8 +87,8 @@ async function writeWhole(
       'content-type': 'application/json; charset=utf-8',
       'content-length': Buffer.byteLength(rest) + (written?.byteLength ?? 0),
       'x-generation-id': about.id,
+      'x-provider': value.providerName,
     };
-    if (provider !== '') headers['x-provider'] = provider;
     addAlteredHeaders(headers, about.sent);
     if (!value.pending) headers['x-cost-usd'] = formatUsd(value.settlement.charged);
     if (value.receipt !== null) headers['x-receipt'] = value.receipt;
@@ -149,6 +147,7 @@ async function writeStream(
           }
           break;
         case 'settled':
+          provider ??= value.providerName;
           if (!begun) begin();
           sink.end(lastBytes(value));
           return wasCharged(value);

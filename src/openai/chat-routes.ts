@@ -111,12 +111,16 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
       replyBytesMax: config.upstream.replyBytesMax,
       receipts: config.billing.receipts,
     };
+    const answers = answersOn<OpenedChat>(client, (opened, sink) =>
+      writeChatReply(opened, paidSink(sink, payment), options),
+    );
     return {
       caller,
       repeats: key === null ? null : { key, bodyHash: bodyHash() },
       gone,
       open: chooseChat(body, context, options.onError),
-      ...answersOn(client, (opened, sink) => writeChatReply(opened, paidSink(sink, payment), options)),
+      write: answers.write,
+      replay: answers.replay,
       refuse: async (refusal) => {
         const url = publicAddress(request, config.publicUrl ?? null);
         throw await refusedWithTerms(refusal, 'A chat completion', body.model, url);

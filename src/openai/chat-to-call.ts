@@ -70,7 +70,7 @@ export function toCall(
     images: size.images,
     stream,
     exchange: oneRequest(exchange),
-    ...(context.native?.isLossy ? { prefers: (offer) => exchange.speaks(offer) } : {}),
+    prefers: context.native?.isLossy ? (offer) => exchange.speaks(offer) : undefined,
     estimate(offer) {
       const sent = exchange.sizeAt(offer, size);
       checkFits(sent, offer);

@@ -91,7 +91,7 @@ const BUSY = 5;
 /** SQLite's result code for a full disk. */
 const FULL = 13;
 /** Records gather this many milliseconds before the tables follow: a large transaction costs less for each of them. */
-const GATHER_MS = 100;
+const GATHER_MS = 250;
 /** Tables that follow the log: whoever names one must see all that the log has. */
 const FOLLOWS = /\b(?:accounts|budgets|locks|transfers|journal|journal_batches|ledger_log)\b/i;
 

@@ -56,12 +56,44 @@ const SHORT_STRING = 64;
 export function parseJson(bytes: Uint8Array, limits: JsonLimits): unknown {
   const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const start = hasByteOrderMark(buffer) ? 3 : 0;
+  const small = parseSmall(buffer, start, limits);
+  if (small !== undefined) return small;
   const structure = checkStructure(buffer, start, limits);
   if (!limits.repairText && !isUtf8(buffer)) throw noUtf8();
-  const text = limits.repairText
-    ? buffer.toString('utf8', start)
-    : wellFormedText(start === 0 ? buffer : buffer.subarray(start));
-  return parseText(text, structure.inexact, start);
+  return parseText(textOf(buffer, start, limits), structure.inexact, start);
+}
+
+const textOf = (buffer: Buffer, start: number, { repairText }: JsonLimits): string =>
+  repairText ? buffer.toString('utf8', start) : wellFormedText(start === 0 ? buffer : buffer.subarray(start));
+
+/** Up to here a value is built before its depth is known. */
+const SMALL_BYTES = 16 * 1024;
+
+/**
+ * The value of a body with fewer bytes than it may have keys or elements, so that it can break no limit but that of
+ * depth. undefined where its bytes have to be looked at: it is too deep, is not valid, or has a number that no double
+ * holds.
+ */
+function parseSmall(buffer: Buffer, start: number, limits: JsonLimits): unknown {
+  const { jsonDepthMax, jsonKeysMax, jsonElementsMax = jsonKeysMax, repairText } = limits;
+  if (buffer.byteLength > Math.min(SMALL_BYTES, jsonKeysMax, jsonElementsMax)) return undefined;
+  if (!repairText && !isUtf8(buffer)) return undefined;
+  try {
+    const value: unknown = JSON.parse(textOf(buffer, start, limits));
+    return isPlain(value, jsonDepthMax) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a value is nested at most so deep, and all its numbers are what they were as text. */
+function isPlain(value: unknown, depthMax: number): boolean {
+  if (typeof value === 'number') return Math.abs(value) <= Number.MAX_SAFE_INTEGER;
+  if (typeof value !== 'object' || value === null) return true;
+  if (depthMax === 0) return false;
+  if (Array.isArray(value)) return value.every((element) => isPlain(element, depthMax - 1));
+  for (const key in value) if (!isPlain((value as Record<string, unknown>)[key], depthMax - 1)) return false;
+  return true;
 }
 
 /** A larger body is read in turns of the event loop. Below, the worst takes some 20 ms. */

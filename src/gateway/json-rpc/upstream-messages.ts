@@ -197,7 +197,8 @@ async function readAll(reply: UpstreamReply, bytesMax: number): Promise<Buffer> 
   const all: Uint8Array[] = [];
   let bytes = 0;
   for (;;) {
-    const chunks = reply.ended ? null : await reply.read();
+    const reading = reply.ended ? null : reply.read();
+    const chunks = reading instanceof Promise ? await reading : reading;
     if (chunks === null) return all.length === 1 ? asBuffer(all[0]!) : Buffer.concat(all, bytes);
     for (const chunk of chunks) {
       all.push(chunk);

@@ -45,14 +45,26 @@ export abstract class PulledReply implements UpstreamReply {
   abstract discard(): void;
 
   /** A burst arrives as many small chunks in one turn of the event loop; they are read at once. */
-  async read(): Promise<readonly Uint8Array[] | null> {
+  read(): readonly Uint8Array[] | null | Promise<readonly Uint8Array[] | null> {
     const burst = this.#burst.over;
+    return burst === null && this.#isReady ? this.#taken() : this.#readLater(burst);
+  }
+
+  get #isReady(): boolean {
+    return this.queue.length > 0 || this.complete || this.error !== null;
+  }
+
+  async #readLater(burst: Promise<unknown> | null): Promise<readonly Uint8Array[] | null> {
     if (burst !== null) await burst;
-    if (this.queue.length === 0 && !this.complete && !this.error) {
+    if (!this.#isReady) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
+    return this.#taken();
+  }
+
+  #taken(): readonly Uint8Array[] | null {
     if (this.queue.length > 0) {
       const chunks = this.queue;
       this.#burst.given(this.queuedBytes);

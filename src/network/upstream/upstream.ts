@@ -23,6 +23,9 @@ const QUEUE_BYTES_MAX = 64 * 1024;
 const DISCARD_BYTES_MAX = 16 * 1024;
 const DISCARD_MS = 1_000;
 
+/** null is the pool's own. */
+const NO_TIMEOUT = 0;
+
 /** Connections of one kind to one origin. */
 interface Line {
   readonly pool: Pool;
@@ -74,13 +77,14 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
       const { pool, shares } = request.listens ? listens : calls;
       const secrets = endpoint.headersAt?.[request.path] ?? endpoint.headers;
       const headers = { ...request.headers, ...secrets };
-      const patience = request.listens || request.patient ? { headersTimeout: 0, bodyTimeout: 0 } : {};
+      const timeout = request.listens || request.patient ? NO_TIMEOUT : null;
       const sent = {
         method: request.method,
         path: basePath + request.path || '/',
         headers,
         body: request.body,
-        ...patience,
+        headersTimeout: timeout,
+        bodyTimeout: timeout,
       };
       return new HttpExchange(pool, sent, shares, account, secrets);
     },

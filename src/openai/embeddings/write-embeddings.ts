@@ -14,14 +14,14 @@ export const writeEmbeddings = (
   sink: ReplySink,
   onError: (error: unknown) => void,
 ): Promise<boolean> =>
-  onceSettled(opened, sink, onError, (settled, provider) => {
+  onceSettled(opened, sink, onError, (settled) => {
     if (settled.tail === null) throw new GatewayError('provider_unavailable', 'The embeddings did not come in time');
     const pieces = piecesOf(settled, opened.call.service);
     const headers: Record<string, string | number> = {
       'content-type': 'application/json; charset=utf-8',
       'content-length': pieces.reduce((sum, { byteLength }) => sum + byteLength, 0),
       'x-generation-id': opened.id,
-      'x-provider': provider,
+      'x-provider': settled.providerName,
       'x-cost-usd': formatUsd(settled.settlement.charged),
     };
     addAlteredHeaders(headers, { dropped: dropped(), maxTokens: null });

@@ -69,16 +69,16 @@ export function readUsage(claim: unknown, bounds: UsageBounds, output: Output): 
   const claimed = budget.keptBy === 'provider' ? counts.completion : within;
   const plausible = prompt === counts.prompt && completion === claimed && completion <= explained && counts.adds;
   const details = tokenDetails(claim as Record<string, unknown>, prompt, completion);
+  // Members of a literal that follow a spread take V8 many times as long as these.
+  const shown: Record<string, unknown> = { ...claim };
+  shown['prompt_tokens'] = prompt;
+  shown['completion_tokens'] = completion;
+  shown['total_tokens'] = prompt + completion;
   return {
     usage: toUsage(prompt, completion, bounds, details),
     details,
     flags: plausible ? NO_FLAGS : IMPLAUSIBLE,
-    shown: {
-      ...(claim as Record<string, unknown>),
-      prompt_tokens: prompt,
-      completion_tokens: completion,
-      total_tokens: prompt + completion,
-    },
+    shown,
   };
 }
 

@@ -104,5 +104,5 @@ export function runSettled(
     completionCost: tally.completionCost,
     costDetails: { children: tally.children },
   };
-  return { type: 'settled', settlement: tally.settlement, usage: null, provider, receipt: null, tail };
+  return { type: 'settled', settlement: tally.settlement, usage: null, provider, providerName, receipt: null, tail };
 }

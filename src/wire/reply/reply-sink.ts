@@ -57,6 +57,21 @@ function addLines<H extends AnyHeaders>(
   return headers;
 }
 
+let fastifyHeaders: symbol | null | undefined;
+
+/**
+ * The headers that hooks have set. Fastify copies them beside those of the raw reply, which has none; without the
+ * member that they are in, that is what is asked.
+ */
+function headersOf(reply: FastifyReply): AnyHeaders {
+  if (fastifyHeaders === undefined)
+    fastifyHeaders =
+      Object.getOwnPropertySymbols(reply).find(({ description }) => description === 'fastify.reply.headers') ?? null;
+  return fastifyHeaders === null
+    ? reply.getHeaders()
+    : (reply as unknown as Readonly<Record<symbol, AnyHeaders>>)[fastifyHeaders]!;
+}
+
 /**
  * A class, as there is one for each reply: eight closures for each were a twelfth of all that a call keeps in memory.
  */
@@ -88,7 +103,7 @@ class HttpSink implements ReplySink {
     const lines: OutgoingHttpHeader[] = [];
     const own = addLines(lines, headers, NONE, NONE);
     const common = addLines(lines, this.#common(), own, NONE);
-    addLines(lines, this.#reply.getHeaders(), own, common);
+    addLines(lines, headersOf(this.#reply), own, common);
     this.#raw.writeHead(status, lines);
   }
 

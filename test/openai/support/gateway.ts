@@ -131,6 +131,7 @@ export async function startGateway(options: GatewayOptions) {
         settlement,
         usage: end.usage,
         provider: offer.provider.id,
+        providerName: offer.provider.name,
         receipt: options.receipt ?? null,
         tail: end.tail,
       };

@@ -43,7 +43,7 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
       path: '',
       headers: headersOf(turn, place.offer),
       body: requestText(turn),
-      ...(listens ? { listens } : {}),
+      listens,
     });
     const reply = await exchange.head;
     if (!hasEvents(reply)) {

@@ -10,14 +10,14 @@ export const writeBegun = (
   sink: ReplySink,
   onError: (error: unknown) => void,
 ): Promise<boolean> =>
-  onceSettled(opened, sink, onError, (settled, provider) => {
+  onceSettled(opened, sink, onError, (settled) => {
     const { id, call } = opened;
     const text = JSON.stringify(door.answerOf(settled.tail as BegunVideo, Math.floor(call.startedAt / 1000)));
     sink.head(200, {
       'content-type': 'application/json; charset=utf-8',
       'content-length': Buffer.byteLength(text),
       'x-generation-id': id,
-      'x-provider': provider,
+      'x-provider': settled.providerName,
       'x-task-status': 'queued',
     });
     sink.end(text);
