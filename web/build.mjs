@@ -14,7 +14,7 @@ await build({
 });
 pack();
 
-/** Writes each text packed beside itself, where that is smaller. At every start it would take a second of a processor. */
+/** Writes each text packed beside itself, where that is smaller. At every start it would take a second of CPU. */
 function pack() {
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile() || !['.js', '.css', '.svg'].includes(extname(entry.name))) continue;

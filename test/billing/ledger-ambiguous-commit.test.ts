@@ -6,7 +6,7 @@ import { startCuttingProxy, type Cut } from '../support/cutting-proxy.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
 import { contradictions, loadLedger } from '../support/ledger-load.ts';
 
-const PAIRS = process.env['TOLLGATE_DEEP'] === '1' ? 200_000 : 600;
+const PAIRS = process.env['TOLLGATE_DEEP'] === '1' ? 200_000 : 800;
 
 const disposals: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -36,7 +36,8 @@ test('a COMMIT whose answer was lost is found out, never done twice', async () =
     done: () => pairs >= PAIRS,
     onPair: () => (pairs += 1),
   });
-  expect(proxy.cuts).toBeGreaterThan(10);
+  // At least one of either kind, however few commits the pairs share.
+  expect(proxy.cuts).toBeGreaterThan(3);
   expect(surprises).toEqual([]);
   expect(unavailable).toBe(0);
   expect(await contradictions(await createLedger({ database: direct }), told)).toEqual([]);

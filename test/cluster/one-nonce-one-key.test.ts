@@ -3,7 +3,8 @@ import { startMixedCluster, type Cluster } from '../support/cluster.ts';
 import type { GatewayHere } from '../support/gateway-here.ts';
 import { evmWallet, signInHeaders, solanaWallet } from '../support/wallets.ts';
 
-// One signed header, sent to three gateways in two processes at once, thirty times: one key is made, whichever gateway the nonce is of.
+// One signed header, sent to three gateways in two processes at once, thirty times: one key is made, whichever gateway
+// the nonce is of.
 
 const REQUESTS = 30;
 const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 500 : 6;

@@ -38,7 +38,7 @@ test(
     // Far more than a few.
     await origin.until(() => origin.held >= 1_024);
     // Those that wait are in as well: what is measured is what they hold, not that they come all at once.
-    await expect.poll(() => inFlight(gateway), { timeout: 60_000, interval: 200 }).toBe(CALLS);
+    await expect.poll(() => inFlight(gateway), { timeout: 120_000, interval: 200 }).toBe(CALLS);
     const during = await bystand({ call });
     expect(origin.held).toBe(1_024);
     expectUnharmed(before, during);

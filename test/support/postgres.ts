@@ -14,8 +14,8 @@ export interface PostgresOptions {
   /** Default true: what is committed is on the disk. Off only where nothing is said about durability. */
   readonly fsync?: boolean;
   /**
-   * A directory that does not exist yet, for a copy of the data as they are before the first start. The servers that this
-   * process and its children start later begin with it: to make them anew takes most of a second of a processor.
+   * A directory that does not exist yet, for a copy of the data as they are before the first start. The servers that
+   * this process and its children start later begin with it: to make them anew takes most of a second of a processor.
    */
   readonly keepAs?: string;
   /** More settings of postgresql.conf, for example `{ max_connections: '20' }`. */

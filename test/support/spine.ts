@@ -220,33 +220,33 @@ ${(options.toml ?? '').replaceAll('{provider}', provider.url)}`;
     app,
     provider,
     logs,
-    balance: async () => (await app.ledger.balance(escrowOf(account))) ?? { available: 0n, locked: 0n },
+    balance: async () => (await spine.app.ledger.balance(escrowOf(account))) ?? { available: 0n, locked: 0n },
     async quiet() {
       const until = Date.now() + 20_000;
       for (const pause of pauses()) {
-        if ((await app.database.query(HELD)).length === 0) break;
+        if ((await spine.app.database.query(HELD)).length === 0) break;
         if (Date.now() > until) throw new Error('a lock was not resolved within 20 s');
         await new Promise((resolve) => setTimeout(resolve, pause));
       }
     },
-    audit: () => app.audit(),
+    audit: () => spine.app.audit(),
     async faults() {
       await spine.quiet();
-      return (await app.audit()).checks.filter((check) => !check.ok);
+      return (await spine.app.audit()).checks.filter((check) => !check.ok);
     },
-    locks: async () => (await app.database.query(LOCKS)).map((row) => row['id'] as string),
+    locks: async () => (await spine.app.database.query(LOCKS)).map((row) => row['id'] as string),
     async tenant(name, usd, fields = {}) {
       const owner = localAccount(name);
       const amount = parseUsd(usd);
       if (amount > 0n)
-        await app.ledger.transfer({
+        await spine.app.ledger.transfer({
           id: `credit-${name}-${dataDir}`,
           from: treasuryOf('operator'),
           to: escrowOf(owner),
           amount,
           memo: '',
         });
-      const made = (await app.keys.create({ account: owner, label: name, kind: 'live', ...fields }))!;
+      const made = (await spine.app.keys.create({ account: owner, label: name, kind: 'live', ...fields }))!;
       return { account: owner, key: made.text, hash: made.record.hash };
     },
     async generation(id, with_ = key) {
@@ -264,12 +264,31 @@ ${(options.toml ?? '').replaceAll('{provider}', provider.url)}`;
     get: (path, headers = {}) =>
       fetch(`${url}/api/v1${path}`, { headers: { authorization: `Bearer ${key}`, ...headers } }),
     async stop() {
-      await app.close();
+      // Stopped before, and let go.
+      if ('app' in spine) await spine.app.close();
       if (!options.provider) await provider.stop();
       if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
+      letGo(spine, options.provider === undefined);
     },
   };
   return spine;
+}
+
+/** Spines that were stopped last, with all that a test may still look at. */
+const stopped: (() => void)[] = [];
+const STOPPED_KEPT = 8;
+
+/**
+ * A worker keeps the variables of all test files that it has run, and with them their spines: those that were stopped a
+ * while ago hold nothing any more. They would be two megabytes each, for every collection of garbage.
+ */
+function letGo(spine: Spine, ownProvider: boolean): void {
+  stopped.push(() => {
+    spine.logs.length = 0;
+    if (ownProvider) spine.provider.log.length = 0;
+    delete (spine as { app?: App }).app;
+  });
+  if (stopped.length > STOPPED_KEPT) stopped.shift()!();
 }
 
 /** The `data:` payloads of an SSE text, `[DONE]` as it is, the others parsed. */

@@ -64,7 +64,7 @@ export async function readPages(folder: string): Promise<PageFiles> {
   };
 }
 
-/** What the build packed, beside the file itself. */
+/** A form of the file that the build packed, beside the file itself. */
 const besides = (file: string, extension: string): Promise<Buffer | null> =>
   readFile(`${file}.${extension}`).catch(() => null);
 
@@ -80,8 +80,8 @@ function chunksOf(manifest: Manifest, name: string, found = new Set<string>()): 
 }
 
 /**
- * Packs the files of a build that packed none of them. First all by gzip, which is quick, so that the first visitors get
- * less than the whole.
+ * Packs the files of a build that packed none of them. First all by gzip, which is quick, so that the first visitors
+ * get less than the whole.
  */
 async function pack(files: ReadonlyMap<string, PageFile>): Promise<void> {
   if ([...files.values()].some(({ brotli }) => brotli !== null)) return;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
+import { atThisLoad } from '../../support/at-this-load.ts';
 import { startFacilitator, type FacilitatorMode, type TestFacilitator } from '../../support/chain/facilitator.ts';
 import type { EvmMoney } from '../../support/chain/money-chain.ts';
 import { openMoneyWorld, type MoneyWorld } from '../../support/chain/money-world.ts';
@@ -38,7 +39,11 @@ const asked = Object.entries(MODES).filter(([mode]) => DEEP || BY_DAY.includes(m
 
 test.each(asked)('a facilitator that %s: what arrives is credited, once, and nothing else', async (mode, arrives) => {
   for (let round = 0; round < ROUNDS; round += 1) {
-    const gateway = await world.gateway({ facilitator: facilitator.url, waitMs: 400, timeoutMs: 300 });
+    const gateway = await world.gateway({
+      facilitator: facilitator.url,
+      waitMs: atThisLoad(400),
+      timeoutMs: atThisLoad(300),
+    });
     const taken = await Promise.all(
       Array.from({ length: AT_ONCE }, async () => {
         const payer = await world.payer();

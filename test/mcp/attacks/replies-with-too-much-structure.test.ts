@@ -12,7 +12,7 @@ const BOMBS: Readonly<Record<string, () => string>> = {
 
 test(
   'a reply with more structure than is read holds up nobody, and is paid where the tool gave it',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async () => {
     const texts = new Map(Object.entries(BOMBS).map(([name, make]) => [name, make()]));
     const server = await startRawMcp(({ params, idText }): RawAnswer => {

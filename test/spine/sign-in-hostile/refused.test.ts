@@ -42,7 +42,7 @@ const vectors: Readonly<Record<string, readonly (readonly [name: string, value: 
   'flat fields of an EVM wallet': await hostileFields(evm, solana),
 };
 
-/** What both wallets can get wrong is read by the same rules: by day a quarter of it is sent by an EVM wallet as well. */
+/** Texts of both wallets are read by the same rules: by day an EVM wallet sends a quarter of them as well. */
 const sentBy = (group: string) =>
   vectors[group]!.filter(
     (_, index) => DEEP || index % 4 === 0 || !/^(?:a message|flat fields) of an EVM wallet$/.test(group),
