@@ -28,8 +28,8 @@ interface VisitorOptions {
   readonly height?: number;
   /** Messages that the page is meant to cause, such as the one of a 404. */
   readonly expected?: RegExp;
-  /** Runs in the page before its own scripts: a wallet. */
-  readonly script?: string;
+  /** A wallet is put into the window, which nobody else uses then. */
+  readonly wallet?: boolean;
 }
 
 export interface TestBrowser {
@@ -45,7 +45,7 @@ const TELL_VIOLATIONS = `addEventListener('securitypolicyviolation', ({ violated
 const OVERFLOW = 'Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth)';
 const SETTLED = `document.querySelector('main h1') !== null && document.querySelector('.shimmer') === null`;
 const TWO_FRAMES = 'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))';
-// A colour on its way from one theme to the other is no fault of the page. Through the object model, as the policy allows no style of others.
+// A colour on its way from one theme to the other is no fault of the page. The policy allows no element with styles.
 const NO_TRANSITIONS = `{
   const styles = new CSSStyleSheet();
   styles.replaceSync('*, ::before, ::after { transition: none !important }');
@@ -68,82 +68,83 @@ const RUN_AXE = `axe
 
 let launched: Promise<Browser> | undefined;
 
-/** A real Chromium, one for all files of a worker: it ends with the worker. */
-async function launch(): Promise<Browser> {
-  return chromium.launch({
-    executablePath: await findChromium(),
-    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
-  });
+/** A real Chromium, one for all files of a worker: it ends with the worker. A new one where it crashed. */
+async function sharedChromium(): Promise<Browser> {
+  const known = await launched?.catch(() => undefined);
+  if (known?.isConnected() === true) return known;
+  launched = findChromium().then((executablePath) =>
+    chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] }),
+  );
+  return launched;
 }
 
 /** Windows of a real Chromium. One for a test file: each visitor is apart from the others. */
 export async function openBrowser(): Promise<TestBrowser> {
-  launched ??= launch();
-  const browser = await launched;
-  /** Contexts that nobody uses, by origin. A new one costs Chromium more than a page does. */
-  const idle = new Map<string, BrowserContext[]>();
-  const all = new Set<BrowserContext>();
-  const contextFor = async (origin: string): Promise<BrowserContext> => {
-    const known = idle.get(origin)?.pop();
-    if (known !== undefined) return known;
+  const browser = await sharedChromium();
+  /** Pages that nobody uses, by origin. A new one costs Chromium more than what is shown on it. */
+  const idle = new Map<string, Page[]>();
+  const contexts = new Set<BrowserContext>();
+  const newPage = async (origin: string): Promise<Page> => {
     const context = await browser.newContext({
       baseURL: origin,
-      viewport: { width: 1280, height: 900 },
       reducedMotion: 'reduce',
       permissions: ['clipboard-read', 'clipboard-write'],
     });
-    all.add(context);
-    return context;
+    contexts.add(context);
+    const page = await context.newPage();
+    await page.addInitScript(TELL_VIOLATIONS);
+    return page;
   };
   return {
     async visit(options) {
-      const { origin } = options;
-      const context = await contextFor(origin);
-      const visitor = await visit(context, options);
+      const { origin, wallet = false } = options;
+      const page = (wallet ? undefined : idle.get(origin)?.pop()) ?? (await newPage(origin));
       return {
-        ...visitor,
+        ...(await visit(page, options)),
         async close() {
-          await visitor.close();
-          idle.set(origin, [...(idle.get(origin) ?? []), context]);
+          if (wallet) return page.close();
+          await forget(page, origin);
+          idle.set(origin, [...(idle.get(origin) ?? []), page]);
         },
       };
     },
     async close() {
-      await Promise.all([...all].map((context) => context.close()));
+      await Promise.all([...contexts].map((context) => context.close()));
     },
   };
 }
 
-async function visit(context: BrowserContext, options: VisitorOptions): Promise<Visitor> {
-  const { origin, theme = 'light', width = 1280, height = 900, expected, script } = options;
+async function visit(page: Page, options: VisitorOptions): Promise<Omit<Visitor, 'close'>> {
+  const { theme = 'light', width = 1280, height = 900, expected } = options;
   const problems: string[] = [];
   const note = (text: string) => {
     if (expected?.test(text) !== true) problems.push(text);
   };
-  const page = await context.newPage();
   page.on('console', (message) => note(`${message.type()}: ${message.text()}`));
   page.on('pageerror', (error) => note(`error: ${error.message}`));
   await page.emulateMedia({ colorScheme: theme });
-  if (width !== 1280 || height !== 900) await page.setViewportSize({ width, height });
-  await page.addInitScript(TELL_VIOLATIONS);
-  if (script !== undefined) await page.addInitScript(script);
+  await page.setViewportSize({ width, height });
   return {
     page,
     problems,
     axe: () => axeOf(page),
     overflow: () => page.evaluate<number>(OVERFLOW),
     settled: settling(page),
-    async close() {
-      // What it leaves is gone before the next visitor comes.
-      const devtools = await context.newCDPSession(page);
-      await page.goto('about:blank');
-      await Promise.all([
-        context.clearCookies(),
-        devtools.send('Storage.clearDataForOrigin', { origin, storageTypes: 'all' }),
-      ]);
-      await page.close();
-    },
   };
+}
+
+/** Takes away what a visitor has left, and what its test has done to the page. */
+async function forget(page: Page, origin: string): Promise<void> {
+  page.removeAllListeners();
+  await page.unrouteAll();
+  if (page.url().startsWith(origin)) await page.evaluate('sessionStorage.clear()');
+  await page.goto('about:blank');
+  const devtools = await page.context().newCDPSession(page);
+  await Promise.all([
+    page.context().clearCookies(),
+    devtools.send('Storage.clearDataForOrigin', { origin, storageTypes: 'all' }),
+  ]);
+  await devtools.detach();
 }
 
 function settling(page: Page): () => Promise<void> {

@@ -23,7 +23,7 @@ afterAll(async () => {
 
 test('from the sign-in to the receipt of a call', { timeout: 120_000 }, async () => {
   // The terms of a payment come as a 402.
-  visitor = await browser.visit({ origin: world.spine.origin, expected: /402 \(Payment Required\)/ });
+  visitor = await browser.visit({ origin: world.spine.origin, wallet: true, expected: /402 \(Payment Required\)/ });
   const { page } = visitor;
   const wallet = await world.wallet();
   const signed = await injectEvmWallet(page, wallet, world.anvil.chainId);

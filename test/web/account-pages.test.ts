@@ -63,7 +63,7 @@ describe('the operator’s', () => {
 });
 
 test('a Solana wallet signs in, and out again', { timeout: 60_000 }, async () => {
-  const visitor = await browser.visit({ origin: production.origin });
+  const visitor = await browser.visit({ origin: production.origin, wallet: true });
   const { page } = visitor;
   const wallet = solanaWallet();
   const signed = await injectSolanaWallet(page, wallet);
