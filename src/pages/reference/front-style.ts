@@ -67,11 +67,11 @@ footer .wide { padding-top: 24px; padding-bottom: 24px; }
   .three, .code { grid-template-columns: minmax(0, 1fr); gap: 20px; }
   section { padding-top: 52px; }
 }
-@media (max-width: 820px) { header nav a:not(:first-child) { display: none; } }
 @media (max-width: 700px) {
   .wide { padding-inline: 16px; }
   .kinds { grid-template-columns: minmax(0, 1fr); }
   .kinds a { padding: 14px 16px; border-top: 0; border-left: 3px solid var(--kind); }
+  header nav a:not(:first-child) { display: none; }
   .slip li { grid-template-columns: 56px minmax(0, 1fr) auto; gap: 8px; }
 }
 `;
