@@ -57,7 +57,7 @@ test('the wallet signs one transaction, and the money is there', { timeout: 120_
   const wallet = solanaWallet();
   twin.fundUsdc(wallet.address as Payer['address'], 10_000_000n);
   twin.finalize();
-  const visitor = await browser.visit({ origin: spine.origin });
+  const visitor = await browser.visit({ origin: spine.origin, wallet: true });
   const { page } = visitor;
   const { asked } = await injectSolanaWallet(page, wallet);
   await page.goto('/sign-in?next=/dashboard/balance');
@@ -90,7 +90,7 @@ test('the operator finds money of a stranger by its transaction, and credits it'
       ).json()) as { data: readonly { transaction: string }[] }
     ).data;
   await expect.poll(suspense, { timeout: 60_000 }).toEqual([expect.objectContaining({ transaction: hash })]);
-  const visitor = await browser.visit({ origin: spine.origin });
+  const visitor = await browser.visit({ origin: spine.origin, wallet: true });
   const { page } = visitor;
   await page.goto('/admin?tab=chains');
   await page.getByLabel('Admin key').fill(spine.adminKey);

@@ -37,7 +37,8 @@ const DECISIONS = 'decisions';
 /** Reads the guide: `docs/` of a checkout or of a package. */
 export async function readGuide(root: string): Promise<Guide> {
   const docs = join(root, 'docs');
-  const entries = await readdir(docs, { recursive: true });
+  // Without the folder every page is one that the guide does not have.
+  const entries = await readdir(docs, { recursive: true }).catch((): string[] => []);
   const files = entries.map((entry) => entry.replaceAll('\\', '/')).toSorted();
   const named: readonly (readonly [path: string, file: string])[] = [
     ...files.filter((file) => file.endsWith('.md')).map((file) => [pathOf(file), file] as const),

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -59,10 +60,11 @@ export async function guideRoutes(app: FastifyInstance, { version, publicUrl }: 
       return reply.send(made.bytes);
     return reply.header('content-encoding', 'gzip').send(made.packed);
   };
-  const missing = async () => {
-    const { missingDocument } = await import('./guide-document.ts');
-    return answerOf(missingDocument(await guide(), version), HTML, 404);
-  };
+  let notFound: Promise<Answer> | null = null;
+  const missing = () =>
+    (notFound ??= import('./guide-document.ts').then(async ({ missingDocument }) =>
+      answerOf(missingDocument(await guide(), version), HTML, 404),
+    ));
   const page = async (path: string) => {
     const found = (await guide()).pages.get(path);
     if (found === undefined) return null;
@@ -76,7 +78,7 @@ export async function guideRoutes(app: FastifyInstance, { version, publicUrl }: 
   const image = async (name: string) => {
     const type = IMAGES[name.split('.').at(-1)!];
     if (type === undefined || !(await guide()).images.has(name)) return null;
-    return answerOf(await readFile(new URL(`docs/images/${name}`, `file://${ROOT}`)), type);
+    return answerOf(await readFile(join(ROOT, 'docs/images', name)), type);
   };
 
   app.get('/docs/guide', HIDDEN, (request, reply) => send(request, reply, '', () => page('')));
@@ -89,10 +91,10 @@ export async function guideRoutes(app: FastifyInstance, { version, publicUrl }: 
         : () => page(path);
     return send(request, reply, path, make);
   });
-  app.get('/docs/guide/assets/guide.css', HIDDEN, (request, reply) => send(request, reply, 'css', styles));
-  app.get('/docs/guide/assets/guide.js', HIDDEN, (request, reply) => send(request, reply, 'js', script));
+  app.get('/docs/guide/assets/guide.css', HIDDEN, (request, reply) => send(request, reply, 'assets/guide.css', styles));
+  app.get('/docs/guide/assets/guide.js', HIDDEN, (request, reply) => send(request, reply, 'assets/guide.js', script));
   app.get('/docs/guide/assets/search.json', HIDDEN, (request, reply) =>
-    send(request, reply, 'search', async () => {
+    send(request, reply, 'assets/search.json', async () => {
       const { searchIndex } = await import('./search-index.ts');
       return answerOf(JSON.stringify(searchIndex(await guide())), 'application/json; charset=utf-8');
     }),

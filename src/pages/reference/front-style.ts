@@ -82,6 +82,7 @@ footer .wide { padding-top: 24px; padding-bottom: 24px; }
   .wide { padding-inline: 16px; }
   .kinds { grid-template-columns: minmax(0, 1fr); }
   .kinds a { padding: 14px 16px; border-top: 0; border-left: 3px solid var(--kind); }
+  header nav a:not(:first-child) { display: none; }
   .slip li { grid-template-columns: 56px minmax(0, 1fr) auto; gap: 8px; }
 }
 `;

@@ -20,6 +20,7 @@ const opening = (marketplace: string, dashboard: string) => `# tollgate
 - \`GET /api/v1/services\` lists services of every kind with their prices; \`/api/v1/services/{kind}/{name}\` compares the providers of one.
 - \`GET /api/v1/providers\`, \`/api/v1/tools\` and \`/api/v1/agents\` tell who serves what, at what price and how well; \`/api/v1/models/{name}/endpoints\` tells it of one model.
 - Whoever has a wallet can sell calls of its own models, tools and agents: \`node bin/tollgate.mjs provide --config provider.toml\`, in a checkout of tollgate (it is not on npm), dials in at \`/api/v1/provider/tunnel\` (a WebSocket). A provider sees what it earned at \`GET /api/v1/provider/earnings\`, and what it has registered at \`GET /api/v1/provider/services\`.
+- The guide is at \`/docs/guide\`, each page of it also as Markdown: \`/docs/guide/README.md\` lists them.
 - A reply carries \`usage\` with \`usage.cost\` in USD; streams carry it in the chunk that has \`finish_reason\`.
 - Errors are \`{"error": {"message", "type", "code", "param"}}\`. 402: the balance is too low. 429: too many requests, wait for \`Retry-After\`. 503: retry shortly. On \`/mcp\` they are JSON-RPC errors with \`data.type\`, and a tool call without money is a result with \`isError\`; on \`/a2a\` they are JSON-RPC errors too, and a message without money is answered with a task that is \`input-required\`.
 `;
@@ -38,7 +39,7 @@ export function llmsText(
   let text: string | null = null;
   return async (app) => {
     app.get('/llms.txt', { schema: { hide: true } }, async (_request, reply) => {
-      text ??= `${opening(marketplaceUrl ?? '/marketplace', dashboardUrl ?? '/dashboard')}\n${chapters(pathsOf(await document()))}\n## More\n\n- [OpenAPI 3.1 document](/openapi.json)\n- [Reference for people](/docs)\n- [Guide](/docs/guide); its pages as Markdown, such as [its contents](/docs/guide/README.md)\n`;
+      text ??= `${opening(marketplaceUrl ?? '/marketplace', dashboardUrl ?? '/dashboard')}\n${chapters(pathsOf(await document()))}\n## More\n\n- [OpenAPI 3.1 document](/openapi.json)\n- [Reference for people](/docs)\n`;
       return reply.header('content-type', 'text/plain; charset=utf-8').send(text);
     });
   };

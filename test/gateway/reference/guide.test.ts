@@ -91,6 +91,7 @@ it('has each page as Markdown, and an index for the search', async () => {
   const index = (await (await get(`${GUIDE}/assets/search.json`)).json()) as readonly (readonly string[])[];
   const found = index.filter(([, page, heading]) => page === 'Chat' && heading === 'Streams');
   expect(found).toEqual([[`${GUIDE}/chat#streams`, 'Chat', 'Streams', expect.stringContaining('data: [DONE]')]]);
+  expect((await get(`${GUIDE}/search`)).status).toBe(404);
 });
 
 it('has its pictures and its own files', async () => {
