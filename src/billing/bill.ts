@@ -30,10 +30,7 @@ interface Quote {
   readonly estimate: MicroUsd;
 }
 
-/**
- * A reply began, and goes on. Sent again when it broke off before its first data and another provider takes over. A
- * reply that comes with its end has none.
- */
+/** A reply began, and goes on. Sent again when it broke off before its first data and another provider took over. */
 interface HeadFrame {
   readonly type: 'head';
   readonly status: number;
@@ -53,7 +50,6 @@ export interface EndFrame {
   readonly type: 'end';
   /** Id of the price that served, one of the call's. */
   readonly price: string;
-  /** Its id. */
   readonly provider: string;
   readonly providerName: string;
   readonly usage: Usage | null;
@@ -75,7 +71,6 @@ export interface SettledFrame {
   /** The work goes on and the lock is kept: nothing is charged yet, and what will be is not known. */
   readonly pending?: true;
   readonly usage: Usage | null;
-  /** Its id. */
   readonly provider: string;
   readonly providerName: string;
   /**
@@ -196,17 +191,16 @@ async function* run<C>(
     }
     // What somebody else settled was told by him.
     resolve('settled', result.ok ? settlement : NOTHING, end, null);
-    const { usage, provider, providerName, tail } = end;
     const runCost = billable.lendable > 0n ? await runCostOf(options.ledger, billable.id, settlement) : undefined;
     return {
       type: 'settled',
       settlement,
       runCost,
-      usage,
-      provider,
-      providerName,
+      usage: end.usage,
+      provider: end.provider,
+      providerName: end.providerName,
       receipt: options.receipt(call, end, settlement),
-      tail,
+      tail: end.tail,
     };
   };
   const fail = async (error: unknown): Promise<void> => {

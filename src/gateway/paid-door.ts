@@ -114,8 +114,8 @@ export async function refusedWithTerms(
 }
 
 /**
- * Waits for the settlement of a call whose reply is written at its end, and hands it to `write`. Resolves with what `write` gives: whether anything was charged; false where the client is gone. Throws what
- * the call throws.
+ * Waits for the settlement of a call whose reply is written at its end, and hands it to `write`. Resolves with what
+ * `write` gives: whether anything was charged; false where the client is gone. Throws what the call throws.
  */
 export async function onceSettled(
   { frames }: Opened,
