@@ -11,7 +11,6 @@ import {
   lastOf,
   listedServices,
   NO_TASK,
-  type Part,
   type PartsEnd,
   type ReplyEnd,
   type Speaker,
