@@ -18,7 +18,7 @@ export type {
 export { domainFault } from './domain.ts';
 export { loadConfig } from './file.ts';
 export { freeze } from './freeze.ts';
-export { keyHeaders, MESSAGES_PATH } from './key-headers.ts';
+export { ANTHROPIC_VERSION, keyHeaders, MESSAGES_PATH, RESPONSES_PATH } from './key-headers.ts';
 export { isKey, keypairFileOption, privateKeyOption } from './key-options.ts';
 export { indexLines } from './lines.ts';
 export type { ModelFacts, NativeWireName } from './model-facts.ts';

@@ -2,6 +2,10 @@ type KeyHeaders = Readonly<Record<string, string>>;
 
 /** Path of the messages wire at a model's API. */
 export const MESSAGES_PATH = '/messages';
+/** Path of the responses wire. */
+export const RESPONSES_PATH = '/responses';
+/** The version of the messages wire, for requests whose client names none. */
+export const ANTHROPIC_VERSION = '2023-06-01';
 
 /**
  * The headers that carry a key of an upstream API to `path` below its base address. Anthropic's API takes keys in

@@ -1,14 +1,15 @@
 import type { Config } from '#config';
 import {
-  byService,
   createCheck,
   type Catalog,
   encodePartsEvent,
   type FilePart,
+  lastOf,
+  listedServices,
+  NO_TASK,
   oneRequest,
   type Part,
   type PartsEnd,
-  type PartsTurn,
   type ReplyEnd,
   type ReplyReader,
   type Speaker,
@@ -37,14 +38,7 @@ export function createImageSpeaker({ catalog, config, fetchInput }: ImageSpeaker
   return {
     primitive: 'image',
     has: (name) => catalog.knows(name, 'image'),
-    list: (limit) =>
-      byService(catalog.offers('image'))
-        .slice(0, limit)
-        .map(([first, ...others]) => ({
-          name: first!.service,
-          displayName: first!.displayName,
-          description: [first!, ...others].find(({ description }) => description !== '')?.description ?? '',
-        })),
+    list: (limit) => listedServices(catalog.offers('image'), limit),
     async about(name) {
       const { offers } = catalog.resolve(name, 'image');
       const [first] = offers;
@@ -80,14 +74,6 @@ export function createImageSpeaker({ catalog, config, fetchInput }: ImageSpeaker
     },
   };
 }
-
-function lastOf(turns: readonly PartsTurn[]): { readonly prompt: string; readonly files: readonly FilePart[] } {
-  const parts: readonly Part[] = turns.at(-1)?.parts ?? [];
-  const texts = parts.flatMap((part) => (part.kind === 'file' ? [] : [textOf(part)]));
-  return { prompt: texts.join('\n').trim(), files: parts.filter((part) => part.kind === 'file') };
-}
-
-const textOf = (part: Exclude<Part, FilePart>) => (part.kind === 'text' ? part.text : JSON.stringify(part.data));
 
 function sourceOf({ url, bytes }: FilePart, index: number): InputSource {
   const param = `images[${index}]`;
@@ -126,11 +112,4 @@ function inParts(native: ReplyReader): ReplyReader {
   };
 }
 
-const STOPPED: PartsEnd = {
-  finish: 'stop',
-  error: null,
-  taskId: null,
-  contextId: null,
-  promptTokens: 0,
-  completionTokens: 0,
-};
+const STOPPED: PartsEnd = { ...NO_TASK, finish: 'stop', error: null };

@@ -1,5 +1,5 @@
 import type { Config } from '#config';
-import { byService, type Catalog, oneRequest, type Speaker } from '#gateway';
+import { type Catalog, listedServices, oneRequest, type Speaker } from '#gateway';
 import { toChatBody } from './bridge/ask-body.ts';
 import { createPartsReader } from './bridge/parts-reader.ts';
 import { toCall } from './chat-to-call.ts';
@@ -22,13 +22,10 @@ export function createModelSpeaker({ catalog, config, now }: ModelSpeakerOptions
     primitive: 'model',
     has: (name) => catalog.knows(name, 'model'),
     list: (limit) =>
-      byService(catalog.offers('model').filter(({ model }) => !isEmbedder(model!)))
-        .slice(0, limit)
-        .map(([first, ...others]) => ({
-          name: first!.service,
-          displayName: first!.displayName,
-          description: [first!, ...others].find(({ description }) => description !== '')?.description ?? '',
-        })),
+      listedServices(
+        catalog.offers('model').filter(({ model }) => !isEmbedder(model!)),
+        limit,
+      ),
     async about(name) {
       const { offers } = find(name);
       const [first] = offers;

@@ -171,7 +171,10 @@ test('a store that answers a range with the whole file is not read as if it were
     request.resume();
     response.writeHead(200, { 'content-length': whole.length }).end(request.method === 'HEAD' ? '' : whole);
   }).listen(0, '127.0.0.1');
-  onTestFinished(() => deaf.close().closeAllConnections());
+  onTestFinished(() => {
+    deaf.close();
+    deaf.closeAllConnections();
+  });
   await once(deaf, 'listening');
   const { files } = await openStore(`http://127.0.0.1:${(deaf.address() as AddressInfo).port}/films`);
   const textOf = async (start: number, end: number) => {

@@ -44,6 +44,8 @@ if (isMainThread && path) {
       delayMs = cpuMs = garbageMs = 0;
     }, 2 * EVERY_MS);
   })
+    // A process that the program starts is not watched.
+    .on('error', () => {})
     .listen(path)
     .unref();
 }

@@ -31,6 +31,16 @@ export function byService(offers: readonly Offer[]): readonly (readonly Offer[])
   return [...Map.groupBy(offers, (offer) => offer.service)].sort(([a], [b]) => compare(a, b)).map(([, group]) => group);
 }
 
+/** What a door lists of services: their names, and the first description that a provider gives. */
+export const listedServices = (offers: readonly Offer[], limit: number) =>
+  byService(offers)
+    .slice(0, limit)
+    .map((group) => ({
+      name: group[0]!.service,
+      displayName: group[0]!.displayName,
+      description: group.find(({ description }) => description !== '')?.description ?? '',
+    }));
+
 export function primitivesOf(offers: readonly Offer[]): readonly Primitive[] {
   return [...new Set(offers.map((offer) => offer.primitive))].sort();
 }

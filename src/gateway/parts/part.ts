@@ -58,6 +58,23 @@ export interface PartsEnd {
   readonly completionTokens: number;
 }
 
+/** The end of a call without a task or counted tokens. */
+export const NO_TASK: Omit<PartsEnd, 'finish' | 'error'> = {
+  taskId: null,
+  contextId: null,
+  promptTokens: 0,
+  completionTokens: 0,
+};
+
+/** The last turn as a prompt: its texts, with data as JSON, and its files. */
+export function lastOf(turns: readonly PartsTurn[]): { readonly prompt: string; readonly files: readonly FilePart[] } {
+  const parts: readonly Part[] = turns.at(-1)?.parts ?? [];
+  const texts = parts.flatMap((part) =>
+    part.kind === 'file' ? [] : [part.kind === 'text' ? part.text : JSON.stringify(part.data)],
+  );
+  return { prompt: texts.join('\n').trim(), files: parts.filter((part) => part.kind === 'file') };
+}
+
 const LINE_END = 0x0a;
 
 /** An event as a frame carries it from a speaker to a door: a line of JSON. */

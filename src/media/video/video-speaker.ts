@@ -1,7 +1,6 @@
 import { type GatewayError, isObject } from '#wire';
 import type { Config } from '#config';
 import {
-  byService,
   type Call,
   type Caller,
   type Catalog,
@@ -9,9 +8,10 @@ import {
   createCheck,
   encodePartsEvent,
   type FilePart,
-  type Part,
+  lastOf,
+  listedServices,
+  NO_TASK,
   type PartsEnd,
-  type PartsTurn,
   type ReplyEnd,
   type Speaker,
 } from '#gateway';
@@ -50,14 +50,7 @@ export function createVideoSpeaker(options: VideoSpeakerOptions): Speaker {
   return {
     primitive: 'video',
     has: (name) => catalog.knows(name, 'video'),
-    list: (limit) =>
-      byService(catalog.offers('video'))
-        .slice(0, limit)
-        .map(([first, ...others]) => ({
-          name: first!.service,
-          displayName: first!.displayName,
-          description: [first!, ...others].find(({ description }) => description !== '')?.description ?? '',
-        })),
+    list: (limit) => listedServices(catalog.offers('video'), limit),
     async about(name) {
       const { offers } = catalog.resolve(name, 'video');
       const [first] = offers;
@@ -90,23 +83,8 @@ export function createVideoSpeaker(options: VideoSpeakerOptions): Speaker {
   };
 }
 
-function lastOf(turns: readonly PartsTurn[]): { readonly prompt: string; readonly files: readonly FilePart[] } {
-  const parts: readonly Part[] = turns.at(-1)?.parts ?? [];
-  const texts = parts.flatMap((part) =>
-    part.kind === 'file' ? [] : [part.kind === 'text' ? part.text : JSON.stringify(part.data)],
-  );
-  return { prompt: texts.join('\n').trim(), files: parts.filter((part) => part.kind === 'file') };
-}
-
 const urlOf = ({ url, bytes, mediaType }: FilePart): string =>
   url ?? `data:${mediaType ?? 'image/png'};base64,${bytes ?? ''}`;
-
-const BASE: Omit<PartsEnd, 'finish' | 'error'> = {
-  taskId: null,
-  contextId: null,
-  promptTokens: 0,
-  completionTokens: 0,
-};
 
 /** Makes the video, and waits for its end. The task settles the lock: from its beginning on, nothing fails the call. */
 function spokenVideo(
@@ -151,7 +129,7 @@ async function* untilOver(
   }
   const text = `The video is still being made. POST ${base}/api/v1/video/retrieve with task_id ${id} gives it once it is finished.`;
   yield encodePartsEvent({ type: 'part', part: { kind: 'text', text } });
-  const tail: PartsEnd = { ...BASE, finish: 'later', error: null, taskId: id };
+  const tail: PartsEnd = { ...NO_TASK, finish: 'later', error: null, taskId: id };
   return { usage: null, outcome: 'pending', finishReason: 'queued', tail };
 }
 
@@ -166,7 +144,7 @@ const fileOf = (task: Task, index: number, base: string): FilePart => ({
 function completed(task: Task, files: readonly { readonly notes: string }[]): End {
   const { seconds } = notesOf(task);
   const billed = files.reduce((sum, { notes }) => sum + billedSeconds(seconds, secondsIn(notes)), 0);
-  const tail: PartsEnd = { ...BASE, finish: 'stop', error: null };
+  const tail: PartsEnd = { ...NO_TASK, finish: 'stop', error: null };
   return {
     usage: { second: BigInt(billed), call: BigInt(files.length) },
     outcome: 'complete',
@@ -177,6 +155,6 @@ function completed(task: Task, files: readonly { readonly notes: string }[]): En
 
 function failed(message: string, code: string): End {
   const errorCode: GatewayError['code'] = code === 'content_policy' ? 'content_policy' : 'provider_unavailable';
-  const tail: PartsEnd = { ...BASE, finish: 'failed', error: message, errorCode };
+  const tail: PartsEnd = { ...NO_TASK, finish: 'failed', error: message, errorCode };
   return { usage: null, outcome: 'free', finishReason: code, tail };
 }

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { takeBytes } from '#gateway';
 import { requireAdmission } from '#auth';
+import { MESSAGES_PATH } from '#config';
 import { measurePrompt } from '../request/prompt-size.ts';
 import { tokensOf } from '../caps/tokens-of.ts';
 import { isBridged, withoutAlias } from '../translated/model-alias.ts';
@@ -52,7 +53,7 @@ export function messagesRoutes(deps: MessagesDeps): FastifyPluginAsync {
 function messagesWire({ config, thinking }: MessagesDeps): ChatWire<MessagesBody> {
   const serviceAtHost = (host: string) => serviceAtAddress([host, hostOfUrl(config.publicUrl)]);
   return {
-    path: '/messages',
+    path: MESSAGES_PATH,
     schema: messagesSchema(config.limits.messagesMax),
     noun: 'A message',
     answerSchema: messageAnswerSchema,
@@ -60,7 +61,7 @@ function messagesWire({ config, thinking }: MessagesDeps): ChatWire<MessagesBody
       summary: 'Create a message',
       operationId: 'createMessage',
       description:
-        "Anthropic's Messages API for every model, agent and tool of the gateway. The request is translated to a chat completion, and its reply back: it is routed and billed as one. " +
+        "Anthropic's Messages API for every model, agent and tool of the gateway. A provider that speaks this API gets the request as it came. For others it is translated to a chat completion, and the reply back. Either way it is routed and billed as one. " +
         'With `stream` the answer is `text/event-stream` with the events of that API. `x-tollgate-dropped` names what the provider did not get. ' +
         'Errors have the shape `{"type": "error", "error": {"type", "message"}, "request_id"}`.',
     },

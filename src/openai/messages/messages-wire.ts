@@ -1,16 +1,14 @@
-import { hash } from 'node:crypto';
 import { isObject } from '#wire';
-import { MESSAGES_PATH } from '#config';
+import { ANTHROPIC_VERSION, MESSAGES_PATH } from '#config';
 import type { NativeWire } from '../native/native-wire.ts';
 import { holds } from '../native/native-size.ts';
 import { isSealedHere } from '../translated/sealed-thinking.ts';
 import { CLIENT_TOOLS } from './client-tools.ts';
 import { createMessagesSpeech } from './native-messages.ts';
+import { userDigest } from './user-digest.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The version that clients name which name none. */
-const VERSION = '2023-06-01';
 const HEADER = /^[ -~]{1,2048}$/;
 /** Parts that no chat request has. */
 const LOST = /"cache_control"|"citations"|"redacted_thinking"|"signature":\s*"(?!tg[12]\.|")/;
@@ -62,7 +60,7 @@ export const MESSAGES_WIRE: NativeWire = {
     const betas = asked.filter(passes);
     return {
       sent: {
-        'anthropic-version': typeof version === 'string' && HEADER.test(version) ? version : VERSION,
+        'anthropic-version': typeof version === 'string' && HEADER.test(version) ? version : ANTHROPIC_VERSION,
         ...(betas.length > 0 ? { 'anthropic-beta': betas.join(',') } : {}),
       },
       dropped: asked.filter((one) => !passes(one)),
@@ -72,9 +70,8 @@ export const MESSAGES_WIRE: NativeWire = {
     const { metadata, messages } = asked;
     const sent: Record<string, string | null> = {};
     const dropped: string[] = [];
-    // It tells an account, a device and a session, which are nobody's business at a provider.
     if (isObject(metadata) && typeof metadata['user_id'] === 'string')
-      sent['metadata'] = JSON.stringify({ ...metadata, user_id: hash('sha256', metadata['user_id']).slice(0, 32) });
+      sent['metadata'] = JSON.stringify({ ...metadata, user_id: userDigest(metadata['user_id']) });
     const turns = SEALED.test(text) ? withoutSealed(messages as readonly Turn[]) : messages;
     if (turns !== messages) sent['messages'] = JSON.stringify(turns);
     if (MAY_HAVE_TTL.test(text) && !lists('cache_control.ttl'))

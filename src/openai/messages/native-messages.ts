@@ -1,19 +1,21 @@
-import { isObject, type GatewayError, replaceAt, toHttpError } from '#wire';
+import { isObject, replaceAt } from '#wire';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import {
+  bytesOf,
   eventText,
   type EventSize,
+  FRAME_BYTES,
+  jsonBytes,
   type NativeEnd,
   type NativeSpeech,
+  noteOf,
+  NOTHING,
+  sumOf,
   withMembersAt,
 } from '../native/native-speech.ts';
+import { isCount } from '../reply/chat-usage.ts';
 
 type Json = Readonly<Record<string, unknown>>;
-
-const bytesOf = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0);
-const jsonBytes = (value: unknown): number => (value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value)));
-const isCount = (value: unknown): value is number =>
-  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 
 /** Understands the replies of Anthropic's Messages API. `model` is the name that they carry. */
 export function createMessagesSpeech(model: string): NativeSpeech {
@@ -102,10 +104,7 @@ export function createMessagesSpeech(model: string): NativeSpeech {
       if (!Array.isArray(content)) throw malformed('its reply has no content');
       take(given);
       stopped(reason);
-      return (content as unknown[]).reduce<EventSize>((sum, block) => {
-        const { text, other } = isObject(block) ? sizeOfBlock(block) : NOTHING;
-        return { text: sum.text + text, other: sum.other + other };
-      }, NOTHING);
+      return sumOf((content as unknown[]).map((block) => (isObject(block) ? sizeOfBlock(block) : NOTHING)));
     },
     whole(text, reply, end) {
       const given = reply['usage'];
@@ -123,7 +122,6 @@ export function createMessagesSpeech(model: string): NativeSpeech {
 
 /** A stream may tell its usage thousands of times, with whatever else its provider likes. */
 const COUNTS = ['input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const;
-const NOTHING: EventSize = { text: 0, other: 0 };
 const event = (type: string, members: object): string => eventText(type, JSON.stringify({ type, ...members }));
 const STOP = event('message_stop', {});
 
@@ -136,9 +134,6 @@ function sizeOfBlock(block: Json): EventSize {
   const given = isObject(input) && Object.keys(input).length > 0 ? jsonBytes(input) : 0;
   return { text: bytesOf(name) + given, other: FRAME_BYTES };
 }
-
-/** Marks around a call of a tool. */
-const FRAME_BYTES = 32;
 
 /** The claim as chat has it. Anthropic counts tokens of a cache beside the input's. */
 function claimOf(usage: Json): Json | null {
@@ -171,6 +166,3 @@ function shown(claimed: Json, { usage, cost, isCorrected }: NativeEnd): Json {
     ...cost,
   };
 }
-
-const noteOf = (cut: GatewayError | null): object =>
-  cut === null ? {} : { tollgate: { note: toHttpError(cut).body.error } };

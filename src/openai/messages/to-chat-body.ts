@@ -1,10 +1,10 @@
-import { hash } from 'node:crypto';
 import { type ChatBody, REASONING_IF_LISTED } from '../request/chat-schema.ts';
 import { inOneText } from '../translated/chat-turns.ts';
 import type { Json, MessagesBody } from './messages-schema.ts';
 import { invalid, wordsOfBlock } from './text-of-block.ts';
 import { toChatTools, type ToolOptions } from './tools.ts';
 import { toChatMessages, type TurnOptions } from './turns.ts';
+import { userDigest } from './user-digest.ts';
 
 interface ChatBodyOptions extends TurnOptions, ToolOptions {
   /** The session that a header of the client names; null for none. */
@@ -56,8 +56,7 @@ export function toChatBody(asked: MessagesBody, options: ChatBodyOptions): Trans
   addThinking(body, asked);
   addFormat(body, asked);
   const user = asked.metadata?.['user_id'];
-  // It tells an account, a device and a session, which are nobody's business at a provider.
-  if (typeof user === 'string') body['user'] = hash('sha256', user).slice(0, 32);
+  if (typeof user === 'string') body['user'] = userDigest(user);
   const session = asked.session_id ?? options.session;
   if (session !== null) body.session_id = session;
   return { body, dropped };

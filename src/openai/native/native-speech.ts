@@ -1,4 +1,4 @@
-import { type GatewayError, RawJsonError, spanAt, splice, withMembers } from '#wire';
+import { type GatewayError, RawJsonError, spanAt, splice, toHttpError, withMembers } from '#wire';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -48,6 +48,23 @@ export interface NativeSpeech {
   /** A reply in one piece that was cut, with the texts that came of it. */
   cutWhole(said: string, end: NativeEnd): string;
 }
+
+/** The size of what is no output. */
+export const NOTHING: EventSize = { text: 0, other: 0 };
+/** Marks around an item, or a call of a tool. */
+export const FRAME_BYTES = 32;
+
+/** Bytes of a text; 0 of anything else. */
+export const bytesOf = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0);
+export const jsonBytes = (value: unknown): number =>
+  value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value));
+
+export const sumOf = (sizes: readonly EventSize[]): EventSize =>
+  sizes.reduce((sum, { text, other }) => ({ text: sum.text + text, other: sum.other + other }), NOTHING);
+
+/** Why a reply is not whole, as a member of its end. */
+export const noteOf = (cut: GatewayError | null): object =>
+  cut === null ? {} : { tollgate: { note: toHttpError(cut).body.error } };
 
 /** An event on the wire. */
 export const eventText = (type: string, data: string): string => `event: ${type}\ndata: ${data}\n\n`;

@@ -169,7 +169,8 @@ function parseClaim(claim: unknown): { prompt: number; completion: number; adds:
   return { prompt, completion, adds: total === undefined || total === null || total === prompt + completion };
 }
 
-function isCount(value: unknown): value is number {
+/** Whether a claim is a number of tokens. */
+export function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 

@@ -1,10 +1,16 @@
-import { isObject, type JsonObject, replaceAt, toHttpError } from '#wire';
+import { isObject, type JsonObject, replaceAt } from '#wire';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import {
+  bytesOf,
   eventText,
   type EventSize,
+  FRAME_BYTES,
+  jsonBytes,
   type NativeEnd,
   type NativeSpeech,
+  noteOf,
+  NOTHING,
+  sumOf,
   withMembersAt,
 } from '../native/native-speech.ts';
 
@@ -13,8 +19,6 @@ type Json = Readonly<Record<string, unknown>>;
 /** Characters of whole items that are kept for a cut reply, as of a reply in one piece. Later items are left out. */
 const KEPT_MAX = 2 * 1024 * 1024;
 const ENDS: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
-const bytesOf = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0);
-const jsonBytes = (value: unknown): number => (value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value)));
 
 /** Understands the replies of OpenAI's Responses API. `model` is the name that they carry. */
 export function createResponsesSpeech(model: string): NativeSpeech {
@@ -48,7 +52,7 @@ export function createResponsesSpeech(model: string): NativeSpeech {
     incomplete_details: { reason: 'max_output_tokens' },
     output,
     usage: shown(usage ?? {}, end),
-    ...(end.cut === null ? {} : { tollgate: { note: toHttpError(end.cut).body.error } }),
+    ...noteOf(end.cut),
   });
 
   return {
@@ -100,10 +104,7 @@ export function createResponsesSpeech(model: string): NativeSpeech {
       const { output } = reply;
       if (!Array.isArray(output)) throw malformed('its reply has no output');
       take(reply);
-      return (output as unknown[]).reduce<EventSize>((sum, item) => {
-        const { text, other } = sizeOfItem(item);
-        return { text: sum.text + text, other: sum.other + other };
-      }, NOTHING);
+      return sumOf((output as unknown[]).map(sizeOfItem));
     },
     whole(text, _reply, end) {
       return withMembersAt(text.trim(), [], told(end));
@@ -116,11 +117,7 @@ export function createResponsesSpeech(model: string): NativeSpeech {
   };
 }
 
-const NOTHING: EventSize = { text: 0, other: 0 };
 const TOLD_BY_DELTAS: ReadonlySet<unknown> = new Set(['message', 'function_call', 'custom_tool_call', 'reasoning']);
-/** Marks around an item. */
-const FRAME_BYTES = 32;
-
 function sizeOfItem(item: unknown): EventSize {
   if (!isObject(item)) return NOTHING;
   const { type, content, summary, name, arguments: given, input, encrypted_content: sealed } = item;

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { takeBytes } from '#gateway';
 import { requireAdmission } from '#auth';
+import { RESPONSES_PATH } from '#config';
 import { addCountRoute, type CountDeps } from '../translated/count-route.ts';
 import { hostOfUrl, serviceAtAddress } from '../translated/mcp-address.ts';
 import { isBridged, withoutAlias } from '../translated/model-alias.ts';
@@ -54,7 +55,7 @@ const NAMES: Readonly<Record<string, string>> = {
 function responsesWire({ config, thinking }: ResponsesDeps): ChatWire<ResponsesBody> {
   const serviceAtHost = (host: string) => serviceAtAddress([host, hostOfUrl(config.publicUrl)]);
   return {
-    path: '/responses',
+    path: RESPONSES_PATH,
     schema: responsesSchema(config.limits.messagesMax),
     noun: 'A response',
     answerSchema: responseAnswerSchema,
@@ -62,7 +63,7 @@ function responsesWire({ config, thinking }: ResponsesDeps): ChatWire<ResponsesB
       summary: 'Create a response',
       operationId: 'createResponse',
       description:
-        "OpenAI's Responses API for every model, agent and tool of the gateway. The request is translated to a chat completion, and its reply back: it is routed and billed as one. " +
+        "OpenAI's Responses API for every model, agent and tool of the gateway. A provider that speaks this API gets the request as it came. For others it is translated to a chat completion, and the reply back. Either way it is routed and billed as one. " +
         'With `stream` the answer is `text/event-stream` with the events of that API. Nothing is kept: send the whole input. `x-tollgate-dropped` names what the provider did not get.',
     },
     nameOf: (field) => NAMES[field] ?? field,

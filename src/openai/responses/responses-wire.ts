@@ -1,4 +1,5 @@
 import { isObject } from '#wire';
+import { RESPONSES_PATH } from '#config';
 import type { NativeWire } from '../native/native-wire.ts';
 import { holds } from '../native/native-size.ts';
 import { isSealedHere } from '../translated/sealed-thinking.ts';
@@ -48,7 +49,7 @@ const FIELDS: ReadonlySet<string> = new Set([
 /** OpenAI's Responses API, as providers speak it. */
 export const RESPONSES_WIRE: NativeWire = {
   name: 'responses',
-  path: '/responses',
+  path: RESPONSES_PATH,
   cap: 'max_output_tokens',
   prompt: 'input',
   fields: FIELDS,

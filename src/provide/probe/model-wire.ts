@@ -1,5 +1,13 @@
 import { isObject, type JsonObject } from '#wire';
-import { type HttpTarget, keyHeaders, MESSAGES_PATH, type NativeWireName, type Service } from '#config';
+import {
+  ANTHROPIC_VERSION,
+  type HttpTarget,
+  keyHeaders,
+  MESSAGES_PATH,
+  type NativeWireName,
+  RESPONSES_PATH,
+  type Service,
+} from '#config';
 import { ask, eventData, jsonObject, mustSucceed } from './ask.ts';
 import { ProbeFailure, type Check } from './check.ts';
 
@@ -22,7 +30,7 @@ const TOKENS = 16;
 const PROBES: Readonly<Record<NativeWireName, WireProbe>> = {
   messages: {
     path: MESSAGES_PATH,
-    headers: { 'anthropic-version': '2023-06-01' },
+    headers: { 'anthropic-version': ANTHROPIC_VERSION },
     body: { max_tokens: TOKENS, messages: [{ role: 'user', content: WORD }] },
     last: 'message_stop',
     usageIn: ({ usage, message }) => ({
@@ -31,7 +39,7 @@ const PROBES: Readonly<Record<NativeWireName, WireProbe>> = {
     }),
   },
   responses: {
-    path: '/responses',
+    path: RESPONSES_PATH,
     headers: {},
     body: { max_output_tokens: TOKENS, input: WORD, store: false },
     last: 'response.completed',

@@ -135,10 +135,7 @@ const ASK_TOOLS = {
   },
 } as const satisfies Record<Spoken, object>;
 
-/**
- * The tools that ask these kinds, JSON text; with the tool that finds them unless it is listed
- * anyway.
- */
+/** The tools that ask these kinds, JSON text; with the tool that finds them unless it is listed anyway. */
 export function askToolTexts(kinds: readonly Spoken[], withFind: boolean): readonly string[] {
   const find = withFind && kinds.length > 0 ? [FIND_TOOLS] : [];
   return [...find, ...kinds.map((kind) => ASK_TOOLS[kind])].map((tool) => JSON.stringify(tool));
