@@ -95,7 +95,7 @@ export async function findMarket(query: Query, range: DayRange, shown: Shown): P
   };
 }
 
-/** Who was active on a day that is shown: most come on such a day first, and the few others are asked for. */
+/** Users of the days that are shown. Most come on such a day first; the few others are looked for. */
 async function countUsers(
   query: Query,
   { first, last }: DayRange,

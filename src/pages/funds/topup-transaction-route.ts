@@ -68,6 +68,9 @@ export function addTopupTransaction(
           param: 'network',
         });
       const { caller } = admissionOf(request);
+      // The payment would be refused once it is signed.
+      if (caller.wallet !== null && caller.account !== `solana:${payer}`)
+        throw new GatewayError('invalid_request', 'Another wallet is signed in: pay with that one', { param: 'payer' });
       try {
         if (chain === null) throw new ChainUnavailable(`${network} does not answer`);
         const accepted = await chain.requirements(amount, caller.wallet === null ? caller.account : null);

@@ -25,8 +25,8 @@ export interface ConnectedWallet {
   /** Signs typed data of EIP-712 for a network (CAIP-2); null for a wallet of Solana. Rejects with WalletError. */
   readonly signTypedData: ((data: object, network: string) => Promise<string>) | null;
   /**
-   * Signs a transaction of Solana (base64 in, base64 out) for a network (CAIP-2); null for a wallet that cannot. Rejects
-   * with WalletError.
+   * Signs a transaction of Solana (base64 in, base64 out) for a network (CAIP-2); null for a wallet that cannot.
+   * Rejects with WalletError.
    */
   readonly signTransaction: ((transaction: string, network: string) => Promise<string>) | null;
 }
