@@ -12,6 +12,8 @@ import { snippetsOf, type Snippet } from './snippets.ts';
 const PAGES = [
   'README.md',
   'docs/a2a.md',
+  'docs/administration.md',
+  'docs/backups.md',
   ...readdirSync(join(ROOT, 'docs/clients')).map((name) => `docs/clients/${name}`),
   'docs/configuration.md',
   'docs/embeddings.md',
