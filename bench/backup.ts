@@ -1,10 +1,13 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { audit, createLedger, createPriceBook, escrowOf, type Ledger, treasuryOf } from '../src/billing/index.ts';
 import { openDatabase } from '../src/store/index.ts';
-import { makeBackup, restoreBackup } from '../src/store/backup/index.ts';
+import { restoreBackup } from '../src/store/backup/index.ts';
 import { CRASH_PRICE } from '../test/support/crash-price.ts';
 
 /*
@@ -51,7 +54,9 @@ const quiet = await calls(ledger, () => next >= beside);
 const file = join(folder, 'backup.tar');
 let isDone = false;
 const begun = performance.now();
-const making = makeBackup({ ...FACTS, dataDir }, file).finally(() => (isDone = true));
+const launcher = fileURLToPath(new URL('../bin/tollgate.mjs', import.meta.url));
+const command = spawn(process.execPath, [launcher, 'backup', file, '--data', dataDir], { stdio: 'ignore' });
+const making = once(command, 'exit').finally(() => (isDone = true));
 const busy = await calls(ledger, () => isDone);
 await making;
 const madeMs = performance.now() - begun;

@@ -96,7 +96,9 @@ it('names what needs a restart each time, and leaves it', async () => {
   const restart = ['limits.messages_max', 'billing.fee_bps', 'chains eip155:8453'];
   expect((await reload(toml)).restart.toSorted()).toEqual(restart.toSorted());
   expect((await reload(toml)).restart.toSorted()).toEqual(restart.toSorted());
-  expect((await call(MODEL, { messages: Array(9).fill({ role: 'user', content: 'x' }) })).status).toBe(200);
+  expect(
+    (await call(MODEL, { messages: Array.from({ length: 9 }, () => ({ role: 'user', content: 'x' })) })).status,
+  ).toBe(200);
   expect(spine.logs.join('')).toContain('keep their old values until the gateway is restarted');
   await reload(UNHURRIED);
 });

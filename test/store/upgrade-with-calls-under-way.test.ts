@@ -87,7 +87,9 @@ function callAll({ baseUrl, apiKey }: Running) {
   done.catch(() => {});
   return {
     ids,
-    reached: (count: number) => expect.poll(() => ids.length, { timeout: atThisLoad(60_000) }).toBeGreaterThan(count),
+    async reached(count: number) {
+      await expect.poll(() => ids.length, { timeout: atThisLoad(60_000) }).toBeGreaterThan(count);
+    },
     stop() {
       stopping = true;
       return done;
