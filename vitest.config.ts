@@ -38,6 +38,7 @@ const DEEP_ONLY = [
   'test/spine/chains/killed-with-money-under-way.test.ts',
   'test/release/package-installs.test.ts',
   'test/spine/soak.test.ts',
+  'test/store/upgrade-with-calls-under-way.test.ts',
   'test/support-tests/no-orphans.test.ts',
   'test/web/guide-in-a-browser.test.ts',
   'test/tunnel/five-hundred-streams.test.ts',

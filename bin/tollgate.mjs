@@ -70,7 +70,7 @@ function handOver() {
   // A terminal sends Ctrl-C to both processes, a supervisor only to this one. The child counts signals that come
   // together as one.
   const forward = (signal) => child.kill(signal);
-  const signals = ['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR2'];
+  const signals = ['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR2', 'SIGHUP'];
   for (const signal of signals) process.on(signal, forward);
   child.on('error', (error) => fail(`${bundled} could not be started: ${error.message}\nRun this again:  ${install}`));
   child.on('exit', (code, signal) => {

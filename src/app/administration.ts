@@ -1,11 +1,20 @@
+import type { IncomingMessage } from 'node:http';
 import { accountTotals, findTransfer } from '#billing';
 import type { Config } from '#config';
 import { openJournaled } from './journal/journal.ts';
 import { openLedger } from './ledger.ts';
 import { mount } from './mount.ts';
 // One by one: the gateway's public face would load all of a gateway, which costs a command a second.
-import { adminRoutes, createKeyUsage } from '#pages/administration';
-import { createConsumerStore, createKeyStore } from '#auth/keys';
+import { administratorRoutes, adminRoutes, createKeyUsage } from '#pages/administration';
+import {
+  COMMAND,
+  createAdminKeys,
+  createAdminLog,
+  createConsumerStore,
+  createKeyStore,
+  logActs,
+  noteAdministrator,
+} from '#auth/keys';
 import { registeredNames } from '#network/registered-names';
 import { createServer } from '#gateway/server';
 
@@ -37,8 +46,9 @@ export async function openAdministration(
   opened.defer(() => server.close());
   const own = new Set(config.services.map(({ service }) => service.name));
   const registered = await registeredNames(database);
-  const routes = adminRoutes({
-    gate: async () => {},
+  const gate = async ({ raw }: { readonly raw: IncomingMessage }) => noteAdministrator(raw, COMMAND);
+  const admin = adminRoutes({
+    gate,
     networks: config.chains.map(({ network }) => network),
     consumers: createConsumerStore(database, { now }),
     keys: createKeyStore(database, { now }),
@@ -49,7 +59,11 @@ export async function openAdministration(
     findTransfer: (id) => findTransfer(database, id),
     now,
   });
-  await mount(server, { admin: routes }, { prefix: '/admin/v1' });
+  const adminKeys = createAdminKeys(database, { now });
+  const log = createAdminLog(database, { now });
+  const administrators = administratorRoutes({ gate, adminKeys, log, now });
+  logActs(server, { log, onError: (error) => warn(String(error)) });
+  await mount(server, { admin, administrators }, { prefix: '/admin/v1' });
   const whole = opened.move();
   return {
     async request(method, path, body) {

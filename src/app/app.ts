@@ -12,6 +12,7 @@ import { openMoney } from './money.ts';
 import { openOperator } from './operator.ts';
 import type { AppOptions } from './options.ts';
 import { openProtocols, type Protocols } from './protocols.ts';
+import type { Reload } from './reload.ts';
 import { openStore } from './store.ts';
 
 export interface App {
@@ -24,6 +25,8 @@ export interface App {
   readonly metrics: Metrics;
   readonly analytics: Analytics;
   audit(): Promise<AuditReport>;
+  /** Takes the services and limits of a new configuration while calls go on. */
+  readonly reload: Reload;
   /** Resolves with the address it listens on. */
   listen(): Promise<{ readonly url: string }>;
   /** Has the web pages ready for their first visitor. In a checkout this may build them, in a process of its own. */
@@ -47,7 +50,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
 }
 
 function appOf(protocols: Protocols, analytics: Analytics, opened: AsyncDisposableStack): App {
-  const { config, server, database, ledger, keys, catalog, logger, metrics, audit } = protocols;
+  const { config, server, database, ledger, keys, catalog, logger, metrics, audit, reload } = protocols;
   const drainMs = config.limits.drainOnShutdownMs;
   return {
     server,
@@ -59,6 +62,7 @@ function appOf(protocols: Protocols, analytics: Analytics, opened: AsyncDisposab
     metrics,
     analytics,
     audit,
+    reload,
     async listen() {
       const url = await server.listen({ host: config.host, port: config.port });
       return { url };

@@ -1,6 +1,6 @@
 import type { Config } from '#config';
 import type { ServerOptions } from '#gateway';
-import { createLogger, type Logger } from '#observe';
+import { createAlerts, createLogger, type Logger } from '#observe';
 import { createLateRooms, type LateRooms } from './late-rooms.ts';
 import type { AppOptions } from './options.ts';
 
@@ -9,11 +9,13 @@ export interface Foundation {
   readonly config: Config;
   readonly options: AppOptions;
   readonly logger: Logger;
+  /** Secrets of a configuration that is loaded later. */
+  readonly hideInLogs: (config: Config) => void;
   /** Closes what the phases opened, the last one first. */
   readonly opened: AsyncDisposableStack;
   readonly late: LateRooms;
-  /** Networks of the configuration's chains, CAIP-2. */
-  readonly networks: readonly string[];
+  /** Networks of the configuration's chains, CAIP-2. A reload may add some. */
+  readonly networks: string[];
   /** Epoch milliseconds. */
   readonly now: () => number;
   /** Milliseconds of a clock that nobody sets. */
@@ -27,7 +29,10 @@ export type Opened<Open extends (...args: never[]) => unknown> = Awaited<ReturnT
 
 export function openFoundation(config: Config, options: AppOptions, opened: AsyncDisposableStack): Foundation {
   const { now = Date.now, random = Math.random } = options;
-  const { logger, flush } = createLogger(config, {
+  const alerts = createAlerts(config.alerts);
+  if (alerts) opened.defer(() => alerts.close());
+  const { logger, flush, hide } = createLogger(config, {
+    also: alerts?.take,
     color: options.color ?? false,
     ...(options.writeLog ? { write: options.writeLog } : {}),
   });
@@ -36,6 +41,7 @@ export function openFoundation(config: Config, options: AppOptions, opened: Asyn
     config,
     options,
     logger,
+    hideInLogs: hide,
     opened,
     late: createLateRooms(),
     networks: config.chains.map(({ network }) => network),

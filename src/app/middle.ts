@@ -13,6 +13,7 @@ import type { Opened } from './foundation.ts';
 import { openBilling } from './billing.ts';
 import type { Money } from './money.ts';
 import { openNetwork } from './network.ts';
+import { createReload } from './reload.ts';
 import { openRouting, type Routed } from './routing.ts';
 import { openServer } from './server.ts';
 
@@ -31,7 +32,8 @@ export async function openMiddle(money: Money) {
   if (database.engine === 'sqlite') await idempotency.endRunning();
   const { prices, ledger } = routed;
   const quotes = createQuotes({ database, prices, ledger, validMs: config.quotes.validMs, now });
-  return { ...routed, quotes, pipeline: openPipeline(routed, quotes), idempotency };
+  const reload = createReload(routed);
+  return { ...routed, reload, quotes, pipeline: openPipeline(routed, quotes), idempotency };
 }
 
 function openPipeline(routed: Routed, quotes: Quotes) {

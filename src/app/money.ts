@@ -31,6 +31,7 @@ export async function openMoney(store: Store) {
     pastReceipts: createPastReceipts(receipts, ledger, networks),
     prices,
     funds: chains.funds,
+    prepareChains: chains.prepare,
     payments,
     lockPayments: createLockPayments(payments),
     audit: () => auditWithJournal(config, database, { now }),

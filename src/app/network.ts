@@ -23,7 +23,8 @@ export async function openNetwork(access: Access) {
   // The registry has to know where other gateways reach this one before it knows of any tunnel that they could ask
   // for.
   const cluster = await openCluster(access);
-  const registry = await openRegistry(access, cluster.listener?.url ?? null);
+  const reservedNames = config.services.map(({ service }) => service.providerName);
+  const registry = await openRegistry(access, { url: cluster.listener?.url ?? null, reservedNames });
   const tunnels = createTunnels({
     server,
     authenticate: drain.authenticate,
@@ -51,6 +52,7 @@ export async function openNetwork(access: Access) {
   return {
     ...access,
     registry,
+    reservedNames,
     upstream,
     cluster,
     closeTunnels: (drainMs: number) => Promise.all([tunnels.close(drainMs), cluster.listener?.close(drainMs)]),
@@ -79,14 +81,17 @@ async function openCluster({ config: { cluster }, opened, database, identity, lo
   return { listener, peers };
 }
 
-async function openRegistry({ config, opened, database, catalog, logger, now }: Access, url: string | null) {
+async function openRegistry(
+  { config, opened, database, catalog, logger, now }: Access,
+  { url, reservedNames }: { readonly url: string | null; readonly reservedNames: readonly string[] },
+) {
   const registry = await createRegistry({
     database,
     catalog,
     node: { id: randomUUID(), url },
     now,
     ...config.tunnel,
-    reservedNames: config.services.map(({ service }) => service.providerName),
+    reservedNames,
     onError: (error) =>
       logger.warn({ err: error }, 'the registry of providers cannot reach the database; what is known stands for now'),
     onRestored: () => logger.info('the registry of providers reaches the database again'),

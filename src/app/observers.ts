@@ -7,9 +7,9 @@ import type { Store } from './store.ts';
 
 /** The log of calls, metrics and traces. */
 export async function openObservers({ config, logger, opened, database, offers, late, now, elapsed }: Store) {
-  const own = new Set(offers.map(({ id }) => id));
+  const ownOffers = new Set(offers.map(({ id }) => id));
   const metrics = createMetrics({
-    isOwn: (id) => own.has(id),
+    isOwn: (id) => ownOffers.has(id),
     locksHeld: () => countHeldLocks(database),
     tunnels: () => late.tunnels.count(),
     tasksLive: () => countLiveTasks(database),
@@ -28,5 +28,5 @@ export async function openObservers({ config, logger, opened, database, offers, 
     now: elapsed,
     hasOperation: (offer, tool) => late.mcp.hasTool(offer, tool),
   });
-  return { metrics, refusals, observer };
+  return { metrics, refusals, observer, ownOffers };
 }

@@ -2,8 +2,11 @@ import { accountTotals, findLocks, findTransfer } from '#billing';
 import {
   adminSessionRoutes,
   createAdminGate,
+  createAdminKeys,
+  createAdminLog,
   createAdminSessions,
   createConsumerStore,
+  logActs,
   nonceRoutes,
   sessionRoutes,
 } from '#auth';
@@ -13,6 +16,7 @@ import {
   addKeySetRoute,
   adminFiguresRoutes,
   adminFundsRoutes,
+  administratorRoutes,
   adminRoutes,
   auditFunds,
   auditRoutes,
@@ -24,6 +28,7 @@ import {
   ownFiguresRoutes,
   ownPages,
   publicFiguresRoutes,
+  reloadRoutes,
 } from '#pages';
 import { modelsRoutes } from '#openai';
 import { mount } from './mount.ts';
@@ -126,8 +131,12 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
     attempts: protocols.attempts,
     secret: protocols.identity.secret('admin sessions'),
   });
+  const adminKeys = createAdminKeys(database, { now });
+  const log = createAdminLog(database, { now });
   const gate = createAdminGate({
     adminKey,
+    adminKeys,
+    log,
     adminSessions,
     networks: config.adminNetworks,
     attempts: protocols.attempts,
@@ -135,7 +144,6 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
       logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses'),
     now,
   });
-  const adminSession = adminSessionRoutes({ gate, networks: config.adminNetworks, adminSessions, cookies });
   const consumers = createConsumerStore(database, { now });
   const admin = adminRoutes({
     ...accountParts(protocols),
@@ -147,7 +155,22 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
   const audit = auditRoutes({ gate, audit: protocols.audit, auditChains });
   const adminFunds = adminFundsRoutes({ gate, contractNetworks: networks, consumers, funds, ledger });
   const adminFigures = adminFiguresRoutes({ gate, rollUp });
-  await mount(server, { adminSession, admin, audit, adminFunds, adminFigures }, ADMIN_PREFIX);
+  const reload = reloadRoutes({ gate, reload: options.reloadAll ?? null });
+  const routes = {
+    session: adminSessionRoutes({ gate, networks: config.adminNetworks, adminSessions, cookies }),
+    admin,
+    administrators: administratorRoutes({ gate, adminKeys, log, now }),
+    audit,
+    adminFunds,
+    adminFigures,
+    reload,
+  };
+  const onError = (error: unknown) => logger.warn({ err: error }, 'the outcome of a change could not be logged');
+  const logged = async (app: typeof server) => {
+    logActs(app, { log, onError });
+    await mount(app, routes);
+  };
+  await mount(server, { administration: logged }, ADMIN_PREFIX);
   const { contentType, text } = metrics;
   const shown = { contentType, text: options.metricsText ?? text };
   await mount(server, { metrics: metricsRoutes({ metrics: shown, access: config.metrics, gate }) });

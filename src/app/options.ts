@@ -1,4 +1,5 @@
 import type { Payments } from '#gateway';
+import type { ReloadReport } from './reload.ts';
 
 /** Options of a gateway beside its configuration. */
 export interface AppOptions {
@@ -14,6 +15,8 @@ export interface AppOptions {
   readonly random?: () => number;
   /** Gives the text of `/metrics` where several processes are one gateway. */
   readonly metricsText?: () => Promise<string>;
+  /** Loads the configuration anew for `POST /admin/v1/reload`, in all processes of this gateway. */
+  readonly reloadAll?: () => Promise<ReloadReport>;
   /** A stream that is silent this long gets a comment; default 15 s. */
   readonly keepAliveMs?: number;
   /** Takes payments in place of the chains of the configuration. */

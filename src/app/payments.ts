@@ -23,6 +23,11 @@ export interface OpenPayments {
   readonly funds: Funds | null;
   /** For the metrics. */
   figures(): Promise<FundFigures>;
+  /**
+   * Opens further chains, which count once `commit` is called. Rejects with PaymentsSetupError. null where no chain has
+   * a treasury: then the first needs a restart.
+   */
+  readonly prepare: ((chains: readonly ChainConfig[]) => Promise<{ commit(): void }>) | null;
   close(): Promise<void>;
 }
 
@@ -38,6 +43,7 @@ export const NO_FUNDS: OpenPayments = {
   payments: NO_PAYMENTS,
   funds: null,
   figures: async () => ({ chains: [], open: [] }),
+  prepare: null,
   close: async () => {},
 };
 
@@ -47,7 +53,7 @@ export const NO_FUNDS: OpenPayments = {
  * PaymentsSetupError.
  */
 export async function openPayments(store: Store & { readonly ledger: Ledger }): Promise<OpenPayments> {
-  const { config, logger, now } = store;
+  const { config, logger, now, networks } = store;
   const paying = config.chains.filter(isPaying);
   if (paying.length === 0) return NO_FUNDS;
   if (config.mode === 'development')
@@ -98,6 +104,22 @@ export async function openPayments(store: Store & { readonly ledger: Ledger }): 
         open,
       };
     },
+    async prepare(more) {
+      const added = more.filter(isPaying);
+      const setups = await Promise.all(added.map((chain) => setupOf(chain, now)));
+      const prepared = await inPlainWords(() => chains.prepare(setups));
+      return {
+        commit() {
+          prepared.commit();
+          paying.push(...added);
+          for (const one of added.map(termsFrom)) {
+            terms.push(one);
+            termsOf.set(one.network, one);
+            if (!networks.includes(one.network)) networks.push(one.network);
+          }
+        },
+      };
+    },
     close: () => chains.close(),
   };
 }
@@ -146,8 +168,12 @@ function termsFrom({ network, payments }: PayingChain): ChainTerms {
 
 async function openAll(options: ChainsOptions) {
   const { openChains } = await loadChains();
+  return inPlainWords(() => openChains(options));
+}
+
+async function inPlainWords<T>(open: () => Promise<T>): Promise<T> {
   try {
-    return await openChains(options);
+    return await open();
   } catch (error) {
     // What the operator has to put right is told in plain errors; every other kind is a fault of its own.
     if (!(error instanceof Error) || error.name !== 'Error') throw error;

@@ -1,8 +1,14 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createTrust, GatewayError } from '#wire';
 import { createAdminGuard } from './admin-key.ts';
+import { parseKey } from './accounts/api-key.ts';
+import type { AdminKeys } from './administrators/admin-keys.ts';
+import type { AdminLog } from './administrators/admin-log.ts';
+import { type Administrator, mayAct, noteAdministrator, roleFor, ROOT } from './administrators/admin-roles.ts';
+import { factsOf } from './administrators/log-acts.ts';
 import type { Attempts } from './attempts.ts';
-import { refuseRepeatedCredentials } from './credential.ts';
+import { bearerOf, refuseRepeatedCredentials } from './credential.ts';
 import type { AdminSessions } from './sessions/admin-sessions.ts';
 
 /**
@@ -12,13 +18,20 @@ import type { AdminSessions } from './sessions/admin-sessions.ts';
  * `permission_denied` from outside of the networks. Nobody keeps the answer to a cookie, unless its route says so.
  */
 export type AdminGate = (
-  request: Pick<FastifyRequest, 'ip' | 'headers' | 'raw' | 'method' | 'url' | 'protocol' | 'host'>,
+  request: Pick<
+    FastifyRequest,
+    'ip' | 'headers' | 'raw' | 'method' | 'url' | 'protocol' | 'host' | 'routeOptions' | 'body'
+  >,
   reply: Pick<FastifyReply, 'header'>,
 ) => Promise<void>;
 
 interface AdminGateOptions {
-  /** null: nobody passes. */
+  /** null: only keys of `adminKeys` pass. */
   readonly adminKey: string | null;
+  /** Keys with roles. Default: only the admin key counts. */
+  readonly adminKeys?: Pick<AdminKeys, 'find'>;
+  /** Told of a key whose roles do not allow a change. */
+  readonly log?: Pick<AdminLog, 'note'>;
   /** IP addresses and networks that the key is taken from; empty: everywhere. */
   readonly networks: readonly string[];
   /** Sessions of operators' browsers. Default: only the key counts. */
@@ -36,7 +49,7 @@ interface AdminGateOptions {
 const MINUTE_MS = 60_000;
 
 export function createAdminGate(options: AdminGateOptions): AdminGate {
-  const { adminKey, networks, adminSessions, attempts, onGuesses, now } = options;
+  const { adminKey, adminKeys, log, networks, adminSessions, attempts, onGuesses, now } = options;
   const guard = createAdminGuard(adminKey);
   const requireInside = createNetworkGate(networks);
   let minute = 0;
@@ -48,6 +61,19 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
     if (Number.isInteger(Math.log10(failures))) onGuesses({ address, failures });
   };
 
+  const identify = async (headers: IncomingHttpHeaders): Promise<Administrator> => {
+    try {
+      guard(headers);
+      // The gateway's own key counts also while the database does not answer.
+      return ROOT;
+    } catch (error) {
+      const key = adminKeys && parseKey(bearerOf(headers.authorization ?? '') ?? '');
+      const found = key?.kind === 'admin' ? await adminKeys!.find(key.hash) : null;
+      if (found === null) throw error;
+      return found;
+    }
+  };
+
   return async (request, reply) => {
     const { ip, headers, raw } = request;
     refuseRepeatedCredentials(raw.rawHeaders);
@@ -55,15 +81,28 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
     // A request without any key guesses nothing.
     if (headers.authorization === undefined) {
       if (!adminSessions || !headers.cookie || !(await adminSessions.passes(request))) return guard(headers);
+      noteAdministrator(raw, ROOT);
       void reply.header('cache-control', 'no-store');
       return;
     }
+    let administrator: Administrator;
     try {
-      await attempts.check(ip, () => guard(headers));
+      administrator = await attempts.check(ip, () => identify(headers));
     } catch (error) {
-      note(ip);
+      if (error instanceof GatewayError) note(ip);
       throw error;
     }
+    const role = roleFor(request);
+    if (!mayAct(administrator, role)) {
+      await log?.note({ ...factsOf(request), actor: administrator.id, status: 403 });
+      throw new GatewayError(
+        'permission_denied',
+        role === null
+          ? 'This needs the admin key of the gateway itself (TOLLGATE_ADMIN_KEY)'
+          : `This needs an admin key with the role ${role}`,
+      );
+    }
+    noteAdministrator(raw, administrator);
   };
 }
 

@@ -40,7 +40,7 @@ export interface ChainsOptions
 
 /** Money over chains: what comes in, what goes out, and that the books say what is there. */
 export interface Chains {
-  /** CAIP-2 ids of all that are set up, whether or not they answer. */
+  /** CAIP-2 ids of all that are set up, whether or not they answer. The list may grow. */
   readonly networks: readonly string[];
   /** null where it is not open yet, or unknown. */
   chain(network: string): Chain | null;
@@ -53,6 +53,8 @@ export interface Chains {
   open(): Promise<readonly OpenMoney[]>;
   /** Compares the books of every chain with its treasury. `reserves` null where the chain does not tell. */
   audit(): Promise<readonly NetworkAudit[]>;
+  /** Further chains, which count once `commit` is called. Rejects with Error where one is set up wrongly. */
+  prepare(chains: ChainsOptions['chains']): Promise<{ commit(): void }>;
   close(): Promise<void>;
 }
 
@@ -109,26 +111,47 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
   };
   const lookAfter = { pauseMs: BETWEEN_LOOKS_MS, onProblem, onError, now };
   const every = (pauseMs: number, turn: () => Promise<void>) => createDueWorker({ turn, pauseMs, onError });
+  const lookAt = (network: string) => [
+    every(options.watchMs, () => networks.watch(network)),
+    every(options.compareMs, () => networks.compare(network)),
+  ];
+  const carryOn = (network: string) => [
+    createLookAfter({ ...lookAfter, network, rows: depositRows, carryOn: deposits.carryOn }),
+    createLookAfter({ ...lookAfter, network, rows: withdrawalRows, carryOn: withdrawals.carryOn }),
+  ];
+  const carried = new Set<string>();
   if (background) {
     // Also the rows of a chain that is no longer set up: what of them needs the ledger alone goes on.
     const known = new Set([...policies.keys(), ...(await chainRows.list()).map(({ network }) => network)]);
     // Nobody else can have the embedded database open: its claims are those of a process that died.
     if (database.engine === 'sqlite') await Promise.all([depositRows.forgetClaims(), withdrawalRows.forgetClaims()]);
-    for (const network of policies.keys())
-      workers.push(
-        every(options.watchMs, () => networks.watch(network)),
-        every(options.compareMs, () => networks.compare(network)),
-      );
-    for (const network of known)
-      workers.push(
-        createLookAfter({ ...lookAfter, network, rows: depositRows, carryOn: deposits.carryOn }),
-        createLookAfter({ ...lookAfter, network, rows: withdrawalRows, carryOn: withdrawals.carryOn }),
-      );
+    for (const network of policies.keys()) workers.push(...lookAt(network));
+    for (const network of known) workers.push(...carryOn(network));
     for (const worker of workers) worker.wake();
+    for (const network of known) carried.add(network);
   }
+  const names = [...policies.keys()];
 
   return {
-    networks: [...policies.keys()],
+    networks: names,
+    async prepare(more) {
+      const prepared = await networks.prepare(more);
+      return {
+        commit() {
+          prepared.commit();
+          for (const { network, policy } of more) {
+            policies.set(network, policy);
+            names.push(network);
+            if (!background) continue;
+            // Rows of a chain that was set up before are looked after already.
+            const added = [...lookAt(network), ...(carried.has(network) ? [] : carryOn(network))];
+            carried.add(network);
+            workers.push(...added);
+            for (const worker of added) worker.wake();
+          }
+        },
+      };
+    },
     chain: networks.chain,
     deposits,
     depositRows,

@@ -27,28 +27,43 @@ interface OpenNetworks {
   /** Compares the books of an open network with its treasury. */
   compare(network: string): Promise<void>;
   audit(): Promise<readonly NetworkAudit[]>;
+  /**
+   * Opens further networks, which count once `commit` is called. Rejects with Error, and opens none, where one is set
+   * up wrongly.
+   */
+  prepare(setups: readonly ChainSetup[]): Promise<{ commit(): void }>;
   close(): void;
+}
+
+interface Opened {
+  readonly chain: Chain;
+  readonly treasury: Treasury;
 }
 
 export function createOpenNetworks(options: OpenNetworksOptions): OpenNetworks {
   const { createTreasury, onChange, signal } = options;
   const setups = new Map(options.setups.map((setup) => [setup.network, setup]));
-  const opened = new Map<string, { readonly chain: Chain; readonly treasury: Treasury }>();
+  const opened = new Map<string, Opened>();
   const answering = new Map<string, boolean>();
 
-  const openOne = async (setup: ChainSetup): Promise<Treasury> => {
+  const openOne = async (setup: ChainSetup): Promise<Opened> => {
     const createChain = setup.network.startsWith('eip155:') ? await evm() : await solana();
     const chain = createChain(setup);
     try {
       await chain.open();
       const treasury = createTreasury(chain);
       await treasury.open();
-      opened.set(setup.network, { chain, treasury });
-      return treasury;
+      return { chain, treasury };
     } catch (error) {
       chain.close();
       throw error;
     }
+  };
+
+  const openKnown = async (setup: ChainSetup): Promise<Opened> => {
+    const one = await openOne(setup);
+    opened.set(setup.network, one);
+    return one;
   };
 
   const noteAnswer = (network: string, answers: boolean, error: unknown): void => {
@@ -77,7 +92,7 @@ export function createOpenNetworks(options: OpenNetworksOptions): OpenNetworks {
     chain: (network) => opened.get(network)?.chain ?? null,
     async open() {
       const openings = await Promise.allSettled(
-        [...setups.values()].map((setup) => asking(setup.network, () => openOne(setup))),
+        [...setups.values()].map((setup) => asking(setup.network, () => openKnown(setup))),
       );
       const failed = openings.find((opening) => opening.status === 'rejected');
       if (!failed) return;
@@ -86,7 +101,7 @@ export function createOpenNetworks(options: OpenNetworksOptions): OpenNetworks {
     },
     watch: (network) =>
       asking(network, async () => {
-        const treasury = opened.get(network)?.treasury ?? (await openOne(setups.get(network)!));
+        const { treasury } = opened.get(network) ?? (await openKnown(setups.get(network)!));
         await treasury.watch();
       }),
     async compare(network) {
@@ -105,6 +120,23 @@ export function createOpenNetworks(options: OpenNetworksOptions): OpenNetworks {
           }
         }),
       ),
+    async prepare(more) {
+      const found = new Map<string, Opened>();
+      const openings = await Promise.allSettled(
+        more.map((setup) => asking(setup.network, async () => void found.set(setup.network, await openOne(setup)))),
+      );
+      const failed = openings.find((opening) => opening.status === 'rejected');
+      if (failed) {
+        for (const { chain } of found.values()) chain.close();
+        throw failed.reason;
+      }
+      return {
+        commit() {
+          for (const setup of more) setups.set(setup.network, setup);
+          for (const [network, one] of found) opened.set(network, one);
+        },
+      };
+    },
     close,
   };
 }

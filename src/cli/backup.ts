@@ -133,7 +133,10 @@ async function restore(file: string, { check = false, ...flags }: RestoreFlags):
         ({ name, ok, detail }) => `${ok ? paint('green', '✓') : paint('red', '✗')} ${name}: ${detail}`,
       ),
       report.ok ? 'The books are right.' : 'The books differ.',
-      'Operations after that moment are not in it. Other data directories of gateways of this database need `tollgate restored --accept`.',
+      'Operations after that moment are not in it.',
+      ...(manifest.engine === 'postgres'
+        ? ['Other data directories of gateways of this database need `tollgate restored --accept`.']
+        : []),
     ].join('\n'),
   );
   if (!report.ok) process.exitCode = DIFFERENCES_EXIT;

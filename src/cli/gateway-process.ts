@@ -3,13 +3,17 @@ import type { Config } from '#config';
 import { type AppOptions, createApp, type App } from '#app';
 import { CliError } from './cli-error.ts';
 import { removeGatewayFile, writeGatewayFile } from './discovery.ts';
-import { catchSignals } from './signals.ts';
+import { catchReload, catchSignals } from './signals.ts';
 import { wantsColor } from './terminal.ts';
 
 interface GatewayHooks {
   readonly options?: AppOptions;
   /** The file that the configuration was read from; null for none. */
   readonly configFile: string | null;
+  /** Reads the configuration anew, at SIGHUP and where the admin API asks. Absent: SIGHUP ends the process. */
+  readonly load?: () => Config;
+  /** False where another process passes SIGHUP on. */
+  readonly reloadsAtSignal?: boolean;
   /** False where another process writes the discovery file. */
   readonly discovery?: boolean;
   /** False where the web pages wait for their first visitor. */
@@ -31,8 +35,15 @@ interface GatewayHooks {
 export async function runGateway(config: Config & { readonly adminKey: string }, hooks: GatewayHooks): Promise<void> {
   let app: App | null = null;
   const stop = catchSignals();
+  const { load, reloadsAtSignal = true } = hooks;
+  const reload = load && (() => app!.reload(load));
+  const onHangUp = reload && reloadsAtSignal ? catchReload(reload) : null;
   try {
-    app = await createApp(config, { color: wantsColor(process.stdout), ...hooks.options });
+    app = await createApp(config, {
+      color: wantsColor(process.stdout),
+      ...(reload ? { reloadAll: reload } : {}),
+      ...hooks.options,
+    });
     await hooks.prepare?.(app);
     const { url } = await app.listen().catch((error: unknown) => Promise.reject(explainListen(error, config)));
     const baseUrl = reachable(url);
@@ -49,6 +60,7 @@ export async function runGateway(config: Config & { readonly adminKey: string },
       removeGatewayFile(config.dataDir);
       await hooks.cleanUp?.();
       stop.forget();
+      onHangUp?.forget();
     }
   }
 }

@@ -11,9 +11,10 @@ import { onDatabase, say } from './target-words.ts';
 /** The production gateway, until a signal ends it; or, with `--validate`, a summary of its file. */
 export async function runProduction(flags: ServeFlags): Promise<void> {
   const file = configPath(flags.config, 'serve', process.env);
-  const load = () =>
+  const load = (text?: string) =>
     loadConfig({
       file,
+      ...(text === undefined ? {} : { text }),
       env: process.env,
       mode: 'production',
       overrides: { 'server.host': flags.host, 'server.port': flags.port, 'server.data_dir': flags.data },
@@ -28,15 +29,20 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
 
   const loaded = load();
   const config = { ...loaded, adminKey: loaded.adminKey ?? loadAdminKey(loaded.dataDir) };
+  const loadAgain = (text?: string) => {
+    const next = load(text);
+    return { ...next, adminKey: next.adminKey ?? config.adminKey };
+  };
   if (workers !== null) {
     const { runWorker, workerSlot } = await import('./workers-child.ts');
     const slot = workerSlot();
-    if (slot !== null) return runWorker(config, slot);
+    if (slot !== null) return runWorker(config, slot, loadAgain);
   }
   say(`Serves ${onDatabase(databaseName(config.databaseUrl), realPath(config.dataDir))}`);
   if (workers !== null) return workers.superviseWorkers(config, { count, configFile: file });
   await runGateway(config, {
     configFile: file,
+    load: loadAgain,
     ready: (app, baseUrl) => app.logger.info(listeningFacts(config, baseUrl), 'listening'),
     stopping: (app) => app.logger.info('stopping: running calls may finish'),
   });

@@ -1,13 +1,16 @@
 import { Command } from 'commander';
 import { accountCommand } from './account.ts';
+import { adminKeyCommand, adminLogCommand } from './administrators.ts';
 import { analyticsCommand } from './analytics.ts';
 import { backupCommand, restoreCommand } from './backup.ts';
 import { auditCommand } from './audit.ts';
+import { configCommand } from './config.ts';
 import { connectCommand } from './connect.ts';
 import { keyCommand } from './key.ts';
 import { keygenCommand } from './keygen.ts';
 import { OWN_NAME, START } from './own-name.ts';
 import { provideCommand } from './provide.ts';
+import { reloadCommand } from './reload.ts';
 import { restoredCommand } from './restored.ts';
 import { runProgram } from './run-program.ts';
 import { serveCommand } from './serve.ts';
@@ -37,9 +40,13 @@ function createProgram(): Command {
     .addCommand(startCommand())
     .addCommand(connectCommand())
     .addCommand(serveCommand())
+    .addCommand(configCommand())
+    .addCommand(reloadCommand())
     .addCommand(provideCommand())
     .addCommand(accountCommand())
     .addCommand(keyCommand())
+    .addCommand(adminKeyCommand())
+    .addCommand(adminLogCommand())
     .addCommand(auditCommand())
     .addCommand(analyticsCommand())
     .addCommand(backupCommand())

@@ -38,3 +38,10 @@ export function catchSignals(): { readonly requested: Promise<void>; forget(): v
     },
   };
 }
+
+/** Runs `reload` at each SIGHUP, which then does not end this process. `reload` logs what is wrong. */
+export function catchReload(reload: () => Promise<unknown>): { forget(): void } {
+  const onHangUp = () => void reload().catch(() => {});
+  process.on('SIGHUP', onHangUp);
+  return { forget: () => void process.off('SIGHUP', onHangUp) };
+}

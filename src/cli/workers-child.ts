@@ -1,12 +1,23 @@
 import cluster from 'node:cluster';
 import { GatewayError } from '#wire';
+import type { App, ReloadReport } from '#app';
 import type { ClusterConfig, Config } from '#config';
 import type { Metrics } from '#observe';
 import { runGateway } from './gateway-process.ts';
-import { isOurs, SLOT_VARIABLE, type SupervisorMessage, type WorkerMessage } from './workers-messages.ts';
+import { catchReload } from './signals.ts';
+import {
+  isOurs,
+  type ReloadOutcome,
+  SLOT_VARIABLE,
+  type SupervisorMessage,
+  type WorkerMessage,
+} from './workers-messages.ts';
 
 /** Longest wait for the figures of the other workers. */
 const SCRAPE_MS = 5_000;
+
+/** Errors that the operator mends in the file. By name, so that no room is loaded for it. */
+const OF_THE_FILE: ReadonlySet<string> = new Set(['ConfigError', 'PaymentsSetupError']);
 
 /** Which worker this process is; null for a process that no supervisor started. */
 export function workerSlot(): number | null {
@@ -15,9 +26,17 @@ export function workerSlot(): number | null {
 }
 
 /** One of several gateways on a port, until its supervisor stops it or ends. */
-export async function runWorker(config: Config & { readonly adminKey: string }, slot: number): Promise<void> {
+export async function runWorker(
+  config: Config & { readonly adminKey: string },
+  slot: number,
+  load: (text?: string) => Config,
+): Promise<void> {
   const worker = cluster.worker!;
   const figures = createFigures();
+  const reloads = createReloads((text) => {
+    const next = load(text);
+    return { ...next, cluster: clusterOfWorker(next.cluster, slot) };
+  });
   await runGateway(
     { ...config, cluster: clusterOfWorker(config.cluster, slot) },
     {
@@ -25,8 +44,11 @@ export async function runWorker(config: Config & { readonly adminKey: string }, 
       discovery: false,
       // One worker builds and compresses them, and the others find the folder built.
       pages: slot === 0,
-      options: { metricsText: figures.ofAll },
-      prepare: async (app) => figures.tell(app.metrics),
+      options: { metricsText: figures.ofAll, reloadAll: reloads.ofAll },
+      prepare: async (app) => {
+        figures.tell(app.metrics);
+        reloads.tell(app);
+      },
       ready: (app, baseUrl) => {
         // Until here Node ends a worker at once when its supervisor ends. From here running calls may finish:
         // `runGateway` stops at the same event.
@@ -37,6 +59,7 @@ export async function runWorker(config: Config & { readonly adminKey: string }, 
       stopping: (app) => app.logger.info({ worker: slot }, 'stopping: running calls may finish'),
       cleanUp: async () => {
         figures.close();
+        reloads.close();
         worker.exitedAfterDisconnect = true;
         if (process.connected) process.disconnect?.();
       },
@@ -63,7 +86,8 @@ function createFigures() {
   const onMessage = (message: unknown) => {
     if (!isOurs<SupervisorMessage>(message)) return;
     if (message.tollgate === 'scraped') waiting.get(message.id)?.(message.text);
-    else void own?.snapshot().then((snapshot) => send({ tollgate: 'metrics', id: message.id, snapshot }));
+    else if (message.tollgate === 'collect')
+      void own?.snapshot().then((snapshot) => send({ tollgate: 'metrics', id: message.id, snapshot }));
   };
   process.on('message', onMessage);
   // A listener for messages keeps a process alive.
@@ -97,6 +121,54 @@ function createFigures() {
     },
     close() {
       process.off('message', onMessage);
+    },
+  };
+}
+
+/** Reloads of this worker for the supervisor, and of all workers where this one was asked. */
+function createReloads(load: (text?: string) => Config) {
+  const waiting = new Map<number, (outcome: ReloadOutcome) => void>();
+  let own: App | null = null;
+  let last = 0;
+  const reload = async (text: string | null): Promise<ReloadOutcome> => {
+    try {
+      return { report: await own!.reload(() => load(text ?? undefined)) };
+    } catch (error) {
+      return {
+        problem: error instanceof Error ? error.message : String(error),
+        isConfig: OF_THE_FILE.has(error instanceof Error ? error.name : ''),
+      };
+    }
+  };
+  const onMessage = (message: unknown) => {
+    if (!isOurs<SupervisorMessage>(message)) return;
+    if (message.tollgate === 'all-reloaded') waiting.get(message.id)?.(message.outcome);
+    else if (message.tollgate === 'reload') {
+      const { id } = message;
+      void reload(message.text).then((outcome) => send({ tollgate: 'reloaded', id, outcome }));
+    }
+  };
+  process.on('message', onMessage);
+  // The supervisor passes it on.
+  const ignored = catchReload(async () => {});
+
+  return {
+    tell(app: App) {
+      own = app;
+    },
+    async ofAll(): Promise<ReloadReport> {
+      const id = (last += 1);
+      const outcome = await new Promise<ReloadOutcome>((resolve) => {
+        waiting.set(id, resolve);
+        send({ tollgate: 'reload-all', id });
+      });
+      waiting.delete(id);
+      if ('report' in outcome) return outcome.report;
+      throw new GatewayError(outcome.isConfig ? 'invalid_request' : 'internal', outcome.problem);
+    },
+    close() {
+      process.off('message', onMessage);
+      ignored.forget();
     },
   };
 }

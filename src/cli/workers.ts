@@ -1,13 +1,14 @@
 import cluster, { type Worker } from 'node:cluster';
 import { availableParallelism } from 'node:os';
 import type { Config } from '#config';
-import { createLogger, type Logger } from '#observe';
+import { createAlerts, createLogger, type Logger } from '#observe';
 import { CliError } from './cli-error.ts';
 import { removeGatewayFile, writeGatewayFile } from './discovery.ts';
 import { listeningFacts } from './listening-line.ts';
-import { catchSignals } from './signals.ts';
-import { isOurs, SLOT_VARIABLE, type WorkerMessage } from './workers-messages.ts';
+import { catchReload, catchSignals } from './signals.ts';
+import { isOurs, SLOT_VARIABLE, type SupervisorMessage, type WorkerMessage } from './workers-messages.ts';
 import { createWorkersMetrics } from './workers-metrics.ts';
+import { createWorkersReload } from './workers-reload.ts';
 
 const COUNT_MAX = 256;
 /** The time beyond the drain limit that a worker has to close everything. */
@@ -39,7 +40,8 @@ export async function superviseWorkers(
   { count, configFile }: { readonly count: number; readonly configFile: string | null },
 ): Promise<void> {
   check(config, count);
-  const log = createLogger(config);
+  const alerts = createAlerts(config.alerts);
+  const log = createLogger(config, { also: alerts?.take });
   const { logger } = log;
   const stop = catchSignals();
   // No worker outlives this process. Where it ends without this handler, the workers see their channel close.
@@ -51,7 +53,8 @@ export async function superviseWorkers(
   cluster.schedulingPolicy = cluster.SCHED_RR;
 
   const address = createAddress((baseUrl) => writeGatewayFile(config, { baseUrl, configFile }));
-  const crew = createCrew(logger, stop.requested, address.listensAt);
+  const crew = createCrew(logger, { stopped: stop.requested, listensAt: address.listensAt, configFile });
+  const onHangUp = catchReload(crew.reload);
   try {
     if (config.redisUrl === null && count > 1)
       logger.warn(
@@ -73,8 +76,10 @@ export async function superviseWorkers(
     if (failed) process.exitCode = failed.code ?? 1;
     removeGatewayFile(config.dataDir);
     await log.flush();
+    await alerts?.close();
     process.off('exit', onExit);
     stop.forget();
+    onHangUp.forget();
   }
 }
 
@@ -97,9 +102,16 @@ function createAddress(write: (baseUrl: string) => void) {
   };
 }
 
+interface CrewOptions {
+  readonly stopped: Promise<void>;
+  readonly listensAt: (baseUrl: string) => void;
+  readonly configFile: string | null;
+}
+
 /** Keeps workers running, each in a slot of its own, until `end` or `stopped`. */
-function createCrew(logger: Logger, stopped: Promise<void>, listensAt: (baseUrl: string) => void) {
+function createCrew(logger: Logger, { stopped, listensAt, configFile }: CrewOptions) {
   const metrics = createWorkersMetrics();
+  const reloads = createWorkersReload(configFile);
   const ends: Promise<Exit>[] = [];
   let stopping = false;
 
@@ -109,7 +121,13 @@ function createCrew(logger: Logger, stopped: Promise<void>, listensAt: (baseUrl:
       if (!isOurs<WorkerMessage>(message)) return;
       if (message.tollgate === 'scrape') void metrics.answer(worker, message.id, workers());
       else if (message.tollgate === 'metrics') metrics.took(worker, message.id, message.snapshot);
-      else {
+      else if (message.tollgate === 'reloaded') reloads.took(worker, message.id, message.outcome);
+      else if (message.tollgate === 'reload-all') {
+        const { id } = message;
+        void reloads.all(workers()).then((outcome) => {
+          if (worker.isConnected()) worker.send({ tollgate: 'all-reloaded', id, outcome } satisfies SupervisorMessage);
+        });
+      } else {
         listensAt(message.baseUrl);
         ready();
       }
@@ -117,6 +135,7 @@ function createCrew(logger: Logger, stopped: Promise<void>, listensAt: (baseUrl:
     return new Promise((resolve) => {
       worker.once('exit', (code: number | null, signal: string | null) => {
         metrics.gone(worker);
+        reloads.gone(worker);
         resolve({ code, signal });
       });
       worker.on('error', (error) => {
@@ -143,6 +162,8 @@ function createCrew(logger: Logger, stopped: Promise<void>, listensAt: (baseUrl:
   };
 
   return {
+    /** Reloads the configuration of all workers, which log what comes of it. */
+    reload: () => reloads.all(workers()),
     /** Resolves when the worker listens; with false when it ended before, or all are to stop. */
     start: (slot: number): Promise<boolean> =>
       new Promise((resolve) => {

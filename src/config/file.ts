@@ -48,7 +48,7 @@ export function loadConfig(options: LoadOptions): Config {
 }
 
 /** All sections of options. Values that have problems are absent from the result. */
-function readSections(file: Table, options: LoadOptions, reading: Reading): OptionValues {
+export function readSections(file: Table, options: LoadOptions, reading: Reading): OptionValues {
   for (const section of Object.keys(file))
     if (!BLOCKS.includes(section) && !Object.hasOwn(SECTIONS, section)) unknownSection(section, reading);
   const sections = Object.entries(SECTIONS).map(([section, table]) => {
@@ -75,15 +75,14 @@ function readSection(
   written: Table,
   section: string,
   table: Readonly<Record<string, Option<unknown>>>,
-  { env, mode, overrides }: LoadOptions,
+  options: LoadOptions,
   reading: Reading,
 ): Readonly<Record<string, unknown>> {
   const values = { ...readTable(written, section, table, reading).values };
   for (const [key, option] of Object.entries(table)) {
-    if (mode === 'development' && option.inDevelopment !== undefined && !Object.hasOwn(written, key))
+    if (options.mode === 'development' && option.inDevelopment !== undefined && !Object.hasOwn(written, key))
       values[key] = option.inDevelopment;
-    const variable = option.env === null ? undefined : lookup(env, option.env);
-    const flag = overrides?.[`${section}.${key}` as OptionKey];
+    const { flag, variable } = givenOutside(section, key, option, options);
     if (flag !== undefined) values[key] = readOutside(option, flag, flagOf(key), reading);
     else if (variable !== undefined)
       values[key] = readOutside(option, variable, `environment variable ${option.env}`, reading);
@@ -91,7 +90,20 @@ function readSection(
   return values;
 }
 
-const flagOf = (key: string) => `--${key === 'data_dir' ? 'data' : key.replaceAll('_', '-')}`;
+/** The values of an option that are stronger than the file's; a flag is the strongest. */
+export function givenOutside(
+  section: string,
+  key: string,
+  option: Option<unknown>,
+  { env, overrides }: Pick<LoadOptions, 'env' | 'overrides'>,
+) {
+  return {
+    flag: overrides?.[`${section}.${key}` as OptionKey],
+    variable: option.env === null ? undefined : lookup(env, option.env),
+  };
+}
+
+export const flagOf = (key: string) => `--${key === 'data_dir' ? 'data' : key.replaceAll('_', '-')}`;
 
 function unknownSection(section: string, reading: Reading): void {
   const sections = [...Object.keys(SECTIONS), ...BLOCKS];

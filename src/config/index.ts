@@ -15,8 +15,10 @@ export type {
   SignInConfig,
   TunnelConfig,
 } from './config.ts';
+export { configDifferences, type NamedDifferences } from './differences.ts';
 export { domainFault } from './domain.ts';
-export { loadConfig } from './file.ts';
+export { type ExplainedConfig, type ExplainedOption, explainConfig } from './explain.ts';
+export { type LoadOptions, loadConfig } from './file.ts';
 export { freeze } from './freeze.ts';
 export { ANTHROPIC_VERSION, keyHeaders, MESSAGES_PATH, RESPONSES_PATH } from './key-headers.ts';
 export { isKey, keypairFileOption, privateKeyOption } from './key-options.ts';

@@ -1,6 +1,7 @@
 import type { CamelKeys } from './camel-keys.ts';
 import type { Option, ValuesOf } from './option.ts';
 import { OAUTH, SESSIONS, SIGN_IN } from './options/access.ts';
+import { ALERTS } from './options/alerts.ts';
 import { ANALYTICS } from './options/analytics.ts';
 import { BILLING } from './options/billing.ts';
 import { LIMITS } from './options/limits.ts';
@@ -34,6 +35,7 @@ export const SECTIONS = {
   payments: PAYMENTS,
   quotes: QUOTES,
   analytics: ANALYTICS,
+  alerts: ALERTS,
 } satisfies Record<string, Readonly<Record<string, Option<unknown>>>>;
 
 type Sections = typeof SECTIONS;

@@ -10,6 +10,8 @@ export interface LoggerOptions {
   /** `json` for machines, `text` for people. By default text in development and JSON in production. */
   readonly style?: 'json' | 'text';
   readonly color?: boolean;
+  /** Gets each finished line as JSON, without secrets. */
+  readonly also?: ((line: string) => void) | undefined;
 }
 
 /**
@@ -18,6 +20,8 @@ export interface LoggerOptions {
  */
 interface LogOutput {
   readonly logger: Logger;
+  /** From now on also masks the secrets of another configuration. */
+  hide(config: Pick<Config, 'services' | 'chains'>): void;
   flush(): Promise<void>;
 }
 
@@ -32,28 +36,29 @@ const BUFFER_BYTES = 8_192;
 export function createLogger(
   config: Pick<
     Config,
-    'mode' | 'logLevel' | 'adminKey' | 'services' | 'databaseUrl' | 'redisUrl' | 'chains' | 'cluster'
+    'mode' | 'logLevel' | 'adminKey' | 'services' | 'databaseUrl' | 'redisUrl' | 'chains' | 'cluster' | 'alerts'
   >,
   options: LoggerOptions = {},
 ): LogOutput {
-  const scrub = createScrubber([
+  let secrets = [
     config.adminKey,
     config.cluster.secret,
-    ...config.services.map(({ target }) => (target.kind === 'http' ? target.apiKey : null)),
-    ...config.chains.flatMap(({ rpcUrl, payments }) => [
-      rpcUrl,
-      payments !== null && 'privateKey' in payments.treasury ? payments.treasury.privateKey : null,
-    ]),
+    config.alerts.url,
+    config.alerts.secret,
+    ...keysOf(config),
     passwordOf(config.databaseUrl),
     passwordOf(config.redisUrl),
-  ]);
+  ];
+  let scrub = createScrubber(secrets);
   const style = options.style ?? (config.mode === 'development' ? 'text' : 'json');
   const sink = options.write ? { write: options.write, async flush() {} } : createStdout(style);
   const color = options.color ?? false;
-  const write =
-    style === 'json'
-      ? (line: string) => sink.write(scrub(line))
-      : (line: string) => sink.write(formatLine(scrub(line), color));
+  const { also } = options;
+  const write = (line: string) => {
+    const scrubbed = scrub(line);
+    also?.(scrubbed);
+    sink.write(style === 'json' ? scrubbed : formatLine(scrubbed, color));
+  };
   const logger = pino(
     {
       level: config.logLevel,
@@ -84,8 +89,21 @@ export function createLogger(
   logger.child = function (this: Logger, bindings, childOptions) {
     return child.call(this, redact(bindings) as Bindings, childOptions) as never;
   };
-  return { logger, flush: () => sink.flush() };
+  const hide = (other: Pick<Config, 'services' | 'chains'>) => {
+    secrets = [...new Set([...secrets, ...keysOf(other)])];
+    scrub = createScrubber(secrets);
+  };
+  return { logger, hide, flush: () => sink.flush() };
 }
+
+/** Keys of upstreams and of chains. */
+const keysOf = ({ services, chains }: Pick<Config, 'services' | 'chains'>): readonly (string | null)[] => [
+  ...services.map(({ target }) => (target.kind === 'http' ? target.apiKey : null)),
+  ...chains.flatMap(({ rpcUrl, payments }) => [
+    rpcUrl,
+    payments !== null && 'privateKey' in payments.treasury ? payments.treasury.privateKey : null,
+  ]),
+];
 
 /**
  * The line of facts with a message, as pino writes it; null for anything else. JSON.stringify takes half of the time of

@@ -52,6 +52,8 @@ export interface Metrics {
   /** A provider's proxy came, registered, was refused or left. */
   tunnelEvent(event: string): void;
   readonly mcpSessionEnded: McpMetrics['sessionEnded'];
+  /** The configuration was reloaded, or could not be. */
+  reloaded(outcome: 'applied' | 'refused'): void;
   /** An answer left. `route` is the route's pattern, never the path. */
   answered(method: string, route: string, status: number): void;
   /** All metrics in the Prometheus text format. */
@@ -96,14 +98,19 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
 function ofProcess(
   registry: prom.Registry,
   tunnels: NonNullable<MetricsOptions['tunnels']>,
-): Pick<Metrics, 'ledgerBatch' | 'rateLimited' | 'tunnelEvent' | 'answered'> {
-  const { limited, http, events } = counters(registry, [], {
+): Pick<Metrics, 'ledgerBatch' | 'rateLimited' | 'tunnelEvent' | 'reloaded' | 'answered'> {
+  const { limited, http, events, reloads } = counters(registry, [], {
     limited: ['tollgate_rate_limited_total', 'Requests refused by a rate limit', 'of'],
     http: ['tollgate_http_requests_total', 'Answers by route', 'method', 'route', 'status'],
     events: [
       'tollgate_tunnel_events_total',
       "What providers' proxies did: rejected, connected, registered, refused, replaced, draining, left, failed",
       'event',
+    ],
+    reloads: [
+      'tollgate_reloads_total',
+      'Reloads of the configuration: applied, or refused as it has problems',
+      'outcome',
     ],
   });
   const { batchSize, batchTime } = histograms(registry, [], {
@@ -129,6 +136,7 @@ function ofProcess(
     },
     rateLimited: (of) => limited.inc({ of }),
     tunnelEvent: (event) => events.inc({ event }),
+    reloaded: (outcome) => reloads.inc({ outcome }),
     answered(method, route, status) {
       const ofMethod = answers.getOrInsertComputed(route, () => new Map()).getOrInsertComputed(method, () => new Map());
       ofMethod.getOrInsertComputed(status, () => counterSeries(http, { method, route, status: String(status) })).inc();

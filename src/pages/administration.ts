@@ -1,3 +1,4 @@
 /* The admin API of accounts and keys, without the other pages. */
 export { adminRoutes } from './account/admin-routes.ts';
+export { administratorRoutes } from './account/administrator-routes.ts';
 export { createKeyUsage } from './account/key-usage.ts';

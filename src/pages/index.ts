@@ -1,8 +1,10 @@
 export { accountRoutes } from './account/account-routes.ts';
 export { adminRoutes } from './account/admin-routes.ts';
+export { administratorRoutes } from './account/administrator-routes.ts';
 export { auditRoutes } from './account/audit-routes.ts';
 export { createKeyUsage } from './account/key-usage.ts';
 export { createPastReceipts } from './account/past-receipts.ts';
+export { reloadRoutes } from './account/reload-routes.ts';
 export { receiptOfCall, receiptOfRecord } from './account/receipts.ts';
 export { adminFiguresRoutes } from './figures/admin-figures-routes.ts';
 export { createFigurePages } from './figures/figure-pages.ts';

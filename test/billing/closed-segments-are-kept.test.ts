@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { audit as Audit, createLedger as CreateLedger, Ledger } from '#billing';
 import { createMutant, type Mutant } from '../support/mutant.ts';
-import { newDataDirectory } from '../support/data-directory.ts';
+import { emptyDataDirectory, newDataDirectory } from '../support/data-directory.ts';
 
 let mutant: Mutant;
 let store: typeof import('#store');
+let backups: typeof import('#store/backup');
 let billing: { createLedger: typeof CreateLedger; audit: typeof Audit };
 /** Segments of a few records, so that there are many. */
 beforeAll(async () => {
@@ -18,6 +19,7 @@ beforeAll(async () => {
     },
   ]);
   store = (await import(mutant.url('src/store/index.ts'))) as typeof store;
+  backups = (await import(mutant.url('src/store/backup/index.ts'))) as typeof backups;
   billing = (await import(mutant.url('src/billing/index.ts'))) as typeof billing;
 });
 afterAll(() => mutant.dispose());
@@ -57,6 +59,50 @@ test('closed segments are compressed, and the audit, a restart and a copy read t
   expect(report.totals.operations).toBe(62);
   await restored.close();
   for (const folder of [dataDir, copy]) rmSync(folder, { recursive: true });
+});
+
+const BACKUPS = process.env['TOLLGATE_DEEP'] === '1' ? 100 : 4;
+
+test('a backup has all that was acknowledged before it, and ends where it says, while files are closed', async () => {
+  const dataDir = newDataDirectory();
+  const folder = emptyDataDirectory();
+  const database = await store.openDatabase({ dataDir });
+  const ledger = await billing.createLedger({ database });
+  const done: string[] = [];
+  let stopping = false;
+  const credits = (async () => {
+    while (!stopping) {
+      const id = `${done.length}`;
+      expect(await credit(ledger, id)).toEqual({ ok: true });
+      done.push(id);
+    }
+  })();
+  const facts = { databaseUrl: null, identity: null, version: '0.1.0', env: {} };
+  await expect.poll(() => done.length).toBeGreaterThan(20);
+  for (let round = 0; round < BACKUPS; round += 1) {
+    const file = join(folder, `${round}.tar`);
+    const target = join(folder, `${round}`);
+    const before = done.length;
+    const { record } = await backups.makeBackup({ ...facts, dataDir }, file);
+    const restored = await backups.restoreBackup({ ...facts, dataDir: target }, file);
+    await restored.finish();
+    const again = await store.openDatabase({ dataDir: target });
+    const { available } = (await (await billing.createLedger({ database: again })).balance('escrow:a'))!;
+    expect(available).toBeGreaterThanOrEqual(BigInt(before));
+    const report = await billing.audit(again);
+    expect(report.checks.filter(({ ok }) => !ok)).toEqual([]);
+    expect(report.totals.operations).toBe(Number(available));
+    const [head] = await again.query({ name: 'head', text: 'SELECT n, hash FROM ledger_log' });
+    expect({ n: Number(head!['n']), hash: head!['hash'] }).toEqual(record);
+    await again.close();
+    for (const path of [file, target]) rmSync(path, { recursive: true });
+  }
+  stopping = true;
+  await credits;
+  expect(segments(dataDir).length).toBeGreaterThan(2);
+  await ledger.close();
+  await database.close();
+  for (const path of [dataDir, folder]) rmSync(path, { recursive: true });
 });
 
 test('tables without the log that they have followed are refused', async () => {

@@ -136,6 +136,8 @@ describe('the embedded database', () => {
     });
     expect(other).toMatchObject({ code: 1, output: expect.stringContaining('of a gateway with another identity') });
     expect(readdirSync(join(place.dir, 'other'))).toEqual([]);
+    const without = await place.run(['restore', file(), '--data', join(place.dir, 'other')]);
+    expect(without).toMatchObject({ code: 1, output: expect.stringContaining('has no identity.json') });
 
     const again = await place.run(['backup', file(), '--data', dataDir], env);
     expect(again).toMatchObject({ code: 1, output: expect.stringContaining('is there already') });
@@ -168,14 +170,13 @@ describe('the embedded database', () => {
   });
 });
 
-const programs = backupPostgres();
-
-describe.skipIf(programs === null)('PostgreSQL', () => {
+describe('PostgreSQL', () => {
   it('is backed up under load by pg_dump and restored into an empty database', async () => {
-    const postgres = await programs!.start();
+    const programs = backupPostgres();
+    const postgres = await programs.start();
     const fresh = await freshDatabase(postgres.url);
     const empty = await bareDatabase(postgres.url);
-    const withDump = { ...env, PATH: `${programs!.bin}:${process.env['PATH']}` };
+    const withDump = { ...env, PATH: `${programs.bin}:${process.env['PATH']}` };
     try {
       const file = join(place.dir, 'postgres.tar');
       const spine = await startSpine({ databaseUrl: fresh.url, toml: UNHURRIED });

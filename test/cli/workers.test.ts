@@ -38,6 +38,18 @@ const listening = (gateway: ServerProcess) =>
     .filter(({ msg }) => msg === 'a worker listens')
     .map(({ worker }) => worker);
 
+const MODEL = `[[models]]
+name = "new/model"
+display_name = "New"
+provider_name = "New"
+[models.pricing]
+prompt = 1
+completion = 1
+[models.params]
+model = "x"
+api_base = "http://127.0.0.1:9/v1"
+`;
+
 async function eventually(check: () => void): Promise<void> {
   // Processes start when the machine gets to it: what never comes is all that fails here.
   await vi.waitFor(check, { timeout: 60_000, interval: 20 });
@@ -96,6 +108,28 @@ describe('tollgate serve --workers 2', () => {
     expect(text).toContain('tollgate_locks_held 0');
     // The commands of this machine find it.
     expect((await place.run(['account', 'create', 'acme'])).code).toBe(0);
+  });
+
+  it('reloads all workers, by a signal and by the admin API', async () => {
+    const file = join(place.dir, 'tollgate.toml');
+    const reloaded = () => lines(gateway).filter(({ msg }) => msg === 'the configuration was reloaded').length;
+    await writeFile(file, MODEL);
+    gateway.signal('SIGHUP');
+    await eventually(() => expect(reloaded()).toBe(2));
+    for (let turn = 0; turn < 4; turn += 1) expect(await ask(await baseUrl(), '/api/v1/models')).toContain('new/model');
+    await writeFile(file, '[server]\nport = "x"\n');
+    const refused = await place.run(['reload']);
+    expect(refused).toMatchObject({ code: 1, stdout: '' });
+    expect(refused.output).toMatch(/tollgate\.toml:2 {2}server\.port/);
+    await writeFile(file, '');
+    const done = await place.run(['reload']);
+    expect(done).toMatchObject({ code: 0, stdout: '- model new/model of New\n' });
+    for (let turn = 0; turn < 4; turn += 1)
+      expect(await ask(await baseUrl(), '/api/v1/models')).not.toContain('new/model');
+    // Each of both has counted.
+    await expect
+      .poll(() => baseUrl().then((url) => ask(url, '/metrics')))
+      .toMatch(/tollgate_reloads_total\{outcome="applied"\} 4\ntollgate_reloads_total\{outcome="refused"\} 2/);
   });
 
   it('replaces a worker that was killed, and serves meanwhile', async () => {

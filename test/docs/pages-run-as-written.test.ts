@@ -28,6 +28,8 @@ const PAGES = [
   'README.md',
   'docs/a2a.md',
   'docs/admin-api.md',
+  'docs/administration.md',
+  'docs/backups.md',
   ...readdirSync(join(ROOT, 'docs/clients'))
     .map((name) => `docs/clients/${name}`)
     .filter(runsMore),

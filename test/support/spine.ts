@@ -25,6 +25,8 @@ export interface Spine {
   readonly app: App;
   readonly provider: TestProvider;
   readonly logs: string[];
+  /** Replaces what `toml` was; a reload reads it. */
+  writeFile(toml: string): void;
   balance(): Promise<Balance>;
   /** Resolves when no call holds a lock any more. */
   quiet(): Promise<void>;
@@ -149,7 +151,8 @@ export async function startSpine(options: SpineOptions = {}): Promise<Spine> {
   const dataDir = options.dataDir ?? newDataDirectory();
   if (options.databaseUrl === undefined) fillDataDirectory(dataDir);
   const provider = options.provider ?? (await startProvider());
-  const toml = `
+  let more = options.toml ?? '';
+  const toml = () => `
 [[models]]
 name = "${MODEL}"
 display_name = "Test: Model"
@@ -165,25 +168,27 @@ image = 0.001
 model = "upstream-model"
 api_base = "${provider.url}"
 api_key = "std::env::TEST_UPSTREAM_KEY"
-${(options.toml ?? '').replaceAll('{provider}', provider.url)}`;
-  const config = loadConfig({
-    file: 'spine.toml',
-    text: toml,
-    env: {
-      TEST_UPSTREAM_KEY: 'upstream-secret-canary',
-      TOLLGATE_ADMIN_KEY: ADMIN_KEY,
-      DATABASE_URL: options.databaseUrl,
-      REDIS_URL: options.redisUrl,
-      TOLLGATE_IDENTITY_SEED: IDENTITY_SEED,
-      TOLLGATE_SIGN_IN_DOMAINS: DOMAIN,
-      ...options.env,
-    },
-    mode: options.mode ?? 'production',
-    overrides: { 'server.data_dir': dataDir, 'server.port': options.port ?? 0, 'server.host': '127.0.0.1' },
-  });
+${more.replaceAll('{provider}', provider.url)}`;
+  const load = () =>
+    loadConfig({
+      file: 'spine.toml',
+      text: toml(),
+      env: {
+        TEST_UPSTREAM_KEY: 'upstream-secret-canary',
+        TOLLGATE_ADMIN_KEY: ADMIN_KEY,
+        DATABASE_URL: options.databaseUrl,
+        REDIS_URL: options.redisUrl,
+        TOLLGATE_IDENTITY_SEED: IDENTITY_SEED,
+        TOLLGATE_SIGN_IN_DOMAINS: DOMAIN,
+        ...options.env,
+      },
+      mode: options.mode ?? 'production',
+      overrides: { 'server.data_dir': dataDir, 'server.port': options.port ?? 0, 'server.host': '127.0.0.1' },
+    });
   const logs: string[] = [];
-  const app = await createApp(config, {
+  const app: App = await createApp(load(), {
     writeLog: (line) => logs.push(line),
+    reloadAll: () => app.reload(load),
     ...(options.now ? { now: options.now } : {}),
     ...(options.elapsed ? { elapsed: options.elapsed } : {}),
     ...(options.random ? { random: options.random } : {}),
@@ -220,6 +225,9 @@ ${(options.toml ?? '').replaceAll('{provider}', provider.url)}`;
     app,
     provider,
     logs,
+    writeFile(text) {
+      more = text;
+    },
     balance: async () => (await spine.app.ledger.balance(escrowOf(account))) ?? { available: 0n, locked: 0n },
     async quiet() {
       const until = Date.now() + 20_000;

@@ -35,17 +35,30 @@ export function rateLimitError(decision: RateDecision): GatewayError {
  */
 export function createRatePolicies(limits: LimitsConfig): {
   readonly of: (caller: Caller, pages?: boolean) => RatePolicy;
+  /** From the next request on. */
+  readonly replace: (limits: LimitsConfig) => void;
 } {
-  const { burst, tokensPerMinute } = limits;
-  const ordinary: RatePolicy = { requestsPerMinute: limits.requestsPerMinute, burst, tokensPerMinute };
-  const development: RatePolicy = { requestsPerMinute: limits.developmentRequestsPerMinute, burst, tokensPerMinute };
-  // Their calls are paid for, so their tokens are not counted.
-  const anonymous: RatePolicy = { requestsPerMinute: limits.anonymousRequestsPerMinute, burst, tokensPerMinute };
-  const ofPages: RatePolicy = { requestsPerMinute: limits.sessionRequestsPerMinute, burst, tokensPerMinute };
+  let policies = policiesOf(limits);
   return {
     of(caller, pages = false) {
-      if (pages) return ofPages;
-      return isDevelopment(caller) ? development : caller.anonymous || caller.paying ? anonymous : ordinary;
+      if (pages) return policies.ofPages;
+      if (isDevelopment(caller)) return policies.development;
+      return caller.anonymous || caller.paying ? policies.anonymous : policies.ordinary;
     },
+    replace(next) {
+      policies = policiesOf(next);
+    },
+  };
+}
+
+function policiesOf(limits: LimitsConfig) {
+  const { burst, tokensPerMinute } = limits;
+  const policy = (requestsPerMinute: number): RatePolicy => ({ requestsPerMinute, burst, tokensPerMinute });
+  return {
+    ordinary: policy(limits.requestsPerMinute),
+    development: policy(limits.developmentRequestsPerMinute),
+    // Their calls are paid for, so their tokens are not counted.
+    anonymous: policy(limits.anonymousRequestsPerMinute),
+    ofPages: policy(limits.sessionRequestsPerMinute),
   };
 }

@@ -28,12 +28,12 @@ export interface Registrations extends Pick<Registry, 'register' | 'registration
 
 /** Keeps the registrations of providers in the database. */
 export function createRegistrations(options: RegistrationsOptions): Registrations {
-  const { database, writes, listing, isOpen, now, priceNoticeMs = 0 } = options;
-  const reserved = new Set((options.reservedNames ?? []).map(keyOfName));
+  const { database, writes, listing, isOpen, now, priceNoticeMs = 0, reservedNames = [] } = options;
+  const isReserved = (name: string) => reservedNames.some((own) => keyOfName(own) === keyOfName(name));
 
   return {
     async checkName(provider, name) {
-      if (reserved.has(keyOfName(name))) throw takenName(name);
+      if (isReserved(name)) throw takenName(name);
       const [owner] = await database.query(FIND_OWNER, [keyOfName(name)]);
       if (owner && owner['provider'] !== provider) throw takenName(name);
     },
@@ -41,7 +41,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
     async register(connection, services) {
       const { provider, account, id } = connection;
       const name = services[0]?.providerName ?? null;
-      if (name !== null && reserved.has(keyOfName(name))) throw takenName(name);
+      if (name !== null && isReserved(name)) throw takenName(name);
       for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
         const [found] = await database.query(FIND, [provider, name === null ? null : keyOfName(name)]);
         if (found?.['connection'] !== id || !isOpen(connection)) throw superseded();

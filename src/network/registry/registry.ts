@@ -108,7 +108,7 @@ export interface RegistryOptions {
   readonly now: () => number;
   /** How long the offers of a provider that went away stay listed. */
   readonly graceMs: number;
-  /** Provider names of the gateway's own configuration, which nobody may register. */
+  /** Provider names of the gateway's own configuration, which nobody may register. The list may change. */
   readonly reservedNames?: readonly string[];
   /** How long calls have to accept a price that jumped; default 0, never. */
   readonly priceNoticeMs?: number;

@@ -30,6 +30,7 @@ interface NewKeyBody extends KeyBody {
 
 const KEYS = '/accounts/:id/keys';
 const KEY = '/accounts/:id/keys/:hash';
+const CREDIT = { adminRole: 'credit' } as const;
 const ofAKey = keyParams(accountParams.properties);
 
 /** Adds the keys of each account to `app`, which lets only the operator pass. `common` is in every description. */
@@ -59,7 +60,7 @@ function createAccountKey(app: FastifyInstance, deps: AdminKeysDeps, common: Fas
   };
   app.post<{ Params: AccountParams; Body: NewKeyBody | undefined }>(
     KEYS,
-    { schema },
+    { schema, config: CREDIT },
     async ({ params, body }, reply) => {
       const { account } = await findAccount(params.id, deps);
       // Play money stays play money: a production gateway on the same database must refuse every key to it.
@@ -92,10 +93,14 @@ function changeAccountKey(app: FastifyInstance, deps: AdminKeysDeps, common: Fas
     body: keyChangesSchema,
     response: { 200: oneKeySchema },
   };
-  app.patch<{ Params: KeyParams; Body: KeyBody | undefined }>(KEY, { schema }, async ({ params, body }) => {
-    const { account } = await findAccount(params.id, deps);
-    return changeKey(deps, account, params.hash, parseKeyBody(body ?? {}, deps.now()));
-  });
+  app.patch<{ Params: KeyParams; Body: KeyBody | undefined }>(
+    KEY,
+    { schema, config: CREDIT },
+    async ({ params, body }) => {
+      const { account } = await findAccount(params.id, deps);
+      return changeKey(deps, account, params.hash, parseKeyBody(body ?? {}, deps.now()));
+    },
+  );
 }
 
 function deleteAccountKey(app: FastifyInstance, deps: AdminKeysDeps, common: FastifySchema): void {
@@ -106,7 +111,7 @@ function deleteAccountKey(app: FastifyInstance, deps: AdminKeysDeps, common: Fas
     params: ofAKey,
     response: { 200: deletedKeySchema },
   };
-  app.delete<{ Params: KeyParams }>(KEY, { schema }, async ({ params }) => {
+  app.delete<{ Params: KeyParams }>(KEY, { schema, config: CREDIT }, async ({ params }) => {
     const { account } = await findAccount(params.id, deps);
     return deleteKey(deps.keys, account, params.hash);
   });

@@ -39,6 +39,7 @@ interface CreditBody extends AmountBody {
 }
 
 const ADMINISTRATION = { tags: ['Administration'], security: [{ bearer: [] }] };
+const CREDIT = { adminRole: 'credit' } as const;
 const oneAccountSchema = dataOf(accountSchema);
 
 /** The operator's side: accounts, credit and keys. Register it under `/admin/v1`. */
@@ -80,7 +81,7 @@ function createAccount(app: FastifyInstance, deps: AdminDeps): void {
     },
     response: { 200: oneAccountSchema, 201: oneAccountSchema },
   };
-  app.post<{ Body: NewAccountBody | undefined }>('/accounts', { schema }, async (request, reply) => {
+  app.post<{ Body: NewAccountBody | undefined }>('/accounts', { schema, config: CREDIT }, async (request, reply) => {
     const body = request.body ?? {};
     const account = newAccountId(body, deps.networks);
     const { created, consumer } = await deps.consumers.create(account, body.label ?? body.name ?? '');
@@ -150,15 +151,19 @@ function creditAccount(app: FastifyInstance, deps: AdminDeps): void {
     },
     response: { 200: dataOf(creditSchema) },
   };
-  app.post<{ Params: AccountParams; Body: CreditBody }>('/accounts/:id/credit', { schema }, async (request) => {
-    const found = await findAccount(request.params.id, deps);
-    const amount = amountOf(request.body);
-    // An account that gets money belongs into the list of accounts.
-    const account = found.createdAt === null ? (await deps.consumers.create(found.account, '')).consumer : found;
-    const duplicate = await credit(deps, account.account, amount, request.body.reference);
-    const data = { account: await viewAccount(account, deps), reference: request.body.reference };
-    return { data: { ...data, amount_micro_usdc: Number(amount), duplicate } };
-  });
+  app.post<{ Params: AccountParams; Body: CreditBody }>(
+    '/accounts/:id/credit',
+    { schema, config: CREDIT },
+    async (request) => {
+      const found = await findAccount(request.params.id, deps);
+      const amount = amountOf(request.body);
+      // An account that gets money belongs into the list of accounts.
+      const account = found.createdAt === null ? (await deps.consumers.create(found.account, '')).consumer : found;
+      const duplicate = await credit(deps, account.account, amount, request.body.reference);
+      const data = { account: await viewAccount(account, deps), reference: request.body.reference };
+      return { data: { ...data, amount_micro_usdc: Number(amount), duplicate } };
+    },
+  );
 }
 
 /**

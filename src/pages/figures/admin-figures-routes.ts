@@ -25,7 +25,7 @@ export function adminFiguresRoutes({ gate, rollUp }: AdminFiguresDeps): FastifyP
       security: [{ bearer: [] }],
       response: { 202: { description: 'It has begun', ...dataOf(answer) } },
     };
-    app.post('/analytics/rebuild', { schema }, async (_request, reply) => {
+    app.post('/analytics/rebuild', { schema, config: { adminRole: 'configure' } }, async (_request, reply) => {
       await rollUp.rebuild();
       return reply.code(202).send({ data: { running: true, as_of: null } });
     });

@@ -169,6 +169,7 @@ function addSuspense(app: FastifyInstance, { funds, consumers, contractNetworks 
   app.post<{ Params: { readonly id: string }; Body: { readonly account: string } }>(
     '/deposits/:id/attribute',
     {
+      config: { adminRole: 'credit' },
       schema: {
         summary: 'Credit what is in suspense',
         description: 'Says whose a deposit is, once and for good.',

@@ -36,7 +36,7 @@ const CHECKSUM = { at: 148, length: 8 };
 /** The largest number that eleven octal digits hold. */
 const OCTAL_MAX = 0o77777777777;
 
-export interface ArchiveWriter {
+interface ArchiveWriter {
   add(entry: ArchiveEntry): Promise<ArchivedFile>;
   /** The end of the archive: on the disk when it resolves. */
   finish(): Promise<void>;

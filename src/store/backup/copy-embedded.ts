@@ -9,7 +9,7 @@ import { BackupError, type ArchiveEntry } from './archive.ts';
 import { DATABASE } from './manifest.ts';
 
 /** The tables and the log of an embedded database at one moment, while its gateway goes on. */
-export interface EmbeddedCopy {
+interface EmbeddedCopy {
   readonly migrations: readonly string[];
   /** The log's last record of that moment. */
   readonly head: LogHead;

@@ -2,7 +2,10 @@ import { hash } from 'node:crypto';
 import { loadMigrations } from '../migrations.ts';
 import { BackupError, type ArchivedFile } from './archive.ts';
 
-/** Says what is in a backup. It is the last file but one, and the last one has its digest: a part of a backup has neither. */
+/**
+ * The list of what a backup has. It is the last file but one, and the last one has its digest: a part of a backup has
+ * neither.
+ */
 export interface Manifest {
   readonly format: typeof FORMAT;
   /** The version that made it. */

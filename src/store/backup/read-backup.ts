@@ -17,7 +17,7 @@ import {
   type Manifest,
 } from './manifest.ts';
 
-/** Where a backup is unpacked and audited before it takes its place in the data directory. */
+/** The folder in which a backup is unpacked and audited before it takes its place in the data directory. */
 const RESTORING = 'restoring';
 
 /** A backup whose content is in its place, but for the embedded one: that waits for `finish`. */
@@ -112,6 +112,11 @@ async function refuseOther(
   if (identity !== null && manifest.identity !== null && identity !== manifest.identity)
     throw new BackupError(
       `${file} is of a gateway with another identity than server.identity_seed (TOLLGATE_IDENTITY_SEED) gives.\nUse the seed of that gateway: its receipts and stored secrets belong to it.`,
+    );
+  const hasIdentity = manifest.files.some(({ name }) => name === KEPT_FILES[0]);
+  if (identity === null && manifest.identity !== null && !hasIdentity && !existsSync(join(dataDir, KEPT_FILES[0])))
+    throw new BackupError(
+      `${file} has no ${KEPT_FILES[0]}: its gateway had TOLLGATE_IDENTITY_SEED (server.identity_seed).\nSet it here, too: receipts and stored secrets belong to it.`,
     );
   const [own, its] = [join(dataDir, KEPT_FILES[0]), join(dataDir, RESTORING, KEPT_FILES[0])];
   if (identity === null && existsSync(own) && existsSync(its) && !(await readFile(own)).equals(await readFile(its)))

@@ -361,6 +361,21 @@ const CASES = {
   'analytics.users_min': { toml: '5', wrong: '-1', of: (c) => c.analytics.usersMin, is: 5, fallback: 0 },
   'analytics.retention_days': { toml: '90', wrong: '30', of: (c) => c.analytics.retentionDays, is: 90, fallback: 400 },
   'analytics.every_ms': { toml: '0', wrong: '-1', of: (c) => c.analytics.everyMs, is: 0, fallback: 2_000 },
+  'alerts.url': {
+    toml: '"https://hooks.example.com/T0/key"',
+    wrong: '"ftp://hooks.example.com"',
+    of: (c) => c.alerts.url,
+    is: 'https://hooks.example.com/T0/key',
+    fallback: null,
+  },
+  'alerts.secret': {
+    toml: '"a-secret-of-the-alerts"',
+    wrong: '"short"',
+    of: (c) => c.alerts.secret,
+    is: 'a-secret-of-the-alerts',
+    fallback: null,
+  },
+  'alerts.level': { toml: '"warn"', wrong: '"info"', of: (c) => c.alerts.level, is: 'warn', fallback: 'error' },
   'quotes.valid_ms': { toml: '60_000', wrong: '59_999', of: (c) => c.quotes.validMs, is: 60_000, fallback: 300_000 },
 } as const satisfies Record<OptionKey, Case>;
 
@@ -443,5 +458,7 @@ test('the environment variables are these', () => {
     'TOLLGATE_S3_URL',
     'TOLLGATE_S3_ACCESS_KEY_ID',
     'TOLLGATE_S3_SECRET_ACCESS_KEY',
+    'TOLLGATE_ALERTS_URL',
+    'TOLLGATE_ALERTS_SECRET',
   ]);
 });

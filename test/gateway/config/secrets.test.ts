@@ -26,6 +26,8 @@ test('there are secrets to test', () => {
     'database.url',
     'redis.url',
     'media.s3_secret_access_key',
+    'alerts.url',
+    'alerts.secret',
   ]);
 });
 

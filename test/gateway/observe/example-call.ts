@@ -130,7 +130,7 @@ export function settledBy(offer: Offer, changes: Partial<Resolution> = {}): Reso
 
 type LogConfig = Pick<
   Config,
-  'mode' | 'logLevel' | 'adminKey' | 'services' | 'databaseUrl' | 'redisUrl' | 'chains' | 'cluster'
+  'mode' | 'logLevel' | 'adminKey' | 'services' | 'databaseUrl' | 'redisUrl' | 'chains' | 'cluster' | 'alerts'
 >;
 
 export function logConfig(changes: Partial<LogConfig> = {}): LogConfig {
@@ -143,6 +143,7 @@ export function logConfig(changes: Partial<LogConfig> = {}): LogConfig {
     redisUrl: null,
     chains: [],
     cluster: { url: null, host: '127.0.0.1', port: 0, secret: null },
+    alerts: { url: null, secret: null, level: 'error' },
     ...changes,
   };
 }

@@ -1,0 +1,120 @@
+import { type ChainConfig, type Config, configDifferences, ConfigError, type NamedDifferences } from '#config';
+import { type Offer, offersFromConfig, withFirstSeen } from '#gateway';
+import { pricesOf } from '#network';
+import { PaymentsSetupError } from '#pages';
+import type { Routed } from './routing.ts';
+
+/** The outcome of a reload. */
+export interface ReloadReport {
+  readonly services: NamedDifferences;
+  /** Networks of chains that are open now. */
+  readonly chains: readonly string[];
+  /** Options that have their new value now. */
+  readonly options: readonly string[];
+  /** Options that differ from the file and keep their old value until a restart; chains as `chains eip155:8453`. */
+  readonly restart: readonly string[];
+}
+
+/**
+ * Takes the services and the limits of a new configuration. Calls under way end as they began, at their price.
+ * Rejects with ConfigError, or the database's error, and leaves everything as it was.
+ */
+export type Reload = (load: () => Config) => Promise<ReloadReport>;
+
+/** Options that are read at each call. */
+const LIVE: ReadonlySet<string> = new Set([
+  'server.log_level',
+  'limits.requests_per_minute',
+  'limits.burst',
+  'limits.tokens_per_minute',
+  'limits.development_requests_per_minute',
+  'limits.anonymous_requests_per_minute',
+  'limits.session_requests_per_minute',
+]);
+
+export function createReload(routed: Routed): Reload {
+  const { logger, metrics, catalog, database, identity, prices, policies, ownOffers, reservedNames, hideInLogs, now } =
+    routed;
+  const { prepareChains } = routed;
+  let running = routed.config;
+
+  const take = async (load: () => Config): Promise<ReloadReport> => {
+    const next = load();
+    const { options, services, chains } = configDifferences(running, next);
+    const opened = prepareChains === null ? [] : next.chains.filter(isNew(chains));
+    const offers = await offersOf(next);
+    const prepared = await prepareChains?.(opened);
+    // From here on nothing can fail: all of it is there, or nothing.
+    hideInLogs(next);
+    prepared?.commit();
+    catalog.replace('config', offers);
+    ownOffers.clear();
+    for (const { id } of offers) ownOffers.add(id);
+    reservedNames.splice(0, Infinity, ...next.services.map(({ service }) => service.providerName));
+    policies.replace(next.limits);
+    logger.level = next.logLevel;
+    // What waits for a restart is told again at the next reload.
+    const { services: newServices, logLevel } = next;
+    const limits = { ...running.limits, ...liveLimits(next) };
+    running = { ...running, services: newServices, logLevel, limits, chains: [...running.chains, ...opened] };
+    const open = new Set(opened.map(({ network }) => network));
+    const waiting = [...chains.added, ...chains.changed, ...chains.removed].filter((network) => !open.has(network));
+    return {
+      services,
+      chains: [...open],
+      options: options.filter((key) => LIVE.has(key)),
+      restart: [...options.filter((key) => !LIVE.has(key)), ...waiting.map((network) => `chains ${network}`)],
+    };
+  };
+  const offersOf = async ({ services }: Config): Promise<readonly Offer[]> => {
+    const written = offersFromConfig(services, { providerId: identity.providerId, createdAt: now() });
+    const offers = await withFirstSeen(database, written);
+    await prices.remember(pricesOf(offers));
+    return offers;
+  };
+
+  let last: Promise<unknown> = Promise.resolve();
+  return (load) => {
+    // One after the other.
+    const done = last.then(() => take(load));
+    last = done.catch(() => {});
+    return done.then(
+      (report) => {
+        metrics.reloaded('applied');
+        const { services, chains, options, restart } = report;
+        logger.info({ ...services, chains, options }, 'the configuration was reloaded');
+        if (restart.length > 0)
+          logger.warn({ options: restart }, 'these options keep their old values until the gateway is restarted');
+        return report;
+      },
+      (error: unknown) => {
+        metrics.reloaded('refused');
+        const isToldInWords = error instanceof ConfigError || error instanceof PaymentsSetupError;
+        logger.error(
+          isToldInWords ? { reason: error.message } : { err: error },
+          'the configuration was not reloaded: everything is as it was',
+        );
+        throw error;
+      },
+    );
+  };
+}
+
+/** A further chain with a treasury. */
+const isNew =
+  ({ added }: NamedDifferences) =>
+  ({ network, payments }: ChainConfig): boolean =>
+    payments !== null && added.includes(network);
+
+function liveLimits({ limits }: Config) {
+  const { requestsPerMinute, burst, tokensPerMinute } = limits;
+  const { developmentRequestsPerMinute, anonymousRequestsPerMinute, sessionRequestsPerMinute } = limits;
+  return {
+    requestsPerMinute,
+    burst,
+    tokensPerMinute,
+    developmentRequestsPerMinute,
+    anonymousRequestsPerMinute,
+    sessionRequestsPerMinute,
+  };
+}

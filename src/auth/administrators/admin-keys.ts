@@ -1,0 +1,73 @@
+import { loadStatement, type Database, type Row } from '#store';
+import { createKey } from '../accounts/api-key.ts';
+import { ADMIN_ROLES, type AdminRole } from './admin-roles.ts';
+
+/** A stored key of an administrator. Times are epoch milliseconds. Its text cannot be had again. */
+export interface AdminKeyRecord {
+  /** The first 16 hex digits of the key's SHA-256. */
+  readonly id: string;
+  readonly label: string;
+  readonly roles: readonly AdminRole[];
+  readonly createdAt: number;
+  readonly expiresAt: number | null;
+  readonly revokedAt: number | null;
+}
+
+/** Keys that count at once. */
+const ADMIN_KEYS_MAX = 1_000;
+
+export interface AdminKeys {
+  /** Makes a key; `text` is shown here and never again. null when there are ADMIN_KEYS_MAX already. */
+  create(
+    fields: Pick<AdminKeyRecord, 'label' | 'roles' | 'expiresAt'>,
+  ): Promise<{ readonly text: string; readonly record: AdminKeyRecord } | null>;
+  /** A key that counts now; null for any other. */
+  find(hash: string): Promise<AdminKeyRecord | null>;
+  /** Oldest first, revoked ones too. */
+  list(page: { readonly offset: number; readonly limit: number }): Promise<readonly AdminKeyRecord[]>;
+  /** Refused from the next request on. null when there is no such key. */
+  revoke(id: string): Promise<AdminKeyRecord | null>;
+}
+
+const INSERT = loadStatement(import.meta.url, './sql/insert-admin-key.sql');
+const FIND = loadStatement(import.meta.url, './sql/find-admin-key.sql');
+const LIST = loadStatement(import.meta.url, './sql/list-admin-keys.sql');
+const REVOKE = loadStatement(import.meta.url, './sql/revoke-admin-key.sql');
+const ID_DIGITS = 16;
+
+/** Keys of administrators in the database. Rejects with the database's error when it cannot be reached. */
+export function createAdminKeys(database: Pick<Database, 'query'>, { now }: { readonly now: () => number }): AdminKeys {
+  return {
+    async create({ label, roles, expiresAt }) {
+      const { text, hash } = createKey('admin');
+      const fields = [hash, hash.slice(0, ID_DIGITS), label, JSON.stringify(roles), now(), expiresAt];
+      const [row] = await database.query(INSERT, [...fields, ADMIN_KEYS_MAX]);
+      return row ? { text, record: recordOf(row) } : null;
+    },
+    async find(hash) {
+      const [row] = await database.query(FIND, [hash]);
+      if (!row) return null;
+      const record = recordOf(row);
+      const { revokedAt, expiresAt } = record;
+      return revokedAt === null && (expiresAt === null || now() < expiresAt) ? record : null;
+    },
+    list: async ({ offset, limit }) => (await database.query(LIST, [limit, offset])).map(recordOf),
+    async revoke(id) {
+      const [row] = await database.query(REVOKE, [id, now()]);
+      return row ? recordOf(row) : null;
+    },
+  };
+}
+
+function recordOf(row: Row): AdminKeyRecord {
+  const roles = JSON.parse(row['roles'] as string) as readonly string[];
+  const time = (name: 'expires_at' | 'revoked_at') => (row[name] === null ? null : Number(row[name]));
+  return {
+    id: row['id'] as string,
+    label: row['label'] as string,
+    roles: ADMIN_ROLES.filter((role) => roles.includes(role)),
+    createdAt: Number(row['created_at']),
+    expiresAt: time('expires_at'),
+    revokedAt: time('revoked_at'),
+  };
+}

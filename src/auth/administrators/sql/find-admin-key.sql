@@ -1,0 +1,1 @@
+SELECT * FROM admin_keys WHERE hash = $1

@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs';
+import type { Worker } from 'node:cluster';
+import type { ReloadOutcome, SupervisorMessage } from './workers-messages.ts';
+
+/** Longest wait for a worker to reload. */
+const RELOAD_MS = 30_000;
+
+/** Reloads all workers from one text of the file: each gets the same, whatever is written to the file meanwhile. */
+interface WorkersReload {
+  all(workers: readonly Worker[]): Promise<ReloadOutcome>;
+  took(from: Worker, id: number, outcome: ReloadOutcome): void;
+  gone(worker: Worker): void;
+}
+
+export function createWorkersReload(configFile: string | null): WorkersReload {
+  const waiting = new Map<string, (outcome: ReloadOutcome) => void>();
+  const place = (worker: Worker, id: number) => `${worker.id}/${id}`;
+  let last = 0;
+  return {
+    async all(workers) {
+      const id = (last += 1);
+      const text = readText(configFile);
+      const outcomes = await Promise.all(
+        workers.map((worker) =>
+          new Promise<ReloadOutcome>((resolve) => {
+            const late = { problem: `worker ${worker.id} did not answer in time`, isConfig: false };
+            const timer = setTimeout(resolve, RELOAD_MS, late);
+            waiting.set(place(worker, id), (outcome) => {
+              clearTimeout(timer);
+              resolve(outcome);
+            });
+            send(worker, { tollgate: 'reload', id, text });
+          }).finally(() => waiting.delete(place(worker, id))),
+        ),
+      );
+      return (
+        outcomes.find((outcome) => 'problem' in outcome) ??
+        outcomes[0] ?? { problem: 'no worker runs at the moment', isConfig: false }
+      );
+    },
+    took: (from, id, outcome) => waiting.get(place(from, id))?.(outcome),
+    gone(worker) {
+      const ended = { problem: `worker ${worker.id} ended meanwhile`, isConfig: false };
+      for (const [key, tell] of waiting) if (key.startsWith(`${worker.id}/`)) tell(ended);
+    },
+  };
+}
+
+function readText(file: string | null): string | null {
+  try {
+    return file === null ? null : readFileSync(file, 'utf8');
+  } catch {
+    // The workers say what is wrong with it.
+    return null;
+  }
+}
+
+function send(worker: Worker, message: SupervisorMessage): void {
+  if (worker.isConnected()) worker.send(message, () => {});
+}

@@ -1,0 +1,58 @@
+import { isDeepStrictEqual } from 'node:util';
+import { camelKeys } from './camel-keys.ts';
+import type { Config, ServiceConfig } from './config.ts';
+import { SECTIONS } from './options.ts';
+
+/** The difference of two configurations, by names that the file has. */
+interface ConfigDifferences {
+  /** `section.key` of each option. */
+  readonly options: readonly string[];
+  /** Chains by their network: `eip155:8453`. */
+  readonly chains: NamedDifferences;
+  /** Services as `model demo/echo of Demo`. */
+  readonly services: NamedDifferences;
+}
+
+export interface NamedDifferences {
+  readonly added: readonly string[];
+  readonly changed: readonly string[];
+  readonly removed: readonly string[];
+}
+
+export function configDifferences(before: Config, after: Config): ConfigDifferences {
+  const options = Object.entries(SECTIONS).flatMap(([section, table]) =>
+    Object.keys(table)
+      .filter((key) => !isDeepStrictEqual(valueOf(before, section, key), valueOf(after, section, key)))
+      .map((key) => `${section}.${key}`),
+  );
+  return {
+    options,
+    chains: compare(before.chains, after.chains, ({ network }) => network),
+    services: compare(before.services, after.services, nameOf),
+  };
+}
+
+const nameOf = ({ service }: ServiceConfig): string =>
+  `${service.primitive} ${service.name} of ${service.providerName}`;
+
+/** Sections that have another place in Config, see `toConfig`. */
+const FLAT: readonly string[] = ['server', 'telemetry'];
+const URLS: Readonly<Record<string, keyof Config>> = { database: 'databaseUrl', redis: 'redisUrl' };
+
+function valueOf(config: Config, section: string, key: string): unknown {
+  const flat = URLS[section];
+  if (flat !== undefined) return config[flat];
+  const names = config as unknown as Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  return FLAT.includes(section) ? names[camel(key)] : names[camel(section)]![camel(key)];
+}
+
+const camel = (key: string): string => Object.keys(camelKeys({ [key]: null }))[0]!;
+
+function compare<T>(before: readonly T[], after: readonly T[], name: (one: T) => string): NamedDifferences {
+  const [old, now] = [new Map(before.map((one) => [name(one), one])), new Map(after.map((one) => [name(one), one]))];
+  return {
+    added: [...now.keys()].filter((key) => !old.has(key)),
+    changed: [...now].filter(([key, one]) => old.has(key) && !isDeepStrictEqual(old.get(key), one)).map(([key]) => key),
+    removed: [...old.keys()].filter((key) => !now.has(key)),
+  };
+}

@@ -1,0 +1,60 @@
+import type { FastifyPluginAsync } from 'fastify';
+import { GatewayError } from '#wire';
+import { ConfigError, type NamedDifferences } from '#config';
+import type { AdminGate } from '#auth';
+import { dataOf, objectOf } from '../answer-schemas.ts';
+import { PaymentsSetupError } from '../funds/payments-setup-error.ts';
+
+interface Reloaded {
+  readonly services: NamedDifferences;
+  /** Networks of chains that are open now. */
+  readonly chains: readonly string[];
+  readonly options: readonly string[];
+  readonly restart: readonly string[];
+}
+
+interface ReloadRoutesDeps {
+  readonly gate: AdminGate;
+  /** Rejects with ConfigError where the file has problems. null: no file was named at the start. */
+  readonly reload: (() => Promise<Reloaded>) | null;
+}
+
+const names = (description: string) => ({ type: 'array', items: { type: 'string' }, description });
+
+const reloadSchema = objectOf({
+  services: objectOf({
+    added: names('Such as `model acme/fast of Acme`.'),
+    changed: names('Their new prices and addresses hold for calls that begin now.'),
+    removed: names('Calls that run may end.'),
+  }),
+  chains: names('Chains that money goes over from now on.'),
+  options: names('Options that have their new value now.'),
+  restart: names('Options that differ from the file and keep their old value until the gateway is restarted.'),
+});
+
+/** Reading the configuration anew, for the operator. Register it under `/admin/v1`. */
+export function reloadRoutes({ gate, reload }: ReloadRoutesDeps): FastifyPluginAsync {
+  return async (app) => {
+    app.addHook('onRequest', gate);
+    const schema = {
+      summary: 'Reload the configuration',
+      operationId: 'reloadConfiguration',
+      description:
+        'Reads the configuration file anew and takes its services, prices and rate limits. Calls that run end as they began. A file with problems is answered with 400 and all of them, and nothing changes.',
+      tags: ['Administration'],
+      security: [{ bearer: [] }],
+      response: { 200: dataOf(reloadSchema) },
+    };
+    app.post('/reload', { schema, config: { adminRole: 'configure' } }, async () => {
+      if (reload === null)
+        throw new GatewayError('invalid_request', 'This gateway was started without a configuration file to reload');
+      try {
+        return { data: await reload() };
+      } catch (error) {
+        if (error instanceof ConfigError || error instanceof PaymentsSetupError)
+          throw new GatewayError('invalid_request', error.message, { cause: error });
+        throw error;
+      }
+    });
+  };
+}

@@ -1,0 +1,31 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { makePlace, type Place } from './tollgate.ts';
+
+// Commands on the database of a stopped gateway are logged as well.
+
+let place: Place;
+beforeAll(async () => {
+  place = await makePlace();
+});
+afterAll(() => place.clear());
+
+it('makes, lists and revokes admin keys, and logs what was changed', async () => {
+  await place.run(['account', 'create', 'acme']);
+  const made = await place.run(['admin-key', 'create', 'invoices', '--role', 'credit', 'read']);
+  expect(made, made.output).toMatchObject({ code: 0, stdout: expect.stringMatching(/^svc-admin-\S+\n\nKeep it now/) });
+  const key = made.stdout.split('\n')[0]!;
+  const listed = await place.run(['admin-key', 'list', '--json']);
+  const [record] = JSON.parse(listed.stdout) as { id: string; roles: string[]; state: string }[];
+  expect(record).toMatchObject({ label: 'invoices', roles: ['read', 'credit'], state: 'active' });
+  expect((await place.run(['admin-key', 'revoke', record!.id])).code).toBe(0);
+  expect((await place.run(['admin-key', 'list'])).stdout).toMatch(/invoices +read credit +revoked/);
+
+  const logged = await place.run(['admin-log', '--limit', '10']);
+  expect(logged.stdout).toMatch(/command +127\.0\.0\.1 +POST \/accounts +201 +\{"name":"acme"\}/);
+  expect(logged.stdout).toMatch(/POST \/admin-keys +201 +\{"label":"invoices","roles":\["credit","read"\]\}/);
+  expect(logged.stdout).toContain(`DELETE /admin-keys/${record!.id}`);
+  expect(logged.stdout).not.toContain(key);
+
+  expect((await place.run(['admin-key', 'create', 'x', '--role', 'all'])).code).toBe(1);
+  expect((await place.run(['admin-log', '--limit', '0'])).code).toBe(1);
+});

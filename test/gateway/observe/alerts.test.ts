@@ -1,0 +1,117 @@
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { createAlerts } from '../../../src/observe/alerts.ts';
+import { createLogger } from '../../../src/observe/logger.ts';
+import { load } from '../config/load.ts';
+
+interface Posted {
+  readonly headers: IncomingMessage['headers'];
+  readonly text: string;
+  readonly body: {
+    readonly level: string;
+    readonly message: string;
+    readonly repeated: number;
+    readonly facts: object;
+  };
+}
+
+const SECRET = 'a-secret-of-the-alerts';
+let posted: Posted[];
+let statuses: number[];
+let url: string;
+let close: () => void;
+beforeEach(async () => {
+  posted = [];
+  statuses = [];
+  const server = createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('end', () => {
+      const text = Buffer.concat(parts).toString('utf8');
+      posted.push({ headers: request.headers, text, body: JSON.parse(text) as Posted['body'] });
+      response.writeHead(statuses.shift() ?? 204).end();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+  close = () => server.close();
+});
+afterEach(() => close());
+
+const start = (toml = '', againMs?: number) => {
+  const config = load(`[alerts]\nurl = "${url}"\nsecret = "${SECRET}"\n${toml}`);
+  const alerts = createAlerts(config.alerts, { retryMs: 1, ...(againMs === undefined ? {} : { againMs }) })!;
+  const lines: string[] = [];
+  const { logger } = createLogger(config, { also: alerts.take, write: (line) => lines.push(line), style: 'json' });
+  return { alerts, logger, lines };
+};
+const messages = () => posted.map(({ body }) => body.message);
+
+it('posts errors, signed, and no other lines', async () => {
+  const { alerts, logger } = start();
+  logger.info({ a: 1 }, 'nothing special');
+  logger.warn('look within the day');
+  logger.error({ network: 'eip155:1', password: 'hidden' }, 'the treasury differs');
+  logger.error(new Error('broken'));
+  await alerts.close();
+  expect(messages()).toEqual(['the treasury differs', 'broken']);
+  const [first] = posted;
+  expect(first!.body).toMatchObject({
+    level: 'error',
+    repeated: 0,
+    facts: { network: 'eip155:1', password: '[redacted]' },
+  });
+  expect(first!.headers['x-tollgate-signature']).toBe(
+    `sha256=${createHmac('sha256', SECRET).update(first!.text).digest('hex')}`,
+  );
+});
+
+it('posts one message once in a while, with how often it was there', async () => {
+  const { alerts, logger } = start('', 0.5);
+  logger.error('again');
+  const until = Date.now() + 2;
+  while (Date.now() < until) logger.error('again');
+  await alerts.close();
+  const told = posted.map(({ body }) => body.repeated + 1).reduce((sum, one) => sum + one, 0);
+  expect(posted.length).toBeGreaterThan(1);
+  expect(told).toBeGreaterThanOrEqual(posted.length);
+  const quiet = start();
+  posted = [];
+  for (let line = 0; line < 50; line += 1) quiet.logger.error('again and again');
+  await quiet.alerts.close();
+  expect(messages()).toEqual(['again and again']);
+});
+
+it('repeats a post that failed, and logs nothing of it', async () => {
+  statuses = [500, 429];
+  const { alerts, logger, lines } = start();
+  logger.error('needs attention');
+  await alerts.close();
+  expect(messages()).toEqual(['needs attention', 'needs attention', 'needs attention']);
+  expect(lines).toHaveLength(1);
+});
+
+it('posts warnings where that is wanted, and hides its own address and secret', async () => {
+  const { alerts, logger, lines } = start('level = "warn"\n');
+  logger.warn({ told: `${url} ${SECRET}` }, 'a chain is away');
+  await alerts.close();
+  expect(messages()).toEqual(['a chain is away']);
+  expect(lines.join('') + posted[0]!.text).not.toContain(SECRET);
+  expect(lines.join('') + posted[0]!.text).not.toContain(url);
+});
+
+it('ends though nobody answers', async () => {
+  close();
+  const { alerts, logger } = start();
+  logger.error('nobody listens');
+  await alerts.close();
+  expect(posted).toEqual([]);
+});
+
+it('is not there without an address', () => {
+  expect(createAlerts(load('').alerts)).toBeNull();
+});

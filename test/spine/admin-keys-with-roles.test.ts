@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { escrowOf } from '#billing';
+import { adHoc } from '../support/ad-hoc.ts';
+import { ENGINES } from '../support/engines.ts';
+import { freshDatabase } from '../support/fresh-database.ts';
+import { startSpine, type Spine } from '../support/spine.ts';
+
+/** The role that each change of the admin API needs; `root` is TOLLGATE_ADMIN_KEY alone. */
+const CHANGES: Readonly<Record<string, 'credit' | 'configure' | 'root'>> = {
+  'POST /accounts': 'credit',
+  'POST /accounts/{id}/credit': 'credit',
+  'POST /accounts/{id}/keys': 'credit',
+  'PATCH /accounts/{id}/keys/{hash}': 'credit',
+  'DELETE /accounts/{id}/keys/{hash}': 'credit',
+  'POST /deposits/{id}/attribute': 'credit',
+  'POST /reload': 'configure',
+  'POST /analytics/rebuild': 'configure',
+  'POST /admin-keys': 'root',
+  'DELETE /admin-keys/{id}': 'root',
+  'POST /withdrawals': 'root',
+  'POST /session': 'root',
+  // Signs a browser out, with or without a key.
+  'DELETE /session': 'root',
+};
+const ROLES = ['read', 'credit', 'configure'] as const;
+
+interface Made {
+  readonly data: { readonly id: string; readonly state: string };
+  readonly key: string;
+}
+interface Act {
+  readonly id: string;
+  readonly actor: string;
+  readonly label: string | null;
+  readonly method: string;
+  readonly path: string;
+  readonly body: string | null;
+  readonly status: number | null;
+}
+
+describe.each(ENGINES)('on %s', (engine) => {
+  let spine: Spine;
+  let drop = async () => {};
+  const made = {} as Record<(typeof ROLES)[number], Made>;
+  beforeAll(async () => {
+    if (engine === 'postgres') {
+      const fresh = await freshDatabase(inject('postgresUrl'));
+      drop = fresh.drop;
+      spine = await startSpine({ databaseUrl: fresh.url });
+    } else spine = await startSpine();
+    for (const role of ROLES) {
+      const response = await admin('POST', '/admin-keys', spine.adminKey, { label: `key to ${role}`, roles: [role] });
+      expect(response.status).toBe(201);
+      made[role] = (await response.json()) as Made;
+    }
+  });
+  afterAll(async () => {
+    await spine.stop();
+    await drop();
+  });
+
+  const admin = (method: string, path: string, key: string, body?: object) =>
+    fetch(`${spine.origin}/admin/v1${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${key}`,
+        'x-tollgate-web': '1',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  const page = async (query = '') => {
+    const response = await admin('GET', `/audit-log${query}`, made.read.key);
+    expect(response.status).toBe(200);
+    return (await response.json()) as { data: readonly Act[]; next_cursor: string | null };
+  };
+
+  it('each change has its role, and other keys are refused', async () => {
+    const document = (await (await fetch(`${spine.origin}/openapi.json`)).json()) as {
+      paths: Record<string, Record<string, object>>;
+    };
+    const changes = Object.entries(document.paths)
+      .filter(([path]) => path.startsWith('/admin/v1'))
+      .flatMap(([path, operations]) =>
+        Object.keys(operations)
+          .filter((method) => ['post', 'patch', 'put', 'delete'].includes(method))
+          .map((method) => `${method.toUpperCase()} ${path.slice('/admin/v1'.length)}`),
+      );
+    expect(changes.toSorted()).toEqual(Object.keys(CHANGES).toSorted());
+    for (const [change, needed] of Object.entries(CHANGES)) {
+      const [method, path] = change.split(' ') as [string, string];
+      for (const role of ROLES) {
+        const { status } = await admin(method, path.replaceAll(/\{\w+\}/g, 'x'), made[role].key);
+        if (role === needed) expect(status, `${change} by ${role}`).not.toBe(403);
+        else expect(status, `${change} by ${role}`).toBe(403);
+      }
+    }
+  });
+
+  it('every key reads', async () => {
+    for (const role of ROLES) {
+      for (const path of ['/accounts', '/admin-keys', '/audit'])
+        expect((await admin('GET', path, made[role].key)).status, path).toBe(200);
+      const metrics = await fetch(`${spine.origin}/metrics`, {
+        headers: { authorization: `Bearer ${made[role].key}` },
+      });
+      expect(metrics.status).toBe(200);
+    }
+  });
+
+  it('what was changed is in the log, with who, what and the outcome', async () => {
+    const { key, data } = made.credit;
+    await admin('POST', '/accounts', key, { name: 'logged' });
+    const path = '/accounts/tollgate:local:logged';
+    expect((await admin('POST', `${path}/credit`, key, { amount_usd: 3, reference: 'invoice-9' })).status).toBe(200);
+    await admin('POST', `${path}/credit`, made.read.key, { amount_usd: 4, reference: 'invoice-10' });
+    const own = (await (await admin('POST', `${path}/keys`, key, {})).json()) as { key: string };
+    await admin('GET', path, key);
+    await expect
+      .poll(async () => (await page()).data.slice(0, 4).map(({ status }) => status))
+      .toEqual([201, 403, 200, 201]);
+    const [made4, refused, credited, created] = (await page()).data;
+    expect(credited).toMatchObject({
+      actor: data.id,
+      label: 'key to credit',
+      method: 'POST',
+      path: `/admin/v1${path}/credit`,
+      body: '{"amount_usd":3,"reference":"invoice-9"}',
+    });
+    expect(refused).toMatchObject({ actor: made.read.data.id, path: `/admin/v1${path}/credit` });
+    expect(created).toMatchObject({ path: '/admin/v1/accounts', body: '{"name":"logged"}' });
+    expect(made4).toMatchObject({ path: `/admin/v1${path}/keys` });
+    const text = JSON.stringify((await page('?limit=100')).data) + spine.logs.join('');
+    for (const secret of [own.key, key, spine.adminKey]) expect(text).not.toContain(secret);
+    expect((await page('?limit=100')).data.at(-1)).toMatchObject({ actor: 'root', path: '/admin/v1/admin-keys' });
+  });
+
+  it('its pages follow each other', async () => {
+    const all = (await page('?limit=100')).data;
+    const found: Act[] = [];
+    let cursor: string | null = null;
+    do {
+      const next = await page(`?limit=7${cursor === null ? '' : `&cursor=${cursor}`}`);
+      found.push(...next.data);
+      cursor = next.next_cursor;
+    } while (cursor !== null && found.length < all.length);
+    expect(found.map(({ id }) => id)).toEqual(all.map(({ id }) => id));
+  });
+
+  it('a revoked key, an expired one, and one that nobody made are refused', async () => {
+    const revoked = await admin('DELETE', `/admin-keys/${made.configure.data.id}`, spine.adminKey);
+    expect(((await revoked.json()) as Made).data.state).toBe('revoked');
+    expect((await admin('GET', '/accounts', made.configure.key)).status).toBe(401);
+
+    const soon = { label: 'soon over', roles: ['read'], expires_at: new Date(Date.now() + 3_600_000).toISOString() };
+    const short = (await (await admin('POST', '/admin-keys', spine.adminKey, soon)).json()) as Made;
+    expect((await admin('GET', '/accounts', short.key)).status).toBe(200);
+    await spine.app.database.query(adHoc(`UPDATE admin_keys SET expires_at = 1 WHERE id = '${short.data.id}'`));
+    expect((await admin('GET', '/accounts', short.key)).status).toBe(401);
+
+    const wrong = `${short.key.slice(0, -1)}${short.key.endsWith('2') ? '3' : '2'}`;
+    expect((await admin('GET', '/accounts', wrong)).status).toBe(401);
+    expect((await admin('POST', '/admin-keys', spine.adminKey, { label: 'x', roles: ['all'] })).status).toBe(400);
+    const past = { ...soon, expires_at: '2020-01-01T00:00:00Z' };
+    expect((await admin('POST', '/admin-keys', spine.adminKey, past)).status).toBe(400);
+    const keys = (await (await admin('GET', '/admin-keys', spine.adminKey)).json()) as { data: { state: string }[] };
+    expect(keys.data.map(({ state }) => state)).toEqual(['active', 'active', 'revoked', 'expired']);
+  });
+
+  it('nothing is changed that cannot be logged', async () => {
+    await spine.app.database.query(adHoc('ALTER TABLE admin_log RENAME TO gone'));
+    const path = '/accounts/tollgate:local:logged/credit';
+    const before = await spine.app.ledger.balance(escrowOf('tollgate:local:logged'));
+    const refused = await admin('POST', path, spine.adminKey, { amount_usd: 9, reference: 'unlogged' });
+    expect(refused.status).toBeGreaterThanOrEqual(500);
+    expect(await spine.app.ledger.balance(escrowOf('tollgate:local:logged'))).toEqual(before);
+    await spine.app.database.query(adHoc('ALTER TABLE gone RENAME TO admin_log'));
+    expect((await admin('POST', path, spine.adminKey, { amount_usd: 9, reference: 'logged' })).status).toBe(200);
+    expect(await spine.faults()).toEqual([]);
+  });
+});

@@ -1,0 +1,158 @@
+import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { ROOT } from '../architecture/source.ts';
+import { LAUNCHER, makePlace, type Place } from '../cli/tollgate.ts';
+import { atThisLoad } from '../support/at-this-load.ts';
+import { bareDatabase } from '../support/fresh-database.ts';
+import { IDENTITY_SEED } from '../support/spine.ts';
+import { createKeeper, type ServerProcess } from '../support/server-process.ts';
+import { VERSION } from '../../src/version.ts';
+
+// The version of before is this one without its last migration: it migrates, serves and refuses as that did.
+
+const MIGRATIONS = 'src/store/migrations';
+const LAST = readdirSync(join(ROOT, MIGRATIONS)).sort().at(-1)!;
+const CALLS = 30;
+
+let place: Place;
+let old: string;
+const keeper = createKeeper([]);
+beforeAll(async () => {
+  place = await makePlace();
+  const checkout = join(place.dir, 'before');
+  mkdirSync(checkout);
+  for (const name of ['bin', 'src', 'package.json'])
+    cpSync(join(ROOT, name), join(checkout, name), { recursive: true });
+  for (const name of ['node_modules', 'web']) symlinkSync(join(ROOT, name), join(checkout, name));
+  rmSync(join(checkout, MIGRATIONS, LAST));
+  old = join(checkout, 'bin/tollgate.mjs');
+});
+afterAll(async () => {
+  await keeper.close();
+  await place.clear();
+});
+
+interface Running {
+  readonly process: ServerProcess;
+  readonly data: string;
+  readonly baseUrl: string;
+  readonly apiKey: string;
+}
+
+function launch(launcher: string, data: string, env: NodeJS.ProcessEnv): ServerProcess {
+  return keeper.start({
+    file: process.execPath,
+    args: [launcher, 'start'],
+    cwd: place.dir,
+    env: {
+      PATH: process.env['PATH'],
+      HOME: place.dir,
+      TOLLGATE_DATA: data,
+      TOLLGATE_IDENTITY_SEED: IDENTITY_SEED,
+      OLLAMA_HOST: '127.0.0.1:9',
+      PORT: '0',
+      ...env,
+    },
+  });
+}
+
+async function start(launcher: string, name: string, env: NodeJS.ProcessEnv): Promise<Running> {
+  const data = join(place.dir, name);
+  const child = launch(launcher, data, env);
+  await child.wrote('Ctrl-C stops it.');
+  const dev = JSON.parse(await readFile(join(data, 'dev.json'), 'utf8')) as { base_url: string; api_key: string };
+  return { process: child, data, baseUrl: dev.base_url, apiKey: dev.api_key };
+}
+
+/** Calls one after the other until it is stopped; resolves with the ids of all. A call that fails rejects. */
+function callAll({ baseUrl, apiKey }: Running) {
+  const ids: string[] = [];
+  let stopping = false;
+  const run = async () => {
+    while (!stopping || ids.length < CALLS) {
+      const response = await fetch(`${baseUrl}/api/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'demo/echo', messages: [{ role: 'user', content: 'hello' }] }),
+      });
+      await response.text();
+      if (response.status !== 200) throw new Error(`a call was answered ${response.status}`);
+      ids.push(response.headers.get('x-generation-id')!);
+    }
+    return ids;
+  };
+  const done = run();
+  done.catch(() => {});
+  return {
+    ids,
+    async reached(count: number) {
+      await expect.poll(() => ids.length, { timeout: atThisLoad(60_000) }).toBeGreaterThan(count);
+    },
+    stop() {
+      stopping = true;
+      return done;
+    },
+  };
+}
+
+async function settledAt({ baseUrl, apiKey }: Running, ids: readonly string[]): Promise<void> {
+  for (const id of ids) {
+    const response = await fetch(`${baseUrl}/api/v1/generation?id=${id}`, {
+      headers: { authorization: `Bearer ${apiKey}` },
+    });
+    const { data } = (await response.json()) as { data: { state: string } };
+    expect(data.state, id).toBe('settled');
+  }
+}
+
+async function refused(data: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const child = launch(old, data, env);
+  await child.exited;
+  expect(child.exitCode).toBe(1);
+  expect(child.output()).toContain(`a newer tollgate, ${VERSION}, has changed it, with ${LAST.replace('.sql', '')}`);
+  expect(child.output()).toContain(`Run tollgate ${VERSION} or newer, or restore a backup from before the upgrade`);
+}
+
+it('on PostgreSQL both versions serve side by side while the new one migrates, and nothing is lost', async () => {
+  const fresh = await bareDatabase(inject('postgresUrl'));
+  try {
+    const env = { DATABASE_URL: fresh.url };
+    const before = await start(old, 'old', env);
+    const oldCalls = callAll(before);
+    await oldCalls.reached(5);
+    const after = await start(LAUNCHER, 'new', env);
+    const newCalls = callAll(after);
+    await newCalls.reached(5);
+    await oldCalls.reached(oldCalls.ids.length + 5);
+    const [oldIds, newIds] = await Promise.all([oldCalls.stop(), newCalls.stop()]);
+    await settledAt(after, oldIds);
+    await settledAt(before, newIds);
+    before.process.signal('SIGTERM');
+    await before.process.exited;
+    await refused(before.data, env);
+    const audited = await place.run(['audit', '--data', after.data], { ...env, TOLLGATE_IDENTITY_SEED: IDENTITY_SEED });
+    expect(audited, audited.output).toMatchObject({ code: 0 });
+    after.process.signal('SIGTERM');
+    await after.process.exited;
+  } finally {
+    await fresh.drop();
+  }
+});
+
+it('the embedded database of a version that was killed is taken over, and that version refuses it then', async () => {
+  const before = await start(old, 'embedded', {});
+  const calls = callAll(before);
+  await calls.reached(CALLS);
+  const ids = await calls.stop();
+  before.process.signal('SIGKILL');
+  await before.process.exited;
+  const after = await start(LAUNCHER, 'embedded', {});
+  await settledAt(after, ids);
+  after.process.signal('SIGTERM');
+  await after.process.exited;
+  const audited = await place.run(['audit', '--data', after.data], { TOLLGATE_IDENTITY_SEED: IDENTITY_SEED });
+  expect(audited, audited.output).toMatchObject({ code: 0 });
+  await refused(before.data, {});
+});
