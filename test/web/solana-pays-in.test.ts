@@ -56,7 +56,7 @@ const prepare = async (body: object) => {
 
 test('the wallet signs one transaction, and the money is there', { timeout: 120_000 }, async () => {
   const wallet = solanaWallet();
-  twin.fundUsdc(wallet.address as Payer['address'], 10_000_000n);
+  twin.fundUsdc(wallet.address, 10_000_000n);
   twin.finalize();
   const visitor = await browser.visit({ origin: spine.origin });
   const { page } = visitor;

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { type Chain, useBalance, useChains } from '../../../api/own.ts';
+import { useBalance, useChains } from '../../../api/own.ts';
 import { Card, Figure } from '../../../ui/card.tsx';
 import { Empty } from '../../../ui/empty.tsx';
 import { Money } from '../../../ui/money.tsx';
