@@ -16,7 +16,7 @@ const TURN_BYTES = 1024 * 1024;
  */
 export function createReplyBytes(declared: number | null, bytesMax: number): ReplyBytes {
   const whole = declared !== null && declared <= bytesMax ? Buffer.allocUnsafeSlow(declared) : null;
-  /** What does not fit there. */
+  /** Bytes that do not fit there. */
   const chunks: Uint8Array[] = [];
   let placed = 0;
   let length = 0;

@@ -68,7 +68,7 @@ function expect(part: Buffer): void {
   expectedLength += length;
 }
 
-/** What differs in an event. One object for all. */
+/** The parts that differ from event to event. One object for all. */
 const slot = {
   /** All bytes of texts by OR: from 0x80 up where they are not ASCII. */
   high: 0,
@@ -97,7 +97,7 @@ const slot = {
     }
     return -1;
   },
-  /** The place behind digits; -1 where there are none, or a zero before others. */
+  /** The place behind digits; -1 without one, and for a zero before others. */
   digitsEnd(bytes: Buffer, start: number, end: number): number {
     let i = start;
     for (; i < end && bytes[i]! >= ZERO && bytes[i]! <= ZERO + 9; i++) expected[expectedLength++] = bytes[i]!;
