@@ -13,6 +13,7 @@ import { serveCommand } from './serve.ts';
 import { siwxCommand } from './siwx.ts';
 import { startCommand } from './start.ts';
 import { painter } from './terminal.ts';
+import { treasuryCommand } from './treasury.ts';
 import { VERSION } from '../version.ts';
 
 const HELP = `
@@ -41,6 +42,7 @@ function createProgram(): Command {
     .addCommand(accountCommand())
     .addCommand(keyCommand())
     .addCommand(auditCommand())
+    .addCommand(treasuryCommand())
     .addCommand(analyticsCommand())
     .addCommand(restoredCommand())
     .addCommand(keygenCommand())
