@@ -3,6 +3,7 @@ import { plainAddress } from './plain-address.ts';
 
 /** A slot or a block comes in each of both reads: so often the one that is behind is read again. */
 const READS_MAX = 3;
+const BEGINNING: readonly [null, null] = [null, null];
 
 /**
  * The chain of a treasury that takes over from another. Money is asked for at the new address. What comes to the
@@ -17,9 +18,9 @@ export function createHandover(current: Chain, previous: Chain): Chain {
 
   /** Both pages of one turn, up to the same height where they can be. */
   async function incoming(text: string | null): Promise<IncomingPage> {
-    const start = text === null ? [null, null] : cursorsOf(text);
-    let now = await current.incoming(start[0]!);
-    let before = await previous.incoming(start[1]!);
+    const [after, afterPrevious] = text === null ? BEGINNING : cursorsOf(text);
+    let now = await current.incoming(after);
+    let before = await previous.incoming(afterPrevious);
     const events = [...now.events, ...before.events];
     for (let reads = 1; reads < READS_MAX && now.height !== before.height && !now.more && !before.more; reads += 1) {
       if (now.height < before.height) events.push(...(now = await current.incoming(now.cursor)).events);
