@@ -176,7 +176,7 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
   await mount(server, { metrics: metricsRoutes({ metrics: shown, access: config.metrics, gate }) });
 }
 
-async function mountHealth({ server, registry, logger, drain }: Protocols): Promise<void> {
+async function mountHealth({ server, registry, logger, drain, funds }: Protocols): Promise<void> {
   const checkDatabase = createDatabaseCheck({
     write: () => registry.renew(),
     onChange: (works, error) =>
@@ -184,10 +184,18 @@ async function mountHealth({ server, registry, logger, drain }: Protocols): Prom
         ? logger.info('the database can be written to again')
         : logger.error({ err: error }, 'the database cannot be written to: calls are refused'),
   });
+  // Calls are taken all the same: what is owed is in the books.
+  const treasuries = () => {
+    if (funds === null) return {};
+    const late = funds.chains.late();
+    return {
+      treasuries: late.length === 0 ? 'ok' : `were not compared with the books for too long: ${late.join(', ')}`,
+    };
+  };
   const ready = async () => {
     if (drain.begun()) return { ready: false, checks: { gateway: 'is shutting down' } };
     const state = await checkDatabase();
-    return { ready: state === 'ok', checks: { gateway: 'ok', database: state } };
+    return { ready: state === 'ok', checks: { gateway: 'ok', database: state, ...treasuries() } };
   };
   await mount(server, { health: healthRoutes({ ready }) });
 }

@@ -1,7 +1,7 @@
 import type { Database } from '#store';
 import type { Ledger } from '#billing';
 import { loadChains, type ChainsOptions } from '#chains';
-import type { ChainConfig, ChainPaymentsConfig, Config } from '#config';
+import type { ChainConfig, ChainPaymentsConfig, Config, KeyPlace } from '#config';
 import { NO_PAYMENTS, type Payments } from '#gateway';
 import { createConsumerStore } from '#auth';
 import type { FundFigures } from '#observe';
@@ -61,6 +61,7 @@ export async function openPayments(store: Store & { readonly ledger: Ledger }): 
       'a development gateway with chains: what providers earn of play money can be withdrawn as real money. Use test networks',
     );
 
+  const begun = now();
   const away = new Set<string>();
   const chains = await openAll({
     ...(await rulesOf(paying, store)),
@@ -96,6 +97,7 @@ export async function openPayments(store: Store & { readonly ledger: Ledger }): 
           return {
             network,
             answers: answers(network),
+            comparedAt: book?.comparedAt ?? begun,
             held: book?.held ?? null,
             booked: book?.booked ?? null,
             halted: (book?.halted ?? null) !== null,
@@ -143,7 +145,7 @@ async function rulesOf(
   paying: readonly PayingChain[],
   { config, database, ledger, now }: Books,
 ): Promise<Omit<ChainsOptions, 'onProblem' | 'onChange' | 'background'>> {
-  const { waitMs, watchMs, compareMs } = config.payments;
+  const { waitMs, watchMs, compareMs, compareLateMs, strangersMax } = config.payments;
   return {
     database,
     ledger,
@@ -151,6 +153,8 @@ async function rulesOf(
     waitMs,
     watchMs,
     compareMs,
+    compareLateMs,
+    strangersMax,
     ...createMemoAccounts({
       consumers: createConsumerStore(database, { now }),
       ledger,
@@ -162,8 +166,8 @@ async function rulesOf(
 
 /** Without the key of the treasury. */
 function termsFrom({ network, payments }: PayingChain): ChainTerms {
-  const { asset, minTopup, topupMax, confirmations, withdrawalMin, withdrawalDailyMax } = payments;
-  return { network, asset, minTopup, topupMax, confirmations, withdrawalMin, withdrawalDailyMax };
+  const { asset, minTopup, topupMax, confirmations, withdrawalMin, withdrawalFee, withdrawalDailyMax } = payments;
+  return { network, asset, minTopup, topupMax, confirmations, withdrawalMin, withdrawalFee, withdrawalDailyMax };
 }
 
 async function openAll(options: ChainsOptions) {
@@ -186,20 +190,21 @@ async function setupOf(
   now: () => number,
 ): Promise<ChainsOptions['chains'][number]> {
   const { asset, assetName, assetVersion, finality, timeoutMs, facilitator, opensAccounts } = payments;
-  const { confirmations, unfinalMax, withdrawalMin, withdrawalDailyMax } = payments;
+  const { confirmations, unfinalMax, withdrawalMin, withdrawalFee, withdrawalDailyMax, moveTo } = payments;
   return {
     network,
     rpcUrl,
     asset,
     assetName,
     assetVersion,
-    treasuryKey: await loadTreasuryKey({ network, payments }),
+    treasuryKey: await loadTreasuryKey(network, payments.treasury),
+    previousKey: payments.previous === null ? null : await loadTreasuryKey(network, payments.previous),
     facilitator: facilitator === 'in-process' ? facilitator : new URL(facilitator),
     finality,
     timeoutMs,
     opensAccounts,
     now,
-    policy: { confirmations, unfinalMax, withdrawalMin, withdrawalDailyMax },
+    policy: { confirmations, unfinalMax, withdrawalMin, withdrawalFee, withdrawalDailyMax, moveTo },
   };
 }
 
@@ -207,10 +212,10 @@ async function setupOf(
  * The key of a treasury, from where the configuration says. Rejects with PaymentsSetupError, whose message shows
  * nothing of the key.
  */
-async function loadTreasuryKey({ network, payments }: Pick<PayingChain, 'network' | 'payments'>): Promise<Uint8Array> {
+async function loadTreasuryKey(network: string, place: KeyPlace): Promise<Uint8Array> {
   const { loadSecret, WalletError } = await import('#provide/wallet');
   try {
-    return await loadSecret({ chainId: network, ...payments.treasury });
+    return await loadSecret({ chainId: network, ...place });
   } catch (error) {
     if (!(error instanceof WalletError)) throw error;
     throw new PaymentsSetupError(`The treasury of ${network}: ${error.message}`, { cause: error });

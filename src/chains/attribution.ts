@@ -1,23 +1,29 @@
 import { escrowOf, type Ledger } from '#billing';
 import type { Incoming } from './chain.ts';
+import { TRANSIT_ACCOUNT } from './deposit-crediting.ts';
 import type { Wallets } from './wallets.ts';
 
 export interface AttributionOptions {
   readonly ledger: Pick<Ledger, 'balance'>;
   readonly wallets: Pick<Wallets, 'find'>;
+  /** Whether it is money of the operator's that arrives from another treasury. */
+  readonly isArrival: (event: Incoming, network: string, deposit: string) => Promise<boolean>;
   /** The account that a memo names, or null. */
   readonly accountOfMemo: (memo: string) => Promise<string | null>;
 }
 
 /**
- * The account that a plain transfer is for: the one that the memo names, else the one that the sending wallet is
- * bound to, else the wallet's own where it was ever used. null: the transfer stays in suspense.
+ * The account that a plain transfer is for. What the operator moves between treasuries is nobody's. Else it is the
+ * account that the memo names, else the one that the sending wallet is bound to, else the wallet's own where it was
+ * ever used. null: the transfer stays in suspense.
  *
  * An address that was used as an ordinary wallet and as a contract is attributed by its signature alone: anybody
  * can make an account of any name, by sending something to it.
  */
-export function createAttribution({ ledger, wallets, accountOfMemo }: AttributionOptions) {
-  return async ({ memo, sender }: Incoming, network: string): Promise<string | null> => {
+export function createAttribution({ ledger, wallets, isArrival, accountOfMemo }: AttributionOptions) {
+  return async (event: Incoming, network: string, deposit: string): Promise<string | null> => {
+    if (await isArrival(event, network, deposit)) return TRANSIT_ACCOUNT;
+    const { memo, sender } = event;
     const named = memo === null ? null : await accountOfMemo(memo);
     if (named !== null) return named;
     const isEvm = network.startsWith('eip155:');

@@ -1,4 +1,4 @@
-import { loadStatement, numberOrNull, rowReader, type Database } from '#store';
+import { isOne, loadStatement, numberOrNull, rowReader, type Database } from '#store';
 import { treasuryOf, type MicroUsd } from '#billing';
 
 /** How a chain stands in the books. */
@@ -18,6 +18,12 @@ export interface ChainBook {
   readonly comparedAt: number | null;
   /** Why nothing is paid out; null while it is. */
   readonly halted: string | null;
+  /** Address of the treasury that hands over to this one; null at all other times. */
+  readonly previous: string | null;
+  /** That one held nothing at the last comparison, and nothing came to it since. */
+  readonly previousEmpty: boolean;
+  /** Id of the transfer that books the opening; null: that of the first treasury. */
+  readonly openingId: string | null;
 }
 
 /** Open deposits and withdrawals of one chain: how many, and when the oldest began (epoch milliseconds). */
@@ -37,10 +43,28 @@ const NOTE = load('note-reserves');
 const HALT = load('halt-chain');
 const BOOKED = load('booked-at');
 const OPEN = load('count-money');
+const BEGIN = load('begin-handover');
+const END = load('end-handover');
+const NOTE_PREVIOUS = load('note-previous');
+const NOTE_EMPTY = load('note-empty');
 
 /** The table of chains, and what the books say of them. */
 export interface ChainRows {
-  insert(book: Pick<ChainBook, 'network' | 'asset' | 'treasury' | 'opening' | 'cursor' | 'height'>): Promise<void>;
+  insert(
+    book: Pick<ChainBook, 'network' | 'asset' | 'treasury' | 'opening' | 'cursor' | 'height'> &
+      Partial<Pick<ChainBook, 'previous'>>,
+  ): Promise<void>;
+  /** A treasury takes over. False where the book has changed since `from` was read. */
+  beginHandover(
+    from: ChainBook,
+    to: Pick<ChainBook, 'treasury' | 'opening' | 'openingId' | 'cursor'>,
+  ): Promise<boolean>;
+  /** The old treasury is no longer watched. False where the book has changed since `from` was read. */
+  endHandover(from: ChainBook, cursor: string): Promise<boolean>;
+  /** Something came in, perhaps to the old treasury. */
+  notePrevious(network: string): Promise<void>;
+  /** Whether the old treasury held nothing at a cursor; it changes nothing where the cursor is another one now. */
+  noteEmpty(network: string, cursor: string, empty: boolean): Promise<void>;
   find(network: string): Promise<ChainBook | null>;
   list(): Promise<readonly ChainBook[]>;
   /** False where somebody else has moved it. */
@@ -54,8 +78,18 @@ export interface ChainRows {
 
 export function createChainRows(database: Database, { now }: { readonly now: () => number }): ChainRows {
   return {
-    async insert({ network, asset, treasury, opening, cursor, height }) {
-      await database.query(INSERT, [network, asset, treasury, opening, cursor, height]);
+    async insert({ network, asset, treasury, opening, cursor, height, previous = null }) {
+      await database.query(INSERT, [network, asset, treasury, opening, cursor, height, previous]);
+    },
+    beginHandover: async (from, { treasury, opening, openingId, cursor }) =>
+      (await database.query(BEGIN, [from.network, from.cursor, from.treasury, treasury, opening, openingId, cursor]))
+        .length > 0,
+    endHandover: async ({ network, cursor }, left) => (await database.query(END, [network, cursor, left])).length > 0,
+    async notePrevious(network) {
+      await database.query(NOTE_PREVIOUS, [network]);
+    },
+    async noteEmpty(network, cursor, empty) {
+      await database.query(NOTE_EMPTY, [network, cursor, empty ? 1 : 0]);
     },
     async find(network) {
       const [row] = await database.query(FIND, [network]);
@@ -79,5 +113,5 @@ export function createChainRows(database: Database, { now }: { readonly now: () 
   };
 }
 
-const toBook = rowReader<ChainBook>({ comparedAt: numberOrNull });
+const toBook = rowReader<ChainBook>({ comparedAt: numberOrNull, previousEmpty: isOne });
 const toOpenMoney = rowReader<OpenMoney>({ count: Number, oldest: Number }, { rows_open: 'count' });

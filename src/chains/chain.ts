@@ -146,6 +146,8 @@ export interface Chain {
   readonly treasury: string;
   /** Whether payments say whom they are for, in what their payer signs: Solana's, in the memo. */
   readonly paymentsNameAccounts: boolean;
+  /** The two treasuries of a chain whose treasury takes over from another; absent on all others. */
+  readonly handover?: { readonly current: Chain; readonly previous: Chain };
 
   /**
    * Checks that the node is of this network and the asset what it should be, makes what has to be there before the
@@ -201,6 +203,8 @@ export interface Chain {
   /** Broadcasts what was signed. Repeating it is safe. Rejects with ChainUnavailable. */
   send(payout: Payout, signed: SignedPayout): Promise<{ readonly transaction: string | null }>;
   findPayout(payout: Payout, signed: SignedPayout, transaction: string | null): Promise<PayoutSighting>;
+  /** Address of the treasury that signed a payout. */
+  payerOf(signed: SignedPayout): string;
 
   close(): void;
 }
@@ -215,6 +219,8 @@ export interface ChainSetup {
   readonly assetVersion: string | null;
   /** EVM: 32 bytes. Solana: the 64 bytes of a keypair. */
   readonly treasuryKey: Uint8Array;
+  /** Key of the treasury that hands over to this one; absent or null where none does. */
+  readonly previousKey?: Uint8Array | null;
   /** `in-process`, or the address of an x402 facilitator. */
   readonly facilitator: 'in-process' | URL;
   /** Blocks that make an event final; null: what the node calls finalized. */

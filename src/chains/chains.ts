@@ -1,13 +1,17 @@
 import { createDueWorker, type Database, type DueWorker } from '#store';
 import { escrowOf, type MicroUsd } from '#billing';
+import { createActRows, type ActRows } from './act-rows.ts';
 import { createAttribution, type AttributionOptions } from './attribution.ts';
 import type { Chain, ChainSetup } from './chain.ts';
-import { createChainRows, type ChainBook, type OpenMoney } from './chain-rows.ts';
+import { createChainRows, type ChainBook, type ChainRows, type OpenMoney } from './chain-rows.ts';
+import { createComparisonAlarm, type ComparisonAlarm } from './comparison-alarm.ts';
 import { createDepositRows, type DepositRows } from './deposit-rows.ts';
 import { createDeposits, type Deposits, type DepositsOptions } from './deposits.ts';
+import { createHandoverCare } from './handover-care.ts';
 import { createLookAfter } from './look-after.ts';
-import { createOpenNetworks, type NetworkAudit, type OpenNetworksOptions } from './open-networks.ts';
+import { createOpenNetworks, type NetworkAudit, type OpenNetworks, type OpenNetworksOptions } from './open-networks.ts';
 import { createTreasury } from './treasury.ts';
+import { createTreasuryActs, type TreasuryActs } from './treasury-acts.ts';
 import { createWallets, type Wallets } from './wallets.ts';
 import { createWithdrawalRows, type WithdrawalRows } from './withdrawal-rows.ts';
 import { createWithdrawals, type Withdrawals } from './withdrawals.ts';
@@ -19,8 +23,12 @@ export interface ChainPolicy {
   /** The most that is credited in all while the chain may still undo it. */
   readonly unfinalMax: MicroUsd;
   readonly withdrawalMin: MicroUsd;
+  /** Kept of each withdrawal. */
+  readonly withdrawalFee: MicroUsd;
   /** Of one source within a day. */
   readonly withdrawalDailyMax: MicroUsd;
+  /** Addresses of the operator's own that the money of the treasury may be moved to. */
+  readonly moveTo: readonly string[];
 }
 
 export interface ChainsOptions
@@ -34,8 +42,12 @@ export interface ChainsOptions
   readonly watchMs: number;
   /** Between two comparisons of the books with the treasuries. */
   readonly compareMs: number;
+  /** Without a comparison for so long somebody has to look. */
+  readonly compareLateMs: number;
   /** false: nothing goes on by itself, for who only looks at the books; nothing is paid out then. Default true. */
   readonly background?: boolean;
+  /** The most that wallets without an account of their own are credited in all while any chain may still undo it. */
+  readonly strangersMax: MicroUsd;
 }
 
 /** Money over chains: what comes in, what goes out, and that the books say what is there. */
@@ -49,6 +61,10 @@ export interface Chains {
   readonly withdrawals: Withdrawals;
   readonly withdrawalRows: Pick<WithdrawalRows, 'find' | 'list'>;
   readonly wallets: Wallets;
+  readonly acts: TreasuryActs;
+  readonly actRows: Pick<ActRows, 'find' | 'list'>;
+  /** Networks whose books were not compared with their treasury for too long. */
+  late(): readonly string[];
   books(): Promise<readonly ChainBook[]>;
   open(): Promise<readonly OpenMoney[]>;
   /** Compares the books of every chain with its treasury. `reserves` null where the chain does not tell. */
@@ -59,7 +75,16 @@ export interface Chains {
 }
 
 const BETWEEN_LOOKS_MS = 400;
-const CLOSED: ChainPolicy = { confirmations: 1, unfinalMax: 0n, withdrawalMin: 0n, withdrawalDailyMax: 0n };
+/** Between two looks whether comparisons are late. */
+const ALARM_MS = 60_000;
+const CLOSED: ChainPolicy = {
+  confirmations: 1,
+  unfinalMax: 0n,
+  withdrawalMin: 0n,
+  withdrawalFee: 0n,
+  withdrawalDailyMax: 0n,
+  moveTo: [],
+};
 
 /** Opens all chains. One that cannot be reached is opened later; one that is set up wrongly rejects with Error. */
 export async function openChains(options: ChainsOptions): Promise<Chains> {
@@ -76,7 +101,16 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
   const networks = createOpenNetworks({
     setups: options.chains,
     createTreasury: (chain) =>
-      createTreasury({ chain, rows: chainRows, ledger, deposits, withdrawals, onProblem, signal }),
+      createTreasury({
+        chain,
+        rows: chainRows,
+        ledger,
+        deposits,
+        withdrawals,
+        emptyPrevious: background ? (...old) => emptyPrevious(...old) : async () => {},
+        onProblem,
+        signal,
+      }),
     onChange: options.onChange,
     signal,
   });
@@ -87,6 +121,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
     policyOf: (network) => ({
       minimum: policyOf(network).withdrawalMin,
       dailyMax: policyOf(network).withdrawalDailyMax,
+      fee: policyOf(network).withdrawalFee,
     }),
     haltOf: async (network) => (await chainRows.find(network))?.halted ?? null,
     unfinal: depositRows.unfinal,
@@ -99,38 +134,56 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
     chainOf: networks.chain,
     policyOf,
     recall: (account, reason) => withdrawals.recall(escrowOf(account), reason),
-    attribute: createAttribution({ ledger, wallets, accountOfMemo: options.accountOfMemo }),
+    attribute: createAttribution({
+      ledger,
+      wallets,
+      isArrival: (...event) => acts.isArrival(...event),
+      accountOfMemo: options.accountOfMemo,
+    }),
     signal,
   });
+  const actRows = createActRows(database, { now });
+  const acts = createTreasuryActs({
+    rows: actRows,
+    ledger,
+    withdrawals,
+    withdrawalRows,
+    deposits,
+    depositRows,
+    chainOf: networks.chain,
+    compare: networks.compareNow,
+    moveToOf: (network) => policyOf(network).moveTo,
+    onProblem,
+  });
+
+  const names = [...policies.keys()];
+  const alarm = createComparisonAlarm({
+    networks: names,
+    books: chainRows.list,
+    lateMs: options.compareLateMs,
+    onProblem,
+    now,
+  });
+  const emptyPrevious = createHandoverCare({ acts, actRows, withdrawalRows });
 
   await networks.open();
-  const workers: DueWorker[] = [];
-  const onError = (error: unknown, failures: number) => {
-    if (failures === 1)
-      onProblem('warn', 'looking after money on chains fails; it is tried again and again', { error });
-  };
-  const lookAfter = { pauseMs: BETWEEN_LOOKS_MS, onProblem, onError, now };
-  const every = (pauseMs: number, turn: () => Promise<void>) => createDueWorker({ turn, pauseMs, onError });
-  const lookAt = (network: string) => [
-    every(options.watchMs, () => networks.watch(network)),
-    every(options.compareMs, () => networks.compare(network)),
-  ];
-  const carryOn = (network: string) => [
-    createLookAfter({ ...lookAfter, network, rows: depositRows, carryOn: deposits.carryOn }),
-    createLookAfter({ ...lookAfter, network, rows: withdrawalRows, carryOn: withdrawals.carryOn }),
-  ];
-  const carried = new Set<string>();
+  const workers = createWorkers({
+    ...options,
+    networks,
+    deposits,
+    withdrawals,
+    depositRows,
+    withdrawalRows,
+    acts,
+    alarm,
+  });
   if (background) {
     // Also the rows of a chain that is no longer set up: what of them needs the ledger alone goes on.
-    const known = new Set([...policies.keys(), ...(await chainRows.list()).map(({ network }) => network)]);
+    const known = [...names, ...(await chainRows.list()).map(({ network }) => network)];
     // Nobody else can have the embedded database open: its claims are those of a process that died.
     if (database.engine === 'sqlite') await Promise.all([depositRows.forgetClaims(), withdrawalRows.forgetClaims()]);
-    for (const network of policies.keys()) workers.push(...lookAt(network));
-    for (const network of known) workers.push(...carryOn(network));
-    for (const worker of workers) worker.wake();
-    for (const network of known) carried.add(network);
+    workers.start(names, known);
   }
-  const names = [...policies.keys()];
 
   return {
     networks: names,
@@ -142,12 +195,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
           for (const { network, policy } of more) {
             policies.set(network, policy);
             names.push(network);
-            if (!background) continue;
-            // Rows of a chain that was set up before are looked after already.
-            const added = [...lookAt(network), ...(carried.has(network) ? [] : carryOn(network))];
-            carried.add(network);
-            workers.push(...added);
-            for (const worker of added) worker.wake();
+            if (background) workers.add(network);
           }
         },
       };
@@ -158,17 +206,81 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
     withdrawals,
     withdrawalRows,
     wallets,
+    acts,
+    actRows,
+    late: alarm.late,
     books: chainRows.list,
     open: chainRows.open,
     audit: networks.audit,
     async close() {
       ended.abort();
-      const stopped = workers.map((worker) => worker.close());
+      const stopped = workers.close();
       // No node that hangs is waited for: what was asked of it may or may not have happened, as ever.
       networks.close();
-      await Promise.all(stopped);
+      await stopped;
       // One may have been opened meanwhile.
       networks.close();
     },
+  };
+}
+
+interface WorkersOptions extends ChainsOptions {
+  readonly networks: Pick<OpenNetworks, 'watch' | 'compare'>;
+  readonly deposits: Pick<Deposits, 'carryOn'>;
+  readonly withdrawals: Pick<Withdrawals, 'carryOn'>;
+  readonly depositRows: DepositRows;
+  readonly withdrawalRows: WithdrawalRows;
+  readonly acts: Pick<TreasuryActs, 'carryOn'>;
+  readonly alarm: Pick<ComparisonAlarm, 'check'>;
+}
+
+/** All that goes on by itself. */
+interface Workers {
+  /** Looks at the networks, and carries on with the rows of all that are known. */
+  start(networks: readonly string[], known: readonly string[]): void;
+  /** Looks at one more network. */
+  add(network: string): void;
+  close(): Promise<unknown>;
+}
+
+function createWorkers(options: WorkersOptions): Workers {
+  const { networks, deposits, withdrawals, depositRows, withdrawalRows, acts, alarm, onProblem, now } = options;
+  const workers: DueWorker[] = [];
+  const carried = new Set<string>();
+  const onError = (error: unknown, failures: number) => {
+    if (failures === 1)
+      onProblem('warn', 'looking after money on chains fails; it is tried again and again', { error });
+  };
+  const lookAfter = { pauseMs: BETWEEN_LOOKS_MS, onProblem, onError, now };
+  const every = (pauseMs: number, turn: () => Promise<void>) => createDueWorker({ turn, pauseMs, onError });
+  const begin = (added: readonly DueWorker[]) => {
+    workers.push(...added);
+    for (const worker of added) worker.wake();
+  };
+  const lookAt = (network: string) =>
+    begin([
+      every(options.watchMs, () => networks.watch(network)),
+      every(options.compareMs, () => networks.compare(network)),
+    ]);
+  const carryOn = (network: string) => {
+    if (carried.has(network)) return;
+    carried.add(network);
+    begin([
+      createLookAfter({ ...lookAfter, network, rows: depositRows, carryOn: deposits.carryOn }),
+      createLookAfter({ ...lookAfter, network, rows: withdrawalRows, carryOn: withdrawals.carryOn }),
+    ]);
+  };
+
+  return {
+    start(looked, known) {
+      for (const network of looked) lookAt(network);
+      for (const network of known) carryOn(network);
+      begin([every(options.watchMs, acts.carryOn), every(Math.min(options.compareLateMs, ALARM_MS), alarm.check)]);
+    },
+    add(network) {
+      lookAt(network);
+      carryOn(network);
+    },
+    close: () => Promise.all(workers.map((worker) => worker.close())),
   };
 }

@@ -7,6 +7,11 @@ import type { OnProblem } from './problem.ts';
 /** Stands for money that a chain took back after it was spent: the operator's loss. */
 export const LOSSES: AccountName = treasuryOf('losses');
 
+/** Stands for money on its way from one treasury to another. */
+export const TRANSIT: AccountName = treasuryOf('transit');
+/** The account of such money, where an account is named. */
+export const TRANSIT_ACCOUNT = 'tollgate:transit';
+
 interface DepositPolicy {
   /** Blocks after which a payment is credited, its own included. */
   readonly confirmations: number;
@@ -18,6 +23,8 @@ export interface CreditingOptions {
   readonly rows: DepositRows;
   readonly ledger: Pick<Ledger, 'transfer' | 'balance'>;
   readonly policyOf: (network: string) => DepositPolicy;
+  /** The most that wallets without an account are credited in all while any chain may still undo it. */
+  readonly strangersMax: MicroUsd;
   /** Gives back what is to be paid out to an account and not signed yet. */
   readonly recall: (account: string, reason: string) => Promise<void>;
   readonly onProblem: OnProblem;
@@ -46,7 +53,8 @@ export const CLAIM_MARGIN_MS = 15_000;
 const UNFINAL_LOOK_MS = 10_000;
 const RECOVERIES = 5;
 
-const ledgerNameOf = (account: string): AccountName => (account === OPERATOR ? OPERATOR_TREASURY : escrowOf(account));
+const ledgerNameOf = (account: string): AccountName =>
+  account === OPERATOR ? OPERATOR_TREASURY : account === TRANSIT_ACCOUNT ? TRANSIT : escrowOf(account);
 const accountOf = ({ account }: Deposit) => (account === null ? SUSPENSE : ledgerNameOf(account));
 
 export function createCrediting(options: CreditingOptions): Crediting {
@@ -71,7 +79,12 @@ export function createCrediting(options: CreditingOptions): Crediting {
     const policy = policyOf(network);
     if (!event.final && event.confirmations < policy.confirmations) return;
     if (state === 'received' || state === 'failed') {
-      const noted = await rows.noteEvent(id, event, policy.unfinalMax, now() + CLAIM_MARGIN_MS);
+      const noted = await rows.noteEvent(
+        id,
+        event,
+        { chain: policy.unfinalMax, strangers: options.strangersMax },
+        now() + CLAIM_MARGIN_MS,
+      );
       if (noted) return credit(noted, event.final);
       const current = await rows.find(id);
       // Somebody else has noted it meanwhile; where they are still the same it is more than is lent out.

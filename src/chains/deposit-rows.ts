@@ -88,9 +88,14 @@ export interface DepositRows {
   list(account: string, before: Before | null, limit: number): Promise<readonly Deposit[]>;
   /**
    * The row, where this is what is credited now; null where it was noted before, or is not final and above the
-   * limit of what may be lent out.
+   * limit of what may be lent out: on its chain, and to wallets without an account over all chains.
    */
-  noteEvent(id: string, event: ChainEvent, limit: MicroUsd, nextLookAt: number): Promise<Deposit | null>;
+  noteEvent(
+    id: string,
+    event: ChainEvent,
+    limits: { readonly chain: MicroUsd; readonly strangers: MicroUsd },
+    nextLookAt: number,
+  ): Promise<Deposit | null>;
   notePlace(id: string, event: ChainEvent): Promise<void>;
   noteTransaction(id: string, transaction: string): Promise<void>;
   markCredited(id: string, nextLookAt: number): Promise<boolean>;
@@ -143,15 +148,26 @@ export function createDepositRows(database: Database, { now }: { readonly now: (
       (
         await database.query(LIST, [account, before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])
       ).map(toDeposit),
-    async noteEvent(id, { transaction, id: event, height, amount, final }, limit, nextLookAt) {
-      const params: Value[] = [id, transaction, event, height, amount, now(), nextLookAt, final ? 1 : 0, limit];
+    async noteEvent(id, { transaction, id: event, height, amount, final }, limits, nextLookAt) {
+      const params: Value[] = [
+        id,
+        transaction,
+        event,
+        height,
+        amount,
+        now(),
+        nextLookAt,
+        final ? 1 : 0,
+        limits.chain,
+        limits.strangers,
+      ];
       const noting = { statement: NOTE_EVENT, params };
       // Those noted at the same time would not see each other in the sum, and go past the limit together. SQLite
       // has one writer.
       const alone = final || database.engine === 'sqlite';
       const [row] = alone
         ? await database.query(NOTE_EVENT, params)
-        : (await database.batch([{ statement: LOCK_CHAIN, params: [id] }, noting]))[1]!;
+        : (await database.batch([{ statement: LOCK_CHAIN, params: [] }, noting]))[1]!;
       return row ? toDeposit(row) : null;
     },
     async notePlace(id, { transaction, id: event, height }) {

@@ -6,8 +6,8 @@ import type { Deposit } from './deposit-rows.ts';
 export interface DepositsOptions extends CreditingOptions, Omit<DeliveryOptions, 'crediting'> {
   /** Whether a memo has the name of another account than this one, known or not. */
   readonly namesAnother: (memo: string, account: string) => boolean;
-  /** The account that a plain transfer is for, or null. */
-  readonly attribute: (event: Incoming, network: string) => Promise<string | null>;
+  /** The account that a plain transfer is for, or null. `deposit`: the id of its row. */
+  readonly attribute: (event: Incoming, network: string, deposit: string) => Promise<string | null>;
 }
 
 /** Whom a payment is credited to, and the request that it came with where nothing else says who asks. */
@@ -71,7 +71,7 @@ export function createDeposits(options: DepositsOptions): Deposits {
   const keep = async (id: string, event: Incoming, network: string): Promise<Deposit> => {
     const known = await rows.find(id);
     if (known !== null) return known;
-    const account = await options.attribute(event, network);
+    const account = await options.attribute(event, network, id);
     const made = { id, network, account, payer: event.sender, amount: event.amount, payment: null, request: null };
     await rows.insert(made, now() + CLAIM_MARGIN_MS, null);
     const deposit = await rows.find(id);

@@ -1,4 +1,5 @@
 import { ChainUnavailable, type Chain, type ChainSetup } from './chain.ts';
+import { createHandover } from './handover.ts';
 import type { Reserves, Treasury } from './treasury.ts';
 
 export interface OpenNetworksOptions {
@@ -17,7 +18,7 @@ export interface NetworkAudit {
 }
 
 /** The chains that are set up: which of them are open, and which of them answer. */
-interface OpenNetworks {
+export interface OpenNetworks {
   /** null where it is not open yet, or unknown. */
   chain(network: string): Chain | null;
   /** Opens all. Rejects with Error where one is set up wrongly; one that cannot be reached is left to `watch`. */
@@ -26,6 +27,8 @@ interface OpenNetworks {
   watch(network: string): Promise<void>;
   /** Compares the books of an open network with its treasury. */
   compare(network: string): Promise<void>;
+  /** The same, now. Rejects with ChainUnavailable, also where it is not open. */
+  compareNow(network: string): Promise<Reserves | null>;
   audit(): Promise<readonly NetworkAudit[]>;
   /**
    * Opens further networks, which count once `commit` is called. Rejects with Error, and opens none, where one is set
@@ -48,7 +51,8 @@ export function createOpenNetworks(options: OpenNetworksOptions): OpenNetworks {
 
   const openOne = async (setup: ChainSetup): Promise<Opened> => {
     const createChain = setup.network.startsWith('eip155:') ? await evm() : await solana();
-    const chain = createChain(setup);
+    const previous = setup.previousKey == null ? null : createChain({ ...setup, treasuryKey: setup.previousKey });
+    const chain = previous === null ? createChain(setup) : createHandover(createChain(setup), previous);
     try {
       await chain.open();
       const treasury = createTreasury(chain);
@@ -84,6 +88,12 @@ export function createOpenNetworks(options: OpenNetworksOptions): OpenNetworks {
     }
   };
 
+  const compareNow = async (network: string): Promise<Reserves | null> => {
+    const treasury = opened.get(network)?.treasury;
+    if (!treasury) throw new ChainUnavailable(`${network} does not answer`);
+    return treasury.compare();
+  };
+
   const close = () => {
     for (const { chain } of opened.values()) chain.close();
   };
@@ -108,13 +118,12 @@ export function createOpenNetworks(options: OpenNetworksOptions): OpenNetworks {
       const { treasury } = opened.get(network) ?? {};
       if (treasury) await asking(network, treasury.compare);
     },
+    compareNow,
     audit: () =>
       Promise.all(
         [...setups.keys()].map(async (network) => {
           try {
-            const treasury = opened.get(network)?.treasury;
-            if (!treasury) throw new ChainUnavailable(`${network} does not answer`);
-            return { network, reserves: await treasury.compare(), error: null };
+            return { network, reserves: await compareNow(network), error: null };
           } catch (error) {
             return { network, reserves: null, error };
           }

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { OPERATOR_TREASURY, treasuryOf, type Ledger, formatUsd, type MicroUsd } from '#billing';
-import { ChainUnavailable, FinalityBroken, type Chain } from './chain.ts';
-import type { ChainBook, ChainRows } from './chain-rows.ts';
+import { ChainUnavailable, FinalityBroken } from './chain.ts';
+import type { ChainBook } from './chain-rows.ts';
 import type { Deposits } from './deposits.ts';
-import type { OnProblem } from './problem.ts';
+import { createHandoverBooks, type HandoverBooksOptions } from './handover-books.ts';
 import type { Withdrawals } from './withdrawals.ts';
 
 /** The balance of a treasury against the balance in the books, at one height of its chain. */
@@ -14,13 +14,10 @@ export interface Reserves {
   readonly height: bigint;
 }
 
-interface TreasuryOptions {
-  readonly chain: Chain;
-  readonly rows: ChainRows;
+interface TreasuryOptions extends HandoverBooksOptions {
   readonly ledger: Pick<Ledger, 'transfer'>;
   readonly deposits: Pick<Deposits, 'arrived'>;
   readonly withdrawals: Pick<Withdrawals, 'lookAtSigned'>;
-  readonly onProblem: OnProblem;
   readonly signal: AbortSignal;
 }
 
@@ -60,6 +57,8 @@ export function createTreasury(options: TreasuryOptions): Treasury {
     onProblem('error', 'withdrawals are stopped', { network, reason });
   };
 
+  const { handOver, careForPrevious } = createHandoverBooks({ ...options, bookOf });
+
   const watch = async (): Promise<void> => {
     for (let pages = 0; pages < PAGES_MAX && !signal.aborted; pages += 1) {
       const book = await bookOf();
@@ -67,8 +66,12 @@ export function createTreasury(options: TreasuryOptions): Treasury {
         if (error instanceof FinalityBroken && book.halted === null) await halt(error.message);
         throw error;
       });
+      const mayHaveCome = book.previous !== null && page.events.length > 0;
+      // A treasury to which something came is not empty: before it is booked, and where somebody has counted meanwhile.
+      if (mayHaveCome) await rows.notePrevious(network);
       for (const event of page.events) await options.deposits.arrived(event, network);
       if (page.cursor !== book.cursor) await rows.moveCursor(network, book.cursor, page.cursor, page.height);
+      if (mayHaveCome) await rows.notePrevious(network);
       if (!page.more) return;
     }
   };
@@ -92,18 +95,22 @@ export function createTreasury(options: TreasuryOptions): Treasury {
         const opening = await chain.balanceAt(cursor);
         if (opening === null)
           throw new ChainUnavailable(`the balance of the treasury on ${network} is not to be had at the moment`);
-        await rows.insert({ network, asset: chain.asset, treasury: chain.treasury, opening, cursor, height });
+        await rows.insert({
+          network,
+          asset: chain.asset,
+          treasury: chain.treasury,
+          opening,
+          cursor,
+          height,
+          previous: chain.handover?.previous.treasury ?? null,
+        });
         book = await bookOf();
       }
-      if (book.asset !== chain.asset || book.treasury !== chain.treasury) {
-        throw new Error(
-          `the books of ${network} are of treasury ${book.treasury} and asset ${book.asset}, and the configuration names ${chain.treasury} and ${chain.asset}: set the key and the asset back`,
-        );
-      }
+      book = await handOver(book);
       if (book.opening === 0n) return;
       const memo = `held by the treasury on ${network} before the books began`;
       await ledger.transfer({
-        id: `opening:${network}`,
+        id: book.openingId ?? `opening:${network}`,
         from: treasuryOf(network),
         to: OPERATOR_TREASURY,
         amount: book.opening,
@@ -125,6 +132,7 @@ export function createTreasury(options: TreasuryOptions): Treasury {
       await rows.noteReserves(network, held, booked);
       const { halted } = await bookOf();
       if (held === booked) {
+        await careForPrevious();
         if (halted !== null) {
           await rows.halt(network, null);
           onProblem('info', 'withdrawals go on: the treasury holds what the books say', { network });

@@ -1,5 +1,6 @@
-import { escrowOf, treasuryOf, type AccountName, type Ledger, type MicroUsd } from '#billing';
+import { escrowOf, FEES, treasuryOf, type AccountName, type Ledger, type MicroUsd } from '#billing';
 import { PayoutProblem, type Chain, type Payout, type SignedPayout } from './chain.ts';
+import { TRANSIT } from './deposit-crediting.ts';
 import type { Withdrawal, WithdrawalRows } from './withdrawal-rows.ts';
 
 /** Ledger account of the money on its way out: no longer its account's, not yet gone from the treasury. */
@@ -29,7 +30,7 @@ export interface PayoutSteps {
 /** By which the clocks of gateways may differ. */
 const CLOCKS_MS = 60_000;
 
-const payoutOf = ({ id, address, amount }: Withdrawal): Payout => ({ id, to: address, amount });
+const payoutOf = ({ id, address, amount, fee }: Withdrawal): Payout => ({ id, to: address, amount: amount - fee });
 
 export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
   const { rows, ledger, now } = options;
@@ -66,8 +67,11 @@ export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
   };
 
   const sign = async (withdrawal: Withdrawal, chain: Chain): Promise<void> => {
-    const { id, network, account, source, amount } = withdrawal;
-    if ((await options.haltOf(network)) !== null || (await uncommitted(network)) < amount) return;
+    const { id, network, account, source, amount, fee } = withdrawal;
+    if ((await options.haltOf(network)) !== null) return;
+    // What goes from an address of the treasury to another stays there.
+    const stays = source === TRANSIT && withdrawal.address === chain.treasury;
+    if (!stays && (await uncommitted(network)) < amount - fee) return;
     // What was paid in leaves again only when its chain cannot undo it any more. What comes in after it was taken
     // does not count.
     if (source === escrowOf(account) && (await options.unfinal(account, withdrawal.updatedAt + CLOCKS_MS))) return;
@@ -77,7 +81,7 @@ export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
   };
 
   const look = async (withdrawal: Withdrawal, chain: Chain, resend: boolean): Promise<void> => {
-    const { id, network, amount, transaction, address } = withdrawal;
+    const { id, network, amount, fee, transaction, address } = withdrawal;
     const signed = withdrawal.signed!;
     const sight = await chain.findPayout(payoutOf(withdrawal), signed, transaction);
     if (sight.state === 'paid') {
@@ -88,9 +92,17 @@ export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
         id: `withdrawal-paid:${id}`,
         from: outgoingOf(network),
         to: treasuryOf(network),
-        amount,
+        amount: amount - fee,
         memo,
       });
+      if (fee > 0n)
+        await ledger.transfer({
+          id: `withdrawal-fee:${id}`,
+          from: outgoingOf(network),
+          to: FEES,
+          amount: fee,
+          memo: `fee of withdrawal ${id}`,
+        });
       await rows.markPaid(id, sight.transaction, sight.height);
       return;
     }

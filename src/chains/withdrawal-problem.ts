@@ -6,6 +6,7 @@ export class WithdrawalProblem extends Error {
     | 'insufficient_balance'
     | 'idempotency_conflict'
     | 'rate_limit_exceeded'
+    | 'unprocessable'
     | 'service_unavailable';
   readonly param: string | undefined;
   constructor(code: WithdrawalProblem['code'], message: string, param?: string) {

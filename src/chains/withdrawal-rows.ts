@@ -28,7 +28,10 @@ export interface Withdrawal {
   readonly source: AccountName;
   /** Receiving address. */
   readonly address: string;
+  /** Taken from the source. */
   readonly amount: MicroUsd;
+  /** Of it, kept by the operator: the address is paid the rest. */
+  readonly fee: MicroUsd;
   /** The gateway signs, and leaves it to its owner to submit it. */
   readonly handedOut: boolean;
   readonly state: WithdrawalState;
@@ -72,7 +75,7 @@ const SIGNED_AMOUNT = load('signed-amount');
  * first.
  */
 export interface WithdrawalRows {
-  insert(withdrawal: NewWithdrawal, nextLookAt: number): Promise<boolean>;
+  insert(withdrawal: NewWithdrawal, nextLookAt: number, fee?: MicroUsd): Promise<boolean>;
   find(id: string): Promise<Withdrawal | null>;
   /** The newest first. */
   list(account: string, before: Before | null, limit: number): Promise<readonly Withdrawal[]>;
@@ -111,8 +114,8 @@ export interface WithdrawalRows {
 export function createWithdrawalRows(database: Database, { now }: { readonly now: () => number }): WithdrawalRows {
   const changed = async (...query: Parameters<Database['query']>) => (await database.query(...query)).length > 0;
   return {
-    insert: ({ id, network, account, source, address, amount, handedOut }, nextLookAt) =>
-      changed(INSERT, [id, network, account, source, address, amount, handedOut ? 1 : 0, now(), nextLookAt]),
+    insert: ({ id, network, account, source, address, amount, handedOut }, nextLookAt, fee = 0n) =>
+      changed(INSERT, [id, network, account, source, address, amount, handedOut ? 1 : 0, now(), nextLookAt, fee]),
     async find(id) {
       const [row] = await database.query(FIND, [id]);
       return row ? toWithdrawal(row) : null;

@@ -1,5 +1,6 @@
 import { escrowOf, formatUsd, MICRO_USD_MAX, type AccountName, type MicroUsd } from '#billing';
 import type { Chain } from './chain.ts';
+import { TRANSIT } from './deposit-crediting.ts';
 import { createPayoutSteps, outgoingOf, type PayoutSteps, type PayoutStepsOptions } from './withdrawal-payout.ts';
 import type { Withdrawal } from './withdrawal-rows.ts';
 
@@ -7,6 +8,8 @@ interface WithdrawalPolicy {
   readonly minimum: MicroUsd;
   /** Of one source within a day. */
   readonly dailyMax: MicroUsd;
+  /** Kept of each withdrawal that is not the operator's; none by default. */
+  readonly fee?: MicroUsd;
 }
 
 export interface WithdrawalStepsOptions extends PayoutStepsOptions {
@@ -77,7 +80,7 @@ export function createWithdrawalSteps(options: WithdrawalStepsOptions): Withdraw
     const { id, source, network } = withdrawal;
     const { dailyMax } = policyOf(network);
     if ((await paidInLeft(withdrawal)) < 0n) await rows.move(id, 'debited', 'returning', now(), NOT_PAID_IN);
-    else if ((await takenToday(source)) > dailyMax)
+    else if (source !== TRANSIT && (await takenToday(source)) > dailyMax)
       await rows.move(id, 'debited', 'returning', now(), `More than ${formatUsd(dailyMax)} USDC a day`);
     else await rows.move(id, 'debited', 'queued', now());
   };

@@ -1,5 +1,6 @@
-import { formatUsd, type AccountName } from '#billing';
+import { formatUsd, OPERATOR, type AccountName, type MicroUsd } from '#billing';
 import { ChainUnavailable } from './chain.ts';
+import { TRANSIT } from './deposit-crediting.ts';
 import { WithdrawalProblem } from './withdrawal-problem.ts';
 import type { NewWithdrawal, Withdrawal, WithdrawalState } from './withdrawal-rows.ts';
 import { CLAIM_MS, createWithdrawalSteps, NOT_PAID_IN, type WithdrawalStepsOptions } from './withdrawal-steps.ts';
@@ -11,6 +12,11 @@ export interface Withdrawals {
    * asked of a chain.
    */
   request(asked: NewWithdrawal): Promise<Withdrawal>;
+  /**
+   * Money on its way from a treasury to another address of the operator's. No limit of withdrawals is for it. Asking
+   * again with the same id is safe.
+   */
+  requestOwn(asked: Pick<NewWithdrawal, 'id' | 'network' | 'address' | 'amount'>): Promise<Withdrawal>;
   /** Gives one back that is not signed yet. null where it is too late. */
   cancel(id: string): Promise<Withdrawal | null>;
   /**
@@ -31,18 +37,29 @@ const UNDER_WAY: ReadonlySet<WithdrawalState> = new Set(['requested', 'debited',
 /** The reason of a withdrawal that its owner took back. */
 export const CANCELED = 'Canceled';
 
+/** As it is now; what was written down keeps the fee that it has. */
+const feeNow = (policyOf: WithdrawalStepsOptions['policyOf'], { network, account }: NewWithdrawal): MicroUsd =>
+  account === OPERATOR ? 0n : (policyOf(network).fee ?? 0n);
+
 export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals {
   const { rows, chainOf, policyOf, now } = options;
   const { reread, advance, look, paidInLeft, takenToday } = createWithdrawalSteps(options);
 
   const check = async (asked: NewWithdrawal): Promise<void> => {
     const { network, address, amount, source } = asked;
+    const fee = feeNow(policyOf, asked);
     const chain = chainOf(network);
     if (chain === null)
       throw new WithdrawalProblem('service_unavailable', `${network} cannot be reached at the moment: retry later`);
     const fault = chain.addressFault(address);
     if (fault !== null) throw new WithdrawalProblem('invalid_request', fault, 'address');
     const { minimum, dailyMax } = policyOf(network);
+    if (amount <= fee)
+      throw new WithdrawalProblem(
+        'invalid_request',
+        `A withdrawal is more than its fee of ${formatUsd(fee)} USDC`,
+        'amount',
+      );
     if (amount < minimum)
       throw new WithdrawalProblem('invalid_request', `A withdrawal is at least ${formatUsd(minimum)} USDC`, 'amount');
     const taken = await takenToday(source);
@@ -72,7 +89,7 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
       const before = await rows.find(asked.id);
       if (before === null) {
         await check(asked);
-        await rows.insert(asked, now() + CLAIM_MS);
+        await rows.insert(asked, now() + CLAIM_MS, feeNow(policyOf, asked));
       }
       const row = await reread(asked.id);
       const same = (['network', 'account', 'source', 'address', 'amount', 'handedOut'] as const).every(
@@ -92,6 +109,11 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
       if (reached.state === 'returned' && before === null)
         throw new WithdrawalProblem('rate_limit_exceeded', reached.reason ?? 'It was given back', 'amount');
       return reached;
+    },
+
+    async requestOwn(asked) {
+      await rows.insert({ ...asked, account: OPERATOR, source: TRANSIT, handedOut: false }, now() + CLAIM_MS);
+      return advance(await reread(asked.id), ({ state }) => state !== 'requested' && state !== 'debited');
     },
 
     async cancel(id) {

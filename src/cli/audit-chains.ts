@@ -41,13 +41,16 @@ export function showChains({ ok, chains, ...totals }: ChainAuditView, paint: Pai
     ...(error === null ? [] : [`${paint('yellow', '!')} ${network}: could not be compared: ${error}`]),
     ...(halted === null && ok === false ? [`${paint('red', '✗')} ${network}: the treasury and the books differ`] : []),
   ]);
-  const { suspense, fees, losses, operator } = totals;
+  const { suspense, fees, losses, transit, operator } = totals;
   const figures = facts(
     [
       ['suspense', `${usd(suspense)} USD came in and are nobody's yet`],
       ['fees', `${usd(fees)} USD`],
       ...(losses > 0
         ? [['losses', `${usd(losses)} USD were taken back by a chain after they were spent: to be made good`] as const]
+        : []),
+      ...(transit > 0
+        ? [['moving', `${usd(transit)} USD are on their way from a treasury to another one`] as const]
         : []),
       ...(operator > 0
         ? [

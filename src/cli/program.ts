@@ -16,6 +16,7 @@ import { runProgram } from './run-program.ts';
 import { serveCommand } from './serve.ts';
 import { siwxCommand } from './siwx.ts';
 import { startCommand } from './start.ts';
+import { treasuryCommand } from './treasury.ts';
 import { VERSION } from '../version.ts';
 
 const HELP = `
@@ -48,6 +49,7 @@ function createProgram(): Command {
     .addCommand(adminKeyCommand())
     .addCommand(adminLogCommand())
     .addCommand(auditCommand())
+    .addCommand(treasuryCommand())
     .addCommand(analyticsCommand())
     .addCommand(backupCommand())
     .addCommand(restoreCommand())

@@ -76,7 +76,15 @@ function readPayments(
   written: readonly string[],
   { path, directory, reading }: Place,
 ): ChainPaymentsConfig | null {
-  const { network, rpcUrl: _rpcUrl, privateKey, keypairFile, ...terms } = values;
+  const {
+    network,
+    rpcUrl: _rpcUrl,
+    privateKey,
+    keypairFile,
+    previousPrivateKey,
+    previousKeypairFile,
+    ...terms
+  } = values;
   const before = reading.problems.length;
   const wrong: Wrong = (key, what, right) => complain(reading, `${path}.${key}`, what, right);
   if (privateKey === null && keypairFile === null) {
@@ -90,29 +98,42 @@ function readPayments(
     return null;
   }
   if (privateKey !== null && keypairFile !== null) wrong('private_key', 'stands beside keypair_file', 'one of the two');
+  if (previousPrivateKey !== null && previousKeypairFile !== null)
+    wrong('previous_private_key', 'stands beside previous_keypair_file', 'one of the two');
   const family = network.startsWith('eip155:') ? 'eip155' : 'solana';
-  if (privateKey !== null) checkFamily(privateKey, family, network, wrong);
+  if (privateKey !== null) checkFamily('private_key', privateKey, family, network, wrong);
+  if (previousPrivateKey !== null) checkFamily('previous_private_key', previousPrivateKey, family, network, wrong);
   if (family === 'solana') {
     const { assetName: asset_name, assetVersion: asset_version, finality } = terms;
     for (const [key, value] of Object.entries({ asset_name, asset_version, finality }))
       if (value !== null) wrong(key, 'is for EVM chains', `leave it out on ${network}`);
   }
+  for (const address of terms.moveTo)
+    if (address.startsWith('0x') !== (family === 'eip155'))
+      wrong('move_to', `has ${show(address)}, which is not an address on ${network}`, 'addresses on this chain');
   if (terms.minTopup > terms.topupMax) wrong('min_topup', 'is more than topup_max', 'less than topup_max, or as much');
+  if (terms.withdrawalFee >= terms.withdrawalMin)
+    wrong('withdrawal_fee', 'is not less than withdrawal_min', 'less than withdrawal_min');
   if (terms.withdrawalMin > terms.withdrawalDailyMax)
     wrong('withdrawal_min', 'is more than withdrawal_daily_max', 'less than withdrawal_daily_max, or as much');
   const asset = assetOf(values, family, wrong);
   if (asset === null || reading.problems.length > before) return null;
-  const treasury =
-    keypairFile === null ? { privateKey: privateKey! } : { keypairFile: resolve(directory, keypairFile) };
-  return { ...terms, ...asset, treasury };
+  const placeOf = (key: string | null, file: string | null) =>
+    file !== null ? { keypairFile: resolve(directory, file) } : key !== null ? { privateKey: key } : null;
+  return {
+    ...terms,
+    ...asset,
+    treasury: placeOf(privateKey, keypairFile)!,
+    previous: placeOf(previousPrivateKey, previousKeypairFile),
+  };
 }
 
 /** Complains of a key that is not one of the chain's family. */
-function checkFamily(privateKey: string, family: Family, network: string, wrong: Wrong): void {
+function checkFamily(option: string, privateKey: string, family: Family, network: string, wrong: Wrong): void {
   const given = keyFamily(privateKey);
   if (given === family) return;
   wrong(
-    'private_key',
+    option,
     given === null
       ? 'is not a key of a wallet'
       : `is a key of ${given === 'eip155' ? 'an EVM' : 'a Solana'} wallet, and ${network} is of another family`,

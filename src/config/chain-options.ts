@@ -7,6 +7,7 @@ import { show, WrongValue } from './problem.ts';
 import { usd } from './usd.ts';
 
 const CAIP2 = /^(?:eip155:[1-9]\d{0,14}|solana:[1-9A-HJ-NP-Za-km-z]{32})$/;
+const MOVE_TO_MAX = 20;
 const USD_MAX = 1_000_000_000_000n;
 
 /**
@@ -60,6 +61,10 @@ export const CHAIN_OPTIONS = {
     'Secret key of the treasury. With it, or with `keypair_file`, money is taken and paid out over this chain.',
   ),
   keypair_file: keypairFileOption('Keypair file of the treasury, as `tollgate keygen` writes it.'),
+  previous_private_key: privateKeyOption(
+    'Secret key of the treasury before, while it hands over to this one: what it holds is moved here, and what still comes to it is credited.',
+  ),
+  previous_keypair_file: keypairFileOption('Keypair file of the treasury before.'),
   asset: optionalText({
     absent: "the network's USDC, on Base, Base Sepolia, Solana and Solana devnet",
     takes: 'address of a token with 6 decimals',
@@ -117,11 +122,33 @@ export const CHAIN_OPTIONS = {
       'Solana: payouts make the token account of a receiver that has none, at the cost of the treasury. Its owner can close it and keep what it cost, so this is for gateways whose providers are known.',
   }),
   withdrawal_min: usd({ min: 1n, max: USD_MAX, default: 1_000_000n, meaning: 'The least that is paid out at once.' }),
+  withdrawal_fee: usd({
+    min: 0n,
+    max: 1_000_000_000n,
+    default: 0n,
+    meaning:
+      'Kept of each withdrawal for what the chain costs you: the address is paid so much less. It goes to the fees.',
+  }),
   withdrawal_daily_max: usd({
     min: 1n,
     max: USD_MAX,
     default: 10_000_000_000n,
     meaning: 'The most that is paid out in 24 hours of one balance, or of one provider’s earnings, over all chains.',
+  }),
+  move_to: option<readonly string[]>({
+    takes: 'list of at most 20 addresses on this chain',
+    meaning:
+      'Addresses of your own that `tollgate treasury move` may send money of the treasury to, on its way to another treasury. Only this file can add one.',
+    optional: { text: 'none', fallback: [] },
+    read: (value) => {
+      const right = 'a list of at most 20 addresses on this chain, such as ["0x…"]';
+      if (!Array.isArray(value) || value.length > MOVE_TO_MAX) throw new WrongValue(`is ${show(value)}`, right);
+      for (const one of value as readonly unknown[]) {
+        const fault = typeof one === 'string' ? assetFault(one) : 'is not text';
+        if (fault !== null) throw new WrongValue(`has ${show(one)}, which is no address`, right);
+      }
+      return value as readonly string[];
+    },
   }),
   timeout_ms: whole({
     min: 100,

@@ -54,13 +54,17 @@ export interface ChainConfig {
   readonly payments: ChainPaymentsConfig | null;
 }
 
+/** The place of a treasury's key, or the key itself, which is secret. */
+export type KeyPlace = { readonly keypairFile: string } | { readonly privateKey: string };
+
 /** How money is taken and paid out over one chain. */
 export interface ChainPaymentsConfig extends Omit<
   ChainValues,
-  'network' | 'rpcUrl' | 'privateKey' | 'keypairFile' | 'asset'
+  'network' | 'rpcUrl' | 'privateKey' | 'keypairFile' | 'previousPrivateKey' | 'previousKeypairFile' | 'asset'
 > {
-  /** The place of the treasury's key, or the key itself, which is secret. */
-  readonly treasury: { readonly keypairFile: string } | { readonly privateKey: string };
+  readonly treasury: KeyPlace;
+  /** Of the treasury that hands over to this one; null where none does. */
+  readonly previous: KeyPlace | null;
   /** Address of the token. */
   readonly asset: string;
 }

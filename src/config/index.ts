@@ -7,6 +7,7 @@ export type {
   CommandTarget,
   Config,
   HttpTarget,
+  KeyPlace,
   LimitsConfig,
   Mode,
   OAuthConfig,

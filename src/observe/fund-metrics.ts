@@ -7,6 +7,8 @@ export interface FundFigures {
     /** CAIP-2. */
     readonly network: string;
     readonly answers: boolean;
+    /** Before the first comparison, the start of the gateway. */
+    readonly comparedAt: number;
     /** null before the first comparison. */
     readonly held: bigint | null;
     readonly booked: bigint | null;
@@ -66,6 +68,11 @@ export function createFundMetrics({ registry, figures, now }: FundMetricsOptions
       read(ofChains(({ booked }) => booked)),
     ],
   ];
+  const late: GaugeRow = [
+    'tollgate_treasury_compared_seconds',
+    'Seconds since the treasury was last compared with the books',
+    read(ofChains(({ comparedAt }) => Math.max(0, now() - comparedAt) / 1_000)),
+  ];
   const waiting: readonly GaugeRow[] = [
     [
       'tollgate_withdrawals_halted',
@@ -83,17 +90,19 @@ export function createFundMetrics({ registry, figures, now }: FundMetricsOptions
     ['tollgate_withdrawals_oldest_seconds', 'Age of the oldest of them', read(ofWithdrawals(age))],
   ];
   gauges(registry, ['network'], compared, 'max');
+  gauges(registry, ['network'], [late], 'max');
   gauges(registry, ['network'], [['tollgate_chain_answers', '1 while the chain answers this gateway', answers]], 'min');
   gauges(registry, ['network'], waiting, 'max');
   return { scraped: () => void (asked = null) };
 }
 
 /** One sample for each chain with a known value. */
-const ofChains = (value: (chain: FundFigures['chains'][number]) => bigint | boolean | null) => (of: FundFigures) =>
-  of.chains.flatMap((chain): Sample[] => {
-    const found = value(chain);
-    return found === null ? [] : [[{ network: chain.network }, Number(found)]];
-  });
+const ofChains =
+  (value: (chain: FundFigures['chains'][number]) => bigint | number | boolean | null) => (of: FundFigures) =>
+    of.chains.flatMap((chain): Sample[] => {
+      const found = value(chain);
+      return found === null ? [] : [[{ network: chain.network }, Number(found)]];
+    });
 
 const openOf = ({ open }: FundFigures, network: string, kind: Open['kind']) =>
   open.find((one) => one.network === network && one.kind === kind);

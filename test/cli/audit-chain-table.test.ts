@@ -21,7 +21,16 @@ const chain = (changes: Partial<AuditedChain> = {}): AuditedChain => ({
 });
 const show = (chains: readonly AuditedChain[], changes: Partial<ChainAudit> = {}) =>
   showChains(
-    chainAuditView({ ok: true, chains, suspense: 0n, fees: 1_000_000n, losses: 0n, operator: 0n, ...changes }),
+    chainAuditView({
+      ok: true,
+      chains,
+      suspense: 0n,
+      fees: 1_000_000n,
+      losses: 0n,
+      transit: 0n,
+      operator: 0n,
+      ...changes,
+    }),
     plain,
   );
 

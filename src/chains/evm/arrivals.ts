@@ -1,5 +1,6 @@
 import type { Hex } from 'viem';
 import type { MicroUsd } from '#billing';
+import { dropOldest } from '#wire';
 import { TRANSFER, topicOf, transferOf, type EvmAsset } from './asset.ts';
 import { isPruned, type EvmBlock, type EvmLog, type EvmNode } from './rpc.ts';
 
@@ -21,12 +22,16 @@ export interface Arrivals {
   ): Promise<MicroUsd | null>;
 }
 
+const REMEMBERED_MAX = 1_000;
+
 /**
  * A token that takes a fee, or lies, moves less than its logs say: then everybody's share of that block is cut
  * alike, so that never more is credited than came. Nodes keep balances of the last blocks only (geth: 128) unless
  * they are archives: of older blocks the logs are believed, as they are of an honest token.
  */
 export function createArrivals(node: EvmNode, asset: EvmAsset, treasury: Hex): Arrivals {
+  const ofBlocks = new Map<Hex, Arrived>();
+
   async function missing(
     { first, last }: { readonly first: bigint; readonly last: bigint },
     into: readonly EvmLog[],
@@ -43,15 +48,21 @@ export function createArrivals(node: EvmNode, asset: EvmAsset, treasury: Hex): A
   return {
     missing,
     async of({ number, hash }) {
+      const known = ofBlocks.get(hash);
+      if (known) return known;
       const logs = (topics: readonly (Hex | null)[]) =>
         node.logs({ address: asset.address, topics, in: { blockHash: hash } });
       const into = await logs([TRANSFER, null, topicOf(treasury)]);
       const out = await logs([TRANSFER, topicOf(treasury)]);
       const gone = await missing({ first: number, last: number }, into, out);
       const all = sumOf(into);
-      if (gone === null || gone <= 0n || all === 0n) return (said) => said;
-      const came = all > gone ? all - gone : 0n;
-      return (said) => (said * came) / all;
+      if (gone === null) return (said) => said;
+      const came = gone <= 0n || all === 0n ? all : all > gone ? all - gone : 0n;
+      const arrived: Arrived = came === all ? (said) => said : (said) => (said * came) / all;
+      // What a block moved never changes: a block that the chain exchanges has another hash.
+      dropOldest(ofBlocks, REMEMBERED_MAX - 1);
+      ofBlocks.set(hash, arrived);
+      return arrived;
     },
   };
 }

@@ -27,13 +27,8 @@ export function createEvmChain(setup: ChainSetup): Chain {
   if (setup.treasuryKey.length !== 32)
     throw new Error(`The treasury key of ${network} must be 32 bytes, not ${setup.treasuryKey.length}`);
   const account = privateKeyToAccount(toHex(setup.treasuryKey));
-  const terms = {
-    network,
-    asset: assetAddress,
-    treasury: account.address,
-    assetName: domain.name,
-    assetVersion: domain.version,
-  };
+  const { name: assetName, version: assetVersion } = domain;
+  const terms = { network, asset: assetAddress, treasury: account.address, assetName, assetVersion };
 
   const node = createEvmNode({ rpcUrl: setup.rpcUrl, timeoutMs });
   const asset = createEvmAsset(node, assetAddress);
@@ -56,13 +51,16 @@ export function createEvmChain(setup: ChainSetup): Chain {
 
   /** Broadcasts an authorization unless it is used up. Throws Reverted where it would not succeed. */
   async function carryOut(authorization: Authorization, signature: Hex): Promise<Hex | null> {
-    if (await asset.authorizationState(authorization.from, authorization.nonce, 'latest')) return null;
+    const { from, nonce } = authorization;
+    const key = `${from}/${nonce}`;
+    const waiting = await transactions.waiting(key);
+    if (waiting !== null || (await asset.authorizationState(from, nonce, 'latest'))) return waiting;
     const call = { to: assetAddress, data: transferCall(authorization, signature) };
     await node.call({ ...call, from: account.address, gas: VERIFY_GAS_MAX }, 'latest');
     const gas = ((await node.estimateGas({ ...call, from: account.address })) * 5n) / 4n;
     // A contract wallet that burns more than this is not paid for.
     if (gas > VERIFY_GAS_MAX) throw new Reverted(`it takes ${gas} gas, more than ${VERIFY_GAS_MAX}`);
-    return transactions.send(`${authorization.from}/${authorization.nonce}`, { ...call, gas });
+    return transactions.send(key, { ...call, gas });
   }
 
   return {
@@ -132,6 +130,7 @@ export function createEvmChain(setup: ChainSetup): Chain {
       const { authorization, signedAt } = readSignedPayout(terms, payout, signed);
       return sightings.ofPayout(authorization, signedAt, transaction);
     },
+    payerOf: ({ text }) => getAddress((JSON.parse(text) as { readonly from: string }).from),
     close() {
       node.close();
       closed.abort();

@@ -9,6 +9,7 @@ import { evmHeads, stillThere, type EvmHeads } from './heads.ts';
 import { evmPaymentId } from './payment.ts';
 import { isPruned, type EvmLog } from './rpc.ts';
 import { chainEvent, type SightingSetup } from './sightings.ts';
+import { createSnapshots } from './snapshots.ts';
 
 /** A page ends with the block that makes it this long. */
 const PAGE_EVENTS = 200;
@@ -28,19 +29,21 @@ interface EvmIncoming {
 export function createEvmIncoming(setup: SightingSetup & { readonly network: string }): EvmIncoming {
   const { network, node, asset, treasury, finality, reader } = setup;
   const arrivals = createArrivals(node, asset, treasury);
+  const snapshots = createSnapshots(node, asset, treasury);
 
   async function page(cursor: string | null): Promise<IncomingPage> {
     const heads = await evmHeads(node, finality);
     if (cursor === null) return { events: [], cursor: cursorOf(heads.final), height: heads.final.number, more: false };
     const seen = await blockAt(node, network, cursor, heads.latest.number);
     // The node's finalized block may be behind what was final before: another machine, or one that has just started.
-    if (seen.number >= heads.final.number) return { events: [], cursor, height: seen.number, more: false };
+    const limit = await snapshots.endOf(seen.number, heads);
+    if (seen.number >= limit) return { events: [], cursor, height: seen.number, more: false };
 
     const from = seen.number + 1n;
     const found = await reader.read(
       { address: asset.address, topics: [TRANSFER, null, topicOf(treasury)] },
       from,
-      heads.final.number,
+      limit,
     );
     const into = upTo(found.logs, PAGE_EVENTS);
     const last = into.length < found.logs.length ? into.at(-1)!.block : found.to;
@@ -54,7 +57,7 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
       events.push(...some.flat());
     }
     await stillThere(node, [seen, end]);
-    return { events, cursor: cursorOf(end), height: last, more: last < heads.final.number };
+    return { events, cursor: cursorOf(end), height: last, more: last < limit };
   }
 
   /**
@@ -131,8 +134,8 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
         await stillThere(node, [block]);
         return balance;
       } catch (error) {
-        if (isPruned(error)) return null;
-        throw error;
+        if (!isPruned(error)) throw error;
+        return snapshots.instead(cursor);
       }
     },
   };

@@ -77,6 +77,8 @@ export interface EvmNode {
   logs(filter: LogFilter): Promise<EvmLog[]>;
   /** null: it knows no such transaction, or it is in no block yet. */
   receipt(transaction: Hex): Promise<EvmReceipt | null>;
+  /** Whether the node has it, and it waits for a block. */
+  isPending(transaction: Hex): Promise<boolean>;
   transactionCount(address: Hex, at: 'latest' | 'pending'): Promise<number>;
   /** Throws Reverted. */
   estimateGas(call: EvmCall): Promise<bigint>;
@@ -176,6 +178,10 @@ export function createEvmNode(options: { readonly rpcUrl: string; readonly timeo
         succeeded: quantity(receipt['status'], 'receipt') === 1n,
         logs: own,
       };
+    },
+    async isPending(transaction) {
+      const answer = await request('eth_getTransactionByHash', [transaction]);
+      return answer !== null && record(answer, 'eth_getTransactionByHash')['blockNumber'] === null;
     },
     transactionCount: async (address, at) => {
       const count = quantity(await request('eth_getTransactionCount', [address, at]), 'eth_getTransactionCount');

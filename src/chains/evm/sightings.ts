@@ -1,5 +1,6 @@
 import type { Hex } from 'viem';
 import type { MicroUsd } from '#billing';
+import { dropOldest } from '#wire';
 import { ChainUnavailable, type ChainEvent, type PaymentSighting, type PayoutSighting } from '../chain.ts';
 import { createArrivals } from './arrivals.ts';
 import {
@@ -10,13 +11,15 @@ import {
   type Authorization,
   type EvmAsset,
 } from './asset.ts';
-import { evmHeads, stillThere, type EvmHeads } from './heads.ts';
+import type { EvmHeads } from './heads.ts';
 import { findNewestLog, type RangeReader } from './log-search.ts';
 import { VALID_SECONDS_MAX } from './payment.ts';
+import { createSharedLooks } from './shared-looks.ts';
 import type { EvmLog, EvmNode, EvmReceipt } from './rpc.ts';
 
 /** Clocks of payers, of this machine and of block makers differ. */
 const CLOCK_SECONDS = 3600n;
+const REMEMBERED_MAX = 10_000;
 
 export interface SightingSetup {
   readonly node: EvmNode;
@@ -48,13 +51,26 @@ type Located =
 export function createEvmSightings(setup: SightingSetup): EvmSightings {
   const { node, asset, treasury, finality, reader } = setup;
   const arrivals = createArrivals(node, asset, treasury);
+  const shared = createSharedLooks(node, finality);
+  /** Logs by which authorizations were used up, as long as their blocks stand. */
+  const used = new Map<string, Pick<Extract<Located, { state: 'used' | 'cancelled' }>, 'mark' | 'receipt'>>();
 
   async function locate(authorization: Authorization, notBefore: bigint, hint: string | null): Promise<Located> {
-    const heads = await evmHeads(node, finality);
+    const heads = await shared.heads();
     const { from, nonce } = authorization;
+    const key = `${from}/${nonce}`;
+    const known = used.get(key);
+    if (known && known.mark.block <= heads.latest.number) {
+      const stands = await shared.stillThere([{ number: known.mark.block, hash: known.mark.blockHash }]).then(
+        () => true,
+        () => false,
+      );
+      if (stands) return { ...stateOf(known.mark, heads), ...known };
+      used.delete(key);
+    }
     // Asked of one block by its number: a machine behind it refuses, where one asked for "latest" answers of the past.
     if (!(await asset.authorizationState(from, nonce, heads.latest.number))) {
-      await stillThere(node, [heads.final, heads.latest]);
+      await shared.stillThere([heads.final, heads.latest]);
       return { state: 'unused', heads };
     }
     const mark = await markOf(authorization, notBefore, heads, hint);
@@ -63,14 +79,10 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
       throw new ChainUnavailable(`The node does not know transaction ${mark.transaction} of its own log`);
     if (mark.block > heads.latest.number)
       throw new ChainUnavailable(`Block ${mark.block} is newer than what the node calls its newest`);
-    await stillThere(node, [{ number: mark.block, hash: mark.blockHash }]);
-    return {
-      state: mark.topics[0] === AUTHORIZATION_USED ? 'used' : 'cancelled',
-      heads,
-      mark,
-      receipt,
-      final: mark.block <= heads.final.number,
-    };
+    await shared.stillThere([{ number: mark.block, hash: mark.blockHash }]);
+    dropOldest(used, REMEMBERED_MAX - 1);
+    used.set(key, { mark, receipt });
+    return { ...stateOf(mark, heads), mark, receipt };
   }
 
   async function markOf(
@@ -148,6 +160,13 @@ function sightUnused(
     reason: `It was valid before ${new Date(Number(authorization.validBefore) * 1000).toISOString()}, and no block until then has it`,
   };
 }
+
+const stateOf = (mark: EvmLog, heads: EvmHeads) =>
+  ({
+    state: mark.topics[0] === AUTHORIZATION_USED ? 'used' : 'cancelled',
+    heads,
+    final: mark.block <= heads.final.number,
+  }) as const;
 
 /** A Transfer as an event. */
 export function chainEvent(log: EvmLog, amount: MicroUsd, heads: EvmHeads, final: boolean): ChainEvent {

@@ -9,6 +9,8 @@ import { NodeRefusal, type EvmNode } from './rpc.ts';
 const REPLACE_AFTER_MS = 20_000;
 /** The treasury's next transaction is taken to be stuck when no block took it for so long. */
 const STUCK_AFTER_MS = 90_000;
+/** A node that has a transaction is not asked for so long whether it still has it. */
+const HEARD_MS = 3_000;
 const ATTEMPTS_MAX = 16;
 /**
  * Gateways that take the same nonce again and again get out of step by so much more, at random, after every attempt.
@@ -37,6 +39,11 @@ interface EvmTransactions {
    * transaction, or one that replaces it. Rejects with ChainUnavailable, after which it may have been broadcast.
    */
   send(key: string, call: { readonly to: Hex; readonly data: Hex; readonly gas: bigint }): Promise<Hex>;
+  /**
+   * Id of the transaction that does this, where it was broadcast so lately that it is not replaced yet, and the node
+   * still has it. Rejects with ChainUnavailable.
+   */
+  waiting(key: string): Promise<Hex | null>;
 }
 
 interface TransactionSetup {
@@ -52,6 +59,7 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
   // The nonce that the chain waits for, and since when.
   let head = { nonce: -1, since: 0 };
   let turn: Promise<unknown> = Promise.resolve();
+  const heard = createHeard(node, now);
 
   async function send(key: string, call: { readonly to: Hex; readonly data: Hex; readonly gas: bigint }): Promise<Hex> {
     // Nonces below it were refused as taken.
@@ -154,6 +162,7 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
   }
 
   return {
+    waiting: (key) => heard.waiting(sent.get(key)),
     send(key, call) {
       // One after the other: two at once would take the same nonce.
       const result = turn.then(() => send(key, call));
@@ -183,4 +192,23 @@ function atLeast(fees: Fees, least: Fees): Fees {
   const max = (a: bigint, b: bigint): bigint => (a > b ? a : b);
   const maxPriorityFeePerGas = max(fees.maxPriorityFeePerGas, least.maxPriorityFeePerGas);
   return { maxFeePerGas: max(max(fees.maxFeePerGas, least.maxFeePerGas), maxPriorityFeePerGas), maxPriorityFeePerGas };
+}
+
+/** Remembers when the node told a transaction. */
+function createHeard(node: Pick<EvmNode, 'isPending'>, now: () => number) {
+  const at = new Map<Hex, number>();
+  const note = (hash: Hex): void => {
+    dropOldest(at, REMEMBERED_MAX - 1);
+    at.set(hash, now());
+  };
+  return {
+    /** Id of a transaction that is not to be replaced yet, and that the node has; else null. */
+    async waiting(sent: Sent | undefined): Promise<Hex | null> {
+      if (sent === undefined || now() - sent.at >= REPLACE_AFTER_MS) return null;
+      if (now() - (at.get(sent.hash) ?? 0) < HEARD_MS) return sent.hash;
+      if (!(await node.isPending(sent.hash))) return null;
+      note(sent.hash);
+      return sent.hash;
+    },
+  };
 }

@@ -44,6 +44,7 @@ interface SolanaPayouts {
   sign(payout: Payout, previous: SignedPayout | null): Promise<SignedPayout>;
   send(payout: Payout, signed: SignedPayout): Promise<{ readonly transaction: string }>;
   find(payout: Payout, signed: SignedPayout): Promise<PayoutSighting>;
+  payerOf(signed: SignedPayout): string;
 }
 
 /**
@@ -98,6 +99,11 @@ export function createPayouts(
   return {
     addressFault,
     find,
+    payerOf({ text }) {
+      const { transaction } = JSON.parse(text) as { readonly transaction: string };
+      // The first to sign is who pays the fee, and all that is in a payout.
+      return Object.keys(getTransactionDecoder().decode(Buffer.from(transaction, 'base64')).signatures)[0]!;
+    },
 
     async sign(payout, previous) {
       const { id, to, amount } = payout;

@@ -106,6 +106,7 @@ export function createSolanaChain(setup: ChainSetup): Chain {
     sign: payouts.sign,
     send: payouts.send,
     findPayout: (payout, signed) => payouts.find(payout, signed),
+    payerOf: payouts.payerOf,
 
     close: () => closed.abort(),
   };

@@ -9,6 +9,6 @@ SELECT
         OR (state = 'reversing' AND NOT EXISTS (SELECT 1 FROM transfers WHERE transfers.id = 'deposit-lost:' || deposits.id)))
   ), 0) AS BIGINT) AS came_later,
   CAST(COALESCE((
-    SELECT SUM(amount) FROM withdrawals
+    SELECT SUM(amount - fee) FROM withdrawals
     WHERE network = $1 AND height > $3 AND EXISTS (SELECT 1 FROM transfers WHERE transfers.id = 'withdrawal-paid:' || withdrawals.id)
   ), 0) AS BIGINT) AS went_later

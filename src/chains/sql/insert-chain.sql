@@ -1,1 +1,1 @@
-INSERT INTO chains (network, asset, treasury, opening, cursor, height) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (network) DO NOTHING RETURNING network
+INSERT INTO chains (network, asset, treasury, opening, cursor, height, previous) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (network) DO NOTHING RETURNING network

@@ -1,4 +1,5 @@
 import { whole } from '../option.ts';
+import { usd } from '../usd.ts';
 import { HOUR_MS, MINUTE_MS } from '../units.ts';
 
 const DAY_S = 86_400;
@@ -23,6 +24,19 @@ export const PAYMENTS = {
     max: HOUR_MS,
     default: 5_000,
     meaning: 'Time between two looks at what came into the treasuries.',
+  }),
+  compare_late_ms: whole({
+    min: 10_000,
+    max: 7 * 24 * HOUR_MS,
+    default: HOUR_MS / 2,
+    meaning: 'Time without a comparison after which the log has an error and `/health/ready` names the chain.',
+  }),
+  strangers_max: usd({
+    min: 0n,
+    max: 1_000_000_000_000n,
+    default: 1_000_000_000n,
+    meaning:
+      'The most that wallets without an account of their own are credited in all, over all chains together, while a chain may still undo it. Payments above it wait until they are final.',
   }),
   compare_ms: whole({
     min: 1_000,

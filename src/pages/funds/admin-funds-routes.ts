@@ -1,13 +1,14 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#wire';
 import { FEES, formatUsd, OPERATOR, SUSPENSE, type Ledger, type MicroUsd } from '#billing';
-import { LOSSES, type OpenMoney } from '#chains';
+import { LOSSES, TRANSIT, type OpenMoney } from '#chains';
 import { needsNoMaking, parseAccountId } from '#auth/accounts';
 import type { ConsumerStore, AdminGate } from '#auth';
 import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
 import { fundPageSchema, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
 import { depositSchema, iso, viewDeposit, viewWithdrawal, withdrawalSchema } from './fund-views.ts';
 import { requireFunds, termsOf, type Funds } from './funds.ts';
+import { addTreasuryRoutes } from './treasury-routes.ts';
 import { withdrawalError } from './withdrawal-error.ts';
 import { withdrawalIdOf } from './withdrawals-routes.ts';
 
@@ -34,6 +35,8 @@ const bookProperties = {
   network: { type: 'string' },
   asset: { type: 'string' },
   treasury: { type: ['string', 'null'] },
+  previous_treasury: { type: ['string', 'null'], description: 'That hands over to it; null where none does' },
+  previous_empty: { type: 'boolean', description: 'That one held nothing when it was compared last' },
   answers: { type: 'boolean' },
   held_micro_usdc: maybeMoney,
   booked_micro_usdc: maybeMoney,
@@ -51,6 +54,7 @@ export function adminFundsRoutes(deps: AdminFundsDeps): FastifyPluginAsync {
     addBooks(app, deps);
     addSuspense(app, deps);
     addFeeWithdrawals(app, deps);
+    addTreasuryRoutes(app, deps.funds);
   };
 }
 
@@ -75,7 +79,7 @@ function addBooks(app: FastifyInstance, { funds, ledger }: AdminFundsDeps): void
         response: {
           200: oneOf({
             type: 'object',
-            required: ['chains', 'suspense_micro_usdc', 'losses_micro_usdc', 'fees_micro_usdc'],
+            required: ['chains', 'suspense_micro_usdc', 'losses_micro_usdc', 'transit_micro_usdc', 'fees_micro_usdc'],
             properties: {
               chains: {
                 type: 'array',
@@ -86,6 +90,7 @@ function addBooks(app: FastifyInstance, { funds, ledger }: AdminFundsDeps): void
                 ...money,
                 description: 'Micro-USD that chains took back after they were spent: yours to make good',
               },
+              transit_micro_usdc: { ...money, description: 'Micro-USD on their way from a treasury to another one' },
               fees_micro_usdc: money,
             },
           }),
@@ -94,11 +99,12 @@ function addBooks(app: FastifyInstance, { funds, ledger }: AdminFundsDeps): void
     },
     async () => {
       const { chains, terms, answers } = requireFunds(funds);
-      const [books, open, suspense, losses, fees] = await Promise.all([
+      const [books, open, suspense, losses, transit, fees] = await Promise.all([
         chains.books(),
         chains.open(),
         of(SUSPENSE),
         of(LOSSES),
+        of(TRANSIT),
         of(FEES),
       ]);
       const openOf = (network: string, kind: OpenMoney['kind']) => {
@@ -114,6 +120,8 @@ function addBooks(app: FastifyInstance, { funds, ledger }: AdminFundsDeps): void
               network,
               asset,
               treasury: book?.treasury ?? null,
+              previous_treasury: book?.previous ?? null,
+              previous_empty: book?.previousEmpty ?? false,
               answers: answers(network),
               held_micro_usdc: micro(book?.held),
               booked_micro_usdc: micro(book?.booked),
@@ -126,6 +134,7 @@ function addBooks(app: FastifyInstance, { funds, ledger }: AdminFundsDeps): void
           }),
           suspense_micro_usdc: Number(suspense),
           losses_micro_usdc: Number(-losses),
+          transit_micro_usdc: Number(-transit),
           fees_micro_usdc: Number(fees),
         },
       };

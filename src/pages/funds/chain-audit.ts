@@ -1,5 +1,5 @@
 import { FEES, SUSPENSE, treasuryOf, type Ledger, type MicroUsd, OPERATOR_TREASURY } from '#billing';
-import { LOSSES, type Chains, type OpenMoney } from '#chains';
+import { LOSSES, TRANSIT, type Chains, type OpenMoney } from '#chains';
 
 /** The balance of one chain's treasury against the books. Amounts are micro-USD. */
 export interface AuditedChain {
@@ -35,6 +35,8 @@ export interface ChainAudit {
   readonly fees: MicroUsd;
   /** Money that chains took back after it was spent: the operator owes it. */
   readonly losses: MicroUsd;
+  /** Money on its way from a treasury to another one. */
+  readonly transit: MicroUsd;
   /** Money that the operator credited by hand, and holds outside of any chain. */
   readonly operator: MicroUsd;
 }
@@ -75,10 +77,11 @@ export async function auditFunds(
       };
     }),
   );
-  const [suspense, fees, losses, operator] = await Promise.all([
+  const [suspense, fees, losses, transit, operator] = await Promise.all([
     of(SUSPENSE),
     of(FEES),
     of(LOSSES),
+    of(TRANSIT),
     of(OPERATOR_TREASURY),
   ]);
   const ok = chains.some((chain) => chain.ok === false)
@@ -86,5 +89,5 @@ export async function auditFunds(
     : chains.some((chain) => chain.ok === null)
       ? null
       : true;
-  return { ok, chains, suspense, fees, losses: -losses, operator: -operator };
+  return { ok, chains, suspense, fees, losses: -losses, transit: -transit, operator: -operator };
 }

@@ -17,6 +17,8 @@ const properties = {
   min_topup_usd: { type: 'string' },
   topup_max_micro_usdc: micro('The most that one payment may be'),
   withdrawal_min_micro_usdc: micro('The least that is paid out at once'),
+  withdrawal_fee_micro_usdc: micro('Kept of each withdrawal: the address is paid so much less'),
+  withdrawal_fee_usd: { type: 'string' },
   withdrawal_daily_max_micro_usdc: micro('The most that is paid out of one balance in 24 hours'),
 } as const;
 
@@ -53,6 +55,8 @@ export function addChainsRoutes(app: FastifyInstance, funds: Funds | null): void
         min_topup_usd: formatUsd(terms.minTopup),
         topup_max_micro_usdc: Number(terms.topupMax),
         withdrawal_min_micro_usdc: Number(terms.withdrawalMin),
+        withdrawal_fee_micro_usdc: Number(terms.withdrawalFee),
+        withdrawal_fee_usd: formatUsd(terms.withdrawalFee),
         withdrawal_daily_max_micro_usdc: Number(terms.withdrawalDailyMax),
       })),
     }),

@@ -1,4 +1,4 @@
-import { formatUsd } from '#billing';
+import { FEES, formatUsd } from '#billing';
 import { CANCELED, type Deposit, type Withdrawal } from '#chains';
 import { toCaip10 } from '#auth/accounts';
 
@@ -82,9 +82,12 @@ const withdrawalProperties = {
   },
   network: text('CAIP-2'),
   address: text('Who is paid'),
-  source: { type: 'string', enum: ['balance', 'earnings', 'fees'], description: 'What it is taken from' },
-  amount_micro_usdc: micro('What is paid'),
+  source: { type: 'string', enum: ['balance', 'earnings', 'fees', 'treasury'], description: 'What it is taken from' },
+  amount_micro_usdc: micro('What is taken from its source'),
   amount_usd: text('The same as a decimal'),
+  fee_micro_usdc: micro('Kept of it by the operator'),
+  fee_usd: text('The same as a decimal'),
+  pays_micro_usdc: micro('What the address is paid: the amount less the fee'),
   submit: { type: 'string', enum: ['gateway', 'self'], description: 'Who submits it to the chain' },
   authorization: {
     type: ['object', 'null'],
@@ -105,16 +108,25 @@ export const withdrawalSchema = {
 
 /** A withdrawal as answers show it. */
 export function viewWithdrawal(withdrawal: Withdrawal) {
-  const { id, network, address, source, amount, handedOut, signed, transaction, reason, createdAt, updatedAt } =
+  const { id, network, address, source, amount, fee, handedOut, signed, transaction, reason, createdAt, updatedAt } =
     withdrawal;
   return {
     id,
     status: statusOf(withdrawal),
     network,
     address,
-    source: source.startsWith('escrow:') ? 'balance' : source.startsWith('earnings:') ? 'earnings' : 'fees',
+    source: source.startsWith('escrow:')
+      ? 'balance'
+      : source.startsWith('earnings:')
+        ? 'earnings'
+        : source === FEES
+          ? 'fees'
+          : 'treasury',
     amount_micro_usdc: Number(amount),
     amount_usd: formatUsd(amount),
+    fee_micro_usdc: Number(fee),
+    fee_usd: formatUsd(fee),
+    pays_micro_usdc: Number(amount - fee),
     submit: handedOut ? 'self' : 'gateway',
     authorization: handedOut && signed !== null ? (JSON.parse(signed.text) as Readonly<Record<string, unknown>>) : null,
     transaction,

@@ -22,6 +22,7 @@ export interface ChainTerms {
   readonly topupMax: MicroUsd;
   readonly confirmations: number;
   readonly withdrawalMin: MicroUsd;
+  readonly withdrawalFee: MicroUsd;
   readonly withdrawalDailyMax: MicroUsd;
 }
 

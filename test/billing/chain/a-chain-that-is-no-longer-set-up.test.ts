@@ -46,6 +46,8 @@ test('what was taken for a withdrawal over it and is not signed can be had back'
     chains: [],
     waitMs: 0,
     watchMs: 1_000,
+    compareLateMs: 3_600_000,
+    strangersMax: 0n,
     compareMs: 1_000,
     accountOfMemo: async () => null,
     namesAnother: () => false,

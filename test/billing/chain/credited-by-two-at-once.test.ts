@@ -45,6 +45,7 @@ test('what one gateway credits for now while another sees it final is final', as
       ledger,
       chainOf: () => null,
       policyOf: () => ({ confirmations: 1, unfinalMax: 100n }),
+      strangersMax: 1_000_000n,
       waitMs: 0,
       recall: async () => {},
       namesAnother: () => false,

@@ -24,6 +24,7 @@ beforeEach(async () => {
     ledger,
     chainOf: () => null,
     policyOf: () => ({ confirmations: 1, unfinalMax: 0n }),
+    strangersMax: 1_000_000n,
     waitMs: 0,
     recall: async () => {},
     namesAnother: () => false,
@@ -102,7 +103,7 @@ test('a deposit that was undone for good and comes after all is nobody’s, and 
     0,
     null,
   );
-  await rows.noteEvent(id, { ...event, final: false }, 100n, 0);
+  await rows.noteEvent(id, { ...event, final: false }, { chain: 100n, strangers: 100n }, 0);
   await rows.markCredited(id, 0);
   await rows.beginReversal(id, 'undone');
   await rows.endReversal(id);

@@ -76,6 +76,7 @@ async function openBooks() {
         await chainRows.moveCursor(NETWORK, book.cursor, `${world.height}`, world.height);
       },
     },
+    emptyPrevious: async () => {},
     onProblem() {},
     signal: new AbortController().signal,
   });

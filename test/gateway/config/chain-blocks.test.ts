@@ -61,7 +61,10 @@ describe('with a treasury, payments go over a chain', () => {
       confirmations: 1,
       finality: null,
       opensAccounts: false,
+      moveTo: [],
+      previous: null,
       withdrawalMin: 1_000_000n,
+      withdrawalFee: 0n,
       withdrawalDailyMax: 10_000_000_000n,
       timeoutMs: 10_000,
     });

@@ -17,6 +17,9 @@ const book = (halted: string | null): ChainBook => ({
   booked: 2n,
   comparedAt: 5,
   halted,
+  previous: null,
+  previousEmpty: false,
+  openingId: null,
 });
 const ledger = { balance: async () => null };
 const audited = (chains: Pick<Chains, 'audit' | 'books' | 'open'>) => auditFunds({ chains }, ledger);
@@ -63,6 +66,7 @@ test('without chains there is nothing wrong', async () => {
     suspense: 0n,
     fees: 0n,
     losses: 0n,
+    transit: 0n,
     operator: 0n,
   });
 });

@@ -37,6 +37,8 @@ test('anybody sees what can be paid with', async () => {
         min_topup_usd: '0.5',
         topup_max_micro_usdc: 50_000_000,
         withdrawal_min_micro_usdc: 1_000_000,
+        withdrawal_fee_micro_usdc: 0,
+        withdrawal_fee_usd: '0',
         withdrawal_daily_max_micro_usdc: 10_000_000_000,
       },
     ],
@@ -78,6 +80,11 @@ test('the operator sees the books, the metrics show them, and an audit compares 
   ).text();
   expect(metrics).toContain(`tollgate_treasury_held_micro_usd{network="${world.network}"} 3000000`);
   expect(metrics).toContain(`tollgate_chain_answers{network="${world.network}"} 1`);
+  expect(metrics).toMatch(new RegExp(`tollgate_treasury_compared_seconds\\{network="${world.network}"\\} \\d`));
+  expect(await (await fetch(`${world.spine.origin}/health/ready`)).json()).toMatchObject({
+    status: 'ok',
+    checks: { treasuries: 'ok' },
+  });
 });
 
 describe('a gateway whose chain', () => {

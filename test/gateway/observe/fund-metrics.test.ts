@@ -4,8 +4,8 @@ import { createMetrics, type FundFigures } from '#observe';
 const BASE = 'eip155:8453';
 const FIGURES: FundFigures = {
   chains: [
-    { network: BASE, answers: true, held: 12_500_000n, booked: 12_000_000n, halted: true },
-    { network: 'eip155:1', answers: false, held: null, booked: null, halted: false },
+    { network: BASE, answers: true, comparedAt: 30_000, held: 12_500_000n, booked: 12_000_000n, halted: true },
+    { network: 'eip155:1', answers: false, comparedAt: 100_000, held: null, booked: null, halted: false },
   ],
   open: [
     { network: BASE, kind: 'deposits', count: 2, oldest: 40_000 },
@@ -28,6 +28,8 @@ test('money over chains is shown by chain', async () => {
   expect(lines).toEqual([
     `tollgate_treasury_held_micro_usd{network="${BASE}"} 12500000`,
     `tollgate_treasury_booked_micro_usd{network="${BASE}"} 12000000`,
+    `tollgate_treasury_compared_seconds{network="${BASE}"} 70`,
+    'tollgate_treasury_compared_seconds{network="eip155:1"} 0',
     `tollgate_chain_answers{network="${BASE}"} 1`,
     'tollgate_chain_answers{network="eip155:1"} 0',
     `tollgate_withdrawals_halted{network="${BASE}"} 1`,

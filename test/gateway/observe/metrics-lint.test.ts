@@ -45,7 +45,7 @@ const promtool = (text: string) => {
 const everything = () => {
   const metrics = createMetrics({
     funds: async () => ({
-      chains: [{ network: 'eip155:1', answers: true, held: 1n, booked: 1n, halted: false }],
+      chains: [{ network: 'eip155:1', answers: true, comparedAt: 0, held: 1n, booked: 1n, halted: false }],
       open: [],
     }),
   });

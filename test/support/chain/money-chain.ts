@@ -8,7 +8,7 @@ import { startAnvil, type Anvil, type AnvilOptions } from './anvil.ts';
 import { deployEvmToken, type EvmToken, type TokenOptions } from './evm-token.ts';
 import { DEVNET, USDC } from './solana-accounts.ts';
 import { startSolanaTwin, type SolanaTwin, type TwinOptions } from './solana-twin.ts';
-import { newPayer, pay } from './solana-wallet.ts';
+import { newPayer, pay, send, transfer } from './solana-wallet.ts';
 
 /** A wallet with USDC. */
 export interface Payer {
@@ -29,6 +29,10 @@ export interface MoneyChain {
   payer(usdc: MicroUsd): Promise<Payer>;
   balanceOf(address: string): Promise<MicroUsd>;
   mint(address: string, usdc: MicroUsd): Promise<void>;
+  /** A plain transfer of a payer's; resolves when it is in a block. */
+  send(payer: Payer, to: string, usdc: MicroUsd): Promise<void>;
+  /** Another treasury that can pay for its transactions. */
+  newTreasury(): Promise<{ readonly address: string; readonly key: Uint8Array }>;
   /** Blocks, towards what was done being final. */
   finalize(): Promise<void>;
   stop(): Promise<void>;
@@ -82,6 +86,15 @@ export async function evmMoney(
     walletOf: ({ address }) => wallets.get(address)!,
     balanceOf: (address) => token.balanceOf(address as Hex),
     mint: (address, usdc) => token.mint(address as Hex, usdc),
+    async send({ address }, to, usdc) {
+      await token.transfer(wallets.get(address)!, to as Hex, usdc);
+    },
+    async newTreasury() {
+      const fresh = generatePrivateKey();
+      const { address } = privateKeyToAccount(fresh);
+      await anvil.setBalance(address, 10n ** 20n);
+      return { address, key: toBytes(fresh) };
+    },
     // Many at once are too much for a later reorganisation: anvil loses the state.
     finalize: () => anvil.mine(3),
     stop: () => anvil.stop(),
@@ -95,6 +108,7 @@ export interface SolanaMoney extends MoneyChain {
 export async function solanaMoney(options: TwinOptions = {}): Promise<SolanaMoney> {
   const twin = await startSolanaTwin(options);
   const treasury = await newPayer();
+  const payers = new Map<string, Awaited<ReturnType<typeof newPayer>>>();
   twin.fundSol(treasury.address);
   // The account that a first start would make, final: what is tested begins after that.
   twin.fundUsdc(treasury.address, 0n);
@@ -107,6 +121,7 @@ export async function solanaMoney(options: TwinOptions = {}): Promise<SolanaMone
     setup: { network: DEVNET, asset: USDC, assetName: null, assetVersion: null, treasuryKey: treasury.secret },
     async payer(usdc) {
       const payer = await newPayer();
+      payers.set(payer.address, payer);
       if (usdc > 0n) twin.fundUsdc(payer.address, usdc);
       return {
         address: payer.address,
@@ -116,6 +131,18 @@ export async function solanaMoney(options: TwinOptions = {}): Promise<SolanaMone
     },
     balanceOf: async (address) => twin.chain.tokens(address),
     mint: async (address, usdc) => twin.fundUsdc(address, usdc),
+    async send({ address }, to, usdc) {
+      const payer = payers.get(address)!;
+      twin.fundSol(payer.address);
+      await send(twin, payer, [transfer({ from: payer.address, to: to as never, amount: usdc })]);
+    },
+    async newTreasury() {
+      const fresh = await newPayer();
+      twin.fundSol(fresh.address);
+      twin.fundUsdc(fresh.address, 0n);
+      twin.finalize();
+      return { address: fresh.address, key: fresh.secret };
+    },
     // Further than a gateway stays behind finality.
     finalize: async () => twin.advance(70),
     stop: () => twin.close(),

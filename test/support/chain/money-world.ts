@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { Database, OpenDatabase } from '#store';
-import { audit, createLedger, type Ledger, type MicroUsd } from '#billing';
+import { audit, createLedger, type Ledger, MICRO_USD_MAX, type MicroUsd } from '#billing';
 import type { Chains, PaymentPayload, SignedPayment } from '#chains';
+import type { ChainSetup } from '../../../src/chains/chain.ts';
 import { createChainRows } from '../../../src/chains/chain-rows.ts';
 import { openChains, type ChainPolicy } from '../../../src/chains/chains.ts';
 import { atThisLoad } from '../at-this-load.ts';
@@ -16,7 +17,9 @@ const POLICY: ChainPolicy = {
   confirmations: 1,
   unfinalMax: 10_000_000_000n,
   withdrawalMin: 1n,
+  withdrawalFee: 0n,
   withdrawalDailyMax: 10_000_000_000n,
+  moveTo: [],
 };
 
 /**
@@ -27,6 +30,8 @@ export interface MoneyWorld<C extends MoneyChain = MoneyChain> {
   readonly chain: C;
   readonly network: string;
   readonly treasury: string;
+  /** Addresses whose balances are compared with the books. */
+  treasuries: readonly string[];
   readonly database: OpenDatabase;
   /** Another connection to the same database: PostgreSQL only. */
   again(): Promise<OpenDatabase>;
@@ -53,9 +58,14 @@ export interface GatewayOptions {
   readonly rpcUrl?: string;
   readonly facilitator?: 'in-process' | URL;
   readonly policy?: Partial<ChainPolicy>;
+  /** Another treasury than the chain's, and the one that hands over to it. */
+  readonly keys?: Pick<ChainSetup, 'treasuryKey' | 'previousKey'>;
   readonly finality?: number;
   readonly database?: OpenDatabase;
   readonly waitMs?: number;
+  readonly strangersMax?: MicroUsd;
+  /** false: nothing goes on by itself. */
+  readonly background?: boolean;
   readonly timeoutMs?: number;
   /** Ahead of the clock: what others have taken for a while is due. */
   readonly aheadMs?: number;
@@ -86,6 +96,7 @@ const OPEN = [
   adHoc(
     "SELECT 'withdrawal ' || id || ' ' || state AS row FROM withdrawals WHERE state NOT IN ('paid', 'returned', 'refused')",
   ),
+  adHoc("SELECT 'act ' || id || ' ' || state AS row FROM treasury_acts WHERE state NOT IN ('done', 'refused')"),
 ];
 
 /** On an EVM chain. */
@@ -108,6 +119,7 @@ export async function openMoneyWorldOn<C extends MoneyChain>(
     chain,
     network,
     treasury,
+    treasuries: [treasury],
     database: opened.database,
     again: opened.again,
     balanceOf: chain.balanceOf,
@@ -117,6 +129,9 @@ export async function openMoneyWorldOn<C extends MoneyChain>(
       rpcUrl = chain.url,
       facilitator = 'in-process',
       policy,
+      keys = {},
+      strangersMax = MICRO_USD_MAX,
+      background = true,
       finality = null,
       database = opened.database,
       waitMs = 4_000,
@@ -133,6 +148,7 @@ export async function openMoneyWorldOn<C extends MoneyChain>(
         chains: [
           {
             ...chain.setup,
+            ...keys,
             rpcUrl,
             facilitator,
             finality,
@@ -142,8 +158,11 @@ export async function openMoneyWorldOn<C extends MoneyChain>(
           },
         ],
         waitMs,
+        background,
         watchMs: 200,
         compareMs: 3_600_000,
+        compareLateMs: 3_600_000,
+        strangersMax,
         accountOfMemo: async (memo) => (memo.startsWith('tollgate:local:') ? memo : null),
         namesAnother: (memo, account) => memo.startsWith('tollgate:local:') && memo !== account,
         onProblem: (_level, problem, of) => problems.push(`${problem} ${String(of['error'] ?? of['reason'] ?? '')}`),
@@ -190,7 +209,8 @@ export async function openMoneyWorldOn<C extends MoneyChain>(
       const [reserves] = await gateway.chains.audit();
       expect(reserves?.error).toBeNull();
       expect(reserves!.reserves!.held).toBe(reserves!.reserves!.booked);
-      expect(reserves!.reserves!.held).toBe(await chain.balanceOf(treasury));
+      const held = await Promise.all(world.treasuries.map(chain.balanceOf));
+      expect(reserves!.reserves!.held).toBe(held.reduce((sum, one) => sum + one, 0n));
       const report = await audit(opened.database);
       expect(report.checks.filter(({ ok }) => !ok)).toEqual([]);
       expect((await createChainRows(opened.database, { now: Date.now }).find(network))!.halted).toBeNull();

@@ -94,3 +94,10 @@ export function createMortal(dies: Death | null, proxy: RpcFaultProxy): Mortal {
     },
   };
 }
+
+/** A death right before and one right after each of these steps. */
+export const deathsAt = (steps: readonly string[]): Death[] =>
+  steps.flatMap((at): Death[] => [
+    { at, when: 'before' },
+    { at, when: 'after' },
+  ]);

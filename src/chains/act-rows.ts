@@ -1,0 +1,100 @@
+import { loadStatement, rowReader, type Database } from '#store';
+import type { AccountName, MicroUsd } from '#billing';
+import type { Before } from './deposit-rows.ts';
+
+/**
+ * `write_off`: a treasury holds less than the books say, and somebody bears it. `write_up`: it holds more.
+ * `make_good`: a loss is paid for. `move`: money goes from a treasury to another one.
+ */
+type ActKind = 'write_off' | 'write_up' | 'make_good' | 'move';
+
+/**
+ * `requested`: written down. `agreed`: a comparison showed just this difference. `sending`: leaves its treasury.
+ * `sent`: gone there for good, and not arrived. `refused`: nothing was done, or all was given back.
+ */
+type ActState = 'requested' | 'agreed' | 'sending' | 'sent' | 'done' | 'refused';
+
+/** An act of the operator's about treasuries. */
+export interface Act {
+  readonly id: string;
+  readonly kind: ActKind;
+  /** CAIP-2; empty where it concerns no chain. */
+  readonly network: string;
+  readonly amount: MicroUsd;
+  /** Ledger account that bears a loss or takes a surplus; null for moves. */
+  readonly bearer: AccountName | null;
+  /** The rest is of moves. */
+  readonly toNetwork: string | null;
+  /** Address that is paid. */
+  readonly address: string | null;
+  /** Address that it will come from on the other network; null where that is not known. */
+  readonly sender: string | null;
+  /** The most that may be missing of what arrives. */
+  readonly feeMax: MicroUsd;
+  /** Id of the deposit that it arrived as. */
+  readonly deposit: string | null;
+  readonly arrived: MicroUsd | null;
+  /** The operator's name for it. */
+  readonly reference: string;
+  readonly state: ActState;
+  /** Why it was refused. */
+  readonly reason: string | null;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+export type NewAct = Pick<
+  Act,
+  'id' | 'kind' | 'network' | 'amount' | 'bearer' | 'toNetwork' | 'address' | 'sender' | 'feeMax' | 'reference'
+>;
+
+const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
+const INSERT = load('insert-act');
+const FIND = load('find-act');
+const OF_DEPOSIT = load('find-act-of-deposit');
+const LIST = load('list-acts');
+const OPEN = load('list-open-acts');
+const MOVE = load('move-act');
+const TIE = load('tie-arrival');
+const NAME = load('name-arrival');
+
+/** The table of acts. Every change is one conditional statement, so that it is made once by whoever comes first. */
+export interface ActRows {
+  /** False where the id is there already, or another act about the same difference is not at its end. */
+  insert(act: NewAct): Promise<boolean>;
+  find(id: string): Promise<Act | null>;
+  ofDeposit(deposit: string): Promise<Act | null>;
+  /** The newest first. */
+  list(before: Before | null, limit: number): Promise<readonly Act[]>;
+  /** Those that are not at their end. */
+  open(): Promise<readonly Act[]>;
+  move(id: string, from: ActState, to: ActState, more?: { reason?: string; arrived?: MicroUsd }): Promise<boolean>;
+  /** Ties a transfer to the move that waits for it, if there is one. */
+  tieArrival(deposit: string, network: string, sender: string, amount: MicroUsd): Promise<boolean>;
+  /** Ties a deposit to a move. False where the move has one, or has not left. */
+  nameArrival(id: string, deposit: string): Promise<boolean>;
+}
+
+export function createActRows(database: Database, { now }: { readonly now: () => number }): ActRows {
+  const changed = async (...query: Parameters<Database['query']>) => (await database.query(...query)).length > 0;
+  const one = async (...query: Parameters<Database['query']>) => {
+    const [row] = await database.query(...query);
+    return row ? toAct(row) : null;
+  };
+  return {
+    insert: ({ id, kind, network, amount, bearer, toNetwork, address, sender, feeMax, reference }) =>
+      changed(INSERT, [id, kind, network, amount, bearer, toNetwork, address, sender, feeMax, reference, now()]),
+    find: (id) => one(FIND, [id]),
+    ofDeposit: (deposit) => one(OF_DEPOSIT, [deposit]),
+    list: async (before, limit) =>
+      (await database.query(LIST, [before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])).map(toAct),
+    open: async () => (await database.query(OPEN)).map(toAct),
+    move: (id, from, to, { reason = null, arrived = null }: { reason?: string | null; arrived?: bigint | null } = {}) =>
+      changed(MOVE, [id, from, to, reason, arrived, now()]),
+    tieArrival: (deposit, network, sender, amount) => changed(TIE, [deposit, network, sender, amount, now()]),
+    nameArrival: (id, deposit) => changed(NAME, [id, deposit, now()]),
+  };
+}
+
+const toAct = rowReader<Act>({ createdAt: Number, updatedAt: Number });

@@ -1,0 +1,144 @@
+import { formatUsd, treasuryOf, type AccountName, type Ledger, type MicroUsd } from '#billing';
+import type { Act, ActRows } from './act-rows.ts';
+import { ChainUnavailable } from './chain.ts';
+import { LOSSES, TRANSIT, TRANSIT_ACCOUNT } from './deposit-crediting.ts';
+import type { DepositRows } from './deposit-rows.ts';
+import type { Deposits } from './deposits.ts';
+import type { OnProblem } from './problem.ts';
+import type { Reserves } from './treasury.ts';
+import type { WithdrawalRows } from './withdrawal-rows.ts';
+import type { Withdrawals } from './withdrawals.ts';
+
+export interface ActStepsOptions {
+  readonly rows: ActRows;
+  readonly ledger: Pick<Ledger, 'transfer' | 'balance'>;
+  readonly withdrawals: Pick<Withdrawals, 'requestOwn'>;
+  readonly withdrawalRows: Pick<WithdrawalRows, 'find'>;
+  readonly deposits: Pick<Deposits, 'attributeOne'>;
+  readonly depositRows: Pick<DepositRows, 'find'>;
+  /** Compares the books of a network with its treasury. Rejects with ChainUnavailable. */
+  readonly compare: (network: string) => Promise<Reserves | null>;
+  readonly onProblem: OnProblem;
+}
+
+/** The steps of an act, from a row in the table to its end. */
+interface ActSteps {
+  /** As many steps as can be made now. Rejects with ChainUnavailable. */
+  advance(id: string): Promise<Act>;
+}
+
+const STEPS_MAX = 4;
+
+export function createActSteps(options: ActStepsOptions): ActSteps {
+  const { rows, ledger, withdrawals, onProblem } = options;
+
+  const reread = async (id: string): Promise<Act> => {
+    const act = await rows.find(id);
+    if (act === null) throw new Error(`act ${id} is gone`);
+    return act;
+  };
+
+  /** Moves money in the books. False, and the act refused, where its source has too little. */
+  const book = async (act: Act, from: AccountName, to: AccountName, amount: MicroUsd): Promise<boolean> => {
+    const memo = `${act.kind} ${act.network}: ${act.reference}`;
+    const moved = await ledger.transfer({ id: `treasury-${act.kind}:${act.id}`, from, to, amount, memo });
+    if (moved.ok || moved.reason === 'duplicate') return true;
+    const reason = `${from} has ${formatUsd(moved.available)} USDC`;
+    await rows.move(act.id, act.state, 'refused', { reason });
+    return false;
+  };
+
+  /** A difference is booked only where a comparison shows just this one. */
+  const agree = async (act: Act): Promise<void> => {
+    const reserves = await options.compare(act.network);
+    if (reserves === null) return;
+    const { held, booked } = reserves;
+    const difference = act.kind === 'write_off' ? booked - held : held - booked;
+    if (difference === act.amount) return void (await rows.move(act.id, 'requested', 'agreed'));
+    const reason = `The treasury holds ${formatUsd(held)} USDC, the books say ${formatUsd(booked)}: this is not the difference`;
+    await rows.move(act.id, 'requested', 'refused', { reason });
+  };
+
+  const bookDifference = async (act: Act): Promise<void> => {
+    const [from, to] =
+      act.kind === 'write_off' ? [act.bearer!, treasuryOf(act.network)] : [treasuryOf(act.network), act.bearer!];
+    if (!(await book(act, from, to, act.amount))) return;
+    if (!(await rows.move(act.id, 'agreed', 'done'))) return;
+    onProblem('info', 'a difference between a treasury and the books was booked', {
+      network: act.network,
+      amount: act.amount,
+      bearer: act.bearer,
+      reference: act.reference,
+    });
+    // Withdrawals go on where the two agree now.
+    await options.compare(act.network).catch((error: unknown) => {
+      if (!(error instanceof ChainUnavailable)) throw error;
+    });
+  };
+
+  /** Of two at once about the same losses the table keeps one: what was found to be right stays so. */
+  const agreeToMakeGood = async (act: Act): Promise<void> => {
+    const lost = -((await ledger.balance(LOSSES))?.available ?? 0n);
+    if (lost >= act.amount) await rows.move(act.id, 'requested', 'agreed');
+    else await rows.move(act.id, 'requested', 'refused', { reason: `The losses are ${formatUsd(lost)} USDC` });
+  };
+
+  const makeGood = async (act: Act): Promise<void> => {
+    if (await book(act, act.bearer!, LOSSES, act.amount)) await rows.move(act.id, 'agreed', 'done');
+  };
+
+  /** The way out of a move is a withdrawal of the same id. */
+  const send = async ({ id, network, address, amount }: Act): Promise<void> => {
+    await withdrawals.requestOwn({ id, network, address: address!, amount });
+    await rows.move(id, 'requested', 'sending');
+  };
+
+  const lookAtSending = async ({ id }: Act): Promise<void> => {
+    const withdrawal = await options.withdrawalRows.find(id);
+    if (withdrawal?.state === 'paid') await rows.move(id, 'sending', 'sent');
+    else if (withdrawal?.state === 'returned' || withdrawal?.state === 'refused')
+      await rows.move(id, 'sending', 'refused', { reason: withdrawal.reason ?? 'It was given back' });
+  };
+
+  /** Once it has arrived, what is missing of it is a loss. */
+  const lookAtArrival = async (act: Act): Promise<void> => {
+    if (act.deposit === null) return;
+    await options.deposits.attributeOne(act.deposit, TRANSIT_ACCOUNT);
+    const deposit = await options.depositRows.find(act.deposit);
+    if (deposit?.state !== 'final' || deposit.account !== TRANSIT_ACCOUNT) return;
+    const arrived = deposit.credited!;
+    if (arrived < act.amount && !(await book(act, LOSSES, TRANSIT, act.amount - arrived))) return;
+    await rows.move(act.id, 'sent', 'done', { arrived });
+  };
+
+  const step = async (act: Act): Promise<void> => {
+    switch (act.state) {
+      case 'requested':
+        if (act.kind === 'move') return send(act);
+        if (act.kind === 'make_good') return agreeToMakeGood(act);
+        return agree(act);
+      case 'agreed':
+        return act.kind === 'make_good' ? makeGood(act) : bookDifference(act);
+      case 'sending':
+        return lookAtSending(act);
+      case 'sent':
+        return lookAtArrival(act);
+      case 'done':
+      case 'refused':
+        return undefined;
+    }
+  };
+
+  const advance = async (id: string): Promise<Act> => {
+    let act = await reread(id);
+    for (let steps = 0; steps < STEPS_MAX; steps += 1) {
+      await step(act);
+      const next = await reread(id);
+      if (next.state === act.state) return next;
+      act = next;
+    }
+    return act;
+  };
+
+  return { advance };
+}

@@ -1,0 +1,47 @@
+import type { ChainBook } from './chain-rows.ts';
+import type { OnProblem } from './problem.ts';
+
+interface ComparisonAlarmOptions {
+  /** CAIP-2 ids of all that are set up. */
+  readonly networks: readonly string[];
+  readonly books: () => Promise<readonly ChainBook[]>;
+  /** Milliseconds without a comparison after which somebody has to look. */
+  readonly lateMs: number;
+  readonly onProblem: OnProblem;
+  readonly now: () => number;
+}
+
+/** Tells where books were not held against their treasury for too long: nobody would notice that money is gone. */
+export interface ComparisonAlarm {
+  /** Looks, and tells once of each network that is late, and once when it is compared again. */
+  check(): Promise<void>;
+  /** Networks that were late at the last look. */
+  late(): readonly string[];
+}
+
+export function createComparisonAlarm(options: ComparisonAlarmOptions): ComparisonAlarm {
+  const { networks, books, lateMs, onProblem, now } = options;
+  const begun = now();
+  const late = new Set<string>();
+  return {
+    async check() {
+      const found = await books();
+      for (const network of networks) {
+        const comparedAt = found.find((book) => book.network === network)?.comparedAt ?? null;
+        // A gateway that was away has just begun to compare.
+        const isLate = now() - Math.max(comparedAt ?? begun, begun) > lateMs;
+        if (isLate === late.has(network)) continue;
+        if (isLate) late.add(network);
+        else late.delete(network);
+        const since = comparedAt === null ? null : new Date(comparedAt).toISOString();
+        if (isLate)
+          onProblem('error', 'the books of a chain were not compared with its treasury for too long', {
+            network,
+            since,
+          });
+        else onProblem('info', 'the books of a chain are compared with its treasury again', { network });
+      }
+    },
+    late: () => [...late],
+  };
+}

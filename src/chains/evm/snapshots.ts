@@ -1,0 +1,66 @@
+import type { Hex } from 'viem';
+import type { MicroUsd } from '#billing';
+import { dropOldest } from '#wire';
+import { ChainUnavailable } from '../chain.ts';
+import type { EvmAsset } from './asset.ts';
+import { cursorOf } from './cursor.ts';
+import { stillThere, type EvmHeads } from './heads.ts';
+import type { EvmBlock, EvmNode } from './rpc.ts';
+
+/** One is taken with each look at what came in: hours of them. */
+const SNAPSHOTS_MAX = 10_000;
+
+/**
+ * Balances of the treasury that were read while their blocks were the newest. A node that keeps no old state does
+ * not tell them any more when such a block is final.
+ */
+interface Snapshots {
+  /**
+   * The block that a page of what came in may end with: the final one, and with a node that forgets one whose
+   * balance is known here; `seen` while that is not final yet.
+   */
+  endOf(seen: bigint, heads: EvmHeads): Promise<bigint>;
+  /** The balance at a cursor whose state the node has forgotten; null where it is not known. */
+  instead(cursor: string): MicroUsd | null;
+}
+
+export function createSnapshots(node: EvmNode, asset: EvmAsset, treasury: Hex): Snapshots {
+  const taken = new Map<string, { readonly number: bigint; readonly balance: MicroUsd }>();
+  let forgets = false;
+
+  /** A node that does not answer is asked again with the next page. */
+  async function take(latest: EvmBlock): Promise<void> {
+    if (taken.has(cursorOf(latest))) return;
+    try {
+      const balance = await asset.balanceOf(treasury, latest.number);
+      await stillThere(node, [latest]);
+      dropOldest(taken, SNAPSHOTS_MAX - 1);
+      taken.set(cursorOf(latest), { number: latest.number, balance });
+    } catch (error) {
+      if (!(error instanceof ChainUnavailable)) throw error;
+    }
+  }
+
+  /** The newest that is later than one block and not later than another; null where none is. */
+  function between(after: bigint, upTo: bigint): bigint | null {
+    let newest: bigint | null = null;
+    for (const { number } of taken.values())
+      if (number > after && number <= upTo && (newest === null || number > newest)) newest = number;
+    return newest;
+  }
+
+  return {
+    async endOf(seen, { latest, final }) {
+      if (!forgets) return final.number;
+      await take(latest);
+      const known = between(seen, final.number);
+      if (known !== null) return known;
+      // The next one becomes final soon, and is waited for.
+      return between(final.number, latest.number) === null ? final.number : seen;
+    },
+    instead(cursor) {
+      forgets = true;
+      return taken.get(cursor)?.balance ?? null;
+    },
+  };
+}

@@ -1,0 +1,77 @@
+import type { MicroUsd } from '#billing';
+import { ChainUnavailable, type Chain } from './chain.ts';
+import type { ChainBook, ChainRows } from './chain-rows.ts';
+import { cursorsOf, joined } from './handover.ts';
+import type { OnProblem } from './problem.ts';
+
+export interface HandoverBooksOptions {
+  readonly chain: Chain;
+  readonly rows: ChainRows;
+  /** Moves what an old treasury still holds. */
+  readonly emptyPrevious: (chain: Chain, heldNow: () => Promise<MicroUsd | null>) => Promise<void>;
+  readonly onProblem: OnProblem;
+}
+
+/** The books of a chain whose treasury hands over to another. */
+interface HandoverBooks {
+  /**
+   * Brings the books to the treasuries of the configuration. Rejects with ChainUnavailable; with Error where they
+   * are those of others.
+   */
+  handOver(book: ChainBook): Promise<ChainBook>;
+  /** Moves what the old treasury still holds, and notes whether it is empty. */
+  careForPrevious(): Promise<void>;
+}
+
+export function createHandoverBooks(
+  options: HandoverBooksOptions & { readonly bookOf: () => Promise<ChainBook> },
+): HandoverBooks {
+  const { chain, rows, bookOf, onProblem } = options;
+  const { network } = chain;
+
+  const otherBooks = ({ asset, treasury, previous }: ChainBook): Error =>
+    new Error(
+      previous === null
+        ? `the books of ${network} are of treasury ${treasury} and asset ${asset}, and the configuration names ${chain.treasury} and ${chain.asset}: set the key and the asset back, or set the key of ${treasury} as previous_private_key to hand over to ${chain.treasury}`
+        : `the books of ${network} are of treasury ${treasury}, which takes over from ${previous}, and of asset ${asset}: set both keys and the asset back`,
+    );
+
+  const handOver = async (book: ChainBook): Promise<ChainBook> => {
+    if (book.asset !== chain.asset) throw otherBooks(book);
+    const previous = chain.handover?.previous.treasury ?? null;
+    if (book.treasury === chain.treasury && book.previous === previous) return book;
+    if (chain.handover && book.treasury === previous && book.previous === null) {
+      const { current } = chain.handover;
+      const { cursor } = await current.incoming(null);
+      const opening = await current.balanceAt(cursor);
+      if (opening === null)
+        throw new ChainUnavailable(`the balance of ${chain.treasury} on ${network} is not to be had at the moment`);
+      await rows.beginHandover(book, {
+        treasury: chain.treasury,
+        opening,
+        openingId: `opening:${network}/${chain.treasury}`,
+        cursor: joined(cursor, book.cursor),
+      });
+      onProblem('info', 'a treasury hands over to another', { network, from: previous, to: chain.treasury });
+    } else if (book.treasury === chain.treasury && book.previous !== null && previous === null) {
+      if (!book.previousEmpty)
+        throw new Error(
+          `the treasury of ${network} before, ${book.previous}, was not empty when it was compared last: leave its key in previous_private_key or previous_keypair_file until GET /admin/v1/payments says previous_empty`,
+        );
+      await rows.endHandover(book, cursorsOf(book.cursor)[0]);
+    } else throw otherBooks(book);
+    return handOver(await bookOf());
+  };
+
+  const careForPrevious = async (): Promise<void> => {
+    const { previous } = chain.handover ?? {};
+    if (previous === undefined) return;
+    const heldAt = (cursor: string) => previous.balanceAt(cursorsOf(cursor)[1]);
+    await options.emptyPrevious(chain, async () => heldAt((await bookOf()).cursor));
+    const { cursor } = await bookOf();
+    const held = await heldAt(cursor);
+    if (held !== null) await rows.noteEmpty(network, cursor, held === 0n);
+  };
+
+  return { handOver, careForPrevious };
+}

@@ -1,0 +1,89 @@
+import type { Chain, IncomingPage, SignedPayment, SignedPayout } from './chain.ts';
+import { plainAddress } from './plain-address.ts';
+
+/** A slot or a block comes in each of both reads: so often the one that is behind is read again. */
+const READS_MAX = 3;
+const BEGINNING: readonly [null, null] = [null, null];
+
+/**
+ * The chain of a treasury that takes over from another. Money is asked for at the new address. What comes to the
+ * old one is seen as before, what it has signed is looked after as before, and what both hold is one balance.
+ */
+export function createHandover(current: Chain, previous: Chain): Chain {
+  const { network } = current;
+  const isPrevious = (address: unknown) =>
+    typeof address === 'string' && plainAddress(network, address) === plainAddress(network, previous.treasury);
+  const ofPayment = ({ requirements }: SignedPayment) => (isPrevious(requirements.payTo) ? previous : current);
+  const ofPayout = (signed: SignedPayout) => (isPrevious(current.payerOf(signed)) ? previous : current);
+
+  /** Both pages of one turn, up to the same height where they can be. */
+  async function incoming(text: string | null): Promise<IncomingPage> {
+    const [after, afterPrevious] = text === null ? BEGINNING : cursorsOf(text);
+    let now = await current.incoming(after);
+    let before = await previous.incoming(afterPrevious);
+    const events = [...now.events, ...before.events];
+    for (let reads = 1; reads < READS_MAX && now.height !== before.height && !now.more && !before.more; reads += 1) {
+      if (now.height < before.height) events.push(...(now = await current.incoming(now.cursor)).events);
+      else events.push(...(before = await previous.incoming(before.cursor)).events);
+    }
+    return {
+      events,
+      cursor: joined(now.cursor, before.cursor),
+      height: now.height < before.height ? now.height : before.height,
+      more: now.more || before.more,
+    };
+  }
+
+  return {
+    network,
+    asset: current.asset,
+    treasury: current.treasury,
+    paymentsNameAccounts: current.paymentsNameAccounts,
+    handover: { current, previous },
+
+    async open() {
+      await previous.open();
+      await current.open();
+    },
+    requirements: current.requirements,
+    read: (payment) => (isPrevious(payment.accepted.payTo) ? previous : current).read(payment),
+    verify: (payment) => ofPayment(payment).verify(payment),
+    submit: (payment) => ofPayment(payment).submit(payment),
+    find: (payment, transaction) => ofPayment(payment).find(payment, transaction),
+
+    incoming,
+    async balanceAt(text) {
+      const [now, before] = cursorsOf(text);
+      // Balances of two moments are no balance.
+      if (heightOf(now) !== heightOf(before)) return null;
+      const [held, left] = await Promise.all([current.balanceAt(now), previous.balanceAt(before)]);
+      return held === null || left === null ? null : held + left;
+    },
+
+    addressFault: (address) => current.addressFault(address) ?? previous.addressFault(address),
+    // The old treasury signs nothing any more but what it gives to the new one.
+    sign: (payout, signed) => (payout.to === current.treasury ? previous : current).sign(payout, signed),
+    send: (payout, signed) => ofPayout(signed).send(payout, signed),
+    findPayout: (payout, signed, transaction) => ofPayout(signed).findPayout(payout, signed, transaction),
+    payerOf: current.payerOf,
+
+    close() {
+      current.close();
+      previous.close();
+    },
+  };
+}
+
+/** The cursor of a handover: that of the new treasury, then that of the old one. */
+export const joined = (current: string, previous: string): string => `${current}|${previous}`;
+
+/** Both cursors of a handover. */
+export function cursorsOf(text: string): readonly [string, string] {
+  const [current, previous, more] = text.split('|');
+  if (current === undefined || previous === undefined || more !== undefined)
+    throw new Error(`Not a cursor of two treasuries: ${JSON.stringify(text.slice(0, 200))}`);
+  return [current, previous];
+}
+
+/** All cursors begin with their height. */
+const heightOf = (cursor: string): string => /^\d*/.exec(cursor)![0];

@@ -1,0 +1,119 @@
+import { formatUsd } from '#billing';
+import type { Act, NewAct } from './act-rows.ts';
+import { createActSteps, type ActStepsOptions } from './act-steps.ts';
+import { ChainUnavailable, type Chain, type Incoming } from './chain.ts';
+import { plainAddress } from './plain-address.ts';
+import { WithdrawalProblem } from './withdrawal-problem.ts';
+
+interface TreasuryActsOptions extends ActStepsOptions {
+  /** null where it is not open yet. */
+  readonly chainOf: (network: string) => Chain | null;
+  /** Addresses that the money of a treasury may be moved to. */
+  readonly moveToOf: (network: string) => readonly string[];
+}
+
+/** Acts of the operator's about treasuries. Each is written down before anything happens, and done once. */
+export interface TreasuryActs {
+  /**
+   * Takes up an act, and goes as far with it as it can go now. Asking again with the same id and the same words
+   * resolves with the one that is there. Rejects with WithdrawalProblem; what turns out to be wrong later is in the
+   * act's reason.
+   */
+  request(asked: NewAct): Promise<Act>;
+  /** Takes up an act of the gateway's own, without checks. */
+  begin(asked: NewAct): Promise<void>;
+  /**
+   * Says as which deposit, which has to be in suspense, a move has arrived. Repeating it is safe. Rejects with
+   * WithdrawalProblem.
+   */
+  arrived(id: string, deposit: string): Promise<Act>;
+  /** All that can be done now with the acts that are not at their end. */
+  carryOn(): Promise<void>;
+  /** Whether a transfer into a treasury is the arrival of a move; then it is tied to it. */
+  isArrival(event: Incoming, network: string, deposit: string): Promise<boolean>;
+}
+
+const SAME = ['kind', 'network', 'amount', 'bearer', 'toNetwork', 'address', 'sender', 'feeMax'] as const;
+const wrong = (message: string, param?: string) => new WithdrawalProblem('invalid_request', message, param);
+
+export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
+  const { rows, chainOf, onProblem } = options;
+  const { advance } = createActSteps(options);
+
+  const check = (asked: NewAct): void => {
+    const { kind, network, address } = asked;
+    if (kind === 'make_good') return;
+    const chain = chainOf(network);
+    if (chain === null)
+      throw new WithdrawalProblem('service_unavailable', `${network} cannot be reached at the moment: retry later`);
+    if (kind !== 'move') return;
+    const fault = chain.addressFault(address!);
+    if (fault !== null) throw wrong(fault, 'address');
+    const allowed = options.moveToOf(network).map((one) => plainAddress(network, one));
+    if (!allowed.includes(plainAddress(network, address!)))
+      throw wrong(`${address} is not in move_to of ${network}: add it to the configuration`, 'address');
+  };
+
+  const normal = (asked: NewAct): NewAct => ({
+    ...asked,
+    sender: asked.sender === null ? null : plainAddress(asked.toNetwork!, asked.sender),
+  });
+
+  return {
+    async begin(asked) {
+      await rows.insert(normal(asked));
+      await advance(asked.id);
+    },
+
+    async request(asked) {
+      const wanted = normal(asked);
+      if ((await rows.find(asked.id)) === null) {
+        check(wanted);
+        await rows.insert(wanted);
+      }
+      const known = await rows.find(asked.id);
+      if (known === null)
+        throw new WithdrawalProblem(
+          'unprocessable',
+          'Another act about the same difference is not at its end: repeat it, or look at GET /admin/v1/treasury/acts',
+        );
+      if (SAME.some((key) => known[key] !== wanted[key]))
+        throw new WithdrawalProblem(
+          'idempotency_conflict',
+          'This reference was used for another act: use a new one',
+          'reference',
+        );
+      return advance(asked.id);
+    },
+
+    async arrived(id, deposit) {
+      const act = await rows.find(id);
+      if (act?.kind !== 'move') throw wrong('No move has this id', 'id');
+      if (act.deposit !== deposit) {
+        const found = await options.depositRows.find(deposit);
+        if (found?.state !== 'final' || found.account !== null || found.network !== act.toNetwork)
+          throw wrong(`No deposit of this id is in suspense on ${act.toNetwork}`, 'deposit');
+        if (found.credited! > act.amount)
+          throw wrong(`It is more than the ${formatUsd(act.amount)} USDC that were sent`, 'deposit');
+        if ((await rows.ofDeposit(deposit)) !== null || !(await rows.nameArrival(id, deposit)))
+          throw wrong('This move has arrived already, or has not left, or the deposit is of another move', 'id');
+      }
+      return advance(id);
+    },
+
+    async carryOn() {
+      for (const { id, network } of await rows.open()) {
+        try {
+          await advance(id);
+        } catch (error) {
+          if (!(error instanceof ChainUnavailable))
+            onProblem('warn', 'an act about a treasury could not be carried on; it is tried again', { network, error });
+        }
+      }
+    },
+
+    isArrival: async ({ sender, amount }, network, deposit) =>
+      (await rows.ofDeposit(deposit)) !== null ||
+      (sender !== '' && (await rows.tieArrival(deposit, network, plainAddress(network, sender), amount))),
+  };
+}

@@ -1,0 +1,186 @@
+import { randomUUID } from 'node:crypto';
+import { Command } from 'commander';
+import { administer, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { OWN_NAME } from './own-name.ts';
+import { facts, painter, table, type Paint } from './terminal.ts';
+
+interface Act {
+  readonly id: string;
+  readonly kind: string;
+  readonly status: string;
+  readonly network: string | null;
+  readonly amount_usd: string;
+  readonly borne_by: string | null;
+  readonly to_network: string | null;
+  readonly address: string | null;
+  readonly deposit: string | null;
+  readonly fee_micro_usdc: number | null;
+  readonly reference: string;
+  readonly reason: string | null;
+  readonly created_at: string;
+}
+
+interface ActFlags extends AdminFlags {
+  readonly reference?: string;
+}
+
+const HELP = `
+These commands need a gateway that runs with its chains.
+
+Examples:
+  tollgate treasury list
+  tollgate treasury write-off eip155:8453 25 --reference incident-4      the books take what the treasury holds
+  tollgate treasury make-good 25 --with fees --reference incident-4-paid
+  tollgate treasury move eip155:8453 eip155:1 500 --to 0x… --sender 0x… --fee-max 1 --reference m1
+  tollgate treasury arrived <id of the move> <id of the deposit>`;
+
+/** `tollgate treasury …`: losses, and moves between treasuries. */
+export function treasuryCommand(): Command {
+  const paint = painter();
+  return new Command('treasury')
+    .summary('treasuries: book a loss, make it good, move money')
+    .description('What the operator does with the treasuries of the chains.')
+    .addHelpText('after', HELP)
+    .addCommand(listCommand(paint))
+    .addCommand(writeOffCommand(paint))
+    .addCommand(makeGoodCommand(paint))
+    .addCommand(moveCommand(paint))
+    .addCommand(arrivedCommand(paint));
+}
+
+/** Sends one act, and shows what became of it. */
+function act(flags: ActFlags, path: string, body: object, paint: Paint): Promise<void> {
+  return administer(flags, {
+    run: async (admin) => (await admin.request('POST', `/treasury/${path}`, body)).data as Act,
+    show: (done) => describe(done, paint),
+  });
+}
+
+const referenceOf = (flags: ActFlags): string => flags.reference ?? `cli-${randomUUID()}`;
+const REFERENCE = ['--reference <text>', 'your name of it; the same reference is done once'] as const;
+
+function listCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('list').summary('what was done, the newest first').description('What was done with treasuries.'),
+  ).action((flags: AdminFlags) =>
+    administer(flags, {
+      run: async (admin) => (await admin.request('GET', '/treasury/acts')).data as readonly Act[],
+      show: (acts) =>
+        acts.length === 0
+          ? 'Nothing was done with the treasuries yet.'
+          : table(
+              ['WHEN', 'KIND', 'STATUS', 'NETWORK', 'USD', 'REFERENCE', 'ID'],
+              acts.map((each) => [
+                each.created_at.slice(0, 16),
+                each.kind,
+                each.status,
+                each.network ?? '-',
+                each.amount_usd,
+                each.reference,
+                each.id.slice(0, 12),
+              ]),
+              paint,
+              ['USD'],
+            ),
+    }),
+  );
+}
+
+function writeOffCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('write-off')
+      .summary('book a difference between a treasury and the books')
+      .description('Books the difference that stopped withdrawals. They go on then.')
+      .argument('<network>', 'such as eip155:8453')
+      .argument('<usd>', 'the difference, as tollgate audit --chain shows it')
+      .option('--by <whom>', 'who bears it: losses (to be made good later), fees or operator', 'losses')
+      .option('--more', 'the treasury holds more than the books say: the difference is yours')
+      .option(...REFERENCE),
+  ).action((network: string, amount: string, flags: ActFlags & { by: string; more?: boolean }) =>
+    act(
+      flags,
+      'differences',
+      { network, amount_usd: amount, borne_by: flags.by, more: flags.more ?? false, reference: referenceOf(flags) },
+      paint,
+    ),
+  );
+}
+
+function makeGoodCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('make-good')
+      .summary('pay for losses')
+      .description('Pays for losses with fees that you earned, or with money that you paid in.')
+      .argument('<usd>', 'how much of them')
+      .requiredOption('--with <source>', 'fees or operator')
+      .option(...REFERENCE),
+  ).action((amount: string, flags: ActFlags & { with: string }) =>
+    act(flags, 'losses/made-good', { amount_usd: amount, paid_by: flags.with, reference: referenceOf(flags) }, paint),
+  );
+}
+
+interface MoveFlags extends ActFlags {
+  readonly to: string;
+  readonly sender?: string;
+  readonly feeMax?: string;
+}
+
+function moveCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('move')
+      .summary('send money of a treasury on its way to another one')
+      .description('Sends money to an address of yours, from which you bring it to another treasury.')
+      .argument('<from>', 'network that it leaves')
+      .argument('<network>', 'network where it will arrive')
+      .argument('<usd>', 'how much')
+      .requiredOption('--to <address>', 'one of move_to of the first network')
+      .option('--sender <address>', 'address that it comes from on the other network')
+      .option('--fee-max <usd>', 'what may be missing of it when it arrives', '0')
+      .option(...REFERENCE),
+  ).action((network: string, to: string, amount: string, flags: MoveFlags) =>
+    act(
+      flags,
+      'moves',
+      {
+        network,
+        to_network: to,
+        amount_usd: amount,
+        address: flags.to,
+        ...(flags.sender === undefined ? {} : { sender: flags.sender }),
+        fee_max_usd: flags.feeMax ?? '0',
+        reference: referenceOf(flags),
+      },
+      paint,
+    ),
+  );
+}
+
+function arrivedCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('arrived')
+      .summary('say as which deposit a move arrived')
+      .description('Names the deposit in suspense that is the money of a move.')
+      .argument('<move>', 'its id')
+      .argument('<deposit>', 'id of the deposit'),
+  ).action((id: string, deposit: string, flags: AdminFlags) =>
+    act(flags, `moves/${encodeURIComponent(id)}/arrival`, { deposit }, paint),
+  );
+}
+
+function describe(act: Act, paint: Paint): string {
+  const { id, kind, status, network, amount_usd: amount, to_network: to, reference } = act;
+  const shown = facts(
+    [
+      ['id', id],
+      ['kind', kind],
+      ['status', status],
+      ...(network === null ? [] : [['network', to === null ? network : `${network} to ${to}`] as const]),
+      ['amount', `${amount} USD`],
+      ...(act.borne_by === null ? [] : [['borne by', act.borne_by] as const]),
+      ...(act.fee_micro_usdc === null ? [] : [['fee', `${(act.fee_micro_usdc / 1e6).toFixed(6)} USD`] as const]),
+      ['reference', reference],
+    ],
+    paint,
+  );
+  return status === 'done' ? shown : `${shown}\n\nIt goes on by itself. See it with: ${OWN_NAME} treasury list`;
+}

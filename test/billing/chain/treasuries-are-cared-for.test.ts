@@ -1,0 +1,268 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { escrowOf, FEES, OPERATOR_TREASURY, treasuryOf } from '#billing';
+import type { Act, NewAct } from '../../../src/chains/act-rows.ts';
+import type { ChainPolicy } from '../../../src/chains/chains.ts';
+import { createEvmChain } from '../../../src/chains/evm/evm-chain.ts';
+import { createSolanaChain } from '../../../src/chains/solana/solana-chain.ts';
+import { evmMoney, solanaMoney } from '../../support/chain/money-chain.ts';
+import { openMoneyWorldOn, type MoneyGateway, type MoneyWorld, type Payer } from '../../support/chain/money-world.ts';
+import { createMortal, deathsAt, type Death, type Mortal } from '../../support/chain/mortal.ts';
+import { startRpcFaultProxy, type RpcFaultProxy } from '../../support/chain/rpc-fault-proxy.ts';
+
+const DEEP = process.env['TOLLGATE_DEEP'] === '1';
+const LOSS_STEPS = ['insert-act', 'move-act', 'transfer treasury-write_off'];
+const MOVE_STEPS = [
+  'insert-act',
+  'insert-withdrawal',
+  'transfer withdrawal',
+  'sign-withdrawal',
+  'broadcast',
+  'transfer withdrawal-paid',
+  'tie-arrival',
+  'insert-deposit',
+  'transfer deposit',
+  'transfer treasury-move',
+];
+/** By day where money is in two places. */
+const BY_DAY = ['tie-arrival'];
+const deaths = (steps: readonly string[]): Death[] =>
+  deathsAt(DEEP ? steps : steps.filter((at) => BY_DAY.includes(at)));
+
+describe.each([
+  ['an EVM chain', evmMoney],
+  ['Solana', solanaMoney],
+])('over %s', (_name, startChain) => {
+  let world: MoneyWorld;
+  let proxy: RpcFaultProxy;
+  let own: Payer;
+  beforeAll(async () => {
+    const chain = await startChain();
+    world = await openMoneyWorldOn(chain);
+    proxy = await startRpcFaultProxy(chain.url);
+    own = await world.payer(1_000_000n);
+    // What customers have paid in.
+    const gateway = await world.gateway();
+    const { payment } = await gateway.sign(await world.payer(), 90_000_000n);
+    await gateway.chains.deposits.take(payment, { account: payment.payerAccount, request: null });
+    await world.settle(gateway);
+    await gateway.close();
+  });
+  afterAll(async () => {
+    await proxy.stop();
+    await world.close();
+  });
+
+  const policy = () => ({ moveTo: [own.address] });
+  let acts = 0;
+  const actOf = (asked: Partial<NewAct>): NewAct => ({
+    id: `act-${(acts += 1)}`,
+    kind: 'write_off',
+    network: world.network,
+    amount: 1n,
+    bearer: null,
+    toNetwork: null,
+    address: null,
+    sender: null,
+    feeMax: 0n,
+    reference: `reference ${acts}`,
+    ...asked,
+  });
+
+  /** Somebody who has the key takes money out, and no book knows it. */
+  async function steal(amount: bigint): Promise<void> {
+    const setup = { ...world.chain.setup, rpcUrl: world.chain.url, facilitator: 'in-process' as const };
+    const more = { finality: null, timeoutMs: 5_000, now: Date.now };
+    const evm = world.network.startsWith('eip155:');
+    const chain = (evm ? createEvmChain : createSolanaChain)({ ...setup, ...more });
+    const payout = { id: `theft-${(acts += 1)}`, to: own.address, amount };
+    await chain.send(payout, await chain.sign(payout, null));
+    await world.finalize();
+    chain.close();
+  }
+
+  const haltOf = async (gateway: MoneyGateway) => (await gateway.chains.books())[0]!.halted;
+
+  /** The gateway as another process finds it. */
+  async function recover(): Promise<void> {
+    proxy.heal();
+    await world.settle();
+  }
+
+  /** Works with a gateway that may die of it, until it is dead or `reached`. */
+  async function mortally(
+    dies: Death | null,
+    work: (gateway: MoneyGateway) => Promise<unknown>,
+    reached: (gateway: MoneyGateway) => Promise<boolean>,
+    more: Partial<ChainPolicy> = {},
+  ): Promise<Mortal> {
+    const mortal = createMortal(dies, proxy);
+    const gateway = await world.gateway({
+      rpcUrl: proxy.url,
+      through: mortal.through,
+      policy: { ...policy(), ...more },
+    });
+    await work(gateway).catch(() => {});
+    for (let waited = 0; !mortal.dead && !(await reached(gateway).catch(() => false)); waited += 1) {
+      if (waited > 400) throw new Error(`neither dead nor done after: ${mortal.steps.join(', ')}`);
+      await world.finalize();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    await gateway.close();
+    return mortal;
+  }
+
+  const done = (id: string) => async (gateway: MoneyGateway) =>
+    (await gateway.chains.actRows.find(id))?.state === 'done';
+
+  test('a loss is written off once, whenever its process dies; then withdrawals go on', async () => {
+    const amount = 2_000_000n;
+    const lost = async () => -(await world.available('treasury:losses'));
+    for (const dies of [null, ...deaths(LOSS_STEPS)]) {
+      const before = await lost();
+      await steal(amount);
+      const looking = await world.gateway();
+      await looking.chains.audit();
+      expect(await haltOf(looking)).toContain('the treasury holds');
+      await looking.close();
+      const act = actOf({ amount, bearer: 'treasury:losses' });
+      const mortal = await mortally(dies, (gateway) => gateway.chains.acts.request(act), done(act.id));
+      if (dies === null) expect(mortal.steps).toEqual(expect.arrayContaining([...LOSS_STEPS]));
+      proxy.heal();
+      const gateway = await world.gateway({ aheadMs: 60_000 });
+      expect(await gateway.chains.acts.request(act)).toMatchObject({ state: 'done' });
+      await world.settle(gateway);
+      expect(await lost(), JSON.stringify(dies)).toBe(before + amount);
+      await gateway.close();
+    }
+    // The operator pays in, and it is taken for the losses; his fees bear what he does not pay in.
+    const gateway = await world.gateway();
+    const all = await lost();
+    await world.chain.mint(own.address, 1n);
+    await world.chain.send(own, world.treasury, 1_500_000n);
+    await world.settle(gateway);
+    const [paidIn] = await gateway.chains.depositRows.suspense(null, 1);
+    await gateway.chains.deposits.attributeOne(paidIn!.id, 'tollgate:operator');
+    const good = (amount: bigint, bearer: string) =>
+      gateway.chains.acts.request(actOf({ kind: 'make_good', network: '', amount, bearer }));
+    expect(await good(1_500_000n, OPERATOR_TREASURY)).toMatchObject({ state: 'done' });
+    expect(await world.available(OPERATOR_TREASURY)).toBe(0n);
+    expect(await good(all - 1_500_000n, FEES)).toMatchObject({ state: 'refused', reason: 'fees has 0 USDC' });
+    expect(await good(all, OPERATOR_TREASURY)).toMatchObject({ state: 'refused' });
+    expect(await lost()).toBe(all - 1_500_000n);
+    await gateway.close();
+    await world.settle();
+  });
+
+  test('what is not the difference is not booked, and the same words are one act', async () => {
+    const gateway = await world.gateway({ policy: policy() });
+    const act = actOf({ amount: 5n, bearer: 'treasury:losses' });
+    const before = await world.available('treasury:losses');
+    expect(await gateway.chains.acts.request(act)).toMatchObject({
+      state: 'refused',
+      reason: expect.stringContaining('this is not the difference'),
+    });
+    expect(await world.available('treasury:losses')).toBe(before);
+    await expect(gateway.chains.acts.request({ ...act, amount: 6n })).rejects.toMatchObject({
+      code: 'idempotency_conflict',
+    });
+    const elsewhere = await world.payer(1n);
+    const move = actOf({ kind: 'move', amount: 5n, toNetwork: world.network, address: elsewhere.address });
+    await expect(gateway.chains.acts.request(move)).rejects.toMatchObject({ param: 'address' });
+    await gateway.close();
+  });
+
+  test('a withdrawal pays its fee to the operator, whenever the process dies', async () => {
+    const fee = 50_000n;
+    const amount = 1_000_000n;
+    const payer = await world.payer(20_000_000n);
+    const source = escrowOf(payer.account);
+    const first = await world.gateway();
+    const { payment } = await first.sign(payer, 20_000_000n);
+    await first.chains.deposits.take(payment, { account: payer.account, request: null });
+    await world.settle(first);
+    await first.close();
+    const paid = (id: string) => async (gateway: MoneyGateway) =>
+      (await gateway.chains.withdrawalRows.find(id))?.state === 'paid';
+    const steps = ['insert-withdrawal', 'transfer withdrawal-paid', 'transfer withdrawal-fee', 'mark-paid'];
+    let out = 0n;
+    const before = await world.available(FEES);
+    for (const dies of [null, ...deaths(steps)]) {
+      const id = `with-fee-${(acts += 1)}`;
+      const { network } = world;
+      const asked = { id, network, account: payer.account, source, address: payer.address, amount, handedOut: false };
+      await mortally(dies, (gateway) => gateway.chains.withdrawals.request(asked), paid(id), { withdrawalFee: fee });
+      proxy.heal();
+      // What was written down has its fee, whatever the operator asks now.
+      const gateway = await world.gateway({ aheadMs: 60_000, policy: { withdrawalFee: 2n * fee } });
+      const known = (await gateway.chains.withdrawalRows.find(id)) !== null;
+      if (known) await gateway.chains.withdrawals.request(asked);
+      await world.settle(gateway);
+      if (known) out += amount;
+      const count = out / amount;
+      expect(await world.balanceOf(payer.address), JSON.stringify(dies)).toBe(out - count * fee);
+      expect(await world.available(FEES)).toBe(before + count * fee);
+      expect(await world.available(source)).toBe(20_000_000n - out);
+      await gateway.close();
+    }
+    const strict = await world.gateway({ policy: { withdrawalFee: fee } });
+    const little = { id: 'little', network: world.network, account: payer.account, source, address: payer.address };
+    await expect(strict.chains.withdrawals.request({ ...little, amount: fee, handedOut: false })).rejects.toMatchObject(
+      { message: 'A withdrawal is more than its fee of 0.05 USDC' },
+    );
+    await strict.close();
+  });
+
+  test('money moves between treasuries without a halt, whenever the process dies', async () => {
+    const amount = 3_000_000n;
+    const fee = 100_000n;
+    for (const dies of [null, ...deaths(MOVE_STEPS)]) {
+      const losses = await world.available('treasury:losses');
+      const held = await world.balanceOf(world.treasury);
+      const customers = await world.available(treasuryOf(world.network));
+      const move = actOf({
+        kind: 'move',
+        amount,
+        toNetwork: world.network,
+        address: own.address,
+        sender: own.address,
+        feeMax: fee,
+      });
+      const state = async (gateway: MoneyGateway) => (await gateway.chains.actRows.find(move.id))?.state;
+      let came = false;
+      const reached = async (gateway: MoneyGateway): Promise<boolean> => {
+        // At every moment the treasury holds what the books say.
+        const [audit] = await gateway.chains.audit();
+        if (audit?.reserves) expect(audit.reserves.held).toBe(audit.reserves.booked);
+        const now = await state(gateway);
+        if (now === 'sent' && !came) {
+          came = true;
+          await world.chain.send(own, world.treasury, amount - fee);
+        }
+        return now === 'done';
+      };
+      const mortal = await mortally(dies, (gateway) => gateway.chains.acts.request(move), reached);
+      if (dies === null) expect(mortal.steps).toEqual(expect.arrayContaining([...MOVE_STEPS]));
+      proxy.heal();
+      const gateway = await world.gateway({ aheadMs: 60_000, policy: policy() });
+      await gateway.chains.acts.request(move);
+      for (let waited = 0; !(await reached(gateway)); waited += 1) {
+        if (waited > 400) throw new Error(`not done: ${await state(gateway)}; ${gateway.problems.join('; ')}`);
+        await world.finalize();
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      await world.settle(gateway);
+      expect(await gateway.chains.actRows.find(move.id)).toMatchObject({
+        arrived: amount - fee,
+      } satisfies Partial<Act>);
+      expect(await haltOf(gateway)).toBeNull();
+      expect(gateway.problems.filter((one) => one.includes('stopped'))).toEqual([]);
+      expect(await world.balanceOf(world.treasury), JSON.stringify(dies)).toBe(held - fee);
+      expect(await world.available(treasuryOf(world.network))).toBe(customers + fee);
+      expect(await world.available('treasury:losses')).toBe(losses - fee);
+      expect(await world.available('treasury:transit')).toBe(0n);
+      await gateway.close();
+    }
+    expect(await world.available(escrowOf(own.account))).toBe(0n);
+    await recover();
+  });
+});
