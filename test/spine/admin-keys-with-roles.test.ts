@@ -18,6 +18,10 @@ const CHANGES: Readonly<Record<string, 'credit' | 'configure' | 'root'>> = {
   'POST /admin-keys': 'root',
   'DELETE /admin-keys/{id}': 'root',
   'POST /withdrawals': 'root',
+  'POST /treasury/differences': 'root',
+  'POST /treasury/losses/made-good': 'root',
+  'POST /treasury/moves': 'root',
+  'POST /treasury/moves/{id}/arrival': 'root',
   'POST /session': 'root',
   // Signs a browser out, with or without a key.
   'DELETE /session': 'root',
