@@ -118,11 +118,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
     rows: withdrawalRows,
     ledger,
     chainOf: networks.chain,
-    policyOf: (network) => ({
-      minimum: policyOf(network).withdrawalMin,
-      dailyMax: policyOf(network).withdrawalDailyMax,
-      fee: policyOf(network).withdrawalFee,
-    }),
+    policyOf: (network) => payoutPolicy(policyOf(network)),
     haltOf: async (network) => (await chainRows.find(network))?.halted ?? null,
     unfinal: depositRows.unfinal,
     paidIn: depositRows.paidIn,
@@ -174,32 +170,19 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
     withdrawals,
     depositRows,
     withdrawalRows,
+    chainRows,
     acts,
     alarm,
   });
-  if (background) {
-    // Also the rows of a chain that is no longer set up: what of them needs the ledger alone goes on.
-    const known = [...names, ...(await chainRows.list()).map(({ network }) => network)];
-    // Nobody else can have the embedded database open: its claims are those of a process that died.
-    if (database.engine === 'sqlite') await Promise.all([depositRows.forgetClaims(), withdrawalRows.forgetClaims()]);
-    workers.start(names, known);
-  }
+  if (background) await workers.start(names);
 
   return {
     networks: names,
-    async prepare(more) {
-      const prepared = await networks.prepare(more);
-      return {
-        commit() {
-          prepared.commit();
-          for (const { network, policy } of more) {
-            policies.set(network, policy);
-            names.push(network);
-            if (background) workers.add(network);
-          }
-        },
-      };
-    },
+    prepare: preparer(networks, (network, policy) => {
+      policies.set(network, policy);
+      names.push(network);
+      if (background) workers.add(network);
+    }),
     chain: networks.chain,
     deposits,
     depositRows,
@@ -224,27 +207,51 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
   };
 }
 
+const payoutPolicy = ({ withdrawalMin, withdrawalDailyMax, withdrawalFee }: ChainPolicy) => ({
+  minimum: withdrawalMin,
+  dailyMax: withdrawalDailyMax,
+  fee: withdrawalFee,
+});
+
+/** `added` gets each network that counts from now on. */
+function preparer(
+  networks: Pick<OpenNetworks, 'prepare'>,
+  added: (network: string, policy: ChainPolicy) => void,
+): Chains['prepare'] {
+  return async (more) => {
+    const prepared = await networks.prepare(more);
+    return {
+      commit() {
+        prepared.commit();
+        for (const { network, policy } of more) added(network, policy);
+      },
+    };
+  };
+}
+
 interface WorkersOptions extends ChainsOptions {
   readonly networks: Pick<OpenNetworks, 'watch' | 'compare'>;
   readonly deposits: Pick<Deposits, 'carryOn'>;
   readonly withdrawals: Pick<Withdrawals, 'carryOn'>;
   readonly depositRows: DepositRows;
   readonly withdrawalRows: WithdrawalRows;
+  readonly chainRows: Pick<ChainRows, 'list'>;
   readonly acts: Pick<TreasuryActs, 'carryOn'>;
   readonly alarm: Pick<ComparisonAlarm, 'check'>;
 }
 
 /** All that goes on by itself. */
 interface Workers {
-  /** Looks at the networks, and carries on with the rows of all that are known. */
-  start(networks: readonly string[], known: readonly string[]): void;
+  /** Looks at the networks, and carries on with the rows of all that were ever set up. */
+  start(networks: readonly string[]): Promise<void>;
   /** Looks at one more network. */
   add(network: string): void;
   close(): Promise<unknown>;
 }
 
 function createWorkers(options: WorkersOptions): Workers {
-  const { networks, deposits, withdrawals, depositRows, withdrawalRows, acts, alarm, onProblem, now } = options;
+  const { database, networks, deposits, withdrawals, depositRows, withdrawalRows, chainRows, acts, alarm } = options;
+  const { onProblem, now } = options;
   const workers: DueWorker[] = [];
   const carried = new Set<string>();
   const onError = (error: unknown, failures: number) => {
@@ -272,9 +279,13 @@ function createWorkers(options: WorkersOptions): Workers {
   };
 
   return {
-    start(looked, known) {
-      for (const network of looked) lookAt(network);
-      for (const network of known) carryOn(network);
+    async start(setUp) {
+      // Also the rows of a chain that is no longer set up: what of them needs the ledger alone goes on.
+      const known = (await chainRows.list()).map(({ network }) => network);
+      // Nobody else can have the embedded database open: its claims are those of a process that died.
+      if (database.engine === 'sqlite') await Promise.all([depositRows.forgetClaims(), withdrawalRows.forgetClaims()]);
+      for (const network of setUp) lookAt(network);
+      for (const network of [...setUp, ...known]) carryOn(network);
       begin([every(options.watchMs, acts.carryOn), every(Math.min(options.compareLateMs, ALARM_MS), alarm.check)]);
     },
     add(network) {

@@ -5,6 +5,7 @@ import { LIMIT_CASES } from './limit-cases.ts';
 import { load, problemsOf } from './load.ts';
 import { MEDIA_CASES } from './media-option-cases.ts';
 import type { Case } from './option-case.ts';
+import { PAYMENT_CASES } from './payment-option-cases.ts';
 
 const seed = '0123456789abcdef'.repeat(4);
 
@@ -289,6 +290,7 @@ const CASES = {
     fallback: false,
   },
   ...MEDIA_CASES,
+  ...PAYMENT_CASES,
   'upstream.head_timeout_ms': {
     toml: '500',
     wrong: '9',
@@ -335,36 +337,6 @@ const CASES = {
   'upstream.connections_max': { toml: '2', wrong: '0', of: (c) => c.upstream.connectionsMax, is: 2, fallback: 2048 },
   'upstream.price_spread_max': { toml: '3', wrong: '0', of: (c) => c.upstream.priceSpreadMax, is: 3, fallback: 10 },
   'upstream.cooldown_ms': { toml: '0', wrong: '1979-05-27', of: (c) => c.upstream.cooldownMs, is: 0, fallback: 30_000 },
-  'payments.wait_ms': { toml: '0', wrong: '60_001', of: (c) => c.payments.waitMs, is: 0, fallback: 8_000 },
-  'payments.address_cooldown_s': {
-    toml: '60',
-    wrong: '-1',
-    of: (c) => c.payments.addressCooldownS,
-    is: 60,
-    fallback: 86_400,
-  },
-  'payments.watch_ms': { toml: '100', wrong: '99', of: (c) => c.payments.watchMs, is: 100, fallback: 5_000 },
-  'payments.compare_late_ms': {
-    toml: '10_000',
-    wrong: '9_999',
-    of: (c) => c.payments.compareLateMs,
-    is: 10_000,
-    fallback: 1_800_000,
-  },
-  'payments.strangers_max': {
-    toml: '5',
-    wrong: '-1',
-    of: (c) => c.payments.strangersMax,
-    is: 5_000_000n,
-    fallback: 1_000_000_000n,
-  },
-  'payments.compare_ms': {
-    toml: '1_000',
-    wrong: '"often"',
-    of: (c) => c.payments.compareMs,
-    is: 1_000,
-    fallback: 300_000,
-  },
   'analytics.public': {
     toml: '"delayed"',
     wrong: '"later"',
