@@ -1,9 +1,12 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { vi } from 'vitest';
 import { startPostgres, type Postgres } from './postgres.ts';
 
 const DEBIAN = '/usr/lib/postgresql';
 const CHOSEN = 'TOLLGATE_TEST_POSTGRES_BIN';
+/** The data that servers of a run are copies of: those of another version. */
+const KEPT = 'TOLLGATE_TEST_POSTGRES_DATA';
 
 /**
  * A server with the programs that make backups of it, which have to be of its version: those of the system. The server
@@ -24,13 +27,12 @@ export function backupPostgres(): { readonly bin: string; start(): Promise<Postg
   return {
     bin,
     async start() {
-      const before = process.env[CHOSEN];
-      process.env[CHOSEN] = bin;
+      vi.stubEnv(CHOSEN, bin);
+      vi.stubEnv(KEPT, undefined);
       try {
         return await startPostgres({ fsync: false });
       } finally {
-        if (before === undefined) delete process.env[CHOSEN];
-        else process.env[CHOSEN] = before;
+        vi.unstubAllEnvs();
       }
     },
   };

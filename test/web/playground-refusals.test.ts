@@ -60,7 +60,7 @@ test('who is not signed in sees the form and the price, and is led to the sign-i
   const link = page.getByRole('link', { name: 'Sign in to send' });
   await link.waitFor();
   expect(await link.getAttribute('href')).toBe(`/sign-in?next=${encodeURIComponent(`/playground?m=${MODEL}`)}`);
-  expect(await page.getByText('$1.00 in · $2.00 out per 1M tokens').count()).toBeGreaterThan(0);
+  expect(await page.getByText('$1.00 / $2.00 per 1M tokens in / out').count()).toBeGreaterThan(0);
   expect(await visitor.axe()).toEqual([]);
   await page.goto('/playground?m=no/such');
   await page.getByText('There is no service named no/such.').waitFor();
