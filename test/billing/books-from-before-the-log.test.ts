@@ -33,6 +33,7 @@ async function oldDirectory(): Promise<{ dataDir: string; hash: string }> {
     `INSERT INTO journal_batches (chain, n, at, count, prev, hash) VALUES ('main', 1, 5, 1, '${GENESIS}', '${first}'), ('main', 2, 5, 1, '${first}', '${hash}')`,
     'DROP TABLE ledger_log',
     "DELETE FROM migrations WHERE name = '0022_ledger-log'",
+    "DELETE FROM migrated_by WHERE name = '0022_ledger-log'",
   ];
   await database.batch(statements.map((text) => ({ statement: adHoc(text) })));
   await database.close();

@@ -39,7 +39,7 @@ test('a call that is given up in the middle of its reply is cancelled at the pro
   await reply.read();
   const reason = new Error('the client is gone');
   given.abort(reason);
-  await expect(reply.read()).rejects.toBe(reason);
+  await expect((async () => reply.read())()).rejects.toBe(reason);
   expect(await reset.promise).toBe(CANCEL);
   expect((await restOf(other)).toString()).toBe('firstlast');
 });
