@@ -5,7 +5,7 @@ import { createRouter } from '../../../src/gateway/routing/weighted-router.ts';
 import type { Offer } from '../../../src/gateway/call.ts';
 import { clock, names, offer, seeded } from './offers.ts';
 
-const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 10_000;
+const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 20_000;
 const SAMPLE = { firstByteMs: 10, durationMs: 20, completionTokens: 5 };
 
 function setUp(seed = 7) {
