@@ -283,6 +283,7 @@ function addMoves(app: FastifyInstance, funds: Funds | null): void {
           required: ['deposit'],
           additionalProperties: false,
           properties: { deposit: { type: 'string', maxLength: 512, description: 'Its id, of `GET /deposits`.' } },
+          examples: [{ deposit: 'eip155:8453:0x…' }],
         },
         response: { 200: oneOf(actSchema) },
       },
