@@ -52,8 +52,9 @@ export default defineConfig({
   test: {
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
-    // A third of a test's time is waiting for a clock, a process or a disk: on two processors a third worker uses what two leave idle. The large counts of the deep run leave nothing.
-    maxWorkers: deep ? 2 : 3,
+    // A third of a test's time is waiting for a clock, a process or a disk: on two processors further workers use what
+    // two leave idle. The large counts of the deep run leave nothing.
+    maxWorkers: deep ? 2 : 4,
     // Long enough for a machine that does something else as well: what hangs fails late, what is slow does not.
     testTimeout: deep ? 3_600_000 : 120_000,
     hookTimeout: 180_000,
