@@ -76,8 +76,11 @@ const forgeries = () =>
 /** Other names of the cap, which the gateway knows as such. */
 const KNOWN_NAMES: ReadonlySet<string> = new Set(['maxTokens', 'maxCompletionTokens']);
 /** Doors that get every spelling; the others a part of them for each name, which part goes round. */
-const WHOLE: ReadonlySet<string> = new Set(['chat', 'MCP, bare', 'A2A 1.0', 'A2A 0.3 over HTTP+JSON']);
-const PARTS = 5;
+const DEEP = process.env['TOLLGATE_DEEP'] === '1';
+const WHOLE: ReadonlySet<string> = new Set(
+  DEEP ? ['chat', 'MCP, bare', 'A2A 1.0', 'A2A 0.3 over HTTP+JSON'] : ['chat'],
+);
+const PARTS = DEEP ? 5 : 10;
 const AT_ONCE = 16;
 
 /** The name of the proto is read by A2A as the name itself. */
@@ -118,7 +121,7 @@ test.each(DOORS)('$name', async (door) => {
   expect(honest.text).not.toMatch(/"error":\{/);
 
   const attempts = [...attemptsAt(door)];
-  expect(attempts.length).toBeGreaterThan(10);
+  expect(attempts.length).toBeGreaterThan(3);
   for (let i = 0; i < attempts.length; i += AT_ONCE)
     // oxlint-disable-next-line no-await-in-loop -- a few at once
     await Promise.all(
