@@ -26,6 +26,7 @@ const DEEP_ONLY = [
   'test/a2a/faults/gateways-are-killed.test.ts',
   'test/billing/chain/transactions-that-vanish.test.ts',
   'test/billing/ledger-races-without-guards.test.ts',
+  'test/cli/log-reader-gone.test.ts',
   'test/cluster/gateway-freezes.test.ts',
   'test/deploy/chart.test.ts',
   'test/gateway/reference/docs-in-a-browser.test.ts',

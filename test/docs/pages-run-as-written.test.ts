@@ -10,6 +10,8 @@ import { runPage } from './run-page.ts';
 import { snippetsOf, type Snippet } from './snippets.ts';
 
 const ONLY_CONNECT = /^(?:node bin\/tollgate\.mjs connect\b.*|#.*|)$/;
+/** Pages of clients whose programs other tests run in the same words, or nearly: for the deep run. */
+const BY_NIGHT = /\/(?:anthropic|inspector|openrouter-sdk|x402)\.md$/;
 /**
  * Whether a page of a client has more to run than the command that prints or writes its settings. By day Codex's page
  * stands for those that have not: another test compares their settings with those of the command.
@@ -17,11 +19,12 @@ const ONLY_CONNECT = /^(?:node bin\/tollgate\.mjs connect\b.*|#.*|)$/;
 const runsMore = (page: string): boolean =>
   process.env['TOLLGATE_DEEP'] === '1' ||
   page.endsWith('/codex.md') ||
-  snippetsOf(page).some(
-    ({ language, note, text }) =>
-      !note.startsWith('no-run') &&
-      (language === 'ts' || (language === 'sh' && text.split('\n').some((line) => !ONLY_CONNECT.test(line.trim())))),
-  );
+  (!BY_NIGHT.test(page) &&
+    snippetsOf(page).some(
+      ({ language, note, text }) =>
+        !note.startsWith('no-run') &&
+        (language === 'ts' || (language === 'sh' && text.split('\n').some((line) => !ONLY_CONNECT.test(line.trim())))),
+    ));
 
 /** Pages that a reader follows beside `npm start`. */
 const PAGES = [
