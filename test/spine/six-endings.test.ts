@@ -125,7 +125,7 @@ describe.each(['embedded', 'postgres'] as const)('on the %s database', (engine) 
       const leaving = new AbortController();
       const response = await spine.post(
         '/chat/completions',
-        request('hello !tokens:20 !token-ms:5', { stream: true }),
+        request('hello !tokens:20 !token-ms:20', { stream: true }),
         {},
         leaving.signal,
       );
@@ -215,7 +215,7 @@ const SHORT = `
 [limits]
 requests_per_minute = 100000
 [billing]
-drain_ms = 700
+drain_ms = 1500
 [upstream]
 idle_timeout_ms = 600
 head_timeout_ms = 60000

@@ -15,6 +15,8 @@ type Answer = (body: {
 
 let world: EvmWorld;
 let chain: Chain;
+/** For answers that do not come. */
+let hasty: Chain;
 let answer: Answer;
 let asked: { readonly path: string; readonly body: Record<string, unknown> }[] = [];
 
@@ -55,7 +57,8 @@ beforeAll(async () => {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const facilitator = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/x402/`);
-  chain = world.chainWith({ facilitator, timeoutMs: 300 });
+  chain = world.chainWith({ facilitator });
+  hasty = world.chainWith({ facilitator, timeoutMs: 300 });
 });
 beforeEach(() => {
   answer = honest;
@@ -115,7 +118,7 @@ const unknown: readonly (readonly [string, Answer])[] = [
 test.each(unknown)('where it %s, nothing is known', async (_what, badly) => {
   const payment = await world.payment(await world.payer());
   answer = badly;
-  await expect(chain.submit(payment)).rejects.toMatchObject({ name: 'ChainUnavailable' });
+  await expect(hasty.submit(payment)).rejects.toMatchObject({ name: 'ChainUnavailable' });
 });
 
 test('a failure that may have come after the broadcast is unknown, and found', async () => {
