@@ -7,7 +7,7 @@ import { atThisLoad } from '../support/at-this-load.ts';
 // How large and how odd a body may be: what is too much is refused quickly, and nobody else waits for it.
 
 const MIB = 1024 * 1024;
-/** How large a bomb is, of the 10 MiB that a body may have. A quarter of it keeps the event loop for a quarter of the time. */
+/** How large a bomb is, of the 10 MiB that a body may have. A quarter of it may take a quarter of the time. */
 const PART = process.env['TOLLGATE_DEEP'] === '1' ? 1 : 0.25;
 let spine: Spine;
 beforeAll(async () => {

@@ -17,7 +17,7 @@ describe.each(ENGINES)('%s: the offers of a provider that went away', (engine) =
   });
 
   test('stay for good when it returns in time', async () => {
-    const node = await startNode(await openTestDatabase(engine), { graceMs: 1_000 });
+    const node = await startNode(await openTestDatabase(engine), { graceMs: 3_000 });
     const [returns, goes] = [await joined(node, 'p'), await joined(node, 'q')];
     await node.registry.register(returns, [model('a')]);
     await node.registry.register(goes, [model('b', { providerName: 'Other' })]);
