@@ -29,7 +29,7 @@ describe('a gateway whose database can be read and not written', () => {
       await rm(dataDir, { recursive: true });
     });
     expect(await ready(spine)).toEqual([200, { gateway: 'ok', database: 'ok' }]);
-    const other = new DatabaseSync(join(dataDir, 'tollgate.db'));
+    const other = new DatabaseSync(join(dataDir, 'tollgate.db'), { timeout: 10_000 });
     other.exec('BEGIN IMMEDIATE');
     await becomes(spine, 503, 'takes no writes in time');
     other.exec('ROLLBACK');

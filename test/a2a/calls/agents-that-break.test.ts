@@ -223,14 +223,15 @@ describe('where a call may last', () => {
   const unhurried = useCallsWorld('[upstream]\nreply_bytes_max = 2097152\n');
 
   test('an event that is too large, and does not end, ends the stream and its task', async () => {
+    let open = true;
     const { url } = await serveRaw(unhurried.world, (exchange) => {
-      if (exchange.request.method === 'GetTask') return exchange.result(taskResult('large', 'COMPLETED').task);
+      if (exchange.request.method === 'GetTask')
+        return exchange.result(taskResult('large', open ? 'WORKING' : 'COMPLETED').task);
       writeEvent(exchange, taskResult('large', 'WORKING'));
       const text = 'x'.repeat(1024 * 1024);
       exchange.response.write(
         'data: {"jsonrpc":"2.0","id":1,"result":{"artifactUpdate":{"taskId":"large","artifact":{"artifactId":"a","parts":[{"text":"',
       );
-      let open = true;
       exchange.response.on('close', () => (open = false));
       const push = () => {
         if (open && !exchange.response.destroyed) exchange.response.write(text, () => setImmediate(push));

@@ -98,7 +98,7 @@ test('a stream ends with its session, with the gateway, and after its time', asy
   expect(await second.text()).toBe(': listening\n\n');
   await drained.isOver();
 
-  const aged = await world((response) => events(response).flushHeaders(), { listensMs: 20 });
+  const aged = await world((response) => events(response).flushHeaders(), { listensMs: 1_000 });
   expect(await (await aged.listen()).text()).toBe(': listening\n\n');
   await aged.isOver();
   for (const { gateway } of [ended, drained, aged]) expect(gateway.errors).toEqual([]);
