@@ -79,16 +79,26 @@ export function announcedPort(program: Program): Promise<number> {
 /** Ticks of /proc in a second. Linux has 100 on every machine this runs on. */
 const TICK_US = 10_000;
 
+/** User and system CPU microseconds of a line of /proc, with the name that stands in it. By ticks of 10 ms. */
+function readStat(path: string): { readonly name: string; readonly user: number; readonly system: number } {
+  const stat = readFileSync(path, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return {
+    name: stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')')),
+    user: Number(fields[11]) * TICK_US,
+    system: Number(fields[12]) * TICK_US,
+  };
+}
+
 /**
- * CPU microseconds that a process has used so far: all its threads, or one of them, user and system, without children.
- * The scheduler counts them by the nanosecond.
+ * CPU microseconds used so far, user and system, without children. Of a process they are of all threads that it has or
+ * had, by ticks of 10 ms; of one thread the scheduler counts them by the nanosecond.
  */
 export function cpuMicros(pid: number, thread?: number): number {
   if (thread !== undefined)
     return Number(/^\d+/.exec(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8'))) / 1000;
-  let all = 0;
-  for (const id of readdirSync(`/proc/${pid}/task`)) all += cpuMicros(pid, Number(id));
-  return all;
+  const { user, system } = readStat(`/proc/${pid}/stat`);
+  return user + system;
 }
 
 /** Resident memory of a process in bytes. */
@@ -97,18 +107,20 @@ export function residentBytes(pid: number): number {
   return Number(kib?.[1] ?? 0) * 1024;
 }
 
-/** CPU microseconds by thread name, user and system apart; threads of one name are added up. */
+/** CPU microseconds by the name of threads that run, user and system apart; threads of one name are added up. */
 export function cpuByThread(pid: number): Map<string, { user: number; system: number }> {
   const threads = new Map<string, { user: number; system: number }>();
   for (const id of readdirSync(`/proc/${pid}/task`)) {
-    const stat = readFileSync(`/proc/${pid}/task/${id}/stat`, 'utf8');
-    const name = stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')'));
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    let stat: ReturnType<typeof readStat>;
+    try {
+      stat = readStat(`/proc/${pid}/task/${id}/stat`);
+    } catch {
+      // It ended after it was listed.
+      continue;
+    }
+    const { name, user, system } = stat;
     const before = threads.get(name) ?? { user: 0, system: 0 };
-    threads.set(name, {
-      user: before.user + Number(fields[11]) * TICK_US,
-      system: before.system + Number(fields[12]) * TICK_US,
-    });
+    threads.set(name, { user: before.user + user, system: before.system + system });
   }
   return threads;
 }

@@ -78,7 +78,7 @@ export function restoreCommand(): Command {
 async function backup(file: string, flags: BackupFlags): Promise<void> {
   // Loaded here: to explain the command takes none of it.
   const [{ findTarget }, { makeBackup }] = await Promise.all([import('./target.ts'), import('#store/backup')]);
-  const { config, words } = await findTarget(flags);
+  const { config, words } = await findTarget(flags, { local: true });
   const { gateway } = findGateway(config.dataDir);
   const own = databaseName(config.databaseUrl);
   if (gateway !== null && config.databaseUrl === null && gateway.database !== own)
@@ -90,13 +90,14 @@ async function backup(file: string, flags: BackupFlags): Promise<void> {
   tell(flags, { file, ...manifest }, () => {
     const size = manifest.files.reduce((sum, { bytes }) => sum + bytes, 0);
     const hasIdentity = manifest.files.some(({ name }) => name === 'identity.json');
+    const notInIt =
+      manifest.identity === null
+        ? `not in it, and not known here: keep TOLLGATE_IDENTITY_SEED, or identity.json of the gateway’s data directory`
+        : 'not in it: keep TOLLGATE_IDENTITY_SEED';
     const lines = [
       ...momentOf(manifest),
       ['files', `${manifest.files.length}, ${(size / 1e6).toFixed(1)} MB`],
-      [
-        'identity',
-        hasIdentity ? 'in it: whoever has the file can sign as this gateway' : 'not in it: keep TOLLGATE_IDENTITY_SEED',
-      ],
+      ['identity', hasIdentity ? 'in it: whoever has the file can sign as this gateway' : notInIt],
       ['not in it', 'the configuration, keys of treasuries and upstreams, files of images and videos'],
     ] as const;
     return `${painter()('green', '✓')} ${file}\n${facts(lines, painter(), '  ')}`;
@@ -117,7 +118,7 @@ async function restore(file: string, { check = false, ...flags }: RestoreFlags):
       () => `${paint('green', '✓')} ${file} is whole\n${facts(momentOf(manifest), paint, '  ')}`,
     );
   }
-  const { running, config, words } = await findTarget(flags, { create: true });
+  const { running, config, words } = await findTarget(flags, { create: true, local: true });
   if (running)
     throw new CliError(`The gateway at ${running.base} runs on it. A backup is restored into an empty place.`);
   say(words);

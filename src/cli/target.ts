@@ -41,12 +41,12 @@ interface Named {
 /**
  * Finds the target of a command: the gateway at `--url`, else the one that runs on the data directory, else the
  * database. A database that is named is never exchanged for the gateway that happens to run here. Names that
- * contradict each other are refused with a CliError that says both. `create`:
- * the embedded database may be missing.
+ * contradict each other are refused with a CliError that says both. `create`: the embedded database may be missing.
+ * `local`: the command reads the files itself, so the address of another gateway is refused.
  */
 export async function findTarget(
   flags: TargetFlags,
-  { create = false }: { readonly create?: boolean } = {},
+  { create = false, local = false }: { readonly create?: boolean; readonly local?: boolean } = {},
 ): Promise<Target> {
   const named = readNames(flags, process.env);
   const { config } = named;
@@ -54,7 +54,8 @@ export async function findTarget(
   const here = gateway !== null && (await isThere(gateway.base_url)) ? gateway : null;
   const keyGiven = flags.adminKey ?? config.adminKey;
 
-  if (named.url) {
+  if (local) refuseElsewhere(named, here);
+  else if (named.url) {
     const { base } = named.url;
     refuseRivals(named, here);
     const key = keyGiven ?? (here?.base_url === base ? here.admin_key : null);
@@ -126,6 +127,15 @@ function refuseRivals({ config, url, data, database }: Named, here: GatewayFile 
   if (here) refuse(data.by, `the data directory ${here.data_dir}, which the gateway at ${here.base_url} runs on`);
   if (hasDatabase(config.dataDir))
     refuse(data.by, `the data directory ${realPath(config.dataDir)}, which has a database of its own`);
+}
+
+/** An address for a command that asks no gateway, unless a directory or a database is named more strongly. */
+function refuseElsewhere({ url, data, database }: Named, here: GatewayFile | null): void {
+  if (url === null || here?.base_url === url.base || Math.max(data.rank, database.rank) > url.rank) return;
+  throw new CliError(
+    `${url.by} names the gateway at ${url.base}. This command asks no gateway: it reads the database itself.\n` +
+      `Run it where that database is: leave ${url.by} out, and name the data directory (--data) or the database (DATABASE_URL).`,
+  );
 }
 
 /** Whether the gateway that runs on the data directory is the one that is meant. Throws where it cannot be told. */

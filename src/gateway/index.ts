@@ -28,7 +28,15 @@ export { capCost, type CostCap, lowestCap, MAX_COST_HEADER, MAX_COST_META, refus
 export { type Catalog, createCatalog, type Resolved } from './catalog/catalog.ts';
 export { withFirstSeen } from './catalog/first-seen.ts';
 export { LATELY_MS } from './catalog/lately-served.ts';
-export { byService, compare, listedServices, type Listing, listingsOf, primitivesOf } from './catalog/listings.ts';
+export {
+  byService,
+  compare,
+  descriptionOf,
+  listedServices,
+  type Listing,
+  listingsOf,
+  primitivesOf,
+} from './catalog/listings.ts';
 export { nearestHint, nearestNames } from './catalog/nearest-names.ts';
 export { offersFromConfig, pinned, toOffer } from './catalog/offers.ts';
 export { createOffersById } from './catalog/offers-by-id.ts';

@@ -2,6 +2,7 @@ import type { Config } from '#config';
 import {
   createCheck,
   type Catalog,
+  descriptionOf,
   encodePartsEvent,
   type FilePart,
   lastOf,
@@ -46,7 +47,7 @@ export function createImageSpeaker({ catalog, config, fetchInput }: ImageSpeaker
       const edits = offers.some(({ media }) => media?.imageApi?.edits === true);
       return {
         displayName: first.displayName,
-        description: offers.find(({ description }) => description !== '')?.description ?? '',
+        description: descriptionOf(offers),
         offers,
         inputModes: ['text/plain', ...(edits ? ['image/*'] : [])],
         outputModes: ['image/png', 'image/jpeg', 'image/webp'],

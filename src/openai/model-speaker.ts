@@ -1,5 +1,5 @@
 import type { Config } from '#config';
-import { type Catalog, listedServices, oneRequest, type Speaker } from '#gateway';
+import { type Catalog, descriptionOf, listedServices, oneRequest, type Speaker } from '#gateway';
 import { toChatBody } from './bridge/ask-body.ts';
 import { createPartsReader } from './bridge/parts-reader.ts';
 import { toCall } from './chat-to-call.ts';
@@ -34,7 +34,7 @@ export function createModelSpeaker({ catalog, config, now }: ModelSpeakerOptions
         offers.some(({ model }) => model?.inputModalities.includes(modality) === true);
       return {
         displayName: first.displayName,
-        description: offers.find(({ description }) => description !== '')?.description ?? '',
+        description: descriptionOf(offers),
         offers,
         inputModes: ['text/plain', 'application/json', ...(takes('image') ? ['image/*'] : [])],
         outputModes: ['text/plain'],

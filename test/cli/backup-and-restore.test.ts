@@ -146,8 +146,39 @@ describe('the embedded database', () => {
     expect(postgres.code).toBe(1);
   });
 
-  it('goes on after a restore that was stopped', async () => {
+  it('is not restored without its identity, also where the backup did not know it', async () => {
+    const unknown = join(place.dir, 'unknown.tar');
+    const made = await place.run(['backup', unknown, '--data', dataDir]);
+    expect(made, made.output).toMatchObject({ code: 0, output: expect.stringContaining('not known here') });
+    const target = join(place.dir, 'unknown');
+    const refused = await place.run(['restore', unknown, '--data', target]);
+    expect(refused).toMatchObject({ code: 1, output: expect.stringContaining('Set the seed here, too') });
+    expect(readdirSync(target)).toEqual([]);
+    const restored = await place.run(['restore', unknown, '--data', target], env);
+    expect(restored, restored.output).toMatchObject({ code: 0 });
+  });
+
+  it('is not made instead of one of a gateway elsewhere', async () => {
+    const elsewhere = { TOLLGATE_URL: 'https://gate.example', TOLLGATE_ADMIN_KEY: 'k'.repeat(40) };
+    for (const args of [
+      ['backup', join(place.dir, 'elsewhere.tar')],
+      ['restore', file()],
+    ]) {
+      const refused = await place.run(args, elsewhere);
+      expect(refused).toMatchObject({ code: 1, stdout: '', output: expect.stringContaining('asks no gateway') });
+    }
+    expect(existsSync(join(place.dir, 'elsewhere.tar'))).toBe(false);
+  });
+
+  it('says in words where it cannot be written', async () => {
+    const refused = await place.run(['backup', join(file(), 'below.tar'), '--data', dataDir], env);
+    expect(refused).toMatchObject({ code: 1, output: expect.stringMatching(/below\.tar cannot be made: E\w+/) });
+    expect(refused.output).not.toContain('does not know');
+  });
+
+  it('goes on after a restore that was stopped, also on a new file system', async () => {
     const target = join(place.dir, 'stopped');
+    mkdirSync(join(target, 'lost+found'), { recursive: true });
     mkdirSync(join(target, 'restoring', 'ledger'), { recursive: true });
     writeFileSync(join(target, 'restoring', 'tollgate.db'), 'half of it');
     const restored = await place.run(['restore', file(), '--data', target], env);
@@ -180,6 +211,31 @@ describe('PostgreSQL', () => {
       expect(readdirSync(place.dir).filter((name) => name.startsWith('none.tar'))).toEqual([]);
     } finally {
       await fresh.drop();
+    }
+  });
+
+  it('is dumped where others cannot read, and has its identity before its books', async () => {
+    const [fresh, empty] = [await freshDatabase(inject('postgresUrl')), await bareDatabase(inject('postgresUrl'))];
+    const [own, target, saved] = ['own', 'target', 'dumped.tar'].map((name) => join(place.dir, `postgres-${name}`));
+    const program = (name: string, lines: string) =>
+      writeFileSync(join(place.dir, name), `#!/bin/sh\nfor last; do :; done\n${lines}\n`, { mode: 0o755 });
+    const programs = { PATH: `${place.dir}:/usr/bin:/bin` };
+    try {
+      mkdirSync(own!);
+      writeFileSync(join(own!, 'identity.json'), JSON.stringify({ seed: IDENTITY_SEED }), { mode: 0o600 });
+      program('pg_dump', 'f="${last#--file=}"; stat -c %a "$(dirname "$f")" > "$f"');
+      const made = await place.run(['backup', saved!, '--data', own!], { ...programs, DATABASE_URL: fresh.url });
+      expect(made, made.output).toMatchObject({ code: 0 });
+      expect(readFileSync(saved!, 'latin1')).toContain('700\n');
+      program('pg_restore', `ls ${target} >&2; exit 1`);
+      const failed = await place.run(['restore', saved!, '--data', target!], { ...programs, DATABASE_URL: empty.url });
+      expect(failed).toMatchObject({
+        code: 1,
+        output: expect.stringMatching(/pg_restore failed:\n[^]*identity\.json/),
+      });
+      expect(readdirSync(target!)).toEqual([]);
+    } finally {
+      await Promise.all([fresh.drop(), empty.drop()]);
     }
   });
 

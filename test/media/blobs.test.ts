@@ -173,6 +173,25 @@ describe.each(ENGINES)('%s', (name) => {
     expect(await blobs.sweep(10)).toBe(0);
   });
 
+  test('files that never go keep no other file', async () => {
+    const { blobs, options, names, account, pass } = await startStore();
+    const stuck = new Set<string>();
+    for (const index of [0, 1, 2, 3]) {
+      const blob = await put(blobs, account, sourceOf(name, made, index), 'text');
+      if (index < 3) stuck.add(blob!.id);
+      pass(1);
+    }
+    const remove = (id: string) => (stuck.has(id) ? Promise.reject(new Error('busy')) : options.files.remove(id));
+    const hindered = createBlobs({ ...options, files: { ...options.files, remove } });
+    pass(LIMITS.keepMs + HOUR_MS);
+    await hindered.sweep(10);
+    await hindered.sweep(10);
+    expect(names().toSorted()).toEqual([...stuck].toSorted());
+    pass(1);
+    await blobs.sweep(10);
+    expect(names()).toEqual([]);
+  });
+
   test('files without a row are removed after an hour, and no others', async () => {
     const { blobs, folder, options, names, account } = await startStore();
     const stored = await put(blobs, account, sourceOf(name, made, 'orphans'), 'kept');

@@ -46,7 +46,7 @@ const refusal = async (bytes: Buffer): Promise<string> => {
 it('is taken while it is whole', async () => {
   expect(await refusal(whole)).toBe('taken');
   expect(statSync(file).mode & 0o077).toBe(0);
-  expect(existsSync(`${file}.tables`) || existsSync(`${file}.part`)).toBe(false);
+  expect(existsSync(`${file}.drafts`) || existsSync(`${file}.part`)).toBe(false);
 });
 
 it('is refused when one byte of it is another', async () => {

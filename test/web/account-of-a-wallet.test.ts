@@ -13,7 +13,10 @@ let browser: TestBrowser;
 let visitor: Visitor;
 beforeAll(async () => {
   const toml = '[sign_in]\ndomains = ["tollgate.test"]\n';
-  [world, browser] = await Promise.all([openFundsWorld({ chain: 'withdrawal_min = 0.1', toml }), openBrowser()]);
+  [world, browser] = await Promise.all([
+    openFundsWorld({ chain: 'withdrawal_min = 0.1\nwithdrawal_fee = 0.05', toml }),
+    openBrowser(),
+  ]);
 }, 120_000);
 afterAll(async () => {
   await browser.close();
@@ -107,9 +110,10 @@ test('money goes out only with a new signature', { timeout: 60_000 }, async () =
   await page.getByRole('button', { name: 'Withdraw' }).click();
   const form = page.getByRole('dialog', { name: 'Withdraw' });
   await form.getByLabel('USDC').fill('1');
+  await form.getByText('$0.05 of it is the fee of a withdrawal: the wallet gets $0.95.').waitFor();
   await form.getByRole('button', { name: 'Withdraw' }).click();
   const proof = page.getByRole('dialog', { name: 'Confirm that it is you' });
-  await proof.getByText(/^Withdraw \$1\.00 to /).waitFor();
+  await proof.getByText(/^Withdraw \$1\.00 to .*, which gets \$0\.95 after the fee\.$/).waitFor();
   // Who refuses has withdrawn nothing.
   await proof.getByRole('button', { name: 'Close' }).click();
   await proof.waitFor({ state: 'hidden' });
@@ -120,6 +124,7 @@ test('money goes out only with a new signature', { timeout: 60_000 }, async () =
   await form.waitFor({ state: 'hidden' });
   const row = page.getByRole('table', { name: 'Withdrawals' }).getByRole('row').nth(1);
   await row.getByText('$1.00').waitFor();
+  await row.getByText('$0.95 after the fee').waitFor();
   await expect.poll(() => row.innerText(), { timeout: 30_000, interval: 250 }).toContain('Paid');
   expect(visitor.problems).toEqual([]);
   await visitor.close();

@@ -50,7 +50,13 @@ test('after the sign-out of an operator no account is on the screen', async () =
 
 test('a sign-in does not lead to another site', async () => {
   const { page, close } = await signedIn('/api/v1/auth/session', spine.key, { api_key: spine.key });
-  for (const next of ['/%09/evil.example', '//evil.example', '/%5Cevil.example', 'https://evil.example']) {
+  for (const next of [
+    '/%09/evil.example',
+    '//evil.example',
+    '/%5Cevil.example',
+    'https://evil.example',
+    '/.//evil.example',
+  ]) {
     await page.goto(`/sign-in?next=${next}`);
     expect(await page.getByRole('link', { name: 'Go on' }).getAttribute('href'), next).toBe('/dashboard');
   }

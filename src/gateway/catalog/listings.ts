@@ -20,7 +20,7 @@ export function listingsOf(offers: readonly Offer[]): readonly Listing[] {
     return {
       name: doors[0]!.service,
       displayName: doors[0]!.displayName,
-      description: doors.find(({ description }) => description !== '')?.description ?? '',
+      description: descriptionOf(doors),
       doors,
     };
   });
@@ -38,8 +38,12 @@ export const listedServices = (offers: readonly Offer[], limit: number) =>
     .map((group) => ({
       name: group[0]!.service,
       displayName: group[0]!.displayName,
-      description: group.find(({ description }) => description !== '')?.description ?? '',
+      description: descriptionOf(group),
     }));
+
+/** The first description among offers of one service; empty where none says something. */
+export const descriptionOf = (offers: readonly Offer[]): string =>
+  offers.find(({ description }) => description !== '')?.description ?? '';
 
 export function primitivesOf(offers: readonly Offer[]): readonly Primitive[] {
   return [...new Set(offers.map((offer) => offer.primitive))].sort();

@@ -6,6 +6,7 @@ import {
   type Catalog,
   type Conversation,
   createCheck,
+  descriptionOf,
   encodePartsEvent,
   type FilePart,
   lastOf,
@@ -57,7 +58,7 @@ export function createVideoSpeaker(options: VideoSpeakerOptions): Speaker {
       if (first === undefined) return null;
       return {
         displayName: first.displayName,
-        description: offers.find(({ description }) => description !== '')?.description ?? '',
+        description: descriptionOf(offers),
         offers,
         inputModes: ['text/plain', 'image/*'],
         outputModes: ['video/mp4'],

@@ -127,7 +127,7 @@ export function messagesSchema(messagesMax: number, counted = false) {
           [MUST_BE]: 'an object such as {"name": "…", "input_schema": {"type": "object"}}',
         },
         description:
-          'Tools that the client runs. A tool of type `mcp` names a service of the gateway, whose tools the gateway calls. Server tools of Anthropic are dropped.',
+          'Tools that the client runs. A tool of type `mcp` names a service of the gateway, whose tools the gateway calls. Server tools of Anthropic are dropped for providers that do not speak this API.',
         [MUST_BE]: 'an array of at most 1024 tools',
       },
       tool_choice: objectField('`auto`, `any`, `none`, or `tool` with a `name`.', {

@@ -1,6 +1,6 @@
 import { isObject } from '#wire';
 import { ANTHROPIC_VERSION, MESSAGES_PATH } from '#config';
-import type { NativeWire } from '../native/native-wire.ts';
+import type { Lists, NativeWire } from '../native/native-wire.ts';
 import { holds } from '../native/native-size.ts';
 import { isSealedHere } from '../translated/sealed-thinking.ts';
 import { CLIENT_TOOLS } from './client-tools.ts';
@@ -14,14 +14,14 @@ const HEADER = /^[ -~]{1,2048}$/;
 const LOST = /"cache_control"|"citations"|"redacted_thinking"|"signature":\s*"(?!tg[12]\.|")/;
 const SEALED = /"tg[12]\./;
 
-/** A key may be written with escapes. */
-const MAY_HAVE_TTL = /"ttl"|\\u00/;
-/** Betas that Claude Code and the SDKs ask for, and that change no price. */
+/** A key may be written with escapes of its letters. */
+const MAY_HAVE_TTL = /"ttl"|\\u00(?:74|6c)/i;
+/** Betas that Claude Code and the SDKs ask for. They change no price of a token; server tools cost beside tokens. */
 const HARMLESS_BETA = new RegExp(
   '^(?:claude-code|interleaved-thinking|fine-grained-tool-streaming|token-efficient-tools|context-management|' +
     'prompt-caching|prompt-caching-scope|output-128k|structured-outputs|effort|advanced-tool-use|tool-search-tool|' +
     'tool-examples|computer-use|mcp-client|code-execution|web-search|web-fetch|pdfs|message-batches|token-counting|' +
-    'redact-thinking|adaptive-thinking|compact)-[0-9]{4}-?[0-9]{2}-?[0-9]{2}$',
+    'redact-thinking|adaptive-thinking)-[0-9]{4}-?[0-9]{2}-?[0-9]{2}$',
 );
 const FIELDS: ReadonlySet<string> = new Set([
   'model',
@@ -74,13 +74,15 @@ export const MESSAGES_WIRE: NativeWire = {
       sent['metadata'] = JSON.stringify({ ...metadata, user_id: userDigest(metadata['user_id']) });
     const turns = SEALED.test(text) ? withoutSealed(messages as readonly Turn[]) : messages;
     if (turns !== messages) sent['messages'] = JSON.stringify(turns);
+    const management = withoutCompaction(asked['context_management'], lists, dropped);
+    if (management !== null) sent['context_management'] = management;
     if (MAY_HAVE_TTL.test(text) && !lists('cache_control.ttl'))
       for (const [field, value] of Object.entries({ ...asked, messages: turns })) {
         if (!CACHED.has(field)) continue;
         const plain = withPlainCache({ [field]: value })[field];
         if (plain === value) continue;
         sent[field] = JSON.stringify(plain);
-        if (dropped.length === 0) dropped.push('cache_control.ttl');
+        if (!dropped.includes('cache_control.ttl')) dropped.push('cache_control.ttl');
       }
     return { sent, dropped };
   },
@@ -118,6 +120,26 @@ function plainCache(name: string, member: unknown): unknown {
   const { ttl, ...mark } = member;
   if (name === 'cache_control' && ttl !== undefined && ttl !== '5m') return mark;
   return withPlainCache(member);
+}
+
+const COMPACTION = /^compact_([0-9]{4})([0-9]{2})([0-9]{2})$/;
+
+/**
+ * JSON text of `context_management` without the edits that compact the conversation, unless their beta is listed;
+ * null where nothing changes. Compaction reads the conversation once more, and the counts of `usage` leave that out.
+ */
+function withoutCompaction(management: unknown, lists: Lists, dropped: string[]): string | null {
+  if (!isObject(management) || !Array.isArray(management['edits'])) return null;
+  const all = management['edits'] as readonly unknown[];
+  const edits = all.filter((edit) => {
+    const type = isObject(edit) ? edit['type'] : null;
+    if (typeof type !== 'string' || !type.startsWith('compact')) return true;
+    if (lists('anthropic-beta') || lists(type.replace(COMPACTION, 'compact-$1-$2-$3'))) return true;
+    return false;
+  });
+  if (edits.length === all.length) return null;
+  dropped.push('context_management.compact');
+  return JSON.stringify({ ...management, edits });
 }
 
 interface Turn {

@@ -14,6 +14,7 @@ import {
   withMembersAt,
 } from '../native/native-speech.ts';
 import { isCount } from '../reply/chat-usage.ts';
+import { event } from './message-blocks.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -47,6 +48,7 @@ export function createMessagesSpeech(model: string): NativeSpeech {
   };
 
   return {
+    output: 'content',
     get claim() {
       return claimOf(usage);
     },
@@ -122,7 +124,6 @@ export function createMessagesSpeech(model: string): NativeSpeech {
 
 /** A stream may tell its usage thousands of times, with whatever else its provider likes. */
 const COUNTS = ['input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const;
-const event = (type: string, members: object): string => eventText(type, JSON.stringify({ type, ...members }));
 const STOP = event('message_stop', {});
 
 /** Results of tools that ran at the provider are no words of the model, and what is encrypted is not readable. */

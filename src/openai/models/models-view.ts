@@ -1,5 +1,6 @@
 import { unitUsd, type Rates } from '#billing/amounts';
 import {
+  descriptionOf,
   viewImagePrice,
   viewModelPrice,
   viewPrice,
@@ -263,7 +264,5 @@ function viewUnitPricing(rates: Rates): ModelItem['pricing'] {
 
 const cheapest = (offers: readonly Offer[], amount: (rates: Rates) => bigint): Offer =>
   offers.reduce((best, offer) => (amount(offer.price.rates) < amount(best.price.rates) ? offer : best));
-const descriptionOf = (offers: readonly Offer[]) =>
-  offers.find(({ description }) => description !== '')?.description ?? '';
 const createdOf = (offers: readonly Offer[]) => Math.floor(Math.min(...offers.map((offer) => offer.createdAt)) / 1000);
 const union = (lists: readonly (readonly string[])[]) => [...new Set(lists.flat())];

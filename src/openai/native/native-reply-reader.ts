@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from '#wire';
 import { checkHead, contentTypeOf, malformed, retryAfterOf, toFailure } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
-import { outputBytesMax } from '../caps/output-bound.ts';
+import { outputBytesMax, runDiscount } from '../caps/output-bound.ts';
 import type { ReplyContext } from '../reply/chat-end.ts';
 import { Collector } from '../reply/chat-reply-collector.ts';
 import { partialTexts } from '../reply/partial-reply.ts';
@@ -48,9 +48,9 @@ export class NativeReplyReader implements ReplyReader {
     const { text, other } = this.#speech.takeWhole(reply);
     const speech = this.#speech;
     const size = { outputBytes: text, otherBytes: other, before: null, speech };
-    const { budget } = this.#context;
-    if (text > outputBytesMax(budget)) {
-      const said = partialTexts(bytes).said.slice(0, outputBytesMax(budget));
+    const bytesMax = outputBytesMax(this.#context.budget);
+    if (text > bytesMax && text - discountOf(reply[speech.output], text) > bytesMax) {
+      const said = partialTexts(bytes).said.slice(0, bytesMax);
       return nativeOverCap(this.#context, { ...size, write: (end) => speech.cutWhole(said, end) });
     }
     return nativeEnd(this.#context, { ...size, write: (end) => speech.whole(bytes.toString('utf8'), reply, end) });
@@ -62,4 +62,10 @@ export class NativeReplyReader implements ReplyReader {
     const write: Parameters<typeof nativeCut>[1]['write'] = (end) => speech.cutWhole(said, end);
     return nativeCut(this.#context, { speech, before: null, outputBytes, otherBytes: 0, write }, cut);
   }
+}
+
+/** The discount for runs in `count` bytes of text of an output. */
+function discountOf(output: unknown, count: number): number {
+  const bytes = Buffer.from(JSON.stringify(output));
+  return runDiscount(bytes, 0, bytes.length, count);
 }

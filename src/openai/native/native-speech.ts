@@ -26,6 +26,8 @@ export interface EventSize {
 
 /** Understands the replies of one wire, as far as they are billed and ended by it. One for each attempt. */
 export interface NativeSpeech {
+  /** The member of a reply in one piece that has its output. */
+  readonly output: 'content' | 'output';
   /** The provider's claim so far, as chat has it; null before one. */
   readonly claim: Json | null;
   /** Why the reply ended, in the provider's words. */

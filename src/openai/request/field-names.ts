@@ -72,7 +72,7 @@ export const REASONING_BOUNDS = words(`
 
 /**
  * Folded names of fields that cost money beside tokens, or give a call a rank. No model of a provider that dials in
- * gets them by `forward = "all"`, and no model by a wire of its own.
+ * gets them by `forward = "all"`. A native request takes them only to a model that lists them.
  */
 export const COSTLY = words(`
   servicetier priority speed inferencegeo prediction background deferred betas anthropicbeta

@@ -24,7 +24,7 @@ const MADE = /code_execution_output$/;
  * provider's account. All consumers share that account.
  */
 export function refuseKeptAtProvider(asked: Json): void {
-  for (const [name, member] of Object.entries(asked)) if (name !== 'metadata') look(asked, name, member, name);
+  for (const [name, member] of Object.entries(asked)) if (name !== 'metadata') look({}, name, member, name);
 }
 
 function look(holder: Json, name: string, value: unknown, at: string): void {

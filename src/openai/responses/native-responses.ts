@@ -56,6 +56,7 @@ export function createResponsesSpeech(model: string): NativeSpeech {
   });
 
   return {
+    output: 'output',
     get claim() {
       return usage === null ? null : claimOf(usage);
     },

@@ -72,7 +72,7 @@ export function responsesSchema(itemsMax: number) {
           [MUST_BE]: 'an object with a type',
         },
         description:
-          'Functions, custom tools and namespaces of them, which the client runs. A tool of type `mcp` is a service of the gateway, which the gateway calls. Hosted tools are dropped.',
+          'Functions, custom tools and namespaces of them, which the client runs. A tool of type `mcp` is a service of the gateway, which the gateway calls. Hosted tools are dropped for providers that do not speak this API.',
         [MUST_BE]: 'an array of at most 1024 tools',
       },
       tool_choice: {

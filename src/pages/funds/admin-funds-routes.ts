@@ -215,7 +215,7 @@ function addSuspense(app: FastifyInstance, { funds, consumers, contractNetworks 
   );
 }
 
-/** Adds `/withdrawals`: fees that the operator takes out. */
+/** Adds `/withdrawals`: fees that the operator takes out, and the list of all that was paid out for him. */
 function addFeeWithdrawals(app: FastifyInstance, { funds, ledger }: AdminFundsDeps): void {
   const of = availableOf(ledger);
 
@@ -246,13 +246,15 @@ function addFeeWithdrawals(app: FastifyInstance, { funds, ledger }: AdminFundsDe
       const known = requireFunds(funds);
       const { network } = termsOf(known, request.body.network);
       const amount = amountOf(request.body);
+      const id = withdrawalIdOf(OPERATOR, request.headers['idempotency-key']);
       const lost = -(await of(LOSSES));
-      if (lost > 0n && (await of(FEES)) - amount < lost)
+      const leavesTooLittle = lost > 0n && (await of(FEES)) - amount < lost;
+      // A repeat takes nothing.
+      if (leavesTooLittle && (await known.chains.withdrawalRows.find(id)) === null)
         throw new GatewayError(
           'unprocessable',
           `Chains took back ${formatUsd(lost)} USDC that were spent: as much of the fees has to stay until it is made good`,
         );
-      const id = withdrawalIdOf(OPERATOR, request.headers['idempotency-key']);
       try {
         const withdrawal = await known.chains.withdrawals.request({
           id,
@@ -274,7 +276,9 @@ function addFeeWithdrawals(app: FastifyInstance, { funds, ledger }: AdminFundsDe
     '/withdrawals',
     {
       schema: {
-        summary: 'List withdrawals of fees',
+        summary: 'List withdrawals of the operator',
+        description:
+          'Fees that were taken out (`source`: `fees`), and money that was moved out of a treasury (`treasury`), the newest first.',
         tags: TAGS,
         security: SECURITY,
         querystring: fundPageSchema,

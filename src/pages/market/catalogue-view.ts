@@ -2,6 +2,7 @@ import { type Primitive, PRIMITIVES } from '#config';
 import {
   byService,
   compare,
+  descriptionOf,
   type Offer,
   type PriceView,
   type Standings,
@@ -106,7 +107,7 @@ function viewRow(group: readonly Offer[], standings: Standings): ServiceRow {
     primitive,
     name: service,
     display_name: displayName,
-    description: group.find(({ description }) => description !== '')?.description ?? '',
+    description: descriptionOf(group),
     status: statusOf(group, standings),
     uptime: requests === 0 ? null : 1 - failures / requests,
     requests,

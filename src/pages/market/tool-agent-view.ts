@@ -2,6 +2,7 @@ import type { Primitive } from '#config';
 import {
   type Offer,
   byService,
+  descriptionOf,
   primitivesOf,
   viewPrice,
   type PriceView,
@@ -54,7 +55,7 @@ export function viewService(
     id: service,
     name: service,
     display_name: displayName,
-    description: offers.find(({ description }) => description !== '')?.description ?? '',
+    description: descriptionOf(offers),
     primitives: primitivesOf(offers.flatMap(doorsOf)),
     status: statusOf(offers, standings),
     providers: offers.map((offer) => ({

@@ -6,6 +6,23 @@ export class BackupError extends Error {
   override readonly name = 'BackupError';
 }
 
+/** A file that was written in part, or changed since. */
+export const damaged = (path: string, reason: string): BackupError =>
+  new BackupError(
+    `${path} is not a whole backup: ${reason}.\nIt was written in part, or changed since. Use another backup.`,
+  );
+
+/** Runs `work`; what files and databases refuse becomes a BackupError that begins with `what`. */
+export async function explained<T>(what: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const { name, code, errno, message } = error as NodeJS.ErrnoException;
+    if (name !== 'LogCorrupt' && errno === undefined && code !== 'ERR_SQLITE_ERROR') throw error;
+    throw new BackupError(`${what}: ${message}`, { cause: error });
+  }
+}
+
 /** One file of an archive. */
 export interface ArchiveEntry {
   readonly name: string;
@@ -126,12 +143,9 @@ async function openSource(path: string) {
   }
   const { size } = await handle.stat();
   let position = 0;
-  const damaged = (at: number, reason: string) =>
-    new BackupError(
-      `${path} is not a whole backup: ${reason} (byte ${at} of ${size}).\nIt was written in part, or changed since. Use another backup.`,
-    );
+  const damagedAt = (at: number, reason: string) => damaged(path, `${reason} (byte ${at} of ${size})`);
   return {
-    damaged,
+    damaged: damagedAt,
     get position() {
       return position;
     },
@@ -139,7 +153,7 @@ async function openSource(path: string) {
       const part = Buffer.allocUnsafe(bytes);
       for (let read = 0; read < bytes;) {
         const { bytesRead } = await handle.read(part, read, bytes - read, position + read);
-        if (bytesRead === 0) throw damaged(size, otherwise);
+        if (bytesRead === 0) throw damagedAt(size, otherwise);
         read += bytesRead;
       }
       position += bytes;

@@ -1,5 +1,4 @@
 import { closeSync, createReadStream, existsSync, fstatSync, openSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { readToEnd } from '../log/reader.ts';
@@ -14,8 +13,6 @@ interface EmbeddedCopy {
   /** The log's last record of that moment. */
   readonly head: LogHead;
   entries(): AsyncGenerator<ArchiveEntry>;
-  /** Removes the copy of the tables. */
-  remove(): Promise<void>;
 }
 
 /** More pages than a database has. */
@@ -64,7 +61,6 @@ export async function copyEmbedded(dataDir: string, draft: string): Promise<Embe
       const segments = listSegments(folder).filter(({ start }) => start < head.position);
       for (const segment of segments) yield segmentEntry(segment, head.position, segment === segments.at(-1));
     },
-    remove: () => rm(draft, { force: true }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { type ArchiveEntry, BackupError, createArchive, type ArchivedFile } from './archive.ts';
+import { type ArchiveEntry, BackupError, createArchive, explained, type ArchivedFile } from './archive.ts';
 import { copyEmbedded, fileEntry } from './copy-embedded.ts';
 import { dumpPostgres } from './dump-postgres.ts';
 import { DATABASE, DIGEST, DUMP, FORMAT, KEPT_FILES, MANIFEST, sealManifest, type Manifest } from './manifest.ts';
@@ -21,23 +21,30 @@ export interface BackupPlace {
 
 interface Content extends Pick<Manifest, 'engine' | 'migrations' | 'record'> {
   entries(): AsyncIterable<ArchiveEntry> | Iterable<ArchiveEntry>;
-  remove(): Promise<void>;
 }
 
 /**
  * Writes a backup of the database and of the identity to a new file, while gateways go on. The file is there whole or
  * not at all. Rejects with BackupError.
  */
-export async function makeBackup(place: BackupPlace, file: string): Promise<Manifest> {
+export function makeBackup(place: BackupPlace, file: string): Promise<Manifest> {
+  return explained(`The backup ${file} cannot be made`, () => writeBackup(place, file));
+}
+
+async function writeBackup(place: BackupPlace, file: string): Promise<Manifest> {
   if (existsSync(file)) throw new BackupError(`${file} is there already: give the backup a new name`);
   await mkdir(dirname(file), { recursive: true });
   const part = `${file}.part`;
   await rm(part, { force: true });
   const now = new Date();
-  const content = await (place.databaseUrl === null
-    ? contentOfEmbedded(place.dataDir, `${file}.tables`)
-    : contentOfPostgres(place, place.databaseUrl, `${file}.dump`));
+  // SQLite and pg_dump give their files to whoever may read the folder.
+  const drafts = `${file}.drafts`;
+  await rm(drafts, { recursive: true, force: true });
+  await mkdir(drafts, { mode: 0o700 });
   try {
+    const content = await (place.databaseUrl === null
+      ? contentOfEmbedded(place.dataDir, join(drafts, DATABASE))
+      : contentOfPostgres(place, place.databaseUrl, join(drafts, DUMP)));
     const archive = await createArchive(part, now.getTime());
     try {
       const files: ArchivedFile[] = [];
@@ -61,32 +68,20 @@ export async function makeBackup(place: BackupPlace, file: string): Promise<Mani
       await rm(part, { force: true });
     }
   } finally {
-    await content.remove();
+    await rm(drafts, { recursive: true, force: true });
   }
 }
 
 async function contentOfEmbedded(dataDir: string, draft: string): Promise<Content> {
   if (!existsSync(join(dataDir, DATABASE)))
     throw new BackupError(`There is no database in ${dataDir}: run this on the machine that has the data directory`);
-  await rm(draft, { force: true });
-  try {
-    const copy = await copyEmbedded(dataDir, draft);
-    return { engine: 'embedded', record: { n: copy.head.n, hash: copy.head.hash }, ...copy };
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
-  }
+  const copy = await copyEmbedded(dataDir, draft);
+  return { engine: 'embedded', record: { n: copy.head.n, hash: copy.head.hash }, ...copy };
 }
 
 async function contentOfPostgres({ env }: BackupPlace, url: string, draft: string): Promise<Content> {
-  const remove = () => rm(draft, { force: true });
-  try {
-    const migrations = await dumpPostgres(url, draft, env);
-    return { engine: 'postgres', migrations, record: null, entries: () => [fileEntry(DUMP, draft)], remove };
-  } catch (error) {
-    await remove();
-    throw error;
-  }
+  const migrations = await dumpPostgres(url, draft, env);
+  return { engine: 'postgres', migrations, record: null, entries: () => [fileEntry(DUMP, draft)] };
 }
 
 const textEntry = (name: string, text: string): ArchiveEntry => {

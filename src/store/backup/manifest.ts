@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { loadMigrations } from '../migrations.ts';
-import { BackupError, type ArchivedFile } from './archive.ts';
+import { BackupError, damaged, type ArchivedFile } from './archive.ts';
 
 /**
  * The list of what a backup has. It is the last file but one, and the last one has its digest: a part of a backup has
@@ -49,12 +49,8 @@ export function checkManifest(
   found: readonly ArchivedFile[],
 ): Manifest {
   const [text, digest] = [tail.get(MANIFEST), tail.get(DIGEST)];
-  const damaged = (reason: string) =>
-    new BackupError(
-      `${path} is not a whole backup: ${reason}.\nIt was written in part, or changed since. Use another backup.`,
-    );
-  if (text === undefined || digest === undefined) throw damaged('its list of files is missing');
-  if (digest !== `${hash('sha256', text)}  ${MANIFEST}\n`) throw damaged(`${MANIFEST} was changed`);
+  if (text === undefined || digest === undefined) throw damaged(path, 'its list of files is missing');
+  if (digest !== `${hash('sha256', text)}  ${MANIFEST}\n`) throw damaged(path, `${MANIFEST} was changed`);
   const manifest = JSON.parse(text) as Manifest;
   if (manifest.format !== FORMAT)
     throw new BackupError(
@@ -64,8 +60,8 @@ export function checkManifest(
   const different = manifest.files.find(({ name, bytes, sha256 }) =>
     files.every((file) => file.name !== name || file.bytes !== bytes || file.sha256 !== sha256),
   );
-  if (different) throw damaged(`${different.name} was changed`);
-  if (files.length !== manifest.files.length) throw damaged('it has a file that its list does not name');
+  if (different) throw damaged(path, `${different.name} was changed`);
+  if (files.length !== manifest.files.length) throw damaged(path, 'it has a file that its list does not name');
   return manifest;
 }
 

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LOG_FOLDER } from '../log/segments.ts';
-import { BackupError, readArchive, type EntrySink } from './archive.ts';
+import { BackupError, explained, readArchive, type EntrySink } from './archive.ts';
 import { refuseTables, restorePostgres } from './dump-postgres.ts';
 import { syncFolder, type BackupPlace } from './make-backup.ts';
 import {
@@ -38,7 +38,11 @@ export async function checkBackup(file: string, version: string): Promise<Manife
  * Restores a backup into an empty data directory, or an empty database of PostgreSQL. Rejects with BackupError, and
  * leaves things as they were, where the place is not empty, the file is damaged, or is of another engine or identity.
  */
-export async function restoreBackup(place: BackupPlace, file: string): Promise<Restored> {
+export function restoreBackup(place: BackupPlace, file: string): Promise<Restored> {
+  return explained(`${file} cannot be restored`, () => putBack(place, file));
+}
+
+async function putBack(place: BackupPlace, file: string): Promise<Restored> {
   const { dataDir, databaseUrl, version } = place;
   if (databaseUrl === null) refuseFiles(dataDir);
   else await refuseTables(databaseUrl);
@@ -49,10 +53,16 @@ export async function restoreBackup(place: BackupPlace, file: string): Promise<R
     const manifest = await unpack(file, version, (name) => openFile(join(folder, name)));
     await refuseOther(place, manifest, file);
     if (databaseUrl === null) return { manifest, dataDir: folder, finish: () => moveUp(folder, dataDir) };
-    await restorePostgres(databaseUrl, join(folder, DUMP), place.env);
-    for (const name of KEPT_FILES)
-      if (existsSync(join(folder, name)) && !existsSync(join(dataDir, name)))
-        await rename(join(folder, name), join(dataDir, name));
+    // First the identity: a start with the books alone would make another one.
+    const kept = KEPT_FILES.filter((name) => existsSync(join(folder, name)) && !existsSync(join(dataDir, name)));
+    for (const name of kept) await rename(join(folder, name), join(dataDir, name));
+    await syncFolder(dataDir);
+    try {
+      await restorePostgres(databaseUrl, join(folder, DUMP), place.env);
+    } catch (error) {
+      for (const name of kept) await rm(join(dataDir, name));
+      throw error;
+    }
     await rm(folder, { recursive: true });
     return { manifest, dataDir, finish: async () => {} };
   } catch (error) {
@@ -88,9 +98,11 @@ async function openFile(path: string): Promise<EntrySink> {
   };
 }
 
-/** An earlier restore that was stopped leaves a folder, which counts for nothing. */
+/** An earlier restore that was stopped leaves a folder, and a new file system has one of its own. */
+const EMPTY: ReadonlySet<string> = new Set([RESTORING, 'lost+found']);
+
 function refuseFiles(dataDir: string): void {
-  const names = existsSync(dataDir) ? readdirSync(dataDir).filter((name) => name !== RESTORING) : [];
+  const names = existsSync(dataDir) ? readdirSync(dataDir).filter((name) => !EMPTY.has(name)) : [];
   if (names.length === 0) return;
   throw new BackupError(
     `The data directory ${dataDir} is not empty: it has ${names.slice(0, 3).join(', ')}. A backup is restored into an empty one.\n` +
@@ -114,9 +126,10 @@ async function refuseOther(
       `${file} is of a gateway with another identity than server.identity_seed (TOLLGATE_IDENTITY_SEED) gives.\nUse the seed of that gateway: its receipts and stored secrets belong to it.`,
     );
   const hasIdentity = manifest.files.some(({ name }) => name === KEPT_FILES[0]);
-  if (identity === null && manifest.identity !== null && !hasIdentity && !existsSync(join(dataDir, KEPT_FILES[0])))
+  // Without it the first start would make another one.
+  if (identity === null && !hasIdentity && !existsSync(join(dataDir, KEPT_FILES[0])))
     throw new BackupError(
-      `${file} has no ${KEPT_FILES[0]}: its gateway had TOLLGATE_IDENTITY_SEED (server.identity_seed).\nSet it here, too: receipts and stored secrets belong to it.`,
+      `${file} has no ${KEPT_FILES[0]}: its gateway had TOLLGATE_IDENTITY_SEED (server.identity_seed)${manifest.identity === null ? `, or a data directory with ${KEPT_FILES[0]} that was not backed up` : ''}.\nSet the seed here, too: receipts and stored secrets belong to it.`,
     );
   const [own, its] = [join(dataDir, KEPT_FILES[0]), join(dataDir, RESTORING, KEPT_FILES[0])];
   if (identity === null && existsSync(own) && existsSync(its) && !(await readFile(own)).equals(await readFile(its)))

@@ -14,13 +14,14 @@ const HOUR_MS = 3_600_000;
 const UNREMOVED_MAX = 3;
 
 const EXPIRED = loadStatement(import.meta.url, './sql/expired-blobs.sql');
+const POSTPONE = loadStatement(import.meta.url, './sql/postpone-blob.sql');
 const DROP = loadStatement(import.meta.url, './sql/drop-blob.sql');
 const DROP_EXPIRED = loadStatement(import.meta.url, './sql/drop-expired-blobs.sql');
 const EXPIRED_ROOMS = loadStatement(import.meta.url, './sql/expired-rooms.sql');
 
 /**
  * Removes what is past its time, at most `limit` of each kind, and resolves with the highest number. A row goes after
- * its file: a file that a store did not remove is tried again by the next sweep.
+ * its file: a file that a store did not remove is tried again after the others that are past their time by now.
  */
 export async function sweepBlobs(options: SweepOptions, limit: number): Promise<number> {
   const { database, stores, now } = options;
@@ -47,6 +48,8 @@ async function removeExpired(
     } catch (error) {
       if (unremoved === 0) onUnremoved(error);
       unremoved += 1;
+      // A few files that never go would else be the first ones of every sweep, and its only ones.
+      await database.query(POSTPONE, [id!, now()]);
       if (unremoved === UNREMOVED_MAX) break;
       continue;
     }

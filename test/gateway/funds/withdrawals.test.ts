@@ -272,16 +272,28 @@ test('the operator withdraws fees, and no more than there are', async () => {
   const { ledger } = world.spine.app;
   const [payer, vault] = [await funded(), await world.wallet(0n)];
   await ledger.transfer({ id: 'test-fees', from: escrowOf(payer.account), to: 'fees', amount: 2_000_000n, memo: '' });
-  const ask = (body: object) =>
-    world.admin('POST', '/withdrawals', { network: world.network, address: vault.address, amount_usd: 2, ...body });
-  expect(await ask({ amount_usd: 3 })).toMatchObject({ status: 402 });
-  expect(await ask({ address: world.treasury })).toMatchObject({ status: 400, body: { error: { param: 'address' } } });
+  const ask = (body: object, key = 'fees-1') =>
+    world.call<Body>('POST', '/../../admin/v1/withdrawals', {
+      headers: { ...bearer(world.spine.adminKey), 'idempotency-key': key },
+      body: { network: world.network, address: vault.address, amount_usd: 2, ...body },
+    });
+  expect(await ask({ amount_usd: 3 }, 'too-much')).toMatchObject({ status: 402 });
+  expect(await ask({ address: world.treasury }, 'elsewhere')).toMatchObject({
+    status: 400,
+    body: { error: { param: 'address' } },
+  });
   const asked = await ask({});
   expect(asked).toMatchObject({ status: 201, body: { data: { source: 'fees', address: vault.address } } });
   await world.until(
     () => world.token.balanceOf(vault.signer.address),
     (held) => held === 2_000_000n,
   );
+  // A chain took back what was spent: a repeat is still the withdrawal that was made, and another one is refused.
+  const [losses, escrow] = [treasuryOf('losses'), escrowOf(payer.account)];
+  await ledger.transfer({ id: 'test-lost', from: losses, to: escrow, amount: 1_000_000n, memo: '' });
+  expect(await ask({})).toMatchObject({ status: 201, body: { data: { id: asked.body.data.id } } });
+  expect(await ask({ amount_usd: 1 }, 'fees-2')).toMatchObject({ status: 422 });
+  await ledger.transfer({ id: 'test-good', from: escrow, to: losses, amount: 1_000_000n, memo: '' });
   const list = await world.admin<{ data: Body['data'][] }>('GET', '/withdrawals');
   expect(
     list.body.data.map(({ amount_micro_usdc, status }) => [amount_micro_usdc, status !== 'refused']),

@@ -13,7 +13,8 @@ beforeAll(async () => {
   upstream = await startWireUpstream();
   upstream.answer = ({ path }) => ({ text: path.endsWith('messages') ? message() : response() });
   const wires = 'wires = ["messages", "responses"]';
-  const forward = 'forward = ["service_tier", "cache_control.ttl", "context-1m-2025-08-07", "known_field"]';
+  const forward =
+    'forward = ["service_tier", "cache_control.ttl", "context-1m-2025-08-07", "compact-2026-01-12", "known_field"]';
   const native = { provider: 'Acme', url: upstream.url };
   spine = await startSpine({
     toml:
@@ -55,6 +56,9 @@ const asks = (model: string, more: object = {}) => ({
   messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi', cache_control: HOUR }] }],
   ...more,
 });
+const CLEAR = { type: 'clear_tool_uses_20250919' };
+const COMPACT = { type: 'compact_20260112', trigger: { type: 'input_tokens', value: 150_000 } };
+const COMPACTS = { messages: [{ role: 'user', content: 'Hi' }], context_management: { edits: [COMPACT, CLEAR] } };
 const BETAS = 'claude-code-20250219,context-1m-2025-08-07,fast-mode-2026-02-01';
 
 describe('a model that lists nothing', () => {
@@ -115,6 +119,13 @@ describe('a model that lists nothing', () => {
     expect(dropped).toBe('context-1m-2025-08-07, fast-mode-2026-02-01');
   });
 
+  test('gets no compaction, whose tokens `usage` leaves out', async () => {
+    const { body, headers, dropped } = await sent('messages', asks(PLAIN, COMPACTS), 'compact-2026-01-12');
+    expect(body['context_management']).toEqual({ edits: [CLEAR] });
+    expect(headers['anthropic-beta']).toBeUndefined();
+    expect(dropped).toBe('context_management.compact, compact-2026-01-12');
+  });
+
   test('gets no tier for a response', async () => {
     const { body, dropped } = await sent('responses', { model: PLAIN, input: 'Hi', service_tier: 'priority' });
     expect(body).not.toHaveProperty('service_tier');
@@ -135,6 +146,13 @@ describe('a model that lists fields', () => {
     });
     expect(headers['anthropic-beta']).toBe('claude-code-20250219,context-1m-2025-08-07');
     expect(dropped).toBe('speed, inference_geo, future_field, fast-mode-2026-02-01');
+  });
+
+  test('gets compaction by the name of its beta', async () => {
+    const { body, headers, dropped } = await sent('messages', asks(LISTED, COMPACTS), 'compact-2026-01-12');
+    expect(body['context_management']).toEqual(COMPACTS.context_management);
+    expect(headers['anthropic-beta']).toBe('compact-2026-01-12');
+    expect(dropped).toBeNull();
   });
 
   test('gets those of a response', async () => {

@@ -61,6 +61,14 @@ describe('is refused', () => {
         ],
       }),
     ],
+    ['container', messages({ type: 'x_code_execution_output', container: 'container_1' })],
+    [
+      'input[1].container_id',
+      responses({
+        type: 'tool_use',
+        input: [HI, { type: 'code_interpreter_call', id: 'ci_1', container_id: 'cntr_1', code: '' }],
+      }),
+    ],
     [
       'input[1].container_id',
       responses({ input: [HI, { type: 'code_interpreter_call', id: 'ci_1', container_id: 'cntr_1', code: '' }] }),

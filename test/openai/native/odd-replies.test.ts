@@ -3,7 +3,7 @@ import { createMessagesSpeech } from '../../../src/openai/messages/native-messag
 import { createResponsesSpeech } from '../../../src/openai/responses/native-responses.ts';
 import type { NativeEnd } from '../../../src/openai/native/native-speech.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import { message, MESSAGE_USAGE, messageEvents } from './support/transcripts.ts';
+import { message, MESSAGE_USAGE, messageEvents, response } from './support/transcripts.ts';
 import { event, startWireUpstream, type WireUpstream } from './support/wire-upstream.ts';
 
 const NATIVE = 'acme/native';
@@ -23,12 +23,14 @@ afterAll(async () => {
   }
 });
 
-const ask = (more: object) =>
-  fetch(`${spine.url}/messages`, {
+const post = (path: string, body: object) =>
+  fetch(`${spine.url}/${path}`, {
     method: 'POST',
     headers: { 'x-api-key': spine.key, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: NATIVE, max_tokens: 50, messages: [{ role: 'user', content: 'Hi' }], ...more }),
+    body: JSON.stringify({ model: NATIVE, ...body }),
   });
+const ask = (more: object) =>
+  post('messages', { max_tokens: 50, messages: [{ role: 'user', content: 'Hi' }], ...more });
 
 const CUT: NativeEnd = { cost: {}, usage: {}, isCorrected: false, cut: null, isBroken: true };
 
@@ -46,6 +48,28 @@ describe('a reply that says nothing, nor why it ended, is free', () => {
     const reply = await ask({ stream: true });
     await reply.text();
     expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({ cost_micro_usdc: 0 });
+  });
+});
+
+describe('a reply in one piece', () => {
+  const line = (text: string) => text.repeat(36_000 / text.length);
+  const said = (path: string, text: string) => {
+    if (path.endsWith('messages')) return { text: message({ content: [{ type: 'text', text }] }) };
+    const content = [{ type: 'output_text', text, annotations: [] }];
+    return { text: response({ output: [{ type: 'message', id: 'msg_1', role: 'assistant', content }] }) };
+  };
+
+  test.each([
+    ['messages', 'within its cap where it is one run', line('-'), []],
+    ['responses', 'within its cap where it is one run', line('-'), []],
+    ['messages', 'beyond its cap where it is words', line('every word differs '), ['over_cap']],
+    ['responses', 'beyond its cap where it is words', line('every word differs '), ['over_cap']],
+  ] as const)('of %s is %s', async (wire, _name, text, flags) => {
+    upstream.answer = ({ path }) => said(path, text);
+    const input = [{ role: 'user', content: 'Hi' }];
+    const reply = await post(wire, { max_tokens: 2000, messages: input, max_output_tokens: 2000, input });
+    expect((await reply.text()).includes(text)).toBe(flags.length === 0);
+    expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({ flags });
   });
 });
 

@@ -84,6 +84,7 @@ export interface Chain {
   readonly min_topup_micro_usdc: number;
   readonly topup_max_micro_usdc: number;
   readonly withdrawal_min_micro_usdc: number;
+  readonly withdrawal_fee_micro_usdc: number;
   readonly withdrawal_daily_max_micro_usdc: number;
 }
 
@@ -104,8 +105,10 @@ export interface Withdrawal {
   readonly status: 'pending' | 'processing' | 'paid' | 'canceled' | 'returned' | 'refused';
   readonly network: string;
   readonly address: string;
-  readonly source: 'balance' | 'earnings' | 'fees';
+  readonly source: 'balance' | 'earnings' | 'fees' | 'treasury';
   readonly amount_micro_usdc: number;
+  /** The amount less the fee. */
+  readonly pays_micro_usdc: number;
   readonly transaction: string | null;
   readonly reason: string | null;
   readonly created_at: string;

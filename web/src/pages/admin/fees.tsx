@@ -17,6 +17,7 @@ import { Time } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { networkName } from '../dashboard/balance/networks.ts';
 import { TransactionLink } from '../dashboard/balance/transaction-link.tsx';
+import { WITHDRAWAL_STATES } from '../dashboard/balance/withdrawal-states.ts';
 import { useAdminKey } from './admin-key.tsx';
 
 const COLUMNS: readonly Column<Withdrawal>[] = [
@@ -27,7 +28,8 @@ const COLUMNS: readonly Column<Withdrawal>[] = [
       <>
         <p className="font-mono text-sm break-all">{row.address}</p>
         <p className="text-sm text-soft">
-          {networkName(row.network)}, <Time at={row.created_at} />
+          {row.source === 'treasury' ? 'Moved out of a treasury' : 'Fees'}, {networkName(row.network)},{' '}
+          <Time at={row.created_at} />
         </p>
       </>
     ),
@@ -43,7 +45,7 @@ const COLUMNS: readonly Column<Withdrawal>[] = [
     head: 'Status',
     cell: (row) => (
       <>
-        <Badge tone={row.status === 'paid' ? 'good' : 'plain'}>{row.status}</Badge>
+        <Badge tone={WITHDRAWAL_STATES[row.status][1]}>{WITHDRAWAL_STATES[row.status][0]}</Badge>
         {row.reason !== null && <p className="text-sm text-soft">{row.reason}</p>}
       </>
     ),
@@ -51,7 +53,7 @@ const COLUMNS: readonly Column<Withdrawal>[] = [
   { id: 'amount', head: 'Amount', align: 'right', cell: (row) => <Money micro={row.amount_micro_usdc} /> },
 ];
 
-/** The operator's fees: what was taken out, and the way to take more. */
+/** What left treasuries for the operator: fees, and money that was moved. The way to take more of the fees. */
 export function Fees({ networks }: { readonly networks: readonly string[] }): ReactNode {
   const [asking, setAsking] = useState(false);
   const withdrawals = useQuery({
@@ -61,7 +63,7 @@ export function Fees({ networks }: { readonly networks: readonly string[] }): Re
   });
   return (
     <Card
-      title="Withdrawals of fees"
+      title="Withdrawals of fees and moves"
       flush
       action={
         <Button size="small" onClick={() => setAsking(true)}>
@@ -72,12 +74,12 @@ export function Fees({ networks }: { readonly networks: readonly string[] }): Re
       <QueryView query={withdrawals}>
         {(rows) => (
           <Table
-            caption="Withdrawals of fees"
+            caption="Withdrawals of fees and moves"
             columns={COLUMNS}
             rows={rows}
             rowKey={({ id }) => id}
             empty={
-              <Empty title="No fees were withdrawn" text="Your part of each charge is kept until you withdraw it." />
+              <Empty title="Nothing was withdrawn" text="Your part of each charge is kept until you withdraw it." />
             }
           />
         )}

@@ -23,11 +23,11 @@ const HOME = '/dashboard';
 
 /**
  * Own paths alone: an address of another site would be a trap. It is read as browsers read it, who drop tabs and turn
- * backslashes.
+ * backslashes. A path with two slashes at its beginning is one, too.
  */
 const placeAfter = (query: string): string => {
   const next = URL.parse(new URLSearchParams(query).get('next') ?? HOME, location.origin);
-  return next?.origin === location.origin ? next.pathname + next.search : HOME;
+  return next?.origin === location.origin && !next.pathname.startsWith('//') ? next.pathname + next.search : HOME;
 };
 
 export default function SignInPage(): ReactNode {

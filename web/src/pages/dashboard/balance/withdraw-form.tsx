@@ -35,13 +35,16 @@ export function WithdrawForm({
   const once = useRef(crypto.getRandomValues(new Uint8Array(16)).toHex());
   const available = useBalance().data?.balance_micro_usdc;
   const chain = chains.find((one) => one.network === network)!;
+  const fee = chain.withdrawal_fee_micro_usdc;
+  const received = Math.max(0, Number(usd) - fee / 1_000_000);
   const receivers = bound.filter(({ wallet }) => familyOf(wallet) === familyOf(network));
   const receiver = ofWallet ? session.account.split(':').at(-1)! : address || (receivers[0]?.address ?? '');
   const prove = useProof();
   const queries = useQueryClient();
   const withdraw = useMutation({
     mutationFn: async () => {
-      const headers = await prove(`Withdraw ${formatUsd(Number(usd))} to ${shortAccount(receiver)}.`);
+      const gets = fee === 0 ? '' : `, which gets ${formatUsd(received)} after the fee`;
+      const headers = await prove(`Withdraw ${formatUsd(Number(usd))} to ${shortAccount(receiver)}${gets}.`);
       if (headers === null) return null;
       const json = { network, amount_usd: usd.trim(), source, ...(ofWallet ? {} : { address: receiver }) };
       return call('/api/v1/withdrawals', {
@@ -98,6 +101,12 @@ export function WithdrawForm({
         error={amountFault}
         onChange={({ target }) => setUsd(target.value)}
       />
+      {fee > 0 && (
+        <p className="text-sm text-soft">
+          {formatMicroUsd(fee)} of it is the fee of a withdrawal
+          {received > 0 ? `: the wallet gets ${formatUsd(received)}` : ''}.
+        </p>
+      )}
       {ofWallet ? (
         <p className="text-sm text-soft">
           It is paid to the wallet of your account: <span className="font-mono break-all">{receiver}</span>

@@ -17,16 +17,8 @@ import { Table, type Column } from '../../../ui/table.tsx';
 import { Time } from '../../../ui/time.tsx';
 import { networkName } from './networks.ts';
 import { TransactionLink } from './transaction-link.tsx';
+import { WITHDRAWAL_STATES } from './withdrawal-states.ts';
 import { WithdrawForm } from './withdraw-form.tsx';
-
-const STATES = {
-  pending: ['Waiting', 'warn'],
-  processing: ['On its chain', 'warn'],
-  paid: ['Paid', 'good'],
-  canceled: ['Canceled', 'plain'],
-  returned: ['Given back', 'warn'],
-  refused: ['Refused', 'bad'],
-} as const satisfies Record<Withdrawal['status'], unknown>;
 
 /** Money that went out over chains, and the way out. */
 export function Withdrawals({
@@ -68,7 +60,7 @@ export function Withdrawals({
       head: 'State',
       cell: (row) => (
         <span className="flex flex-wrap items-center gap-2" {...(row.reason === null ? {} : { title: row.reason })}>
-          <Badge tone={STATES[row.status][1]}>{STATES[row.status][0]}</Badge>
+          <Badge tone={WITHDRAWAL_STATES[row.status][1]}>{WITHDRAWAL_STATES[row.status][0]}</Badge>
           {row.status === 'pending' && (
             <Button size="small" busy={cancel.isPending} onClick={() => cancel.mutate(row)}>
               Cancel
@@ -83,7 +75,7 @@ export function Withdrawals({
       from: 'md',
       cell: (row) => <TransactionLink network={row.network} transaction={row.transaction} />,
     },
-    { id: 'amount', head: 'Amount', align: 'right', cell: (row) => <Money micro={row.amount_micro_usdc} /> },
+    { id: 'amount', head: 'Amount', align: 'right', cell: (row) => <WithdrawnAmount row={row} /> },
   ];
   return (
     <Card
@@ -124,5 +116,19 @@ export function Withdrawals({
         <WithdrawForm chains={chains} session={session} onDone={() => setAsking(false)} />
       </Dialog>
     </Card>
+  );
+}
+
+/** What left the balance, with what the address is paid of it. */
+function WithdrawnAmount({ row }: { readonly row: Withdrawal }): ReactNode {
+  return (
+    <>
+      <Money micro={row.amount_micro_usdc} />
+      {row.pays_micro_usdc !== row.amount_micro_usdc && (
+        <p className="text-sm text-soft">
+          <Money micro={row.pays_micro_usdc} /> after the fee
+        </p>
+      )}
+    </>
   );
 }

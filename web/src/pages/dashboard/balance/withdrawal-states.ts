@@ -1,0 +1,11 @@
+import type { Withdrawal } from '../../../api/own.ts';
+
+/** What people read of the state of a withdrawal, and its tone. */
+export const WITHDRAWAL_STATES = {
+  pending: ['Waiting', 'warn'],
+  processing: ['On its chain', 'warn'],
+  paid: ['Paid', 'good'],
+  canceled: ['Canceled', 'plain'],
+  returned: ['Given back', 'warn'],
+  refused: ['Refused', 'bad'],
+} as const satisfies Record<Withdrawal['status'], unknown>;
