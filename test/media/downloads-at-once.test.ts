@@ -22,22 +22,20 @@ test('each of many downloads at once has all bytes of its file', async () => {
     for (let at = from; at < from + 1_500 * KIB; at += 1) film[at] = (at * step + (at >> 8)) & 0xff;
     return film;
   });
-  const ids = await Promise.all(
-    files.map(async (file) => {
-      provider.begin(() => ({ file }));
-      const response = await spine.post('/video/queue', { model: 'test/film', prompt: 'A tollgate' });
-      return ((await response.json()) as Queued).id;
-    }),
-  );
-  const made = await Promise.all(
-    ids.map(async (id) => {
-      const response = await spine.post('/video/retrieve', { task_id: id, wait_for_final: true });
-      return Buffer.from(await response.arrayBuffer());
-    }),
-  );
+  const ids: string[] = [];
+  for (const file of files) {
+    provider.begin(() => ({ file }));
+    // oxlint-disable-next-line no-await-in-loop -- each has a file of its own
+    const response = await spine.post('/video/queue', { model: 'test/film', prompt: 'A tollgate' });
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const { id } = (await response.json()) as Queued;
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await spine.post('/video/retrieve', { task_id: id, wait_for_final: true }).then((reply) => reply.body?.cancel());
+    ids.push(id);
+  }
 
   const download = async (index: number) => {
-    const file = made[index % 2]!;
+    const file = files[index % 2]!;
     const start = index < CLIENTS / 2 ? 0 : index * 40_009;
     const headers = { authorization: `Bearer ${spine.key}`, ...(start === 0 ? {} : { range: `bytes=${start}-` }) };
     const response = await fetch(`${spine.url}/videos/${ids[index % 2]}/content`, { headers });
@@ -51,6 +49,5 @@ test('each of many downloads at once has all bytes of its file', async () => {
     expect(Buffer.concat(chunks).equals(file.subarray(start)), `download ${index}`).toBe(true);
   };
   await Promise.all(Array.from({ length: CLIENTS }, (_, index) => download(index)));
-  expect(made.map((file) => files.findIndex((one) => one.equals(file))).toSorted()).toEqual([0, 1]);
   expect(await spine.faults()).toEqual([]);
 });
