@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import OpenAI, { toFile } from 'openai';
@@ -260,6 +260,40 @@ test('JSON-RPC edits images', async () => {
   expect(await response.json()).toMatchObject({ result: { status: 'completed', input_images: [{ width: 96 }] } });
 });
 
+/** Sends zeros until nobody reads on. */
+function endless(response: ServerResponse): void {
+  const zeros = Buffer.alloc(256 * 1024);
+  const more = () => {
+    while (!response.destroyed && response.write(zeros));
+  };
+  response.on('drain', more);
+  more();
+}
+
+test('no address leads to this machine or its networks, and nothing is locked for one', async () => {
+  let reached = 0;
+  const inner = createServer().on('connection', (socket) => {
+    reached += 1;
+    socket.destroy();
+  });
+  inner.listen(0);
+  await once(inner, 'listening');
+  const { port } = inner.address() as AddressInfo;
+  const before = await spine.balance();
+  const hosts = ['127.0.0.1', '[::ffff:7f00:1]', '[::1]', '169.254.169.254', 'localhost', '2130706433', '0x7f.1'];
+  const urls = [`http://127.0.0.1:${port}/`, 'https://user:secret@example.com/', 'https://10.0.0.1/a.png'];
+  for (const url of [...urls, ...hosts.map((host) => `https://${host}:${port}/a.png`)]) {
+    for (const more of [{ images: [{ url }] }, { mask: url }])
+      // oxlint-disable-next-line no-await-in-loop -- one after the other, so that a wrong one is told
+      expect(await refusal(ask(more)), url).toMatchObject({
+        status: 400,
+        message: expect.stringMatching(/^(?:images\[0\]\.url|mask) could not be fetched/) as string,
+      });
+  }
+  expect([reached, await spine.balance()]).toEqual([0, before]);
+  inner.close();
+});
+
 test('a development gateway fetches an image from this machine, once for each request that is not a repeat', async () => {
   let asked = 0;
   const large = Buffer.concat([base, Buffer.alloc(17 * 1024 * 1024)]);
@@ -268,6 +302,8 @@ test('a development gateway fetches an image from this machine, once for each re
     if (request.url === '/base.png') response.end(base);
     else if (request.url === '/page') response.end('<html>');
     else if (request.url === '/large') response.end(large);
+    else if (request.url === '/moved') response.writeHead(302, { location: `${at}/base.png` }).end();
+    else if (request.url === '/endless') endless(response);
     else response.writeHead(404).end();
   });
   files.listen(0, '127.0.0.1');
@@ -287,6 +323,8 @@ test('a development gateway fetches an image from this machine, once for each re
     for (const [path, message] of [
       ['/gone', /status 404/],
       ['/page', /PNG, JPEG or WebP/],
+      ['/moved', /status 302/],
+      ['/endless', /more than 20971520 bytes/],
     ] as const) {
       const refused = await send(path);
       expect([refused.status, await refused.json()]).toMatchObject([

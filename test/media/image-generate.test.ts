@@ -129,6 +129,18 @@ test('output_type file answers the bytes of the image, and no page that a browse
   expect(Buffer.from(await response.arrayBuffer())).toEqual(polyglot);
 });
 
+test('a file that is an image and a page is served as the image that it says it is', async () => {
+  const both = Buffer.concat([png(64, 64), Buffer.from('<html><script>alert(1)</script></html>')]);
+  provider.answer(answerWith({ b64_json: both.toString('base64') }));
+  const response = await generate(ask({ output_type: 'file' }));
+  expect(Buffer.from(await response.arrayBuffer())).toEqual(both);
+  expect(Object.fromEntries(response.headers)).toMatchObject({
+    'content-type': 'image/png',
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "default-src 'none'; sandbox",
+  });
+});
+
 test('fields reach the provider under its names', async () => {
   await painted(
     ask({
@@ -262,6 +274,12 @@ describe('what the provider answers', () => {
     ['an empty list', { data: [] }],
     ['an address', { data: [{ url: 'https://images.example/1.png' }] }],
     ['an SVG', { data: [{ b64_json: Buffer.from('<svg/>').toString('base64') }] }],
+    [
+      'an SVG that says it is a PNG',
+      { data: [{ b64_json: `data:image/png;base64,${btoa(`<svg>${' '.repeat(60)}`)}` }] },
+    ],
+    ['an icon of macOS', { data: [{ b64_json: btoa(`icns${'\0'.repeat(60)}`) }] }],
+    ['base64 with line ends', { data: [{ b64_json: b64.replace(/.{76}/g, '$&\n') }] }],
     ['base64 with spaces', { data: [{ b64_json: `${b64.slice(0, 80)}    ${b64.slice(80)}` }] }],
     ['base64 with a quote in it', { data: [{ b64_json: `${b64}","x":"` }] }],
     ['an error', { error: { message: 'out of paint' } }],

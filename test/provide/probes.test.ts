@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { WebSocketServer } from 'ws';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ServiceConfig } from '../../src/config/config.ts';
+import type { MediaFacts } from '../../src/config/primitive.ts';
 import { TUNNEL_PROTOCOL } from '../../src/network/tunnel/wire.ts';
 import { createLog } from '../../src/provide/log.ts';
 import { providerChecks, runChecks } from '../../src/provide/probe/checks.ts';
@@ -281,27 +282,69 @@ it('an agent without a card', async () => {
 });
 
 describe('an API of images', () => {
-  const image = (): ServiceConfig => ({
+  const image = (imageApi?: MediaFacts['imageApi'], primitive: 'image' | 'video' = 'image'): ServiceConfig => ({
     service: {
-      primitive: 'image',
+      primitive,
       name: 'i',
       displayName: 'I',
       providerName: 'Mine',
       description: '',
       rates: { image: 1n },
       variants: {},
-      media: { upstreamModel: 'i', supportedParams: [], aspectRatios: [], formats: [], resolutions: [], durations: [] },
+      media: {
+        upstreamModel: 'i',
+        supportedParams: [],
+        aspectRatios: [],
+        formats: [],
+        resolutions: [],
+        durations: [],
+        ...(imageApi ? { imageApi } : {}),
+      },
     },
     target: { kind: 'http', url, apiKey: 'k' },
   });
+  /** Answers a list of models with one status, and what is posted with another. */
+  const statuses = (list: number, posted: number | ((path: string) => number)) => {
+    answer = (request, response, body) => {
+      if (request.method === 'GET') return json(response, {}, list);
+      expect([body, request.headers.authorization]).toEqual(['{}', 'Bearer k']);
+      json(response, {}, typeof posted === 'number' ? posted : posted(request.url!));
+    };
+  };
+
   it.each([
-    [200, '✓ answers, and accepts the key; nothing was generated'],
-    [404, '✓ is reached; it has no list of models to try the key with (status 404); nothing was generated'],
-    [401, '✗ does not accept the key: status 401'],
-    [502, '✗ answers with status 502'],
-  ])('with status %i', async (status, detail) => {
-    answer = (_request, response) => json(response, {}, status);
+    [200, 400, '✓ answers, and accepts the key; it has /images/generations; nothing was generated'],
+    [
+      404,
+      422,
+      '✓ is reached; it has /images/generations, and no list of models to try the key with (status 404); nothing was generated',
+    ],
+    [401, 400, '✗ does not accept the key: status 401'],
+    [404, 401, '✗ does not accept the key: status 401'],
+    [502, 400, '✗ answers with status 502'],
+    [200, 404, '✗ has no POST /images/generations (status 404): is params.api_base right?'],
+  ])('with status %i, and %i for an empty request', async (list, posted, detail) => {
+    statuses(list, posted);
     expect(await details(image())).toEqual([detail]);
+  });
+
+  it.each([
+    ['openai', '/images/edits'],
+    ['tollgate', '/image/edit'],
+    ['openrouter', '/images'],
+  ] as const)('that edits on the wire %s has the path for it', async (wire, path) => {
+    const service = image({ wire, edits: true, body: 'multipart' });
+    statuses(200, 400);
+    expect((await details(service))[1]).toBe(`✓ it has ${path}; nothing was edited`);
+    statuses(200, (asked) => (asked === path ? 404 : 400));
+    expect((await details(service)).at(-1)).toBe(`✗ has no POST ${path} (status 404): is params.api_base right?`);
+  });
+
+  it('of videos has the path for them', async () => {
+    statuses(200, (path) => (path === '/videos' ? 422 : 404));
+    expect(await details(image(undefined, 'video'))).toEqual([
+      '✓ answers, and accepts the key; it has /videos; nothing was generated',
+    ]);
   });
 });
 

@@ -14,7 +14,7 @@ import type { Usage } from '#billing/amounts';
 import type { ReplyEnd, ReplyReader } from '#gateway';
 import { base64Of, checkBase64, type FoundImage, headOf } from './found-image.ts';
 import { createReplyBytes, type ReplyBytes } from './reply-bytes.ts';
-import { bytesOfString, textOfString, withoutLongStrings } from './long-strings.ts';
+import { bytesOfString, outlineInTurns, textOfString } from './long-strings.ts';
 
 /** The images of a settled call: a door writes its answer from them. */
 export interface ImageTail {
@@ -100,7 +100,7 @@ async function inTurns<T>(work: Generator<void, T, undefined>): Promise<T> {
 function* readReply(arrived: ReplyBytes, n: number, inputs: number): Generator<void, ReplyEnd, undefined> {
   const bytes = yield* arrived.take();
   yield;
-  const outline = withoutLongStrings(bytes);
+  const outline = yield* outlineInTurns(bytes);
   yield;
   const reply = parseReply(outline.json);
   const { error } = reply;

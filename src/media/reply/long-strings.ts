@@ -11,6 +11,8 @@ interface Outline {
 /** Shorter ones stay. */
 const LONG = 2048;
 const TEXT_BYTES_MAX = 64 * 1024;
+/** Bytes that are searched in one turn of the event loop: a quarter of a millisecond. */
+const TURN_BYTES = 2 * 1024 * 1024;
 /** More quotation marks than any reply or request has. Each is searched for. */
 const QUOTES_MAX = 200_000;
 const QUOTE = 0x22;
@@ -25,6 +27,15 @@ const markText = (index: number) => JSON.stringify(MARK + String(index));
  * 32 MiB take a few milliseconds. Throws UpstreamFailure for a string without an end.
  */
 export function withoutLongStrings(bytes: Buffer, longerThan = LONG): Outline {
+  const search = outlineInTurns(bytes, longerThan);
+  for (;;) {
+    const { done, value } = search.next();
+    if (done) return value;
+  }
+}
+
+/** The same. Yields between pieces of work. */
+export function* outlineInTurns(bytes: Buffer, longerThan = LONG): Generator<void, Outline, undefined> {
   const strings: Buffer[] = [];
   const parts: Uint8Array[] = [];
   let from = 0;
@@ -33,7 +44,7 @@ export function withoutLongStrings(bytes: Buffer, longerThan = LONG): Outline {
   for (;;) {
     const start = bytes.indexOf(QUOTE, at);
     if (start === -1) break;
-    const end = stringEnd(bytes, start, quotes);
+    const end = yield* stringEnd(bytes, start, quotes);
     if (end - start > longerThan) {
       parts.push(bytes.subarray(from, start), Buffer.from(markText(strings.length)));
       strings.push(bytes.subarray(start + 1, end));
@@ -72,11 +83,18 @@ export function textOfString(text: string, outline: Pick<Outline, 'strings'>): s
 }
 
 /** The place of the quote that ends the string whose first quote is at `start`. */
-function stringEnd(bytes: Buffer, start: number, quotes: { left: number }): number {
+function* stringEnd(bytes: Buffer, start: number, quotes: { left: number }): Generator<void, number, undefined> {
   let at = start + 1;
   for (;;) {
-    const quote = bytes.indexOf(QUOTE, at);
-    if (quote === -1) throw malformed('its reply is not valid JSON: a string has no end');
+    const turn = bytes.subarray(at, at + TURN_BYTES);
+    const found = turn.indexOf(QUOTE);
+    if (found === -1) {
+      if (turn.length < TURN_BYTES) throw malformed('its reply is not valid JSON: a string has no end');
+      at += TURN_BYTES;
+      yield;
+      continue;
+    }
+    const quote = at + found;
     if (--quotes.left < 0) throw malformed('its reply has too many strings');
     let before = quote - 1;
     while (before > start && bytes[before] === BACKSLASH) before--;

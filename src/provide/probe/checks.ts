@@ -3,7 +3,7 @@ import type { ProviderConfig } from '../provider-file.ts';
 import type { Wallet } from '../wallet/wallet.ts';
 import { agentCheck } from './agent.ts';
 import { runCheck, type Check, type CheckResult } from './check.ts';
-import { mediaCheck } from './media.ts';
+import { mediaChecks } from './media.ts';
 import { modelChecks } from './model.ts';
 import { routerChecks } from './router.ts';
 import { toolCheck, type CommandRun } from './tool.ts';
@@ -31,7 +31,7 @@ function serviceChecks({ service, target }: ServiceConfig, run: CommandRun): rea
       return [agentCheck(service, target)];
     case 'image':
     case 'video':
-      return [mediaCheck(service, target)];
+      return mediaChecks(service, target);
   }
 }
 
