@@ -68,6 +68,7 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
         ...facts,
         boot,
         own: page.own ?? false,
+        firstPaint: page.service ? built.firstPaint : null,
         scripts: page.page ? built.scriptsOf(page.page) : [],
       });
       const etag = tagOf(document);
