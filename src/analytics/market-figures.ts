@@ -1,3 +1,4 @@
+import { partsOfOffer } from '#billing';
 import { loadStatement, type Query, type Row } from '#store';
 import { daysOf, type DayRange } from './day-range.ts';
 import { findState } from './roll-up-state.ts';
@@ -136,7 +137,7 @@ export async function findListings(
     found.set(`${listing.primitive} ${listing.service}`, { ...listing, successes: 0, failures: 0 });
   const hasFewUsers = await findHiddenServices(query, range, shown);
   for (const row of await query(ALL_ATTEMPTS, [first, last, hidden, shown.usersMin > 0 ? 1 : 0])) {
-    const [, primitive = '', service = ''] = OFFER.exec(row['offer'] as string) ?? [];
+    const { primitive, service } = partsOfOffer(row['offer'] as string);
     if (hasFewUsers(Number(row['day']), primitive, service)) continue;
     const key = `${primitive} ${service}`;
     let listing = found.get(key);
@@ -150,9 +151,6 @@ export async function findListings(
   }
   return { listings: [...found.values()].sort(byUse), asOf };
 }
-
-/** The id of an offer: its primitive, provider and name. */
-const OFFER = /^([a-z]+)\/[^:]*:(.*)$/s;
 
 function added(rows: readonly Row[]): MarketSums {
   const sums = { requests: 0, failed: 0, charged: 0n, prompt: 0, completion: 0, reasoning: 0, cached: 0 };

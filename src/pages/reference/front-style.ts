@@ -57,7 +57,6 @@ section { padding-top: 72px; }
 .three p { color: var(--soft); }
 .code { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 20px; }
 .code div { min-width: 0; }
-.code .full { grid-column: 1 / -1; }
 .code p { margin-top: 10px; font-size: 13.5px; line-height: 20px; color: var(--soft); }
 pre { margin: 0; padding: 14px 16px; overflow-x: auto; border: 1px solid var(--line); border-radius: 10px; background: var(--sunk); font: 13px/21px ui-monospace, 'JetBrains Mono', Menlo, Consolas, monospace; }
 code { font: 0.9em ui-monospace, 'JetBrains Mono', Menlo, Consolas, monospace; }

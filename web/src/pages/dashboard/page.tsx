@@ -17,7 +17,7 @@ export default function DashboardPage(): ReactNode {
       {(session) => (
         <div className="grid gap-5">
           <Figures />
-          <Running />
+          <OpenCalls />
           <LastCalls />
           <ByModel />
           {session.rights === 'limited' && (
@@ -83,11 +83,11 @@ function Figures(): ReactNode {
 }
 
 /** Videos, tasks and calls that go on. */
-function Running(): ReactNode {
+function OpenCalls(): ReactNode {
   const running = useCalls({ state: 'held' }, 10).data?.pages.flatMap(({ data }) => data) ?? [];
   if (running.length === 0) return null;
   return (
-    <Card title="Running now" flush>
+    <Card title="Not over yet" flush>
       <CallsTable calls={running} />
     </Card>
   );

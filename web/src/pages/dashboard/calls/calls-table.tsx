@@ -7,7 +7,7 @@ import { Money } from '../../../ui/money.tsx';
 import { formatNumber } from '../../../ui/number.ts';
 import { Table, type Column } from '../../../ui/table.tsx';
 import { formatDuration, Time } from '../../../ui/time.tsx';
-import { Outcome } from './outcome.tsx';
+import { Outcome } from '../../../calls/outcome.tsx';
 
 const tokensOf = ({ tokens_prompt, tokens_completion }: CallRow) => tokens_prompt + tokens_completion;
 
