@@ -35,7 +35,9 @@ function Branch({ call, depth }: { readonly call: CallDetail; readonly depth: nu
             {call.tool === null ? '' : ` › ${call.tool}`}
           </Link>
         )}
-        <Outcome of={call} />
+        <span className={call.outcome === 'complete' ? 'max-sm:hidden' : ''}>
+          <Outcome of={call} />
+        </span>
         <span className="figures w-24 shrink-0 text-right">{alignedMicroUsd(call.cost_micro_usdc)}</span>
       </div>
       {call.children.length > 0 && (

@@ -1,7 +1,7 @@
 import { curl, queueVideo, sendByHttp, sendMessage } from '../../code/curl.ts';
 import { openaiJs, openaiPy, openaiVideo } from '../../code/openai.ts';
 import type { Snippet } from '../../code/snippet.ts';
-import type { ServiceDetail } from '../../api/catalogue.ts';
+import type { Service } from '../../api/service.ts';
 import type { Kind } from '../../ui/kinds.ts';
 
 export interface Called {
@@ -22,7 +22,12 @@ export interface Called {
 export const FIRST_TOOL: Called['tool'] = { name: '<tool>', args: {} };
 
 export const calledOf = (
-  { primitive, name, durations, output_modalities }: ServiceDetail,
+  {
+    primitive,
+    name,
+    durations,
+    output_modalities,
+  }: Pick<Service, 'primitive' | 'name' | 'durations' | 'output_modalities'>,
   base: string,
   tool = FIRST_TOOL,
 ): Called => ({

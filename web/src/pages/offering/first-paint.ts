@@ -1,4 +1,4 @@
-import type { ServiceDetail } from '../../api/catalogue.ts';
+import type { Service } from '../../api/service.ts';
 import { calledOf, snippetsOf } from './code.ts';
 
 // Paints the code of a service below the heading that came with the document, while React is still on its way. React
@@ -7,13 +7,13 @@ import { calledOf, snippetsOf } from './code.ts';
 
 const boot = JSON.parse(document.getElementById('boot')?.textContent ?? '{}') as {
   readonly base_url?: string;
-  readonly answers?: Readonly<Record<string, { readonly data: ServiceDetail }>>;
+  readonly answers?: Readonly<Record<string, { readonly data: Service }>>;
 };
 const [answer] = Object.values(boot.answers ?? {});
 const place = document.getElementById('first-paint');
 if (place && answer) place.append(codeCard(answer.data));
 
-function codeCard(service: ServiceDetail): Element {
+function codeCard(service: Service): Element {
   const snippets = snippetsOf(calledOf(service, boot.base_url || location.origin));
   const { code, note } = snippets[0]!;
   const tabs = snippets.map(({ name }, index) =>

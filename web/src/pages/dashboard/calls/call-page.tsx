@@ -71,7 +71,7 @@ function Facts({ call }: { readonly call: CallDetail }): ReactNode {
     ['First byte', call.latency === null ? '–' : formatDuration(call.latency)],
     ['Duration', call.generation_time === null ? '–' : formatDuration(call.generation_time)],
     ['Used', usage.map(([meter, count]) => `${formatNumber(count)} ${meter}`).join(', ') || '–'],
-    ['Ended because of', call.finish_reason ?? '–'],
+    ['Finish reason', call.finish_reason ?? '–'],
     ['Key', key?.label ?? (call.api_key === null ? 'no key' : `${call.api_key.slice(0, 10)}…`)],
     [
       'Request',
@@ -94,7 +94,7 @@ function Facts({ call }: { readonly call: CallDetail }): ReactNode {
           <ErrorNote error={call.error} title="The call failed" />
         </div>
       )}
-      <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-6 gap-y-2">
+      <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-2 sm:gap-x-6">
         {facts.map(([name, value]) => (
           <div key={name} className="contents">
             <dt className="text-soft">{name}</dt>
