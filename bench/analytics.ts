@@ -57,7 +57,12 @@ async function readFigures(): Promise<void> {
     'previous',
     `UPDATE user_days SET previous = COALESCE((SELECT MAX(e.day) FROM user_days AS e WHERE e.account_hash = user_days.account_hash AND e.day < user_days.day), -1)`,
   );
-  await run('known', `INSERT INTO known_users SELECT account_hash, 1, MIN(day) FROM user_days GROUP BY account_hash`);
+  await run(
+    'known',
+    `INSERT INTO known_users SELECT account_hash, 1, MIN(day), -2 FROM user_days GROUP BY account_hash`,
+  );
+  for (const counted of ['count-active-users', 'note-counted-users', 'count-known-accounts', 'note-counted-accounts'])
+    await run(counted, readFileSync(new URL(`../src/analytics/sql/${counted}.sql`, import.meta.url), 'utf8'));
   await run(
     'listings',
     `INSERT INTO service_days SELECT ${FIRST} + d, 0, 'model', 's/' || s, 'p' || p, 50, 1, 1000, 9, 9, 0, 0, 0, 0, 9, 9

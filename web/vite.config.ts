@@ -13,15 +13,19 @@ const PROXIED =
 
 /** Parts that nearly every page shows: one file. */
 const FIRST_PARTS =
-  /vite[\\/]preload-helper|src[\\/](?:api[\\/](?:analytics|api-error|catalogue|request|session)|app[\\/](?:boot|error-boundary|not-found|search|title)|ui[\\/](?:badge|button|card|choice|copy|empty|error-note|field|heading|kinds?|money|number|price|query-view|skeleton|status|table|tabs|time|toast|window-of-rows))\.tsx?$/;
+  /vite[\\/]preload-helper|src[\\/](?:api[\\/](?:analytics|api-error|catalogue|request|session)|app[\\/](?:boot|error-boundary|not-found|search|title)|ui[\\/](?:badge|button|card|choice|copy|current-in-view|empty|error-note|heading|kinds?|money|number|price|query-view|skeleton|status|table|tabs|time|toast|window-of-rows))\.tsx?$/;
+/** What the document of a service loads before all else: it paints the code, without React. */
+const FIRST_PAINT = /src[\\/](?:code[\\/][\w-]+|pages[\\/]offering[\\/](?:code|first-paint))\.ts$/;
 /** Parts of pages that show one thing in whole: another file, in place of one for each. */
-const DETAIL_PARTS = /src[\\/](?:code[\\/].*|ui[\\/](?:chart|code-block|fold|markdown|sparkline))\.tsx?$/;
+const DETAIL_PARTS = /src[\\/](?:code[\\/]code-tabs|ui[\\/](?:chart|code-block|fold|markdown|sparkline))\.tsx?$/;
 
 export default defineConfig({
   root,
   // The one public file gets a name with a hash.
   publicDir: false,
   plugins: [react(), tailwind(), earlyScript(), stylesFirst(), bootOfGateway()],
+  // React has had it since 18: the package is for older ones.
+  resolve: { alias: { 'use-sync-external-store/shim/index.js': 'react' } },
   server: { proxy: { [PROXIED.source]: { target: gateway, changeOrigin: false } } },
   build: {
     emptyOutDir: true,
@@ -42,6 +46,7 @@ export default defineConfig({
               name: 'frame',
               test: /node_modules[\\/](?:react|react-dom|scheduler|wouter|regexparam|@tanstack)[\\/]|rolldown\/runtime/,
             },
+            { name: 'first-paint', test: FIRST_PAINT },
             { name: 'parts', test: FIRST_PARTS },
             { name: 'details', test: DETAIL_PARTS },
           ],

@@ -35,6 +35,14 @@ const CHECKS: readonly { readonly statement: Statement; readonly say: (row: Row)
     statement: load('compare-previous-days'),
     say: (row) => `${dateOf(Number(row['day']))}: ${row['users']} active users with another day before it`,
   },
+  {
+    statement: load('compare-user-counts'),
+    say: (row) => `${dateOf(Number(row['day']))}: ${row['users']} active users are counted otherwise`,
+  },
+  {
+    statement: load('compare-known-counts'),
+    say: (row) => `known since ${dateOf(Number(row['day']))}: ${row['users']} accounts are counted otherwise`,
+  },
 ];
 
 /** More calls than the roll-up has not reached are not compared. */

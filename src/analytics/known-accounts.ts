@@ -18,6 +18,12 @@ const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql
 const NEW = load('new-accounts');
 const ADD = load('add-known-users');
 const NOTE = load('note-accounts');
+const HOLD = { statement: load('hold-state') };
+
+/** After accounts were added, in the same transaction. No other transaction may count at the same time. */
+export const COUNT_KNOWN_ACCOUNTS = ['count-known-accounts', 'note-counted-accounts'].map((name) => ({
+  statement: load(name),
+}));
 
 /** Clocks of gateways differ, and transactions end later than their times say. */
 const OVERLAP_MS = 3_600_000;
@@ -43,8 +49,10 @@ export function createKnownAccounts({ database, now, everyMs, onError }: KnownAc
         const name = account as string;
         return [`${hashOf(name)}`, isWallet(name) ? 1 : 0, Math.floor(Number(since) / DAY_MS)];
       });
-      for (let from = 0; from < rows.length; from += PAGE)
-        await database.query(ADD, [rowsText(rows.slice(from, from + PAGE))]);
+      for (let from = 0; from < rows.length; from += PAGE) {
+        const added = { statement: ADD, params: [rowsText(rows.slice(from, from + PAGE))] };
+        await database.batch([HOLD, added, ...COUNT_KNOWN_ACCOUNTS]);
+      }
       await database.query(NOTE, [at]);
     },
   });

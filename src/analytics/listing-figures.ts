@@ -1,3 +1,4 @@
+import { offerId } from '#billing';
 import { loadStatement, type Query, type Row } from '#store';
 import { daysOf, type DayRange } from './day-range.ts';
 import { findState } from './roll-up-state.ts';
@@ -97,7 +98,7 @@ export async function findListing(
   const isHidden = (day: number) => day > shown.until || hasFewUsers(day, primitive, service);
   const rows = all.filter((row) => !isHidden(Number(row['day'])));
   const names = [...new Set([...offering, ...rows.map((row) => row['provider'] as string)])].filter((id) => id !== '');
-  const offerOf = (provider: string) => `${primitive}/${provider}:${service}`;
+  const offerOf = (provider: string) => offerId({ primitive, provider, service });
   const attempts = await query(ATTEMPTS, [rowsText(names.map((id) => [offerOf(id)])), first, last]);
   const shownDays = daysOf(range).filter((day) => !isHidden(day));
   const times = await query(TIMES, [service, primitive, rowsText(shownDays.map((day) => [day])), development]);

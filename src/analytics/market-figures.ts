@@ -1,3 +1,4 @@
+import { partsOfOffer } from '#billing';
 import { loadStatement, type Query, type Row } from '#store';
 import { daysOf, type DayRange } from './day-range.ts';
 import { findState } from './roll-up-state.ts';
@@ -59,19 +60,11 @@ const ALL_ATTEMPTS = load('all-attempts');
 /** Reads the market of one moment. */
 export async function findMarket(query: Query, range: DayRange, shown: Shown): Promise<MarketFigures> {
   const { first, last } = range;
-  const development = shown.development ? 1 : 0;
   const { asOf } = await findState(query);
-  const sums = Map.groupBy(await query(BY_DAY, [first, last, development]), (row) => Number(row['day']));
-  const users = await findUsers(query, range, shown);
-  const isHidden = (day: number) => users.isHidden(day, sums.has(day));
-  const hidden = rowsText(
-    daysOf(range)
-      .filter(isHidden)
-      .map((day) => [day]),
-  );
+  const { sums, users, isHidden, listings } = await findDays(query, range, shown);
   const activeUsers = await countUsers(query, range, users, isHidden);
-  const listings = await query(LISTINGS, [first, last, development, hidden, uncountedAccount(shown), shown.usersMin]);
-  const providers = (await query(PROVIDERS, [first, last, development])).filter(({ day }) => !isHidden(Number(day)));
+  const allProviders = await query(PROVIDERS, [first, last, shown.development ? 1 : 0]);
+  const providers = allProviders.filter(({ day }) => !isHidden(Number(day)));
   const providersOf = Map.groupBy(providers, ({ day }) => Number(day));
   const known = (await query(KNOWN, [Math.min(last, shown.until), users.without]))[0]!;
   const shownRows = [...sums].flatMap(([day, rows]) => (isHidden(day) ? [] : rows));
@@ -90,9 +83,22 @@ export async function findMarket(query: Query, range: DayRange, shown: Shown): P
     activeProviders: new Set(providers.map(({ provider }) => provider)).size,
     knownUsers: Number(known['users']),
     knownWallets: Number(known['wallets']),
-    listings: listings.map(toListing).sort(byUse),
+    listings: listings.sort(byUse),
     asOf,
   };
+}
+
+/** The sums of a range by day, which of its days are hidden, and the services of the other days. */
+async function findDays(query: Query, range: DayRange, shown: Shown) {
+  const { first, last } = range;
+  const development = shown.development ? 1 : 0;
+  const sums = Map.groupBy(await query(BY_DAY, [first, last, development]), (row) => Number(row['day']));
+  const users = await findUsers(query, range, shown);
+  const isHidden = (day: number) => users.isHidden(day, sums.has(day));
+  const days = daysOf(range).filter(isHidden);
+  const hidden = rowsText(days.map((day) => [day]));
+  const rows = await query(LISTINGS, [first, last, development, hidden, uncountedAccount(shown), shown.usersMin]);
+  return { sums, users, isHidden, hidden, listings: rows.map(toListing) };
 }
 
 /** Users of the days that are shown. Most come on such a day first; the few others are looked for. */
@@ -104,7 +110,8 @@ async function countUsers(
 ): Promise<number> {
   let count = 0;
   for (const [day, came] of newcomers) if (!isHidden(day)) count += came;
-  const hidden = [...byDay.keys()].filter(isHidden);
+  const lastShown = Math.max(...[...byDay.keys()].filter((day) => !isHidden(day)));
+  const hidden = [...byDay.keys()].filter((day) => isHidden(day) && day < lastShown);
   if (hidden.length === 0) return count;
   const rows = await query(HIDDEN_USERS, [first, last, without, rowsText(hidden.map((day) => [day]))]);
   return count + Number(rows[0]!['users']);
@@ -123,25 +130,14 @@ export async function findListings(
   shown: Shown,
 ): Promise<{ readonly listings: readonly (ListingSums & ListingAttempts)[]; readonly asOf: number }> {
   const { first, last } = range;
-  const development = shown.development ? 1 : 0;
   const { asOf } = await findState(query);
-  const users = await findUsers(query, range, shown);
-  const called = new Set((await query(BY_DAY, [first, last, development])).map((row) => Number(row['day'])));
-  const isHidden = (day: number) => users.isHidden(day, called.has(day));
-  const hidden = rowsText(
-    daysOf(range)
-      .filter(isHidden)
-      .map((day) => [day]),
-  );
+  const { hidden, listings } = await findDays(query, range, shown);
   const found = new Map<string, ListingSums & { successes: number; failures: number }>();
-  const listed = [first, last, development, hidden, uncountedAccount(shown), shown.usersMin];
-  for (const row of await query(LISTINGS, listed)) {
-    const listing = toListing(row);
+  for (const listing of listings)
     found.set(`${listing.primitive} ${listing.service}`, { ...listing, successes: 0, failures: 0 });
-  }
   const hasFewUsers = await findHiddenServices(query, range, shown);
   for (const row of await query(ALL_ATTEMPTS, [first, last, hidden, shown.usersMin > 0 ? 1 : 0])) {
-    const [, primitive = '', service = ''] = OFFER.exec(row['offer'] as string) ?? [];
+    const { primitive, service } = partsOfOffer(row['offer'] as string);
     if (hasFewUsers(Number(row['day']), primitive, service)) continue;
     const key = `${primitive} ${service}`;
     let listing = found.get(key);
@@ -155,9 +151,6 @@ export async function findListings(
   }
   return { listings: [...found.values()].sort(byUse), asOf };
 }
-
-/** The id of an offer: its primitive, provider and name. */
-const OFFER = /^([a-z]+)\/[^:]*:(.*)$/s;
 
 function added(rows: readonly Row[]): MarketSums {
   const sums = { requests: 0, failed: 0, charged: 0n, prompt: 0, completion: 0, reasoning: 0, cached: 0 };

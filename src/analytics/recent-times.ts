@@ -1,4 +1,5 @@
-import { loadStatement, type Query } from '#store';
+import { offerId } from '#billing';
+import { loadStatement, type Query, type Row } from '#store';
 import { DAY_MS } from './day-range.ts';
 import { quantileOf } from './time-buckets.ts';
 
@@ -25,8 +26,8 @@ export async function findRecentTimes(query: Query, now: number): Promise<readon
   const last = Math.floor(now / DAY_MS);
   const days = [last - DAYS + 1, last];
   const buckets = new Map<string, Map<number, number>>();
-  const offerOf = (row: Awaited<ReturnType<Query>>[number]) =>
-    `${row['primitive']}/${row['provider']}:${row['service']}`;
+  const offerOf = ({ primitive, provider, service }: Row) =>
+    offerId({ primitive: `${primitive}`, provider: `${provider}`, service: `${service}` });
   for (const row of await query(TIMES, days)) {
     const offer = offerOf(row);
     let own = buckets.get(offer);

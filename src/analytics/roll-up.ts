@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { createDueWorker, DatabaseError, loadStatement, type Database, type Step } from '#store';
+import { COUNT_KNOWN_ACCOUNTS } from './known-accounts.ts';
 import { readPart } from './read-part.ts';
 import type { ReadPart } from './roll-up-program.ts';
 import { type Cursors, findCursors, findState, forgetSums, type RollUpState } from './roll-up-state.ts';
@@ -37,7 +38,7 @@ export interface RollUp {
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
 const MOVE = load('move-version');
 const PUT_CURSORS = load('put-cursors');
-const CLEAR = ['usage-days', 'listing-days', 'times', 'market-days', 'active-users'].map((name) =>
+const CLEAR = ['usage-days', 'listing-days', 'times', 'market-days', 'active-users', 'user-counts'].map((name) =>
   load(`clear-${name}`),
 );
 const ADD: readonly (readonly [Exclude<keyof Sums, 'asOf'>, ReturnType<typeof load>])[] = [
@@ -48,6 +49,12 @@ const ADD: readonly (readonly [Exclude<keyof Sums, 'asOf'>, ReturnType<typeof lo
   ['activeUsers', load('add-active-users')],
   ['activeUsers', load('link-active-users')],
   ['knownUsers', load('add-known-users')],
+];
+
+/** After what was added, and for what a gateway of before added. */
+const COUNT = [
+  ...['count-active-users', 'note-counted-users'].map((name) => ({ statement: load(name) })),
+  ...COUNT_KNOWN_ACCOUNTS,
 ];
 
 const CALLS_MAX = 20_000;
@@ -148,5 +155,6 @@ function stepsOf(state: RollUpState, cursors: Cursors, { sums, places }: ReadPar
     ...ADD.flatMap(([table, statement]) =>
       sums[table].length === 0 ? [] : [{ statement, params: [rowsText(sums[table])] }],
     ),
+    ...COUNT,
   ];
 }

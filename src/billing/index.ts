@@ -42,6 +42,7 @@ export {
   treasuryOf,
 } from './ledger.ts';
 export { formatUsd, MICRO_PER_USD, MICRO_USD_MAX, type MicroUsd, MoneyError, parseUsd, toUsdNumber } from './money.ts';
+export { offerId, partsOfOffer } from './offer-id.ts';
 export { createPriceBook, type PriceBook, type PriceVersion } from './price-book.ts';
 export {
   cost,

@@ -72,6 +72,7 @@ describe.each(ENGINES)('%s', (engine) => {
     ['usage_days', 'prompt', 'other than those of the accounts'],
     ['service_days', 'completion', '1 completion other than those of the accounts'],
     ['public_days', 'requests', '1 requests other than those of the services'],
+    ['user_counts', 'users', '1 active users are counted otherwise'],
   ])('a change of %s is told: %s', async (table, figure, told) => {
     const where = `WHERE day = ${FIRST}`;
     await change(`UPDATE ${table} SET ${figure} = ${figure} + 1 ${where}`);

@@ -133,3 +133,32 @@ test('a service that is gone is a page that says so, and a gateway that does not
   expect(visitor.problems).toEqual([]);
   await visitor.close();
 });
+
+test.each(['/models/demo/sage', '/agents/demo/croupier', '/images/demo/easel', '/tools/demo/toolbox'])(
+  'sees the code of %s before the scripts are there, where it stays',
+  async (path) => {
+    const visitor = await browser.visit({ origin });
+    const { page } = visitor;
+    let letGo = () => {};
+    const held = new Promise<void>((done) => (letGo = done));
+    await page.route('**/assets/frame-*.js', async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page.goto(path, { waitUntil: 'commit' });
+    const first = page.locator('#first-paint pre');
+    const before = { text: await first.textContent(), box: await first.boundingBox() };
+    letGo();
+    const pre = page.getByRole('region', { name: 'Code for curl' });
+    await pre.waitFor();
+    expect(await page.locator('#first-paint').count()).toBe(0);
+    expect(before.text).toContain(`curl ${origin}/`);
+    // What comes from another question, such as the arguments of a tool, may change it later.
+    if (!path.startsWith('/tools/')) expect(await pre.textContent()).toBe(before.text);
+    const box = await pre.boundingBox();
+    expect([before.box!.x, before.box!.width]).toEqual([box!.x, box!.width]);
+    expect(Math.abs(before.box!.y - box!.y)).toBeLessThanOrEqual(8);
+    expect(visitor.problems).toEqual([]);
+    await visitor.close();
+  },
+);

@@ -1,3 +1,6 @@
--- newcomers: those who were not active in the range before.
-SELECT day, COUNT(*) AS users, COUNT(CASE WHEN previous < $1 THEN 1 END) AS newcomers
-FROM user_days WHERE day BETWEEN $1 AND $2 AND account_hash <> $3 GROUP BY day
+-- newcomers: those who were not active in the range before. $3: hash of an account that does not count.
+SELECT day, CAST(SUM(users) AS BIGINT) AS users, CAST(SUM(CASE WHEN previous < $1 THEN users ELSE 0 END) AS BIGINT) AS newcomers FROM (
+  SELECT day, previous, users FROM user_counts WHERE day BETWEEN $1 AND $2
+  UNION ALL
+  SELECT day, counted, -1 FROM user_days WHERE account_hash = $3 AND day BETWEEN $1 AND $2 AND counted >= -1
+) AS told GROUP BY day HAVING SUM(users) > 0

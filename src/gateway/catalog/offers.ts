@@ -1,4 +1,4 @@
-import { priceId, type Price, type Rates } from '#billing';
+import { offerId, priceId, type Price, type Rates } from '#billing';
 import { keyHeaders, MESSAGES_PATH, type Service, type ServiceConfig } from '#config';
 import type { Endpoint, Offer, Provider } from '../call.ts';
 
@@ -37,10 +37,10 @@ export function directForm(offer: Pick<Offer, 'provider' | 'service'>): string {
 }
 
 /** The direct form of an offer by its id, which begins with the primitive. */
-export const pinned = (offerId: string): string => offerId.slice(offerId.indexOf('/') + 1);
+export const pinned = (id: string): string => id.slice(id.indexOf('/') + 1);
 
 /** The public key of the provider of an offer, by the offer's id. */
-export const providerOf = (offerId: string): string => pinned(offerId).split(':', 1)[0]!;
+export const providerOf = (id: string): string => pinned(id).split(':', 1)[0]!;
 
 /** A service of a provider as an offer, served at `where`. */
 export function toOffer(
@@ -50,7 +50,7 @@ export function toOffer(
   const price = (rates: Rates): Price => ({ id: priceId(where.provider.id, service.name, rates), rates });
   return {
     ...where,
-    id: `${service.primitive}/${where.provider.id}:${service.name}`,
+    id: offerId({ primitive: service.primitive, provider: where.provider.id, service: service.name }),
     service: service.name,
     primitive: service.primitive,
     price: price(service.rates),

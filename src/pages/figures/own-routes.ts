@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
-import { toUsdNumber } from '#billing';
+import { offerId, toUsdNumber } from '#billing';
 import { PRIMITIVES } from '#config';
 import type { Admission, Caller, Catalog, Pipeline } from '#gateway';
 import { requireAdmission, type KeyStore } from '#auth';
@@ -217,7 +217,7 @@ const viewActivity = (row: UsageRow, providerName: string) => ({
   date: dateOf(row.day),
   model: row.model,
   model_permaslug: row.model,
-  endpoint_id: `${row.primitive}/${row.provider}:${row.model}`,
+  endpoint_id: offerId({ primitive: row.primitive, provider: row.provider, service: row.model }),
   provider_name: providerName,
   requests: row.requests,
   usage: toUsdNumber(row.charged),

@@ -36,7 +36,7 @@ p { margin: 0; }
 .slip { border: 1px solid var(--line); border-radius: 14px; background: var(--card); overflow: hidden; }
 .slip > p { display: flex; justify-content: space-between; gap: 12px; padding: 14px 20px; border-bottom: 1px dashed var(--line); font: 13px/20px ui-monospace, 'JetBrains Mono', Menlo, Consolas, monospace; color: var(--soft); }
 .slip ol { margin: 0; padding: 6px 20px 10px; list-style: none; }
-.slip li { display: grid; grid-template-columns: 64px minmax(0, 1fr) auto; gap: 12px; align-items: baseline; padding: 11px 0; border-bottom: 1px solid var(--line); }
+.slip li { display: grid; grid-template-columns: 72px minmax(0, 1fr) auto; gap: 12px; align-items: baseline; padding: 11px 0; border-bottom: 1px solid var(--line); }
 .slip li:last-child { border-bottom: 0; }
 .slip b { font-weight: 650; }
 .slip span { font-size: 13.5px; line-height: 20px; color: var(--soft); }
@@ -57,7 +57,6 @@ section { padding-top: 72px; }
 .three p { color: var(--soft); }
 .code { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 20px; }
 .code div { min-width: 0; }
-.code .full { grid-column: 1 / -1; }
 .code p { margin-top: 10px; font-size: 13.5px; line-height: 20px; color: var(--soft); }
 pre { margin: 0; padding: 14px 16px; overflow-x: auto; border: 1px solid var(--line); border-radius: 10px; background: var(--sunk); font: 13px/21px ui-monospace, 'JetBrains Mono', Menlo, Consolas, monospace; }
 code { font: 0.9em ui-monospace, 'JetBrains Mono', Menlo, Consolas, monospace; }
@@ -83,6 +82,6 @@ footer .wide { padding-top: 24px; padding-bottom: 24px; }
   .kinds { grid-template-columns: minmax(0, 1fr); }
   .kinds a { padding: 14px 16px; border-top: 0; border-left: 3px solid var(--kind); }
   header nav a:not(:first-child) { display: none; }
-  .slip li { grid-template-columns: 56px minmax(0, 1fr) auto; gap: 8px; }
+  .slip li { grid-template-columns: 68px minmax(0, 1fr) auto; gap: 8px; }
 }
 `;

@@ -9,6 +9,8 @@ interface PageFacts {
   /** Facts about the gateway that the page begins with. */
   readonly boot: Readonly<Record<string, unknown>>;
   readonly own: boolean;
+  /** The script to run as soon as it is there; null for none. */
+  readonly firstPaint: string | null;
   /** Scripts to load beside those of the document. */
   readonly scripts: readonly string[];
 }
@@ -31,7 +33,7 @@ const DESCRIPTION_MAX = 300;
 /** The document of a page. `template` is the built one, with places such as `{{title}}` for the members of `values`. */
 export function pageDocument(
   template: string,
-  { title, description, above, lead, boot, own, scripts }: PageFacts,
+  { title, description, above, lead, boot, own, firstPaint, scripts }: PageFacts,
 ): string {
   const values: Readonly<Record<string, string>> = {
     above: escape(above),
@@ -41,10 +43,13 @@ export function pageDocument(
     description: escape(description.slice(0, DESCRIPTION_MAX)),
     boot: inDocument(boot),
   };
+  const first = firstPaint === null ? '' : `<script type="module" crossorigin async src="${firstPaint}"></script>`;
   const document = template.replaceAll(/\{\{(\w+)\}\}/g, (whole, name: string) => values[name] ?? whole);
   const more = [
     ...scripts.map((path) => `<link rel="modulepreload" href="${path}">`),
     ...(own ? ['<meta name="robots" content="noindex">'] : []),
   ];
-  return document.replace('</head>', () => `${more.join('')}</head>`);
+  return document
+    .replace('<script type="module"', (tag) => first + tag)
+    .replace('</head>', () => `${more.join('')}</head>`);
 }

@@ -20,6 +20,8 @@ export interface PageFiles {
   readonly document: string;
   /** Scripts that the page in a folder of `web/src/pages/` needs, and that the document does not load already. */
   scriptsOf(page: string): readonly string[];
+  /** The script that paints the first of a service, before the others are there; null if the build has none. */
+  readonly firstPaint: string | null;
   /** Files by their path, such as `/assets/index-x.js`. */
   readonly files: ReadonlyMap<string, PageFile>;
   /** Resolves when all are packed. Until then they are sent as they are. */
@@ -53,9 +55,13 @@ export async function readPages(folder: string): Promise<PageFiles> {
   }
   const document = await readFile(join(folder, 'index.html'), 'utf8');
   const manifest = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8')) as Manifest;
+  const [firstPaint = null] = Object.values(manifest).flatMap(({ name, file }) =>
+    name === FIRST_PAINT ? [`/${file}`] : [],
+  );
   return {
     document,
     files,
+    firstPaint,
     packed: pack(files),
     scriptsOf: (page) =>
       [...chunksOf(manifest, `src/pages/${page}/page.tsx`)]
@@ -64,12 +70,17 @@ export async function readPages(folder: string): Promise<PageFiles> {
   };
 }
 
+/** As `web/vite.config.ts` names the chunk. */
+const FIRST_PAINT = 'first-paint';
+
 /** A form of the file that the build packed, beside the file itself. */
 const besides = (file: string, extension: string): Promise<Buffer | null> =>
   readFile(`${file}.${extension}`).catch(() => null);
 
 /** The list of chunks that Vite writes: each with the chunks that it imports. */
-type Manifest = Readonly<Record<string, { readonly file: string; readonly imports?: readonly string[] }>>;
+type Manifest = Readonly<
+  Record<string, { readonly file: string; readonly name?: string; readonly imports?: readonly string[] }>
+>;
 
 function chunksOf(manifest: Manifest, name: string, found = new Set<string>()): ReadonlySet<string> {
   const chunk = manifest[name];

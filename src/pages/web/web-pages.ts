@@ -32,7 +32,6 @@ interface WebPages {
 
 const HIDDEN = { schema: { hide: true } } as const;
 const HTML = 'text/html; charset=utf-8';
-const SESSION = { method: 'GET', url: '/api/v1/auth/session' } as const;
 
 /** Serves the web pages: the same document at each of their paths, and the files that it loads. */
 export function addWebPages(server: FastifyInstance, options: WebPagesOptions): WebPages {
@@ -58,7 +57,6 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
         version: options.version,
         base_url: options.publicUrl ?? addressOf(request),
         mode: options.mode,
-        sessions: server.hasRoute(SESSION),
         sign_in_domains: options.signInDomains,
         analytics: options.analytics,
         elsewhere: elsewhere.map(([path]) => path),
@@ -68,6 +66,7 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
         ...facts,
         boot,
         own: page.own ?? false,
+        firstPaint: page.service ? built.firstPaint : null,
         scripts: page.page ? built.scriptsOf(page.page) : [],
       });
       const etag = tagOf(document);

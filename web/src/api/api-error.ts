@@ -32,6 +32,10 @@ export function passIfSignedOut(error: unknown): void {
   if (!(error instanceof ApiError) || error.status !== 401) throw error;
 }
 
+/** More money was asked for than there is. */
+export const isTooMuch = (error: unknown): boolean =>
+  error instanceof ApiError && error.type === 'insufficient_balance';
+
 const HELP: Readonly<Record<string, string>> = {
   unreachable: 'Check the connection, then try again.',
   insufficient_balance: 'Add money on the balance page of the dashboard, then try again.',

@@ -1,6 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback } from 'react';
-import { BOOT } from '../app/boot.ts';
 import { passIfSignedOut } from './api-error.ts';
 import { call } from './request.ts';
 
@@ -51,7 +50,7 @@ export function useSession(): {
   readonly changed: (session: Session | null) => void;
 } {
   const queries = useQueryClient();
-  const asked = BOOT.sessions && localStorage.getItem(MARK) !== null;
+  const asked = localStorage.getItem(MARK) !== null;
   const { data: found = null, isPending } = useQuery({ queryKey: SESSION_KEY, queryFn: findSession, enabled: asked });
   const changed = useCallback(
     (session: Session | null) => {

@@ -4,8 +4,6 @@ interface Boot {
   /** The address that programs call, without a path: `https://gateway.example`. */
   readonly base_url: string;
   readonly mode: 'development' | 'production';
-  /** Whether the gateway has `/api/v1/auth/session`. */
-  readonly sessions: boolean;
   /** Whether everybody may see `/api/v1/analytics/public`. */
   readonly analytics: boolean;
   /** Paths that lead to another site. */
@@ -22,7 +20,6 @@ export const BOOT: Boot = {
   version: '',
   base_url: location.origin,
   mode: 'production',
-  sessions: false,
   analytics: false,
   elsewhere: [],
   sign_in_domains: [],

@@ -20,7 +20,7 @@ export function Empty({
         <path d="M24 12h7M44 12h7" stroke="var(--gold)" strokeWidth="6" />
       </svg>
       <Tag className="text-lg">{title}</Tag>
-      {text !== undefined && <p className="mt-1 max-w-[48ch] text-soft">{text}</p>}
+      {text !== undefined && <p className="mt-1 max-w-[48ch] text-balance text-soft">{text}</p>}
       {action !== undefined && <div className="mt-4">{action}</div>}
     </div>
   );

@@ -2,17 +2,19 @@ import { CircleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { ApiError, explain } from '../api/api-error.ts';
 
-/** Says what went wrong as a sentence, and what to do. `error` is what was thrown. */
+/** Says what went wrong as a sentence, and what to do. `error` is what was thrown. `help` says better what to do. */
 export function ErrorNote({
   error,
   title,
+  help,
   action,
 }: {
   readonly error: unknown;
   readonly title?: string;
+  readonly help?: string | undefined;
   readonly action?: ReactNode;
 }): ReactNode {
-  const { sentence, help } = typeof error === 'string' ? { sentence: error, help: null } : explain(error);
+  const told = typeof error === 'string' ? { sentence: error, help: null } : explain(error);
   const id = error instanceof ApiError && error.status >= 500 ? error.requestId : null;
   return (
     <div role="alert" className="flex gap-3 rounded-lg border border-bad/40 bg-bad-wash px-4 py-3">
@@ -20,7 +22,7 @@ export function ErrorNote({
       <div className="min-w-0">
         {title !== undefined && <p className="font-semibold">{title}</p>}
         <p className="break-words">
-          {sentence} {help}
+          {told.sentence} {help ?? told.help}
         </p>
         {id !== null && <p className="mt-1 font-mono text-xs text-soft">Request {id}</p>}
         {action !== undefined && <div className="mt-3">{action}</div>}

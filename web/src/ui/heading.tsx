@@ -18,7 +18,7 @@ export function Heading({
       <div className="min-w-0">
         {above !== undefined && <div className="mb-2 text-sm text-soft">{above}</div>}
         <h1 className="text-2xl break-words sm:text-3xl">{title}</h1>
-        {lead !== undefined && <p className="mt-2 max-w-[62ch] text-lg text-soft">{lead}</p>}
+        {lead !== undefined && <p className="mt-2 max-w-[62ch] text-lg text-pretty text-soft">{lead}</p>}
       </div>
       {action !== undefined && <div className="flex flex-wrap gap-2">{action}</div>}
     </div>

@@ -7,6 +7,9 @@ export const formatNumber = (value: number): string => WHOLE.format(value);
 /** `12.3K`, for figures whose last digits mean nothing. */
 export const formatShort = (value: number): string => (Math.abs(value) < 10_000 ? WHOLE : SHORT).format(value);
 
+/** `1 call`, `12.3K calls` */
+export const formatCalls = (calls: number): string => `${formatShort(calls)} ${calls === 1 ? 'call' : 'calls'}`;
+
 /** Tokens as models state them: `32K` is 32,768, `128K` is 128,000. */
 export function formatTokens(tokens: number): string {
   const step = tokens % 1_024 === 0 ? 1_024 : 1_000;

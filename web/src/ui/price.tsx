@@ -122,7 +122,20 @@ export function Price({
   return (
     <span className="figures inline-block text-right leading-5">
       <span className="block font-semibold whitespace-nowrap">{amount}</span>
-      <span className="block text-xs whitespace-nowrap text-soft">{unit}</span>
+      <span className="block text-xs whitespace-nowrap text-soft">
+        {/* A phone leaves the room to the name of the service. */}
+        {unit.split(' tokens').flatMap((part, index) =>
+          index === 0
+            ? [part]
+            : [
+                <span key="tokens" className="max-sm:sr-only">
+                  {' '}
+                  tokens
+                </span>,
+                part,
+              ],
+        )}
+      </span>
     </span>
   );
 }

@@ -105,7 +105,10 @@ const Row = memo(function Row({
       className="border-t border-line hover:bg-sunk/60"
     >
       {columns.map((column) => (
-        <td key={column.id} className={`px-3 py-2.5 first:pl-4 last:pr-4 sm:first:pl-5 sm:last:pr-5 ${look(column)}`}>
+        <td
+          key={column.id}
+          className={`px-2 py-2.5 sm:px-3 first:pl-4 last:pr-4 sm:first:pl-5 sm:last:pr-5 ${look(column)}`}
+        >
           {column.cell(row)}
         </td>
       ))}
@@ -129,13 +132,13 @@ function Head<Row>({
     <th
       scope="col"
       aria-sort={active ? (sorting.down ? 'descending' : 'ascending') : undefined}
-      className={`h-10 px-3 text-left text-xs font-medium whitespace-nowrap text-soft first:pl-4 last:pr-4 sm:first:pl-5 sm:last:pr-5 ${look(column)}`}
+      className={`h-10 px-2 text-left sm:px-3 text-xs font-medium whitespace-nowrap text-soft first:pl-4 last:pr-4 sm:first:pl-5 sm:last:pr-5 ${look(column)}`}
     >
       {sortable ? (
         <button
           type="button"
           onClick={() => onSort({ column: column.id, down: active ? !sorting.down : column.align === 'right' })}
-          className={`inline-flex items-center gap-1 rounded hover:text-ink ${active ? 'text-ink' : ''} ${column.align === 'right' ? 'flex-row-reverse' : ''}`}
+          className={`inline-flex items-center gap-1 rounded align-middle hover:text-ink ${active ? 'text-ink' : ''} ${column.align === 'right' ? 'flex-row-reverse' : ''}`}
         >
           {column.head}
           <Arrow size={13} aria-hidden className={active ? '' : 'invisible'} />

@@ -1,4 +1,5 @@
 import { useId, type KeyboardEvent, type ReactNode } from 'react';
+import { useCurrentInView } from './current-in-view.ts';
 
 export interface Tab {
   readonly id: string;
@@ -23,6 +24,7 @@ export function Tabs({
   readonly children: ReactNode;
 }): ReactNode {
   const base = useId();
+  const row = useCurrentInView<HTMLDivElement>(chosen);
   const go = (event: KeyboardEvent) => {
     const at = tabs.findIndex(({ id }) => id === chosen);
     const next =
@@ -36,6 +38,7 @@ export function Tabs({
   return (
     <>
       <div
+        ref={row}
         role="tablist"
         aria-label={label}
         className="flex gap-1 overflow-x-auto border-b border-line [scrollbar-width:none]"

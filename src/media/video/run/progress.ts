@@ -24,6 +24,8 @@ const USUAL_MS = 60_000;
 /** A task that goes on is not at its end. */
 const GUESS_MAX = 95;
 const TOLD_MAX = 99;
+/** Percent from which on they tell how long the rest takes. */
+const TELLING = 5;
 
 export function createProgressNotes(now: () => number): ProgressNotes {
   const told = new Map<string, { readonly percent: number | null; readonly raw: Progress['raw'] }>();
@@ -55,10 +57,12 @@ export function createProgressNotes(now: () => number): ProgressNotes {
       const elapsed = now() - createdAt;
       const usual = usualMs(offerId);
       const { percent = null, raw = {} } = told.get(taskId) ?? {};
+      // What the provider tells of this video says more than how long others took.
+      const left = percent !== null && percent >= TELLING ? (elapsed * (100 - percent)) / percent : usual - elapsed;
       const guess = Math.min(GUESS_MAX, Math.floor((100 * elapsed) / usual));
       return {
         percent: percent === null ? guess : Math.min(TOLD_MAX, Math.round(percent)),
-        secondsLeft: Math.max(1, Math.ceil((usual - elapsed) / 1000)),
+        secondsLeft: Math.max(1, Math.ceil(left / 1000)),
         raw,
       };
     },

@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type SyntheticEvent, type ReactNode } from 'react';
 import { change } from '../../api/operator.ts';
 import type { Withdrawal } from '../../api/own.ts';
+import { isTooMuch } from '../../api/api-error.ts';
 import { data } from '../../api/request.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -150,7 +151,12 @@ function WithdrawFees({
         value={usd}
         onChange={({ target }) => setUsd(target.value)}
       />
-      {withdraw.error !== null && <ErrorNote error={withdraw.error} />}
+      {withdraw.error !== null && (
+        <ErrorNote
+          error={withdraw.error}
+          help={isTooMuch(withdraw.error) ? 'Fees come in with each charge. Withdraw what is there.' : undefined}
+        />
+      )}
       <Button type="submit" tone="primary" busy={withdraw.isPending} className="justify-self-end">
         Withdraw
       </Button>

@@ -7,6 +7,7 @@ import { stayAway } from '../../account/local-developer.ts';
 import { ProofProvider } from '../../account/proof.tsx';
 import { SignedIn } from '../../account/signed-in.tsx';
 import { type Session, signOut, useSession } from '../../api/session.ts';
+import { useCurrentInView } from '../../ui/current-in-view.ts';
 import { ErrorNote } from '../../ui/error-note.tsx';
 import { Heading } from '../../ui/heading.tsx';
 
@@ -60,10 +61,12 @@ export function Frame({
 
 function Side({ session }: { readonly session: Session }): ReactNode {
   const [path] = useLocation();
+  const row = useCurrentInView<HTMLElement>(path);
   return (
     <div className="mb-6 lg:mb-0">
       <div className="lg:sticky lg:top-22">
         <nav
+          ref={row}
           aria-label="Account"
           className="-mx-4 flex gap-1 overflow-x-auto border-b border-line px-4 pb-2 [scrollbar-width:none] sm:-mx-6 sm:px-6 lg:mx-0 lg:grid lg:border-0 lg:p-0"
         >

@@ -5,7 +5,7 @@ import { buttonStyle } from '../../ui/button.tsx';
 import { Card, Figure } from '../../ui/card.tsx';
 import { Empty } from '../../ui/empty.tsx';
 import { formatMicroUsd, Money } from '../../ui/money.tsx';
-import { formatShort } from '../../ui/number.ts';
+import { formatCalls, formatShort } from '../../ui/number.ts';
 import { QueryView } from '../../ui/query-view.tsx';
 import { Skeleton } from '../../ui/skeleton.tsx';
 import { CallsTable } from './calls/calls-table.tsx';
@@ -17,7 +17,7 @@ export default function DashboardPage(): ReactNode {
       {(session) => (
         <div className="grid gap-5">
           <Figures />
-          <Running />
+          <OpenCalls />
           <LastCalls />
           <ByModel />
           {session.rights === 'limited' && (
@@ -49,7 +49,7 @@ function Figures(): ReactNode {
           note={
             balance && balance.locked_micro_usdc > 0 ? (
               <>
-                <Money micro={balance.locked_micro_usdc} /> locked by running calls
+                <Money micro={balance.locked_micro_usdc} /> locked by calls that are not over
               </>
             ) : (
               <Link href="/dashboard/balance" className="link">
@@ -83,11 +83,11 @@ function Figures(): ReactNode {
 }
 
 /** Videos, tasks and calls that go on. */
-function Running(): ReactNode {
+function OpenCalls(): ReactNode {
   const running = useCalls({ state: 'held' }, 10).data?.pages.flatMap(({ data }) => data) ?? [];
   if (running.length === 0) return null;
   return (
-    <Card title="Running now" flush>
+    <Card title="Not over yet" flush>
       <CallsTable calls={running} />
     </Card>
   );
@@ -149,7 +149,7 @@ function ByModel(): ReactNode {
     <Card title="Where it went, 7 days">
       <ul className="grid gap-3">
         {rows.slice(0, SHOWN).map((row) => (
-          <li key={row.model} className="grid grid-cols-[minmax(0,1fr)_auto] items-baseline gap-x-4 gap-y-1">
+          <li key={row.model} className="grid grid-cols-[minmax(0,1fr)_6.5rem] items-baseline gap-x-4 gap-y-1">
             <span className="truncate font-medium">{row.model}</span>
             <span className="figures text-right">{formatMicroUsd(row.cost_micro_usdc)}</span>
             <span aria-hidden className="h-1.5 overflow-hidden rounded-full bg-sunk">
@@ -158,9 +158,7 @@ function ByModel(): ReactNode {
                 style={{ width: `${Math.max(1, (row.cost_micro_usdc / most) * 100)}%` }}
               />
             </span>
-            <span className="figures text-right text-sm text-soft">
-              {formatShort(row.requests)} {row.requests === 1 ? 'call' : 'calls'}
-            </span>
+            <span className="figures text-right text-sm text-soft">{formatCalls(row.requests)}</span>
           </li>
         ))}
       </ul>

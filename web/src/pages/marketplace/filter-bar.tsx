@@ -1,10 +1,11 @@
 import { Search } from 'lucide-react';
 import { memo, useMemo, type ReactNode } from 'react';
 import type { Service } from '../../api/catalogue.ts';
+import { BOOT } from '../../app/boot.ts';
 import { Choice } from '../../ui/choice.tsx';
 import { Checkbox, Select } from '../../ui/field.tsx';
 import { KIND_NAMES, KINDS } from '../../ui/kind.tsx';
-import { optionsOf, PRICES, type Filters } from './filters.ts';
+import { BY_CALLS, optionsOf, ORDERS, PRICES, type Filters } from './filters.ts';
 
 interface Props {
   readonly services: readonly Service[];
@@ -16,10 +17,10 @@ interface Props {
 
 /** Search and filters of the market. */
 export function FilterBar({ services, filters, onChange, counts }: Props): ReactNode {
-  const { price, provider, takes, gives, param, healthy } = filters;
+  const { price, provider, takes, gives, param, healthy, sort, down } = filters;
   const rest = useMemo(
-    () => ({ price, provider, takes, gives, param, healthy }),
-    [price, provider, takes, gives, param, healthy],
+    () => ({ price, provider, takes, gives, param, healthy, sort, down }),
+    [price, provider, takes, gives, param, healthy, sort, down],
   );
   const kinds = [
     { value: 'all', name: 'All' },
@@ -63,7 +64,7 @@ const Selects = memo(function Selects({
   filters,
   onChange,
 }: Pick<Props, 'services' | 'onChange'> & {
-  readonly filters: Pick<Filters, 'price' | 'provider' | 'takes' | 'gives' | 'param' | 'healthy'>;
+  readonly filters: Pick<Filters, 'price' | 'provider' | 'takes' | 'gives' | 'param' | 'healthy' | 'sort' | 'down'>;
 }): ReactNode {
   const options = useMemo(() => {
     const each = (values: (service: Service) => readonly (readonly [string, string])[]) => services.flatMap(values);
@@ -86,6 +87,8 @@ const Selects = memo(function Selects({
       ),
     };
   }, [services]);
+  const orders = BOOT.analytics ? [BY_CALLS, ...ORDERS] : ORDERS;
+  const order = `${filters.down === '' ? '' : '-'}${filters.sort}`;
   return (
     <div className="grid grid-cols-2 items-center gap-x-3 gap-y-2 *:min-w-0 sm:flex sm:flex-wrap">
       <Select
@@ -130,6 +133,20 @@ const Selects = memo(function Selects({
           onChange={(event) => onChange({ param: event.target.value })}
         />
       )}
+      <div className="lg:hidden">
+        <Select
+          label="Order"
+          labelHidden
+          compact
+          options={
+            orders.some(({ value }) => value === order) ? orders : [{ value: order, text: 'Other order' }, ...orders]
+          }
+          value={order}
+          onChange={({ target: { value } }) =>
+            onChange({ sort: value.replace('-', ''), down: value.startsWith('-') ? '1' : '' })
+          }
+        />
+      </div>
       <Checkbox
         label="Can be called now"
         checked={filters.healthy !== ''}

@@ -24,6 +24,15 @@ export const PRICES = [
   { value: '0.1', text: 'Up to $0.10 a use' },
 ];
 
+/** Orders by column, with `-` in front for the highest first: a phone shows no heads of columns. */
+export const ORDERS = [
+  { value: 'name', text: 'By name' },
+  { value: 'price', text: 'Cheapest first' },
+  { value: '-price', text: 'Dearest first' },
+  { value: '-uptime', text: 'Highest uptime first' },
+];
+export const BY_CALLS = { value: '-calls', text: 'Most calls first' };
+
 /** A service as a row: with its calls of 30 days, and null where they are not known. */
 export interface Row extends Service {
   readonly calls: number | null;

@@ -1,6 +1,7 @@
 import { curl, queueVideo, sendByHttp, sendMessage } from '../../code/curl.ts';
 import { openaiJs, openaiPy, openaiVideo } from '../../code/openai.ts';
 import type { Snippet } from '../../code/snippet.ts';
+import type { Service } from '../../api/service.ts';
 import type { Kind } from '../../ui/kinds.ts';
 
 export interface Called {
@@ -16,6 +17,27 @@ export interface Called {
   /** A length that the video model makes. */
   readonly duration: string;
 }
+
+/** Until the tools of a service are known. */
+export const FIRST_TOOL: Called['tool'] = { name: '<tool>', args: {} };
+
+export const calledOf = (
+  {
+    primitive,
+    name,
+    durations,
+    output_modalities,
+  }: Pick<Service, 'primitive' | 'name' | 'durations' | 'output_modalities'>,
+  base: string,
+  tool = FIRST_TOOL,
+): Called => ({
+  kind: primitive,
+  name,
+  base,
+  embeds: output_modalities.length > 0 && !output_modalities.includes('text'),
+  tool,
+  duration: durations[0] ?? '5s',
+});
 
 /** Code for each client that can call the service, the shortest first. */
 export function snippetsOf(called: Called): readonly Snippet[] {

@@ -3,7 +3,8 @@ import { useTools, type ServiceDetail } from '../../api/catalogue.ts';
 import { BOOT } from '../../app/boot.ts';
 import { CodeTabs } from '../../code/code-tabs.tsx';
 import { Card } from '../../ui/card.tsx';
-import { snippetsOf } from './code.ts';
+import { calledOf, FIRST_TOOL, snippetsOf } from './code.ts';
+import './first-paint.ts';
 import { exampleOf } from './schema.ts';
 
 /** The service as code of each client, with the address that the reader uses. */
@@ -19,27 +20,16 @@ function WithTool({ service }: { readonly service: ServiceDetail }): ReactNode {
   );
 }
 
-const FIRST_TOOL = { name: '<tool>', args: {} };
-
 function Code({
   service,
   tool = FIRST_TOOL,
 }: {
   readonly service: ServiceDetail;
-  readonly tool?: { readonly name: string; readonly args: Readonly<Record<string, unknown>> };
+  readonly tool?: typeof FIRST_TOOL;
 }): ReactNode {
-  const { primitive, name, durations, output_modalities } = service;
-  const snippets = snippetsOf({
-    kind: primitive,
-    name,
-    base: BOOT.base_url || location.origin,
-    embeds: output_modalities.length > 0 && !output_modalities.includes('text'),
-    tool,
-    duration: durations[0] ?? '5s',
-  });
   return (
     <Card title="Use it from code">
-      <CodeTabs snippets={snippets} />
+      <CodeTabs snippets={snippetsOf(calledOf(service, BOOT.base_url || location.origin, tool))} />
     </Card>
   );
 }

@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import { call } from '../../api/request.ts';
 import { useSession } from '../../api/session.ts';
 import { buttonStyle } from '../../ui/button.tsx';
-import { exactMicroUsd } from './calls/exact-usd.ts';
+import { exactMicroUsd } from '../../calls/exact-usd.ts';
 
 export const BALANCE_KEY = ['playground', 'balance'] as const;
 const BALANCE_PAGE = '/dashboard/balance';

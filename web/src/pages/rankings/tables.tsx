@@ -6,7 +6,7 @@ import { Card } from '../../ui/card.tsx';
 import { Empty } from '../../ui/empty.tsx';
 import { KIND_NAMES, KindTile } from '../../ui/kind.tsx';
 import { Money } from '../../ui/money.tsx';
-import { formatNumber, formatShare, formatShort } from '../../ui/number.ts';
+import { formatCalls, formatNumber, formatShare, formatShort } from '../../ui/number.ts';
 import { Table, type Column } from '../../ui/table.tsx';
 
 type Top = MarketFigures['top_services'][number] & { readonly place: number };
@@ -65,7 +65,7 @@ export function TopServices({ figures }: { readonly figures: MarketFigures }): R
         <p className="flex justify-between gap-4 border-t border-line px-4 py-3 text-sm text-soft sm:px-5">
           {formatNumber(other_services.services)} more services
           <span className="figures">
-            {formatNumber(other_services.requests)} calls · <Money micro={other_services.volume} />
+            {formatCalls(other_services.requests)} · <Money micro={other_services.volume} />
           </span>
         </p>
       )}
@@ -85,7 +85,7 @@ export function ByKind({ figures: { by_primitive, total_requests } }: { readonly
               <div className="flex items-baseline justify-between gap-3 text-sm">
                 <b className="font-semibold">{KIND_NAMES[primitive].many}</b>
                 <span className="figures text-soft">
-                  {formatNumber(requests)} calls · <Money micro={volume} />
+                  {formatCalls(requests)} · <Money micro={volume} />
                 </span>
               </div>
               <div aria-hidden className="mt-1.5 h-1.5 overflow-hidden rounded-full bg-sunk">

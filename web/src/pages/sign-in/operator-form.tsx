@@ -3,6 +3,7 @@ import { useLocation } from 'wouter';
 import { signInOperator } from '../../api/operator.ts';
 import { Button } from '../../ui/button.tsx';
 import { ErrorNote } from '../../ui/error-note.tsx';
+import { Fold } from '../../ui/fold.tsx';
 import { Field } from '../../ui/field.tsx';
 
 /** Signs an operator in, with the admin key. */
@@ -33,26 +34,27 @@ export function OperatorForm({
     }
   };
   return (
-    <details open={open} className="rounded-xl border border-line bg-card px-5 py-3.5">
-      <summary className="rounded text-sm font-medium text-soft hover:text-ink">I operate this gateway</summary>
-      <form onSubmit={(event) => void submit(event)} className="mt-4 grid gap-4 pb-1.5">
-        <Field
-          label="Admin key"
-          hint="It opens the pages of the operator for an hour, to read. Changes ask for the key again."
-          type="password"
-          name="admin-key"
-          autoComplete="off"
-          spellCheck={false}
-          placeholder="svc-admin-…"
-          required
-          value={key}
-          onChange={({ target }) => setKey(target.value)}
-        />
-        {failed !== null && <ErrorNote error={failed} />}
-        <Button type="submit" busy={busy} className="justify-self-start">
-          Sign in as the operator
-        </Button>
-      </form>
-    </details>
+    <div className="rounded-xl border border-line bg-card px-5 py-3.5">
+      <Fold name="I operate this gateway" open={open}>
+        <form onSubmit={(event) => void submit(event)} className="mt-4 grid gap-4 pb-1.5">
+          <Field
+            label="Admin key"
+            hint="It opens the pages of the operator for an hour, to read. Changes ask for the key again."
+            type="password"
+            name="admin-key"
+            autoComplete="off"
+            spellCheck={false}
+            placeholder="svc-admin-…"
+            required
+            value={key}
+            onChange={({ target }) => setKey(target.value)}
+          />
+          {failed !== null && <ErrorNote error={failed} />}
+          <Button type="submit" busy={busy} className="justify-self-start">
+            Sign in as the operator
+          </Button>
+        </form>
+      </Fold>
+    </div>
   );
 }

@@ -2,12 +2,10 @@ import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { Link, useLocation, useSearch } from 'wouter';
 import { askSession, signIn, type SignInProof, useSession } from '../../api/session.ts';
-import { BOOT } from '../../app/boot.ts';
 import { AccountName } from '../../account/account-name.tsx';
 import { stayAway } from '../../account/local-developer.ts';
 import { Button, buttonStyle } from '../../ui/button.tsx';
 import { Card } from '../../ui/card.tsx';
-import { Empty } from '../../ui/empty.tsx';
 import { ErrorNote } from '../../ui/error-note.tsx';
 import { Heading } from '../../ui/heading.tsx';
 import { QueryView } from '../../ui/query-view.tsx';
@@ -33,8 +31,6 @@ const placeAfter = (query: string): string => {
 export default function SignInPage(): ReactNode {
   const { session } = useSession();
   const after = placeAfter(useSearch());
-  if (!BOOT.sessions)
-    return <Empty heading="h1" title="Nobody can sign in here" text="This gateway has no sessions." />;
   return (
     <div className="mx-auto max-w-xl">
       <Heading title="Sign in" lead="To see your balance, your calls and your keys, and to try services." />

@@ -15,7 +15,14 @@ import { Withdrawals } from './withdrawals.tsx';
 export default function BalancePage(): ReactNode {
   const chains = useChains();
   return (
-    <Frame title="Balance" lead="Calls are paid from here. Add money over a chain, and take out what is left.">
+    <Frame
+      title="Balance"
+      lead={
+        chains.data?.length === 0
+          ? 'Calls are paid from here.'
+          : 'Calls are paid from here. Add money over a chain, and take out what is left.'
+      }
+    >
       {(session) => (
         <div className="grid gap-5">
           <Amounts />
@@ -27,9 +34,14 @@ export default function BalancePage(): ReactNode {
                     heading="h2"
                     title="The operator adds the money"
                     text={
-                      session.signed_in_by === 'development'
-                        ? 'This development gateway has no chain. Its local account has play money: npm start gave it some, and `tollgate account credit` adds more.'
-                        : 'This gateway takes no payments over chains. Ask its operator to credit your account.'
+                      session.signed_in_by === 'development' ? (
+                        <>
+                          This development gateway has no chain. Its local account has play money: npm start gave it
+                          some, and <code className="font-mono text-sm">tollgate account credit</code> adds more.
+                        </>
+                      ) : (
+                        'This gateway takes no payments over chains. Ask its operator to credit your account.'
+                      )
                     }
                   />
                 </Card>
@@ -70,7 +82,7 @@ function Amounts(): ReactNode {
         <Figure
           name="Locked"
           value={balance ? <Money micro={balance.locked_micro_usdc} /> : waiting}
-          note="by running calls"
+          note="by calls that are not over"
         />
       </dl>
     </Card>

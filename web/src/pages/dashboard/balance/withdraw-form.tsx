@@ -3,6 +3,7 @@ import { useRef, useState, type SyntheticEvent, type ReactNode } from 'react';
 import { shortAccount } from '../../../account/account-name.tsx';
 import { useProof } from '../../../account/proof.tsx';
 import { type Chain, useBalance, useBoundWallets } from '../../../api/own.ts';
+import { isTooMuch } from '../../../api/api-error.ts';
 import { call } from '../../../api/request.ts';
 import type { Session } from '../../../api/session.ts';
 import { Button } from '../../../ui/button.tsx';
@@ -119,7 +120,9 @@ export function WithdrawForm({
           onChange={({ target }) => setAddress(target.value)}
         />
       )}
-      {withdraw.error !== null && amountFault === null && <ErrorNote error={withdraw.error} />}
+      {withdraw.error !== null && amountFault === null && (
+        <ErrorNote error={withdraw.error} help={isTooMuch(withdraw.error) ? 'Withdraw what is there.' : undefined} />
+      )}
       <Button type="submit" tone="primary" busy={withdraw.isPending} className="justify-self-end">
         Withdraw
       </Button>

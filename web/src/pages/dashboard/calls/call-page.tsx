@@ -1,18 +1,19 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { type CallDetail, useCall, useKeys } from '../../../api/own.ts';
+import { CallTree } from '../../../calls/call-tree.tsx';
+import { MoneyLines } from '../../../calls/money-lines.tsx';
+import { Outcome } from '../../../calls/outcome.tsx';
 import { Badge } from '../../../ui/badge.tsx';
 import { Card } from '../../../ui/card.tsx';
 import { Copy } from '../../../ui/copy.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
-import { KindMark, KindTile } from '../../../ui/kind.tsx';
-import { formatUsd, Money } from '../../../ui/money.tsx';
+import { KindMark } from '../../../ui/kind.tsx';
+import { formatUsd } from '../../../ui/money.tsx';
 import { formatNumber } from '../../../ui/number.ts';
 import { QueryView } from '../../../ui/query-view.tsx';
 import { formatDuration, Time } from '../../../ui/time.tsx';
 import { Frame } from '../frame.tsx';
-import { CallMoney } from './call-money.tsx';
-import { Outcome } from './outcome.tsx';
 import { ReceiptCard } from './receipt-card.tsx';
 
 export default function CallPage({ params }: { readonly params: Readonly<Record<string, string>> }): ReactNode {
@@ -42,8 +43,17 @@ function Detail({ id }: { readonly id: string }): ReactNode {
       {(call) => (
         <div className="grid items-start gap-5 xl:grid-cols-2">
           <Facts call={call} />
-          <CallMoney call={call} />
-          {call.children.length > 0 && <Tree call={call} />}
+          <Card title="Money">
+            <MoneyLines call={call} />
+          </Card>
+          {call.children.length > 0 && (
+            <Card
+              title="Calls under this call"
+              action={<span className="text-sm text-soft">{formatUsd(call.run_cost)} in all</span>}
+            >
+              <CallTree call={call} />
+            </Card>
+          )}
           <ReceiptCard call={call} />
         </div>
       )}
@@ -61,7 +71,7 @@ function Facts({ call }: { readonly call: CallDetail }): ReactNode {
     ['First byte', call.latency === null ? '–' : formatDuration(call.latency)],
     ['Duration', call.generation_time === null ? '–' : formatDuration(call.generation_time)],
     ['Used', usage.map(([meter, count]) => `${formatNumber(count)} ${meter}`).join(', ') || '–'],
-    ['Ended because of', call.finish_reason ?? '–'],
+    ['Finish reason', call.finish_reason ?? '–'],
     ['Key', key?.label ?? (call.api_key === null ? 'no key' : `${call.api_key.slice(0, 10)}…`)],
     [
       'Request',
@@ -84,7 +94,7 @@ function Facts({ call }: { readonly call: CallDetail }): ReactNode {
           <ErrorNote error={call.error} title="The call failed" />
         </div>
       )}
-      <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-6 gap-y-2">
+      <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-2 sm:gap-x-6">
         {facts.map(([name, value]) => (
           <div key={name} className="contents">
             <dt className="text-soft">{name}</dt>
@@ -111,51 +121,5 @@ function Facts({ call }: { readonly call: CallDetail }): ReactNode {
         </p>
       )}
     </Card>
-  );
-}
-
-/** A call and the calls that were made under it. */
-function Tree({ call }: { readonly call: CallDetail }): ReactNode {
-  return (
-    <Card
-      title="Calls under this call"
-      action={<span className="text-sm text-soft">{formatUsd(call.run_cost)} in all</span>}
-    >
-      <ul>
-        <Branch call={call} own />
-      </ul>
-    </Card>
-  );
-}
-
-function Branch({ call, own = false }: { readonly call: CallDetail; readonly own?: boolean }): ReactNode {
-  return (
-    <li>
-      <div className="flex items-center gap-2.5 py-1.5">
-        <KindTile kind={call.primitive} size={28} />
-        {own ? (
-          <span className="min-w-0 grow truncate font-medium">{call.service}</span>
-        ) : (
-          <Link
-            href={`/dashboard/calls/${encodeURIComponent(call.id)}`}
-            className="min-w-0 grow truncate font-medium hover:underline"
-          >
-            {call.service}
-            {call.tool === null ? '' : ` › ${call.tool}`}
-          </Link>
-        )}
-        <Outcome of={call} />
-        <span className="w-24 text-right">
-          <Money micro={call.cost_micro_usdc} />
-        </span>
-      </div>
-      {call.children.length > 0 && (
-        <ul className="ml-1.5 border-l border-line pl-5">
-          {call.children.map((child) => (
-            <Branch key={child.id} call={child} />
-          ))}
-        </ul>
-      )}
-    </li>
   );
 }

@@ -7,7 +7,7 @@ import { Money } from '../../../ui/money.tsx';
 import { formatNumber } from '../../../ui/number.ts';
 import { Table, type Column } from '../../../ui/table.tsx';
 import { formatDuration, Time } from '../../../ui/time.tsx';
-import { Outcome } from './outcome.tsx';
+import { Outcome } from '../../../calls/outcome.tsx';
 
 const tokensOf = ({ tokens_prompt, tokens_completion }: CallRow) => tokens_prompt + tokens_completion;
 
@@ -21,7 +21,7 @@ const COLUMNS: readonly Column<CallRow>[] = [
         <div className="min-w-0">
           <Link
             href={`/dashboard/calls/${encodeURIComponent(row.id)}`}
-            className="font-medium break-all hover:underline"
+            className="font-medium wrap-anywhere hover:underline"
           >
             {row.service}
             {row.tool === null ? '' : ` › ${row.tool}`}
@@ -29,6 +29,11 @@ const COLUMNS: readonly Column<CallRow>[] = [
           <p className="text-sm text-soft">
             {KIND_NAMES[row.primitive].one}, <Time at={row.created_at} />
           </p>
+          {row.outcome !== 'complete' && (
+            <p className="mt-1 sm:hidden">
+              <Outcome of={row} />
+            </p>
+          )}
         </div>
       </div>
     ),

@@ -87,7 +87,7 @@ const KIND_OPTIONS = [
 ];
 const OUTCOME_OPTIONS = [
   { value: '', text: 'All' },
-  { value: 'state:held', text: 'Running' },
+  { value: 'state:held', text: 'Not over yet' },
   { value: 'complete', text: 'Complete' },
   { value: 'free', text: 'Failed, free' },
   { value: 'failed', text: 'Failed' },

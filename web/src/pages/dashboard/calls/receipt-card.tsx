@@ -5,6 +5,7 @@ import type { CallDetail } from '../../../api/own.ts';
 import { Card } from '../../../ui/card.tsx';
 import { Copy } from '../../../ui/copy.tsx';
 import { TextArea } from '../../../ui/field.tsx';
+import { Fold } from '../../../ui/fold.tsx';
 import { Money } from '../../../ui/money.tsx';
 import { Skeleton } from '../../../ui/skeleton.tsx';
 import { Time } from '../../../ui/time.tsx';
@@ -25,18 +26,18 @@ export function ReceiptCard({ call }: { readonly call: CallDetail }): ReactNode 
       ) : (
         <>
           <Judged text={text} call={call} />
-          <details className="mt-4">
-            <summary className="inline-block rounded text-sm text-soft hover:text-ink">Show or change the text</summary>
-            <TextArea
-              label="Receipt as text"
-              hint="Whoever has this text can check it. Change a letter to see it fail."
-              className="mt-3"
-              rows={6}
-              spellCheck={false}
-              value={text}
-              onChange={({ target }) => setText(target.value)}
-            />
-          </details>
+          <div className="mt-4">
+            <Fold name="Show or change the text">
+              <TextArea
+                label="Receipt as text"
+                hint="Whoever has this text can check it. Change a letter to see it fail."
+                rows={6}
+                spellCheck={false}
+                value={text}
+                onChange={({ target }) => setText(target.value)}
+              />
+            </Fold>
+          </div>
         </>
       )}
     </Card>

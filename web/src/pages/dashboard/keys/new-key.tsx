@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type SyntheticEvent, type ReactNode } from 'react';
+import { Link } from 'wouter';
 import { useProof } from '../../../account/proof.tsx';
 import { ApiError } from '../../../api/api-error.ts';
 import { call } from '../../../api/request.ts';
@@ -69,8 +70,17 @@ function Made({ text, onClose }: { readonly text: string; readonly onClose: () =
       </p>
       <CodeBlock code={text} label="The key" />
       <CodeBlock code={`export KEY=${text}`} label="The key for the commands of these pages" />
-      <p className="text-soft">For clients of the OpenAI API: the base URL is {BOOT.base_url}/api/v1.</p>
+      <p className="text-soft">
+        For clients of the OpenAI API, the base URL is <code className="font-mono text-sm">{BOOT.base_url}/api/v1</code>
+      </p>
       <CodeBlock code={code} label="A first request" />
+      <p className="text-soft">
+        Each service has its code, for many clients, on its page in the{' '}
+        <Link href="/marketplace" className="link">
+          marketplace
+        </Link>
+        .
+      </p>
       <Button tone="primary" onClick={onClose} className="justify-self-end">
         I have copied it
       </Button>

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { utcDay } from '../../../api/own.ts';
+import { useChains, utcDay } from '../../../api/own.ts';
 import { call } from '../../../api/request.ts';
 import { useSearchState } from '../../../app/search.ts';
 import { Badge } from '../../../ui/badge.tsx';
@@ -210,6 +210,7 @@ function Earned(): ReactNode {
   const [{ days }, set] = useSearchState(START);
   const span = SPANS.find(({ value }) => value === days)?.value ?? '30';
   const from = utcDay(Number(span) - 1);
+  const canWithdraw = (useChains().data ?? []).length > 0;
   const earnings = useQuery({
     queryKey: ['earnings', from],
     queryFn: () => call<Earnings>(`/api/v1/provider/earnings?start_date=${from}`),
@@ -227,9 +228,11 @@ function Earned(): ReactNode {
                 <Figure name="To be paid out" value={<Money micro={available_micro_usdc} />} />
                 <Figure name="Earned so far" value={<Money micro={total_earned_micro_usdc} />} />
               </dl>
-              <Link href="/dashboard/balance" className={buttonStyle()}>
-                Withdraw
-              </Link>
+              {canWithdraw && (
+                <Link href="/dashboard/balance" className={buttonStyle()}>
+                  Withdraw
+                </Link>
+              )}
             </div>
             {total_earned_micro_usdc === 0 ? (
               <p className="text-soft">Nothing was earned yet. Each call of your services is listed here by its day.</p>

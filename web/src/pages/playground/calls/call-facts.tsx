@@ -1,16 +1,17 @@
 import { ChevronDown } from 'lucide-react';
 import { useEffect, useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
+import type { CallDetail } from '../../../api/own.ts';
+import { CallTree } from '../../../calls/call-tree.tsx';
+import { exactUsd } from '../../../calls/exact-usd.ts';
+import { MoneyLines } from '../../../calls/money-lines.tsx';
 import { Copy } from '../../../ui/copy.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
 import { formatUsd } from '../../../ui/money.tsx';
 import { formatNumber } from '../../../ui/number.ts';
 import { Skeleton } from '../../../ui/skeleton.tsx';
 import { formatDuration } from '../../../ui/time.tsx';
-import { CallTree } from './call-tree.tsx';
-import { type CallRecord, useCallRecord } from './call-record.ts';
-import { exactUsd } from './exact-usd.ts';
-import { MoneyLines } from './money-lines.tsx';
+import { useCallRecord } from './call-record.ts';
 
 /**
  * The line under an answer with what it cost. It opens to the lines of the ledger, the calls under it and the receipt.
@@ -101,14 +102,14 @@ export function CallFacts({
   );
 }
 
-function RecordView({ record }: { readonly record: CallRecord }): ReactNode {
+function RecordView({ record }: { readonly record: CallDetail }): ReactNode {
   return (
     <div className="grid gap-4">
-      <MoneyLines record={record} />
+      <MoneyLines call={record} />
       {record.children.length > 0 && (
         <div>
           <p className="mb-1.5 font-semibold">The call and those under it</p>
-          <CallTree record={record} />
+          <CallTree call={record} />
         </div>
       )}
       <dl className="grid items-center gap-x-4 gap-y-1.5 sm:grid-cols-[auto_minmax(0,1fr)]">

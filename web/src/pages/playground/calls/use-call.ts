@@ -1,8 +1,9 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef } from 'react';
+import type { CallDetail } from '../../../api/own.ts';
 import { BALANCE_KEY } from '../account-state.tsx';
 import type { Answer } from './answer.ts';
-import { type CallRecord, RECORD_KEY } from './call-record.ts';
+import { RECORD_KEY } from './call-record.ts';
 import { type CallBody, runCall } from './run-call.ts';
 
 /** Between two drawings of an answer that comes. */
@@ -37,7 +38,7 @@ export function useCall(): {
       // An earlier call of the same task may be settled with this one.
       void queries.invalidateQueries({
         queryKey: RECORD_KEY,
-        predicate: ({ state }) => (state.data as CallRecord | undefined)?.state === 'held',
+        predicate: ({ state }) => (state.data as CallDetail | undefined)?.state === 'held',
       });
       return answer;
     },

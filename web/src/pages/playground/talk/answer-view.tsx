@@ -6,7 +6,7 @@ import type { Answer, Step, TaskState } from '../calls/answer.ts';
 import { CallFacts } from '../calls/call-facts.tsx';
 import { CallFaultNote } from '../calls/call-fault-note.tsx';
 import { useCallRecord } from '../calls/call-record.ts';
-import { CallTree } from '../calls/call-tree.tsx';
+import { CallTree } from '../../../calls/call-tree.tsx';
 import { PartView, Picture } from '../parts/part-view.tsx';
 import { splitParts } from '../parts/split-parts.ts';
 
@@ -67,7 +67,7 @@ export const AnswerView = memo(function AnswerView({
       {agent && record.data !== undefined && record.data.children.length > 0 && (
         <section aria-label="Calls it made" className="rounded-lg border border-line bg-card px-3.5 py-3 text-sm">
           <h2 className="mb-1.5 text-sm font-semibold">Calls it made</h2>
-          <CallTree record={record.data} />
+          <CallTree call={record.data} />
         </section>
       )}
       <CallFacts

@@ -2,7 +2,7 @@ import { ArrowUp, ImagePlus, Square, X } from 'lucide-react';
 import { useRef, useState, type ReactNode } from 'react';
 import { Button } from '../../../ui/button.tsx';
 import { SignInToRun, useSignedIn } from '../account-state.tsx';
-import { exactUsd } from '../calls/exact-usd.ts';
+import { exactUsd } from '../../../calls/exact-usd.ts';
 import { PICTURE_TYPES, readPictures } from './attachments.ts';
 import type { Said } from './turn.ts';
 

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
-import type { CallRow } from '../../../api/own.ts';
-import { Badge } from '../../../ui/badge.tsx';
+import type { CallRow } from '../api/own.ts';
+import { Badge } from '../ui/badge.tsx';
 
 const WORDS = {
   complete: ['Complete', 'plain'],
@@ -14,9 +14,14 @@ const WORDS = {
 } as const;
 
 /** How a call ended, as one word. */
-export function Outcome({ of }: { readonly of: Pick<CallRow, 'state' | 'outcome' | 'waiting'> }): ReactNode {
+export function Outcome({
+  of,
+}: {
+  readonly of: Pick<CallRow, 'state' | 'outcome' | 'waiting' | 'primitive'>;
+}): ReactNode {
   if (of.waiting === true) return <Badge tone="warn">Waiting for you</Badge>;
-  if (of.state === 'held') return <Badge tone="good">Running</Badge>;
+  // A server of tools may have asked its client something: the gateway does not know whether it runs.
+  if (of.state === 'held') return <Badge tone="good">{of.primitive === 'tool' ? 'Open' : 'Running'}</Badge>;
   const known = Object.hasOwn(WORDS, of.outcome ?? '') ? WORDS[of.outcome as keyof typeof WORDS] : null;
   if (known !== null) return <Badge tone={known[1]}>{known[0]}</Badge>;
   return <Badge tone={of.state === 'settled' ? 'plain' : 'warn'}>{of.outcome ?? of.state}</Badge>;

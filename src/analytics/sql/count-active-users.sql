@@ -1,0 +1,8 @@
+-- Moves users whose day before has changed, and those that are not counted yet, to the counts that they belong to.
+INSERT INTO user_counts (day, previous, users)
+SELECT day, previous, CAST(SUM(users) AS BIGINT) FROM (
+  SELECT day, previous, 1 AS users FROM user_days WHERE counted <> previous
+  UNION ALL
+  SELECT day, counted, -1 FROM user_days WHERE counted <> previous AND counted >= -1
+) AS moved WHERE TRUE GROUP BY day, previous
+ON CONFLICT (day, previous) DO UPDATE SET users = user_counts.users + excluded.users

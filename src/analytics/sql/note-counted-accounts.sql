@@ -1,0 +1,1 @@
+UPDATE known_users SET counted = since WHERE counted <> since

@@ -1,0 +1,1 @@
+UPDATE user_days SET counted = previous WHERE counted <> previous

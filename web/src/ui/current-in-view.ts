@@ -1,0 +1,15 @@
+import { useEffect, useRef, type RefObject } from 'react';
+
+/** Scrolls a row of links or tabs sideways to the current one: on a phone it may be behind the edge. */
+export function useCurrentInView<Row extends HTMLElement>(current: string): RefObject<Row | null> {
+  const row = useRef<Row>(null);
+  useEffect(() => {
+    const list = row.current;
+    const shown = list?.querySelector('[aria-current="page"], [aria-selected="true"]');
+    if (!list || !shown) return;
+    const [outer, inner] = [list.getBoundingClientRect(), shown.getBoundingClientRect()];
+    if (inner.left < outer.left || inner.right > outer.right)
+      list.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
+  }, [current]);
+  return row;
+}
