@@ -33,11 +33,11 @@ function countCommits(): number {
 }
 
 /** In turns of their own, as callers of a server come. */
-const inTurns = <T>(ask: (index: number) => Promise<T>): Promise<PromiseSettledResult<T>[]> =>
+const inTurns = (ask: (index: number) => Promise<unknown>): Promise<PromiseSettledResult<unknown>[]> =>
   Promise.allSettled(
     Array.from(
       { length: WRITES },
-      (_, index) => new Promise<T>((resolve, reject) => setImmediate(() => void ask(index).then(resolve, reject))),
+      (_, index) => new Promise((resolve, reject) => setImmediate(() => void ask(index).then(resolve, reject))),
     ),
   );
 
