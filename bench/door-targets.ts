@@ -76,7 +76,8 @@ export const A2A_TARGETS: readonly TargetKind[] = [
     name: 'a2a-tollgate',
     title: 'tollgate, billed, embedded database',
     missing: tollgateMissing,
-    start: (port, nodeArgs) => tollgate(port, { nodeArgs, path: `${A2A_PATH}/${AGENT}`, blocks: agentText(port) }),
+    start: (port, nodeArgs, main) =>
+      tollgate(port, { nodeArgs, main, path: `${A2A_PATH}/${AGENT}`, blocks: agentText(port) }),
   },
 ];
 

@@ -6,6 +6,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startGenerator, type Generator } from './generator.ts';
 import type { Job } from './load/job.ts';
+import { A2A_TARGETS, messageJobFor } from './door-targets.ts';
 import { MCP_TARGETS, mcpJobFor } from './mcp-targets.ts';
 import { jobFor } from './measure.ts';
 import { SMALL_CONNECTIONS } from './plan.ts';
@@ -14,10 +15,17 @@ import { TARGETS, type Target } from './targets.ts';
 import { TOOLS } from './upstream/mcp-replies.ts';
 import { MODELS } from './upstream/replies.ts';
 
-const HELP = `node bench/versus.ts [--load small|tool] [--before FOLDER] [--rounds 15] [--ms 600]
+const HELP = `node bench/versus.ts [--load small|tool|message|task] [--before FOLDER] [--rounds 15] [--ms 600]
   small  chat calls at ${SMALL_CONNECTIONS} connections; tool  tools/call of MCP
+  message, task  SendMessage of A2A to an agent that answers with a message, or with a completed task
   --before  another checkout of tollgate, with its node_modules
 `;
+
+const agentLoad = (answer: 'message' | 'task') => ({
+  reference: 'a2a-fastify',
+  gateway: 'a2a-tollgate',
+  job: (target: Target, shape: Job['shape']) => messageJobFor(target, answer, shape),
+});
 
 const LOADS = {
   small: {
@@ -30,6 +38,8 @@ const LOADS = {
     gateway: 'mcp-tollgate',
     job: (target: Target, shape: Job['shape']) => mcpJobFor(target, TOOLS.small, shape),
   },
+  message: agentLoad('message'),
+  task: agentLoad('task'),
 } as const;
 
 /** CPU microseconds that the first thread of a process has used. */
@@ -79,7 +89,7 @@ async function main(): Promise<void> {
   });
   const load = Object.hasOwn(LOADS, values.load) ? LOADS[values.load as keyof typeof LOADS] : null;
   if (values.help || load === null) return void process.stdout.write(HELP);
-  const kindOf = (name: string) => [...TARGETS, ...MCP_TARGETS].find((kind) => kind.name === name)!;
+  const kindOf = (name: string) => [...TARGETS, ...MCP_TARGETS, ...A2A_TARGETS].find((kind) => kind.name === name)!;
   const upstream = startProgram([new URL('upstream/main.ts', import.meta.url).pathname]);
   const generator = startGenerator();
   const targets: [title: string, target: Target][] = [];

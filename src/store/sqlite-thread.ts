@@ -32,6 +32,9 @@ const idle: Thread[] = [];
 const MOST_IDLE = 3;
 const IDLE_MS = 10_000;
 
+/** A message of more requests says that many come. */
+const FEW = 2;
+
 /** Rejects with DatabaseError: `refused` makes it of the reason why the file cannot be opened. */
 export async function connect(
   setup: ConnectionSetup,
@@ -49,6 +52,8 @@ export async function connect(
 
   const waiting = new Map<number, Waiting>();
   let outbox: Request[] = [];
+  /** Requests that the thread has not answered yet; they are one message. */
+  let under = 0;
   let lastId = 0;
   let ended: DatabaseError | null = null;
   thread.hear = (said) => {
@@ -56,7 +61,12 @@ export async function connect(
       ended ??= said;
       for (const { reject } of waiting.values()) reject(ended);
       waiting.clear();
-    } else if ('replies' in said) for (const reply of said.replies) settle(reply);
+    } else if ('replies' in said) {
+      for (const reply of said.replies) settle(reply);
+      // Where many come, the next message takes what follows from these answers, too.
+      if (under > FEW || outbox.length > 0) setImmediate(flush);
+      else under = 0;
+    }
   };
   const settle = (reply: Reply) => {
     const waiter = waiting.get(reply.id);
@@ -65,6 +75,8 @@ export async function connect(
     else waiter?.reject(toDatabaseError(reply.message, reply.code));
   };
   const flush = () => {
+    under = outbox.length;
+    if (under === 0) return;
     thread.worker.postMessage({ requests: outbox });
     outbox = [];
   };
@@ -73,8 +85,8 @@ export async function connect(
       if (ended) return reject(ended);
       const id = ++lastId;
       waiting.set(id, { resolve, reject });
-      // Whatever is asked in one turn of the event loop travels in one message.
-      if (outbox.push({ id, work }) === 1) queueMicrotask(flush);
+      // Whatever is asked while the thread is busy travels in one message, and shares a commit.
+      if (outbox.push({ id, work }) === 1 && under === 0) queueMicrotask(flush);
     });
   return {
     log,

@@ -95,9 +95,16 @@ const GATHER_MS = 250;
 /** Tables that follow the log: whoever names one must see all that the log has. */
 const FOLLOWS = /\b(?:accounts|budgets|locks|transfers|journal|journal_batches|ledger_log)\b/i;
 
-/** An open file: what performs one piece of work, and of the writer where the log is gone on with. */
+type Statements = Extract<Work, { readonly kind: 'query' | 'batch' }>;
+
+/** An open file: what performs work, and of the writer where the log is gone on with. */
 interface Opened {
   readonly perform: (work: Work) => Promise<unknown>;
+  /**
+   * Of the writer: performs works in one transaction, as the flush is most of what a small write costs. Throws where
+   * one of them fails: then none of them has happened.
+   */
+  readonly together: ((works: readonly Statements[]) => readonly unknown[]) | null;
   readonly log: LogStart | null;
 }
 
@@ -151,15 +158,21 @@ async function use(setup: ConnectionSetup, database: DatabaseSync, guard: Databa
   }
   const following = writer && (await startFollowing(setup.log, writer, database, prepare));
   const query = ({ statement, params }: Step): readonly Row[] => prepare(statement).all(...(params ?? []));
+  const rowsOf = (work: Statements) => (work.kind === 'query' ? query(work) : work.steps.map(query));
+  const follows = ({ statement }: Step) => find(statement).follows;
+  const isAboutLog = (work: Statements) => (work.kind === 'query' ? follows(work) : work.steps.some(follows));
 
+  const together = (works: readonly Statements[]): readonly unknown[] => {
+    if (works.some(isAboutLog)) following?.catchUp();
+    return transaction(database, () => works.map(rowsOf));
+  };
   const perform = async (work: Work): Promise<unknown> => {
     switch (work.kind) {
       case 'query':
-        if (find(work.statement).follows) following?.catchUp();
-        return query(work);
+        if (isAboutLog(work)) following?.catchUp();
+        return rowsOf(work);
       case 'batch':
-        if (work.steps.some(({ statement }) => find(statement).follows)) following?.catchUp();
-        return transaction(database, () => work.steps.map(query));
+        return together([work])[0];
       case 'follow':
         following!.catchUp();
         return null;
@@ -181,7 +194,7 @@ async function use(setup: ConnectionSetup, database: DatabaseSync, guard: Databa
         return null;
     }
   };
-  return { perform, log: following?.start ?? null };
+  return { perform, together: writer && together, log: following?.start ?? null };
 }
 
 /** The tables follow the log: at once where that is asked for, and in the background. */
@@ -286,21 +299,53 @@ function describe(error: unknown): { message: string; code: number } {
   return { message, code };
 }
 
+interface StatementsRequest extends Request {
+  readonly work: Statements;
+}
+
+const hasStatements = (request: Request): request is StatementsRequest =>
+  request.work.kind === 'query' || request.work.kind === 'batch';
+
 async function answer(requests: readonly Request[]): Promise<readonly Reply[]> {
   const replies: Reply[] = [];
-  for (const { id, work } of requests) {
-    try {
-      replies.push({ id, ok: true, value: await perform(work) });
-    } catch (error) {
-      replies.push({ id, ok: false, ...describe(error) });
+  let group: StatementsRequest[] = [];
+  for (const request of requests) {
+    if (hasStatements(request)) group.push(request);
+    else {
+      replies.push(...(await answerGroup(group)), await answerOne(request));
+      group = [];
     }
   }
+  replies.push(...(await answerGroup(group)));
   return replies;
+}
+
+/** Where one fails, each is performed by itself and gets its own answer. */
+async function answerGroup(group: readonly StatementsRequest[]): Promise<readonly Reply[]> {
+  if (group.length > 1 && opened.together !== null) {
+    try {
+      const values = opened.together(group.map(({ work }) => work));
+      return group.map(({ id }, index) => ({ id, ok: true, value: values[index] }));
+    } catch {
+      // Nothing of it has happened.
+    }
+  }
+  const replies: Reply[] = [];
+  for (const request of group) replies.push(await answerOne(request));
+  return replies;
+}
+
+async function answerOne({ id, work }: Request): Promise<Reply> {
+  try {
+    return { id, ok: true, value: await opened.perform(work) };
+  } catch (error) {
+    return { id, ok: false, ...describe(error) };
+  }
 }
 
 const say = (answer: Answer) => parentPort!.postMessage(answer);
 const programs = new Map<string, Program>();
-let perform: (work: Work) => Promise<unknown>;
+let opened: Opened;
 let tail = Promise.resolve();
 
 parentPort!.on('message', (order: Order) => {
@@ -308,8 +353,7 @@ parentPort!.on('message', (order: Order) => {
   tail = tail.then(async () => {
     if ('requests' in order) return say({ replies: await answer(order.requests) });
     try {
-      const opened = await open(order.open);
-      ({ perform } = opened);
+      opened = await open(order.open);
       say({ opened: true, log: opened.log });
     } catch (error) {
       const { message, code } = describe(error);

@@ -88,6 +88,7 @@ const ATTEMPTS = 3;
 /** Beyond these, keys wait for the end of their time. */
 const TO_FREE_MAX = 10_000;
 
+const TAKE = loadStatement(import.meta.url, './sql/take-idempotency.sql');
 const BEGIN = loadStatement(import.meta.url, './sql/begin-idempotency.sql');
 const FIND = loadStatement(import.meta.url, './sql/find-idempotency.sql');
 const SERVICES = loadStatement(import.meta.url, './sql/find-called-names.sql');
@@ -128,12 +129,15 @@ export function createIdempotency(database: Database, options: IdempotencyOption
 
   return {
     async begin({ account, key, bodyHash, callId, allowedServices = null }) {
-      // Between the two statements the holder may have given the key back: then there is neither a new row nor an
-      // old one, so try again.
+      // Between two statements the holder may have given the key back: then there is neither a new row nor an old one,
+      // so try again.
       for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
         const at = now();
+        const params = [account, key, bodyHash, callId, at, at + runningTtlMs];
+        // Nearly every key is a new one.
+        if ((await database.query(TAKE, params)).length > 0) return { kind: 'new' };
         const [taken, found] = await database.batch([
-          { statement: BEGIN, params: [account, key, bodyHash, callId, at, at + runningTtlMs] },
+          { statement: BEGIN, params },
           { statement: FIND, params: [account, key] },
         ]);
         if (taken?.length) return { kind: 'new' };
