@@ -1,4 +1,4 @@
-import { isObject, replaceAt } from '#wire';
+import { isObject } from '#wire';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import {
   bytesOf,
@@ -11,7 +11,7 @@ import {
   noteOf,
   NOTHING,
   sumOf,
-  withMembersAt,
+  withMembersOf,
 } from '../native/native-speech.ts';
 import { isCount } from '../reply/chat-usage.ts';
 import { event } from './message-blocks.ts';
@@ -64,7 +64,7 @@ export function createMessagesSpeech(model: string): NativeSpeech {
           const { message } = given;
           if (!isObject(message)) throw malformed('its stream began without a message');
           take(message['usage']);
-          return replaceAt(text, ['message', 'model'], JSON.stringify(model));
+          return 'model' in message ? withMembersOf(text, given, 'message', { model }) : text;
         }
         case 'content_block_start':
           open = given['index'] ?? null;
@@ -111,7 +111,7 @@ export function createMessagesSpeech(model: string): NativeSpeech {
     whole(text, reply, end) {
       const given = reply['usage'];
       const used = shown(isObject(given) ? given : {}, end);
-      return withMembersAt(text.trim(), [], { model: JSON.stringify(model), usage: JSON.stringify(used) });
+      return withMembersOf(text.trim(), reply, null, { model, usage: used });
     },
     cutWhole(said, end) {
       const message = { id: 'msg_cut', type: 'message', role: 'assistant', model };

@@ -1,4 +1,4 @@
-import { type GatewayError, RawJsonError, spanAt, splice, toHttpError, withMembers } from '#wire';
+import { type GatewayError, isObject, RawJsonError, spanAt, splice, toHttpError, withMembers } from '#wire';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -71,19 +71,27 @@ export const noteOf = (cut: GatewayError | null): object =>
 /** An event on the wire. */
 export const eventText = (type: string, data: string): string => `event: ${type}\ndata: ${data}\n\n`;
 
+/** A longer text is spliced: to write all of it twice takes longer than to pass over it. */
+const REWRITTEN_CHARS_MAX = 16 * 1024;
+
 /**
- * The text with members (JSON text) of the object at `path` set; the same text where there is no such object, or one
- * with a key that stands twice.
+ * A text, which JSON.parse has read as `parsed`, with members set of its object `name`, or of itself where that is
+ * null. The rest is spelled as it was. The same text where there is no such object, or one with a key that stands
+ * twice.
  */
-export function withMembersAt(
-  text: string,
-  path: readonly string[],
-  members: Readonly<Record<string, string>>,
-): string {
-  const span = spanAt(text, path);
-  if (span === null || text[span.start] !== '{') return text;
+export function withMembersOf(text: string, parsed: Json, name: string | null, members: Json): string {
+  const object = name === null ? parsed : parsed[name];
+  if (!isObject(object)) return text;
+  // Most providers write what JSON.stringify writes: then it spells all that stays in the same way again.
+  if (text.length <= REWRITTEN_CHARS_MAX && JSON.stringify(parsed) === text) {
+    const changed = { ...object, ...members };
+    return JSON.stringify(name === null ? changed : { ...parsed, [name]: changed });
+  }
+  const span = spanAt(text, name === null ? [] : [name]);
+  if (span === null) return text;
+  const written = Object.entries(members).map(([key, value]) => [key, JSON.stringify(value)]);
   try {
-    return splice(text, [withMembers(text, span, members)]);
+    return splice(text, [withMembers(text, span, Object.fromEntries(written) as Record<string, string>)]);
   } catch (error) {
     if (error instanceof RawJsonError) return text;
     throw error;

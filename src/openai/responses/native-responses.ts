@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, replaceAt } from '#wire';
+import { isObject, type JsonObject } from '#wire';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import {
   bytesOf,
@@ -11,7 +11,7 @@ import {
   noteOf,
   NOTHING,
   sumOf,
-  withMembersAt,
+  withMembersOf,
 } from '../native/native-speech.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -23,7 +23,7 @@ const ENDS: ReadonlySet<string> = new Set(['response.completed', 'response.incom
 /** Understands the replies of OpenAI's Responses API. `model` is the name that they carry. */
 export function createResponsesSpeech(model: string): NativeSpeech {
   let usage: JsonObject | null = null;
-  let held: { readonly type: string; readonly text: string } | null = null;
+  let held: { readonly type: string; readonly event: Json; readonly text: string } | null = null;
   let finish: string | null = null;
   let sequence = 0;
   /** The response as it began, and the items that are whole: what a cut reply is told by. */
@@ -42,7 +42,7 @@ export function createResponsesSpeech(model: string): NativeSpeech {
     else if (typeof status === 'string') finish = status;
   };
 
-  const told = (end: NativeEnd) => ({ model: JSON.stringify(model), usage: JSON.stringify(shown(usage ?? {}, end)) });
+  const told = (end: NativeEnd) => ({ model, usage: shown(usage ?? {}, end) });
 
   const cutResponse = (output: readonly unknown[], end: NativeEnd): Json => ({
     ...begun,
@@ -73,7 +73,7 @@ export function createResponsesSpeech(model: string): NativeSpeech {
       if (ENDS.has(type)) {
         if (!isObject(response)) throw malformed('its last event has no response');
         take(response);
-        held = { type, text };
+        held = { type, event, text };
         return null;
       }
       if (type === 'response.output_item.done') {
@@ -82,7 +82,7 @@ export function createResponsesSpeech(model: string): NativeSpeech {
       }
       if (!isObject(response)) return text;
       if (text.length <= KEPT_MAX) begun = response;
-      return replaceAt(text, ['response', 'model'], JSON.stringify(model));
+      return 'model' in response ? withMembersOf(text, event, 'response', { model }) : text;
     },
     sizeOf(type, { delta, item }) {
       if (type.endsWith('.delta')) return { text: bytesOf(delta), other: 0 };
@@ -99,7 +99,7 @@ export function createResponsesSpeech(model: string): NativeSpeech {
         const data = { type: 'response.incomplete', sequence_number: next, response: cutResponse(items, end) };
         return eventText(data.type, JSON.stringify(data));
       }
-      return eventText(held.type, withMembersAt(held.text, ['response'], told(end)));
+      return eventText(held.type, withMembersOf(held.text, held.event, 'response', told(end)));
     },
     takeWhole(reply) {
       const { output } = reply;
@@ -107,8 +107,8 @@ export function createResponsesSpeech(model: string): NativeSpeech {
       take(reply);
       return sumOf((output as unknown[]).map(sizeOfItem));
     },
-    whole(text, _reply, end) {
-      return withMembersAt(text.trim(), [], told(end));
+    whole(text, reply, end) {
+      return withMembersOf(text.trim(), reply, null, told(end));
     },
     cutWhole(said, end) {
       const content = [{ type: 'output_text', text: said, annotations: [] }];

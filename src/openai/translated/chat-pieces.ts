@@ -7,7 +7,7 @@ import { type ChatEnd, type ChatFault, type ChatSaid, jsonInside, type Voice } f
 type Json = Record<string, unknown>;
 
 /** Reads the stream that the chat wire gives its clients, as it comes: whole events. */
-interface ChatPieces {
+export interface ChatPieces {
   /** Says what the events hold. The end of the reply, once it came. */
   read(bytes: Uint8Array, voice: Voice): ChatEnd | null;
 }

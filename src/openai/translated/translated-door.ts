@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { actedOn, createHttpSink, createKeepAlive, GatewayError, lookAlikeAt, readJson } from '#wire';
+import { actedOn, type ActedOnAt, createHttpSink, createKeepAlive, GatewayError, lookAlikeAt, readJson } from '#wire';
 import { Departure } from '#billing/amounts';
 import {
   type Admission,
@@ -148,7 +148,7 @@ export function addTranslatedDoor<B extends RoutedBody>(
     const write = (opened: OpenedChat, sink: typeof client) => {
       const translated = translatingSink(paidSink(sink, payment), {
         stream: opened.about.stream,
-        voice: voice(opened.id),
+        voice: () => voice(opened.id),
         sent: opened.about.sent,
         headers: (chat, isNative) => headersOf(chat, dropped, isNative),
       });
@@ -222,11 +222,11 @@ export function createReadBody<B>(
   schema: ChatWire<B>['schema'],
 ): (bytes: Buffer | undefined, headers: IncomingHttpHeaders) => Promise<B> {
   const check = createCheck<B>(schema);
-  const names = actedOn(Object.keys(schema.properties));
+  const names: ActedOnAt = [[[], actedOn(Object.keys(schema.properties))]];
   return async (bytes = EMPTY, headers) => {
     refuseEncoding(headers);
     const parsed = withModel(await readJson(bytes, limits));
-    const fault = typeof parsed === 'object' && parsed !== null ? lookAlikeAt(parsed, [[[], names]]) : null;
+    const fault = typeof parsed === 'object' && parsed !== null ? lookAlikeAt(parsed, names) : null;
     if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
     return check(parsed);
   };

@@ -1,11 +1,12 @@
 import type { ReplySink } from '#wire';
 import type { SentRequest } from '../reply/altered-headers.ts';
-import { createChatPieces, readCompletion } from './chat-pieces.ts';
+import { type ChatPieces, createChatPieces, readCompletion } from './chat-pieces.ts';
 import { faultOf, type Voice } from './voice.ts';
 
 interface TranslationOptions {
   readonly stream: boolean;
-  readonly voice: Voice;
+  /** Says the reply in the wire. It is called once, and not for a reply that passes. */
+  readonly voice: () => Voice;
   /** Tells whether the provider that answers speaks the wire: its reply passes. */
   readonly sent: Pick<SentRequest, 'isNative'>;
   /** Changes the head of the chat reply into that of the wire. */
@@ -25,12 +26,14 @@ export function translatingSink(client: ReplySink, options: TranslationOptions):
   return options.stream ? streamed(client, options) : whole(client, options);
 }
 
-function streamed(client: ReplySink, { voice, headers, sent }: TranslationOptions): ReplySink {
-  const pieces = createChatPieces();
+function streamed(client: ReplySink, { voice: open, headers, sent }: TranslationOptions): ReplySink {
+  let opened: { readonly voice: Voice; readonly pieces: ChatPieces } | null = null;
+  const speaker = () => (opened ??= { voice: open(), pieces: createChatPieces() });
   /** A provider has said something, so that no other one is asked. */
   let isSettled = false;
   let begun = false;
   const said = (bytes: Uint8Array): Buffer => {
+    const { voice, pieces } = speaker();
     // Beside a native provider the one that answers is known with its first words.
     if (!begun) voice.begin();
     begun = true;
@@ -39,10 +42,12 @@ function streamed(client: ReplySink, { voice, headers, sent }: TranslationOption
     return Buffer.from(voice.take());
   };
   const pinged = (): Buffer => {
+    const { voice } = speaker();
     voice.ping();
     return Buffer.from(voice.take());
   };
   const failed = (bytes: Uint8Array): Buffer => {
+    const { voice, pieces } = speaker();
     const end = pieces.read(bytes, voice);
     voice.failNative(faultOf(end!));
     return Buffer.from(voice.take());
@@ -54,7 +59,7 @@ function streamed(client: ReplySink, { voice, headers, sent }: TranslationOption
     head(status, chat) {
       client.head(status, headers(chat, sent.isNative === true));
       if (sent.isNative === undefined) {
-        voice.begin();
+        speaker().voice.begin();
         begun = true;
       }
     },
@@ -85,7 +90,7 @@ function whole(client: ReplySink, { voice, headers, sent }: TranslationOptions):
     const { said, end: ended } = readCompletion(
       JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>,
     );
-    const { status, body } = voice.whole(said, ended);
+    const { status, body } = voice().whole(said, ended);
     const text = JSON.stringify(body);
     client.head(status, { ...headers(head, false), 'content-length': Buffer.byteLength(text) });
     client.end(text);
