@@ -4,7 +4,7 @@ import { actedOn, GatewayError, lookAlikeAt } from '#wire';
 import type { Config } from '#config';
 import { type Caller, createCheck, type Payments, withModel, type Payer, payerOf, refuseEncoding } from '#gateway';
 import type { ImageDoor } from './image-doors.ts';
-import { type ImageBody, withOwnNames } from './request/image-ask.ts';
+import { byNameIn, type ImageBody, withOwnNames } from './request/image-ask.ts';
 import { type EditInputs, editInputs, countedInputs, type FetchInput, inputSource } from './request/input-images.ts';
 import { type ReadBody, readForm, readJsonBody } from './request/read-body.ts';
 
@@ -37,13 +37,20 @@ export function createReadImage({ payments, limits, fetchInput }: ReadDeps, door
     const type = headers['content-type'] ?? '';
     return door.edits && FORM.test(type) ? readForm(bytes, type, properties, limits) : readJsonBody(bytes, limits);
   };
+  const checked = (parsed: unknown, sent: unknown): ImageBody => {
+    try {
+      return check(parsed);
+    } catch (error) {
+      throw byNameIn(sent, error);
+    }
+  };
   return async (bytes, headers, admitted) => {
     refuseEncoding(headers);
     const content = await read(bytes, headers);
     const parsed = withModel(withOwnNames(content.value));
     const fault = typeof parsed === 'object' && parsed !== null ? lookAlikeAt(parsed, [[[], names]]) : null;
     if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
-    const body = check(parsed);
+    const body = checked(parsed, content.value);
     door.refuse?.(body);
     // The same body means another answer at the other door.
     const bodyHash = () => hash('sha256', `${door.path} ${hash('sha256', bytes)}`);

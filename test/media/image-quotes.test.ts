@@ -125,7 +125,7 @@ describe.each(ENGINES)('on %s', (engine) => {
       await errorOf(await spine.post('/image/generate/quote', { variants: 11, model: 'test/tiers' })),
     ).toMatchObject({
       status: 400,
-      param: 'n',
+      param: 'variants',
     });
     expect(
       await errorOf(await spine.post('/image/edit/quote', ask({ images: [IMAGE], image_count: 2 }))),

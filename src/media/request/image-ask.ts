@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { GatewayError } from '#wire';
+import { GatewayError, isObject } from '#wire';
 import type { ProviderPreferences } from '#gateway';
 import type { EventPrefix } from '../reply/stream-events.ts';
 import type { EditInputs } from './input-images.ts';
@@ -125,6 +125,15 @@ export function withOwnNames(body: unknown): unknown {
   for (const name of Object.keys(named))
     if (COUNT_NAMES.has(name)) throw fault(name, `${name} is not known here: the number of images is n`);
   return named;
+}
+
+/** An error about a field, by the name that `body` has for it: `variants` where that was sent, and not `n`. */
+export function byNameIn(body: unknown, error: unknown): unknown {
+  if (!(error instanceof GatewayError) || !isObject(body)) return error;
+  const { code, message, param = '' } = error;
+  const alias = Object.keys(ALIASES).find((name) => ALIASES[name] === param && (body[name] ?? null) !== null);
+  if (alias === undefined || Object.hasOwn(body, param) || !message.startsWith(`${param} `)) return error;
+  return new GatewayError(code, alias + message.slice(param.length), { param: alias });
 }
 
 /** Reads a checked body. Throws GatewayError `invalid_request` and `unprocessable`. */

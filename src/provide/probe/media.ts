@@ -4,7 +4,7 @@ import { ProbeFailure, type Check } from './check.ts';
 
 type MediaService = Extract<Service, { primitive: 'image' | 'video' }>;
 
-/** Where each API is asked for images, and for edits of images. */
+/** Paths of each API for images, and for edits of images. */
 const IMAGE_PATHS = {
   openai: { make: '/images/generations', edit: '/images/edits' },
   tollgate: { make: '/image/generate', edit: '/image/edit' },
