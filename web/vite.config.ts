@@ -14,7 +14,7 @@ const PROXIED =
 /** Parts that nearly every page shows: one file. */
 const FIRST_PARTS =
   /vite[\\/]preload-helper|src[\\/](?:api[\\/](?:analytics|api-error|catalogue|request|session)|app[\\/](?:boot|error-boundary|not-found|search|title)|ui[\\/](?:badge|button|card|choice|copy|current-in-view|empty|error-note|heading|kinds?|money|number|price|query-view|skeleton|status|table|tabs|time|toast|window-of-rows))\.tsx?$/;
-/** What the document of a service loads before all else: it paints the code, without React. */
+/** The document of a service loads this before all else: it paints the code, without React. */
 const FIRST_PAINT = /src[\\/](?:code[\\/][\w-]+|pages[\\/]offering[\\/](?:code|first-paint))\.ts$/;
 /** Parts of pages that show one thing in whole: another file, in place of one for each. */
 const DETAIL_PARTS = /src[\\/](?:code[\\/]code-tabs|ui[\\/](?:chart|code-block|fold|markdown|sparkline))\.tsx?$/;

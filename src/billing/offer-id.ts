@@ -10,7 +10,7 @@ export const offerId = ({ primitive, provider, service }: OfferParts): string =>
 
 const OFFER = /^([a-z]+)\/([^:]*):(.*)$/s;
 
-/** What the id of an offer is made of. Its parts are empty where it is none. */
+/** The parts of the id of an offer; empty ones for another text. */
 export function partsOfOffer(id: string): OfferParts {
   const [, primitive = '', provider = '', service = ''] = OFFER.exec(id) ?? [];
   return { primitive, provider, service };

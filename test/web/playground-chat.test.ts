@@ -25,9 +25,9 @@ test('an answer comes in pieces with its cost so far, and then with what the led
   expect(before - (await world.balance())).toBe(shown);
   // Lock, settle and refund stand in the receipt as they are in the ledger.
   for (const { type, amount_micro_usdc: micro } of record.entries) {
-    const name = { lock: 'Lock', settle: 'Settle', refund: 'Refund' }[type]!;
-    const line = page.locator('dl div', { has: page.getByText(name, { exact: true }) });
-    expect(microUsdIn(await line.locator('dd').last().textContent())).toBe(micro);
+    const name = { lock: 'Locked', settle: 'Charged', refund: 'Given back' }[type]!;
+    const line = page.locator('ol li', { has: page.getByText(name, { exact: true }) }).last();
+    expect(microUsdIn(await line.textContent())).toBe(micro);
   }
   expect(visitor.problems).toEqual([]);
   await visitor.close();
@@ -95,7 +95,7 @@ test('the gateway calls tools for the model: steps, the tree of calls, one cap a
   expect(microUsdIn(await charged.textContent())).toBe(Math.round(record.run_cost * 1e6));
   expect(record.entries.find(({ type }) => type === 'lock')?.amount_micro_usdc).toBe(50_000);
   await page.getByText('Calls under it').last().waitFor();
-  expect(await page.locator('li', { hasText: 'demo/toolbox · roll_dice' }).count()).toBeGreaterThan(0);
+  expect(await page.locator('li', { hasText: 'demo/toolbox › roll_dice' }).count()).toBeGreaterThan(0);
   expect(await visitor.axe()).toEqual([]);
   expect(visitor.problems).toEqual([]);
   await visitor.close();
@@ -126,7 +126,7 @@ test('with the keyboard alone: find a model, talk to it, read the receipt', asyn
   await page.getByRole('button', { name: /charged/ }).waitFor();
   await page.keyboard.press('Shift+Tab');
   await page.keyboard.press('Enter');
-  await page.getByText('held before the call was made').waitFor();
+  await page.getByText('The most that the call could cost, taken before it was forwarded.').waitFor();
   expect(visitor.problems).toEqual([]);
   await visitor.close();
 });

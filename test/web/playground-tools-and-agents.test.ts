@@ -71,7 +71,7 @@ test('an agent works, gives its parts, and shows what it called', async () => {
   expect(await page.getByText('"2d6"').count()).toBe(1);
   const tree = page.getByRole('region', { name: 'Calls it made' });
   await tree.getByRole('link', { name: 'demo/sage' }).waitFor();
-  expect(await tree.getByRole('link', { name: 'demo/toolbox · roll_dice' }).count()).toBe(1);
+  expect(await tree.getByRole('link', { name: 'demo/toolbox › roll_dice' }).count()).toBe(1);
   const shown = microUsdIn(await page.getByRole('button', { name: /charged/ }).textContent());
   const record = await world.recordOf(visitor);
   expect(shown).toBe(Math.round(record.run_cost * 1e6));

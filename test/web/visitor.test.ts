@@ -100,6 +100,19 @@ test('a search without a match says so, and leads back to all services', async (
   await visitor.close();
 });
 
+test('on a phone, which shows no head of the calls, the market is put in order by a choice', async () => {
+  const visitor = await browser.visit({ origin, width: 390 });
+  const { page } = visitor;
+  await page.goto('/marketplace?kind=model');
+  const order = page.getByLabel('Order');
+  await order.selectOption('Dearest first');
+  await expect.poll(() => names(visitor)).toEqual(['Demo: Sage', 'Demo: Echo', 'Demo: Compass']);
+  await order.selectOption('Most calls first');
+  await expect.poll(() => new URL(page.url()).search).toMatch(/^\?(?=.*sort=calls)(?=.*down=1)/);
+  expect(visitor.problems).toEqual([]);
+  await visitor.close();
+});
+
 test('the chosen theme stays, on every page and before anything is painted', async () => {
   const visitor = await browser.visit({ origin, theme: 'light' });
   const { page } = visitor;

@@ -16,7 +16,7 @@ export function shortPrice(kind: Kind, pricing: Pricing): PriceLine {
       const { prompt, completion } = pricing;
       if (isFree(prompt) && isFree(completion)) return FREE;
       if (isFree(completion)) return { amount: formatUsd(prompt ?? 0), unit: 'per 1M tokens' };
-      return { amount: `${formatUsd(prompt ?? 0)} / ${formatUsd(completion!)}`, unit: 'per 1M tokens in / out' };
+      return { amount: `${formatUsd(prompt ?? 0)} / ${formatUsd(completion!)}`, unit: IN_AND_OUT };
     }
     case 'tool':
     case 'agent':
@@ -30,6 +30,7 @@ export function shortPrice(kind: Kind, pricing: Pricing): PriceLine {
   }
 }
 
+const IN_AND_OUT = 'per 1M tokens in / out';
 const FREE: PriceLine = { amount: 'Free', unit: '' };
 const isFree = (usd: number | null | undefined) => (usd ?? 0) === 0;
 
@@ -123,17 +124,13 @@ export function Price({
     <span className="figures inline-block text-right leading-5">
       <span className="block font-semibold whitespace-nowrap">{amount}</span>
       <span className="block text-xs whitespace-nowrap text-soft">
-        {/* A phone leaves the room to the name of the service. */}
-        {unit.split(' tokens').flatMap((part, index) =>
-          index === 0
-            ? [part]
-            : [
-                <span key="tokens" className="max-sm:sr-only">
-                  {' '}
-                  tokens
-                </span>,
-                part,
-              ],
+        {unit === IN_AND_OUT ? (
+          <>
+            per 1M {/* A phone leaves the room to the name of the service. */}
+            <span className="max-sm:sr-only">tokens </span>in / out
+          </>
+        ) : (
+          unit
         )}
       </span>
     </span>

@@ -2,7 +2,7 @@ import type { Service } from '../../api/service.ts';
 import { calledOf, snippetsOf } from './code.ts';
 
 // Paints the code of a service below the heading that came with the document, while React is still on its way. React
-// draws the same at the same place: test/web/first-paint.test.ts holds both together. Nothing is loaded for it that the
+// draws the same at the same place: test/web/visitor.test.ts holds both together. Nothing is loaded for it that the
 // page does not need anyway.
 
 const boot = JSON.parse(document.getElementById('boot')?.textContent ?? '{}') as {

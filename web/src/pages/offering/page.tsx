@@ -45,7 +45,7 @@ function decode(text: string): string {
 function Offering({ service }: { readonly service: ServiceDetail }): ReactNode {
   const { primitive, name, display_name, description } = service;
   useTitle(display_name);
-  const { data: figures } = useServiceFigures(primitive, name);
+  const { data: figures, isLoading } = useServiceFigures(primitive, name);
   return (
     <>
       <Heading
@@ -65,6 +65,8 @@ function Offering({ service }: { readonly service: ServiceDetail }): ReactNode {
           {primitive === 'tool' && <Tools service={name} />}
           {primitive === 'agent' && <AgentCard agent={name} />}
           {figures && <Usage figures={figures} />}
+          {/* Keeps the footer where it will be. */}
+          {isLoading && <div aria-hidden className="h-96" />}
         </div>
         <div className="row-start-1 grid min-w-0 gap-5 lg:col-start-2">
           <PriceCard service={service} />

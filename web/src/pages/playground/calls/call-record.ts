@@ -9,8 +9,8 @@ const LOOK_MS = 1_000;
 const LOOKS_MAX = 40;
 
 /**
- * The record of a call: what moved in the ledger, and the calls under it. It is asked for again while the call goes on, so that calls under it are seen as they come and
- * a call that was stopped is seen to be settled.
+ * The record of a call: the movements of its money, and the calls under it. It is asked for again while the call goes
+ * on, so that calls under it are seen as they come and a call that was stopped is seen to be settled.
  */
 export function useCallRecord(id: string | null, enabled = true): UseQueryResult<CallDetail> {
   return useQuery({
