@@ -38,8 +38,7 @@ export async function showExtendedCard(
       `${service} has no extended agent card`,
     );
   const origin = ask.origin();
-  if (origin === null)
-    throw new A2aError('InvalidRequest', 'The Host header names no host: send that of this gateway');
+  if (origin === null) throw new A2aError('InvalidRequest', 'The Host header names no host: send that of this gateway');
   const link = chooseLink(offer, facts, ask.version);
   const { caller, requestId, version } = ask;
   const tail = (await runFree(
