@@ -320,7 +320,7 @@ async function answer(requests: readonly Request[]): Promise<readonly Reply[]> {
   return replies;
 }
 
-/** Where one fails, each is performed by itself and gets its own answer. */
+/** If one fails, each is performed by itself and gets its own answer. */
 async function answerGroup(group: readonly StatementsRequest[]): Promise<readonly Reply[]> {
   if (group.length > 1 && opened.together !== null) {
     try {

@@ -21,7 +21,7 @@ afterEach(async () => {
   rmSync(dataDir, { recursive: true });
 });
 
-/** Commits in the write-ahead log. The header of a page that ends one has the size of the file after it, which is not 0. */
+/** Commits in the write-ahead log: the header of the last page of each has the size of the file, others have 0. */
 function countCommits(): number {
   const log = readFileSync(join(dataDir, 'tollgate.db-wal'));
   if (log.byteLength === 0) return 0;

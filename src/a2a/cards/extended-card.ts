@@ -37,9 +37,8 @@ export async function showExtendedCard(
       ask.version === '1.0' ? 'UnsupportedOperation' : 'ExtendedAgentCardNotConfigured',
       `${service} has no extended agent card`,
     );
-  if (ask.origin === null)
-    throw new A2aError('InvalidRequest', 'The Host header names no host: send that of this gateway');
-  const origin = ask.origin;
+  const origin = ask.origin();
+  if (origin === null) throw new A2aError('InvalidRequest', 'The Host header names no host: send that of this gateway');
   const link = chooseLink(offer, facts, ask.version);
   const { caller, requestId, version } = ask;
   const tail = (await runFree(

@@ -112,7 +112,7 @@ export function createAnswerRequest(
         maxCost: headers[MAX_COST_HEADER] ?? null,
         quote: sends(operation) ? quoteAsked(null, headers, null) : null,
         extensions: extensions.forAgent,
-        origin: deps.origin(request),
+        origin: () => deps.origin(request),
       };
       await deps.door(ask, writer(), gone.signal);
     } catch (thrown) {

@@ -27,8 +27,8 @@ export interface Ask {
   readonly quote?: QuoteAsked | null;
   /** Extensions that the client activates, as the header said; null for none. */
   readonly extensions: string | null;
-  /** The address for cards in the answer; null where the request's Host is not valid. */
-  readonly origin: CardOrigin | null;
+  /** Gives the address for cards in the answer; null where the Host of the request is not valid. */
+  readonly origin: () => CardOrigin | null;
   /** The id of the client's request, as text for the call's span; null on HTTP+JSON. */
   readonly rpcId: string | null;
 }

@@ -30,11 +30,11 @@ interface AgentTalkOptions {
 export class AgentTalk {
   /** The task that the agent told of; null before. */
   task: RunningTask | null = null;
-  /** Aborts when the call or the gateway ends it. */
-  readonly ending: AbortSignal;
   readonly #message: SentMessage;
   readonly #options: AgentTalkOptions;
   readonly #stopping = new AbortController();
+  /** Most messages are answered at once, and nobody asks for it. */
+  #ending: AbortSignal | null = null;
   /** The consumer knows of the task. */
   #told = false;
   /** Why it was not noted who else is to be told of the task; null where it was. */
@@ -45,7 +45,11 @@ export class AgentTalk {
   constructor(message: SentMessage, options: AgentTalkOptions) {
     this.#message = message;
     this.#options = options;
-    this.ending = AbortSignal.any([options.signal, this.#stopping.signal]);
+  }
+
+  /** Aborts when the call or the gateway ends it. */
+  get ending(): AbortSignal {
+    return (this.#ending ??= AbortSignal.any([this.#options.signal, this.#stopping.signal]));
   }
 
   /** The call goes on until its task ends or asks for something. */

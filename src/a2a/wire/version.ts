@@ -33,6 +33,8 @@ export function versionOf(text: unknown): A2aVersion | null {
 
 /** A value that came several times counts where it is always the same one. */
 function textOf(value: unknown): string {
+  if (value === undefined) return '';
+  if (typeof value === 'string' && !value.includes(',')) return value.trim();
   const values = (Array.isArray(value) ? value : [value]).filter((one) => one !== undefined && one !== null);
   const texts = new Set(
     values.flatMap((one) => (typeof one === 'string' ? one.split(',') : ['?'])).map((one) => one.trim()),

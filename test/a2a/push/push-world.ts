@@ -140,7 +140,7 @@ function ask(version: A2aVersion, operation: Operation, params: Ask['params'], b
     wantsReceipt: false,
     maxCost: null,
     extensions: null,
-    origin: null,
+    origin: () => null,
     rpcId: null,
   };
 }
