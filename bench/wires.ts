@@ -1,6 +1,6 @@
 /**
  * `node bench/wires.ts`: streams of messages and responses beside chat, at providers that speak them and at others, in
- * one run; the counting of tokens; and another router of messages. `--rounds` and `--ms` set how long, `--only native`
+ * one run; the counting of tokens beside a bare Fastify route; and another router of messages. `--rounds` and `--ms` set how long, `--only native`
  * measures the doors with that word beside chat, and `--only count` the counting alone.
  */
 import { existsSync } from 'node:fs';
@@ -26,7 +26,6 @@ const CONNECTIONS = 16;
 const NATIVE = 'bench-native';
 /** Counts of one account, below its rate of 600 a minute, and how many accounts count. */
 const COUNTS = 550;
-const COUNTS_PER_SECOND = 1_000;
 const ACCOUNTS = 24;
 /** The counts of the first ones compile it. */
 const WARMING = 8;
@@ -100,7 +99,9 @@ try {
       lane.micros.push(micros);
     }
   if (lanes.length > 0) report(lanes);
-  await count(gateway);
+  const bare = await passthrough('targets/count-fastify.ts', port);
+  targets.push(bare);
+  await count(gateway, bare);
 } finally {
   await Promise.all(targets.map((target) => target.stop()));
   generator.stop();
@@ -148,35 +149,44 @@ function report(lanes: readonly Lane[]): void {
   }
 }
 
-/** Counts the tokens of a prompt of 30 KB, as often as the rate of each account lets it. */
-async function count(gateway: Target): Promise<void> {
+/**
+ * Counts the tokens of a prompt of 30 KB, as often as the rate of each account lets it, and asks a route that does
+ * nothing else as often.
+ */
+async function count(gateway: Target, bare: Target): Promise<void> {
   const text = 'The gateway knows the price before it forwards a question. '.repeat(500);
   const body = { model: MODELS.wire, system: SYSTEM, messages: [{ role: 'user', content: text }] };
-  const shape: Job['shape'] = {
-    kind: 'open',
-    perSecond: COUNTS_PER_SECOND,
-    durationMs: (COUNTS / COUNTS_PER_SECOND) * 1_000,
-  };
-  let calls = 0;
-  let all = 0;
-  let main = 0;
+  const shape: Job['shape'] = { kind: 'closed', connections: CONNECTIONS, durationMs: 10_000, callsMax: COUNTS };
+  const doors = [counter('count_tokens', gateway), counter('a bare Fastify route', bare)] as const;
   let bytes = 0;
   for (let account = 0; account < ACCOUNTS; account++) {
-    const request = requestOf({ ...gateway, headers: await gateway.openAccount!() }, COUNT_PATH, body);
-    bytes = request.length;
-    const [before, mainBefore] = [cpuMicros(gateway.pid!), cpuMicros(gateway.pid!, gateway.pid!)];
-    const done = await generator.run({ port: gateway.port, request, shape });
-    if (done.errors > 0) throw new Error(`counting: ${done.firstError}`);
-    if (account < WARMING) continue;
-    calls += done.calls;
-    all += cpuMicros(gateway.pid!) - before;
-    main += cpuMicros(gateway.pid!, gateway.pid!) - mainBefore;
+    const headers = await gateway.openAccount!();
+    for (const { target, sum } of doors) {
+      const request = requestOf({ ...target, headers }, COUNT_PATH, body);
+      bytes = request.length;
+      const [before, mainBefore] = [cpuMicros(target.pid!), cpuMicros(target.pid!, target.pid!)];
+      const done = await generator.run({ port: target.port, request, shape });
+      if (done.errors > 0) throw new Error(`counting: ${done.firstError}`);
+      if (account < WARMING) continue;
+      sum.calls += done.calls;
+      sum.ms += done.elapsedMs;
+      sum.all += cpuMicros(target.pid!) - before;
+      sum.main += cpuMicros(target.pid!, target.pid!) - mainBefore;
+    }
   }
-  const micros = Math.round(all / calls);
-  const ofMain = Math.round(main / calls);
-  const perCore = Math.round(1_000_000 / micros).toLocaleString('en');
-  const size = Math.round(bytes / 1000);
-  console.log(`\ncount_tokens of ${size} KB: ${micros} µs of CPU, ${ofMain} of the main thread: ${perCore}/s a core`);
+  console.log(`\nBodies of ${Math.round(bytes / 1000)} KB, ${CONNECTIONS} at once\n`);
+  console.log('| route | counts/s | CPU µs a count | of the main thread |');
+  console.log('| --- | ---: | ---: | ---: |');
+  for (const { name, sum } of doors) {
+    const perSecond = Math.round((sum.calls / sum.ms) * 1_000).toLocaleString('en');
+    console.log(
+      `| ${name} | ${perSecond} | ${Math.round(sum.all / sum.calls)} | ${Math.round(sum.main / sum.calls)} |`,
+    );
+  }
+}
+
+function counter(name: string, target: Target) {
+  return { name, target, sum: { calls: 0, ms: 0, all: 0, main: 0 } };
 }
 
 function median(values_: readonly number[]): number {

@@ -10,6 +10,8 @@ export interface Job {
         /** Each connection sends its next request when its last is answered. */ readonly kind: 'closed';
         readonly connections: number;
         readonly durationMs: number;
+        /** Ends it earlier, after so many requests. */
+        readonly callsMax?: number;
       }
     | {
         /** Requests leave on schedule whatever becomes of the earlier ones; latency counts from the schedule. */ readonly kind: 'open';

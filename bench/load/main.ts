@@ -73,8 +73,11 @@ function record(tally: Tally, since: number, reply: Reply): void {
   }
 }
 
-async function closedLoop(job: Job, shape: { connections: number; durationMs: number }, tally: Tally): Promise<void> {
+type Closed = Extract<Job['shape'], { kind: 'closed' }>;
+
+async function closedLoop(job: Job, shape: Closed, tally: Tally): Promise<void> {
   const nextRequest = requestsOf(job);
+  let left = shape.callsMax ?? Infinity;
   const end = performance.now() + shape.durationMs;
   const connections = Array.from({ length: shape.connections }, () => openConnection(job.port));
   const loops = connections.map(
@@ -82,7 +85,7 @@ async function closedLoop(job: Job, shape: { connections: number; durationMs: nu
       new Promise<void>((resolve) => {
         const next = () => {
           const since = performance.now();
-          if (since >= end || tally.errors > 100) return resolve();
+          if (since >= end || tally.errors > 100 || left-- <= 0) return resolve();
           connection.send(nextRequest(), (reply) => {
             record(tally, since, reply);
             next();

@@ -19,6 +19,8 @@ interface MessageVoiceOptions {
   readonly seals: SealedThinking;
   readonly thinkingOf: ThinkingOf;
   readonly requestId: string;
+  /** The request says how its conversation is to be made shorter, and its client reads what was done. */
+  readonly managesContext: boolean;
 }
 
 /** Says a chat reply as a message of Anthropic's API. */
@@ -26,6 +28,8 @@ export function createMessageVoice(options: MessageVoiceOptions): Voice {
   const { id, model, names, stopSequences, requestId } = options;
   let out = '';
   const write = (text: string) => void (out += text);
+  // Nothing is taken out of it here.
+  const managed = options.managesContext ? { context_management: { applied_edits: [] } } : {};
   const blocks = createBlocks({ ...options, write });
 
   return {
@@ -48,7 +52,7 @@ export function createMessageVoice(options: MessageVoiceOptions): Voice {
       if (hasFailed(end))
         return write(event('error', { error: toAnthropicFault(faultOf(end)), request_id: requestId }));
       blocks.close();
-      const more = moreOf(end);
+      const more = { ...managed, ...moreOf(end) };
       const delta = stopOf(end, stopSequences, blocks.called);
       write(event('message_delta', { delta, usage: anthropicUsage(end), ...more }) + event('message_stop', {}));
     },
@@ -75,6 +79,7 @@ export function createMessageVoice(options: MessageVoiceOptions): Voice {
           content,
           ...stop,
           usage: anthropicUsage(end),
+          ...managed,
           ...moreOf(end),
         },
       };

@@ -97,6 +97,7 @@ function messagesWire({ config, thinking }: MessagesDeps): ChatWire<MessagesBody
             seals: thinking,
             thinkingOf,
             requestId,
+            managesContext: asked['context_management'] !== undefined && asked['context_management'] !== null,
           }),
       };
     },

@@ -53,6 +53,7 @@ export const MESSAGES_WIRE: NativeWire = {
   path: MESSAGES_PATH,
   cap: 'max_tokens',
   prompt: 'messages',
+  isRetold: () => false,
   fields: FIELDS,
   headers({ 'anthropic-version': version, 'anthropic-beta': beta }, lists) {
     const asked = typeof beta === 'string' && HEADER.test(beta) ? beta.split(/[ ,]+/).filter((one) => one !== '') : [];

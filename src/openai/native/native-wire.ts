@@ -21,6 +21,8 @@ export interface NativeWire {
   readonly cap: string;
   /** Field with the conversation. */
   readonly prompt: string;
+  /** Whether a provider gets an element of the conversation in words alone, without what it names. */
+  isRetold(element: unknown): boolean;
   /** Names of the published fields. A model that lists what it takes beside them gets no other. */
   readonly fields: ReadonlySet<string>;
   /** Headers of the client that the provider gets. `lists`: whether the model lists a name in `params.forward`. */

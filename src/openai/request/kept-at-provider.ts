@@ -1,4 +1,5 @@
 import { GatewayError, isObject } from '#wire';
+import type { NativeWire } from '../native/native-wire.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -21,10 +22,17 @@ const MADE = /code_execution_output$/;
 
 /**
  * Throws GatewayError `invalid_request` for a request that names a file, a store, a container or a skill of the
- * provider's account. All consumers share that account.
+ * provider's account. All consumers share that account. What a provider gets in words (`isRetold`) may name one.
  */
-export function refuseKeptAtProvider(asked: Json): void {
-  for (const [name, member] of Object.entries(asked)) if (name !== 'metadata') look({}, name, member, name);
+export function refuseKeptAtProvider(asked: Json, { prompt, isRetold }: Pick<NativeWire, 'prompt' | 'isRetold'>): void {
+  for (const [name, member] of Object.entries(asked)) {
+    if (name === 'metadata') continue;
+    if (name !== prompt || !Array.isArray(member)) look({}, name, member, name);
+    else
+      (member as unknown[]).forEach((element, i) => {
+        if (!isRetold(element)) look({}, '', element, `${name}[${i}]`);
+      });
+  }
 }
 
 function look(holder: Json, name: string, value: unknown, at: string): void {

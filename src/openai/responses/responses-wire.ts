@@ -3,6 +3,7 @@ import { RESPONSES_PATH } from '#config';
 import type { NativeWire } from '../native/native-wire.ts';
 import { holds } from '../native/native-size.ts';
 import { isSealedHere } from '../translated/sealed-thinking.ts';
+import { isContainerRun, withoutContainers } from './container-runs.ts';
 import { createResponsesSpeech } from './native-responses.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -54,17 +55,17 @@ export const RESPONSES_WIRE: NativeWire = {
   prompt: 'input',
   fields: FIELDS,
   headers: () => ({ sent: {}, dropped: [] }),
+  isRetold: isContainerRun,
   changed({ input, metadata, store }) {
+    const told = Array.isArray(input) ? withoutUnknown(withoutContainers(input)) : input;
     const sent = {
       // It is for the gateway's own logs.
       ...(metadata === undefined ? {} : { metadata: null }),
       // All consumers share the account at a provider. There, absent means true.
       ...(store === false ? {} : { store: 'false' }),
-      ...(Array.isArray(input) && input.some(isUnknownThinking)
-        ? { input: JSON.stringify(withoutUnknown(input)) }
-        : {}),
+      ...(told === input ? {} : { input: JSON.stringify(told) }),
     };
-    return { sent, dropped: [] };
+    return { sent, dropped: Array.isArray(input) && input.some(isContainerRun) ? ['container_id'] : [] };
   },
   hidesPrompt: ({ tools, input }) => hasHostedTool({ tools }) || holds(input, hasFile) || holds(input, hasHostedTool),
   loses: (_asked, text) => LOST.test(text),
@@ -97,4 +98,4 @@ const isUnknownThinking = (item: unknown): boolean => {
 };
 
 const withoutUnknown = (input: readonly unknown[]): readonly unknown[] =>
-  input.filter((item) => !isUnknownThinking(item));
+  input.some(isUnknownThinking) ? input.filter((item) => !isUnknownThinking(item)) : input;

@@ -258,7 +258,7 @@ function createRead<B extends RoutedBody>(deps: ChatDeps, wire: ChatWire<B>) {
     const body = withMaxCost(translation.body, headers['x-max-cost']);
     if (publicOnly) refusePrivateMedia(body);
     if (native !== null) {
-      refuseKeptAtProvider(native.asked);
+      refuseKeptAtProvider(native.asked, native.wire);
       if (publicOnly) refusePrivateUrls(asked);
     }
     return { translation: body === translation.body ? translation : { ...translation, body }, native, ...payer };

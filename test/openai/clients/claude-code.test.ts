@@ -1,37 +1,33 @@
 import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { agentBlock, startAgent, type Agent } from '../../support/a2a-agent/index.ts';
 import { createKeeper } from '../../support/server-process.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { installStranger } from '../../support/stranger.ts';
-import {
-  call,
-  chunk,
-  startTranscripts,
-  usage,
-  words,
-  type TranscriptUpstream,
-} from '../translated/support/transcript-upstream.ts';
+import { CONTEXT_LENGTH, COST, SIGNATURE, startPlayedModel, type PlayedModel } from './support/played-model.ts';
 
 // Claude Code as it is on npm, set up as docs/messages.md says. Only the model behind the gateway is played.
 
-const MODEL = 'acme/coder';
+const TRANSLATED = 'acme/coder';
+const NATIVE = 'acme/native';
 const INSTALL_MS = 300_000;
 const RUN_MS = 120_000;
-let upstream: TranscriptUpstream;
+let upstream: PlayedModel;
 const AGENT = 'fixture/agent';
 let agent: Agent;
 let spine: Spine;
 let folder: string;
 beforeAll(async () => {
   folder = installStranger('claude-code');
-  upstream = await startTranscripts();
+  upstream = await startPlayedModel();
   agent = await startAgent({ version: 'both' });
-  const block = modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url, contextLength: 200_000 });
+  const model = { provider: 'Acme', url: upstream.url, contextLength: CONTEXT_LENGTH };
+  const blocks =
+    modelBlock({ ...model, name: TRANSLATED }) + modelBlock({ ...model, name: NATIVE, params: 'wires = ["messages"]' });
   const offer = agentBlock({ name: AGENT, endpoint: agent.url, pricing: 'per_call = 0.003' });
-  spine = await startSpine({ toml: UNHURRIED + block + offer });
+  spine = await startSpine({ toml: UNHURRIED + blocks + offer });
 }, INSTALL_MS);
 afterAll(async () => {
   try {
@@ -50,7 +46,7 @@ interface Run {
 }
 
 /** One run of Claude Code with a prompt, in a folder with one file. */
-async function claude(prompt: string, { key = spine.key, model = MODEL } = {}): Promise<Run> {
+async function claude(prompt: string, { key = spine.key, model = TRANSLATED } = {}): Promise<Run> {
   const home = await mkdtemp(join(tmpdir(), 'tollgate-claude-'));
   const keeper = createKeeper([home]);
   const cwd = join(home, 'project');
@@ -87,84 +83,80 @@ async function claude(prompt: string, { key = spine.key, model = MODEL } = {}): 
   }
 }
 
-/** The last result of a tool in a chat request. */
-const lastResult = ({ messages }: Record<string, unknown>): string | undefined =>
-  (messages as { role: string; content: string }[]).findLast(({ role }) => role === 'tool')?.content;
-
-test(
-  'edits a file by tools in three turns, and each turn is billed',
-  async () => {
-    upstream.answer = (body) => {
-      const result = lastResult(body);
-      if (body['tools'] === undefined || (body['tools'] as unknown[]).length === 0) return { chunks: words('title') };
-      const file = `${/working directory: ([^\s"\\]+)/i.exec(JSON.stringify(body))![1]}/greeting.txt`;
-      if (result === undefined)
-        return {
-          chunks: [
-            chunk({ reasoning_content: 'I read it first.' }),
-            call(0, { id: 'read_1', name: 'Read', args: JSON.stringify({ file_path: file }) }),
-            chunk({}, 'tool_calls'),
-            usage(),
-          ],
-        };
-      if (result.includes('hello world'))
-        return {
-          chunks: [
-            chunk({ content: 'Now I change it.' }),
-            call(0, {
-              id: 'edit_1',
+describe.each([
+  ['chat', TRANSLATED, '/v1/chat/completions'],
+  ['messages', NATIVE, '/v1/messages'],
+] as const)('at a provider that speaks %s', (wire, model, path) => {
+  test(
+    'edits a file by tools in three turns, and each turn is billed',
+    async () => {
+      upstream.answer = ({ reached, tools, results }) => {
+        if (tools.length === 0) return { text: 'title' };
+        const result = results.at(-1);
+        const file = `${/working directory: ([^\s"\\]+)/i.exec(reached.text)![1]}/greeting.txt`;
+        if (result === undefined)
+          return {
+            thinking: 'I read it first.',
+            call: { id: 'toolu_read', name: 'Read', input: { file_path: file } },
+          };
+        if (result.includes('hello world'))
+          return {
+            text: 'Now I change it.',
+            call: {
+              id: 'toolu_edit',
               name: 'Edit',
-              args: JSON.stringify({ file_path: file, old_string: 'hello world', new_string: 'hello tollgate' }),
-            }),
-            chunk({}, 'tool_calls'),
-            usage(),
-          ],
-        };
-      return { chunks: words('It is ', 'done.') };
-    };
-    const before = await spine.balance();
-    const asked = upstream.asked.length;
-    const { code, said, file } = await claude('Greet tollgate in greeting.txt');
-    expect(code, said).toBe(0);
-    expect(file).toBe('hello tollgate\n');
-    expect(said).toContain('It is done.');
-    expect(upstream.asked.at(-1)!['messages']).toContainEqual(
-      expect.objectContaining({ role: 'assistant', reasoning_content: 'I read it first.' }),
-    );
-    await spine.quiet();
-    const turns = upstream.asked.length - asked;
-    expect(turns).toBeGreaterThanOrEqual(3);
-    // Each turn has the same use: 20 + 2 × 9 micro-USD.
-    expect(before.available - (await spine.balance()).available).toBe(BigInt(turns * 38));
-  },
-  RUN_MS,
-);
-
-test(
-  'makes its conversation shorter where a prompt is too long for the model',
-  async () => {
-    let refused = false;
-    upstream.answer = ({ messages }) => {
-      const asked = JSON.stringify(messages);
-      if (/summar/i.test(asked) && refused) return { chunks: words('<summary>We greet.</summary>') };
-      if (refused) return { chunks: words('Short now.') };
-      refused = true;
-      const message =
-        "This model's maximum context length is 200000 tokens. However, you requested 210000 tokens (209000 in the messages, 1000 in the completion).";
-      return {
-        status: 400,
-        body: { error: { message, type: 'invalid_request_error', code: 'context_length_exceeded' } },
+              input: { file_path: file, old_string: 'hello world', new_string: 'hello tollgate' },
+            },
+          };
+        return { text: 'It is done.' };
       };
-    };
-    const before = upstream.asked.length;
-    const { said } = await claude('Say something');
-    expect(refused).toBe(true);
-    expect(said, said).not.toContain('Provider Acme');
-    expect(upstream.asked.length - before).toBeLessThan(8);
-    expect(said).toMatch(/Prompt is too long|Short now/);
-  },
-  RUN_MS,
-);
+      const before = await spine.balance();
+      const asked = upstream.asked.length;
+      const { code, said, file } = await claude('Greet tollgate in greeting.txt', { model });
+      expect(code, said).toBe(0);
+      expect(file).toBe('hello tollgate\n');
+      expect(said).toContain('It is done.');
+      const turns = upstream.asked.slice(asked);
+      expect(turns.length).toBeGreaterThanOrEqual(3);
+      expect(turns.filter(({ reached }) => new URL(reached.path, upstream.url).pathname !== path)).toEqual([]);
+      expect(turns.at(-1)!.reached.body['messages']).toContainEqual(
+        expect.objectContaining(
+          wire === 'chat'
+            ? { role: 'assistant', reasoning_content: 'I read it first.' }
+            : {
+                role: 'assistant',
+                content: expect.arrayContaining([
+                  { type: 'thinking', thinking: 'I read it first.', signature: SIGNATURE },
+                ]) as unknown,
+              },
+        ),
+      );
+      await spine.quiet();
+      expect(before.available - (await spine.balance()).available).toBe(BigInt(turns.length) * COST);
+    },
+    RUN_MS,
+  );
+
+  test(
+    'makes its conversation shorter where a prompt is too long for the model',
+    async () => {
+      let refused = false;
+      upstream.answer = ({ reached }) => {
+        if (refused && /summar/i.test(reached.text)) return { text: '<summary>We greet.</summary>' };
+        if (refused) return { text: 'Short now.' };
+        refused = true;
+        return { tooLong: 209_000 };
+      };
+      const before = upstream.asked.length;
+      const { said } = await claude('Say something', { model });
+      expect(refused).toBe(true);
+      expect(said, said).not.toContain('Provider Acme');
+      expect(upstream.asked.length - before).toBeLessThan(8);
+      expect(said).toMatch(/Prompt is too long|Short now/);
+    },
+    RUN_MS,
+  );
+});
 
 test(
   'shows that there is no money, after one request',

@@ -1,33 +1,37 @@
+import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createKeeper } from '../../support/server-process.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { installStranger } from '../../support/stranger.ts';
 import {
-  call,
-  chunk,
-  startTranscripts,
-  usage,
-  words,
-  type TranscriptUpstream,
-} from '../translated/support/transcript-upstream.ts';
+  CONTEXT_LENGTH,
+  COST,
+  type OfferedTool,
+  startPlayedModel,
+  type PlayedModel,
+  type Said,
+} from './support/played-model.ts';
 
 // Codex as it is on npm, set up as docs/responses.md says. Only the model behind the gateway is played.
 
-const MODEL = 'acme/coder';
+const TRANSLATED = 'acme/coder';
+const NATIVE = 'acme/native';
 const INSTALL_MS = 300_000;
 const RUN_MS = 120_000;
-let upstream: TranscriptUpstream;
+let upstream: PlayedModel;
 let spine: Spine;
 let folder: string;
 beforeAll(async () => {
   folder = installStranger('codex');
-  upstream = await startTranscripts();
-  spine = await startSpine({
-    toml: UNHURRIED + modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url, contextLength: 200_000 }),
-  });
+  upstream = await startPlayedModel();
+  const model = { provider: 'Acme', url: upstream.url, contextLength: CONTEXT_LENGTH };
+  const blocks =
+    modelBlock({ ...model, name: TRANSLATED }) +
+    modelBlock({ ...model, name: NATIVE, params: 'wires = ["responses"]' });
+  spine = await startSpine({ toml: UNHURRIED + blocks });
 }, INSTALL_MS);
 afterAll(async () => {
   try {
@@ -38,18 +42,30 @@ afterAll(async () => {
   }
 });
 
+const program = () => join(folder, 'node_modules/@openai/codex/bin/codex.js');
+
+interface RunOptions {
+  readonly key?: string;
+  /** Codex knows the model as one that takes patches: it offers a custom tool for them. */
+  readonly patches?: boolean;
+}
+
 /** One run of Codex with a prompt, in a folder with one file. */
-async function codex(prompt: string, key = spine.key) {
+async function codex(prompt: string, model: string, { key = spine.key, patches = false }: RunOptions = {}) {
   const home = await mkdtemp(join(tmpdir(), 'tollgate-codex-'));
   const keeper = createKeeper([home]);
   const cwd = join(home, 'project');
+  const env = { PATH: process.env['PATH'], HOME: home, CODEX_HOME: home, TOLLGATE_API_KEY: key };
   await mkdir(cwd);
   const path = join(cwd, 'greeting.txt');
+  const catalog = join(home, 'models.json');
   await writeFile(path, 'hello world\n');
+  if (patches) await writeFile(catalog, JSON.stringify({ models: [{ ...modelWithPatches(env), slug: model }] }));
   await writeFile(
     join(home, 'config.toml'),
-    `model = "${MODEL}"
+    `model = "${model}"
 model_provider = "tollgate"
+${patches ? `model_catalog_json = "${catalog}"` : ''}
 [model_providers.tollgate]
 name = "tollgate"
 base_url = "${spine.url}"
@@ -60,15 +76,9 @@ wire_api = "responses"
   try {
     const child = keeper.start({
       file: process.execPath,
-      args: [
-        join(folder, 'node_modules/@openai/codex/bin/codex.js'),
-        'exec',
-        '--skip-git-repo-check',
-        '--dangerously-bypass-approvals-and-sandbox',
-        prompt,
-      ],
+      args: [program(), 'exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', prompt],
       cwd,
-      env: { PATH: process.env['PATH'], HOME: home, CODEX_HOME: home, TOLLGATE_API_KEY: key },
+      env,
     });
     await child.exited;
     return { code: child.exitCode, said: child.output(), file: await readFile(path, 'utf8') };
@@ -77,64 +87,82 @@ wire_api = "responses"
   }
 }
 
-interface Asked {
-  readonly messages: readonly { readonly role: string; readonly content: string }[];
-  readonly tools?: readonly {
-    readonly function: { readonly name: string; readonly parameters: { readonly properties: object } };
-  }[];
+/** A model that Codex itself describes so. */
+function modelWithPatches(env: NodeJS.ProcessEnv): object {
+  const listed = execFileSync(process.execPath, [program(), 'debug', 'models'], {
+    encoding: 'utf8',
+    env,
+    maxBuffer: 16 * 1024 * 1024,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const { models } = JSON.parse(listed) as { models: readonly { slug: string; apply_patch_tool_type?: string }[] };
+  return models.find(({ slug, apply_patch_tool_type: type }) => slug === 'gpt-5.5' && type === 'freeform')!;
 }
-const results = (body: unknown) => (body as Asked).messages.filter(({ role }) => role === 'tool');
 
-test(
-  'runs a shell command in two turns, and each turn is billed',
-  async () => {
-    upstream.answer = (body) => {
-      if (results(body).length > 0) return { chunks: words('It is ', 'done.') };
-      const { tools = [] } = body as unknown as Asked;
-      const shell = tools.find(({ function: { name } }) =>
-        /^(?:shell|exec_command|shell_command|local_shell)$/.test(name),
-      )!;
-      const one = "sed -i 's/world/tollgate/' greeting.txt";
-      const args =
-        'cmd' in shell.function.parameters.properties
-          ? { cmd: one }
-          : { command: shell.function.name === 'shell' ? ['bash', '-lc', one] : one };
-      return {
-        chunks: [
-          chunk({ reasoning_content: 'A command does it.' }),
-          call(0, { id: 'call_1', name: shell.function.name, args: JSON.stringify(args) }),
-          chunk({}, 'tool_calls'),
-          usage(),
-        ],
-      };
-    };
+describe.each([
+  ['chat', TRANSLATED, '/v1/chat/completions'],
+  ['responses', NATIVE, '/v1/responses'],
+] as const)('at a provider that speaks %s', (wire, model, path) => {
+  /** A run in which the model does one thing and says that it is done. Each of the two turns is billed. */
+  async function acts(act: (tools: readonly OfferedTool[]) => NonNullable<Said['call']>, options: RunOptions = {}) {
+    upstream.answer = ({ tools, results }) =>
+      results.length > 0 ? { text: 'It is done.' } : { thinking: 'A command does it.', call: act(tools) };
     const before = await spine.balance();
     const asked = upstream.asked.length;
-    const { code, said, file } = await codex('Greet tollgate in greeting.txt');
+    const { code, said, file } = await codex('Greet tollgate in greeting.txt', model, options);
     expect(code, said).toBe(0);
     expect(file, said).toBe('hello tollgate\n');
     expect(said).toContain('It is done.');
+    const turns = upstream.asked.slice(asked);
+    expect(turns.map(({ reached }) => reached.path)).toEqual([path, path]);
     await spine.quiet();
-    const turns = upstream.asked.length - asked;
-    expect(turns).toBe(2);
-    // Each turn has the same use: 20 + 2 × 9 micro-USD.
-    expect(before.available - (await spine.balance()).available).toBe(BigInt(turns * 38));
-  },
-  RUN_MS,
-);
+    expect(before.available - (await spine.balance()).available).toBe(2n * COST);
+  }
 
-test(
-  'stops after one request on an empty balance, and shows why',
-  async () => {
-    const { key } = await spine.tenant('poor-codex', '0.000001');
-    const asked = upstream.asked.length;
-    const refusals = () => spine.logs.filter((line) => line.includes('"error":"insufficient_balance"')).length;
-    const before = refusals();
-    const { code, said } = await codex('Hi', key);
-    expect(code).not.toBe(0);
-    expect(said).toContain('Quota exceeded');
-    expect(upstream.asked.length).toBe(asked);
-    expect(refusals() - before).toBe(1);
-  },
-  RUN_MS,
-);
+  test(
+    'runs a shell command in two turns, and each turn is billed',
+    () => acts((tools) => shell(tools, "sed -i 's/world/tollgate/' greeting.txt")),
+    RUN_MS,
+  );
+
+  test('changes a file by a patch in two turns, and each turn is billed', () => acts(patch, { patches: true }), RUN_MS);
+
+  test(
+    'stops after one request on an empty balance, and shows why',
+    async () => {
+      const { key } = await spine.tenant(`poor-${wire}`, '0.000001');
+      const asked = upstream.asked.length;
+      const refusals = () => spine.logs.filter((line) => line.includes('"error":"insufficient_balance"')).length;
+      const before = refusals();
+      const { code, said } = await codex('Hi', model, { key });
+      expect(code).not.toBe(0);
+      expect(said).toContain('Quota exceeded');
+      expect(upstream.asked.length).toBe(asked);
+      expect(refusals() - before).toBe(1);
+    },
+    RUN_MS,
+  );
+});
+
+function shell(tools: readonly OfferedTool[], command: string): NonNullable<Said['call']> {
+  const { name, parameters } = tools.find((tool) =>
+    /^(?:shell|exec_command|shell_command|local_shell)$/.test(tool.name),
+  )!;
+  const input =
+    'cmd' in parameters!.properties
+      ? { cmd: command }
+      : { command: name === 'shell' ? ['bash', '-lc', command] : command };
+  return { id: 'call_1', name, input };
+}
+
+const PATCH = `*** Begin Patch
+*** Update File: greeting.txt
+@@
+-hello world
++hello tollgate
+*** End Patch`;
+
+function patch(tools: readonly OfferedTool[]): NonNullable<Said['call']> {
+  expect(tools.map(({ name }) => name)).toContain('apply_patch');
+  return { id: 'call_1', name: 'apply_patch', input: PATCH };
+}

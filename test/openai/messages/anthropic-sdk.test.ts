@@ -75,6 +75,18 @@ describe('messages.create', () => {
     expect(upstream.asked.at(-1)).toMatchObject({ messages: [{ role: 'user', content: 'Hi' }], max_tokens: 50 });
   });
 
+  test('tells whoever asks for it that nothing was taken out of the conversation', async () => {
+    upstream.answer = ({ stream }) =>
+      stream === true ? { chunks: words('Hi') } : { body: completion({ content: 'Hi' }) };
+    const asked = ask('Hi', { context_management: { edits: [{ type: 'clear_tool_uses_20250919' }] } });
+    const nothing = { applied_edits: [] };
+    expect(await client.messages.create(asked)).toMatchObject({ context_management: nothing });
+    const events = [];
+    for await (const event of await client.messages.create({ ...asked, stream: true })) events.push(event);
+    expect(events.at(-2)).toMatchObject({ type: 'message_delta', context_management: nothing });
+    expect(await client.messages.create(ask('Hi'))).not.toHaveProperty('context_management');
+  });
+
   test('answers calls of tools, and takes their results', async () => {
     upstream.answer = ({ messages }) =>
       (messages as unknown[]).length === 1

@@ -29,6 +29,7 @@ const eventsFor = (reads: readonly Buffer[]) =>
       seals,
       thinkingOf: { account: 'a', model: 'm' },
       requestId: 'r',
+      managesContext: false,
     }),
     reads,
   );

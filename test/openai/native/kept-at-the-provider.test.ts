@@ -70,8 +70,16 @@ describe('is refused', () => {
       }),
     ],
     [
+      'input[1].content[0].container_id',
+      responses({
+        input: [HI, { role: 'user', content: [{ type: 'input_text', text: 'Hi', container_id: 'cntr_1' }] }],
+      }),
+    ],
+    [
       'input[1].container_id',
-      responses({ input: [HI, { type: 'code_interpreter_call', id: 'ci_1', container_id: 'cntr_1', code: '' }] }),
+      responses({
+        input: [HI, { type: 'function_call', call_id: 'c', name: 'x', arguments: '{}', container_id: 'cntr_1' }],
+      }),
     ],
   ])('%s', async (param, [path, body]) => {
     const before = upstream.reached.length;
@@ -119,6 +127,45 @@ test('data with such names passes', async () => {
   ];
   const tools = [{ type: 'code_interpreter', container: { type: 'auto' } }];
   expect((await post('responses', responses({ input, tools })[1])).status).toBe(200);
+});
+
+test('what ran in a container is sent back in words, without the name of the container', async () => {
+  const environment = { type: 'container_reference', container_id: 'cntr_1' };
+  const ran = [
+    {
+      type: 'code_interpreter_call',
+      id: 'ci_1',
+      status: 'completed',
+      container_id: 'cntr_1',
+      code: 'print(6*7)',
+      outputs: [{ type: 'logs', logs: '42' }],
+    },
+    { type: 'shell_call', id: 'sh_1', call_id: 'call_1', action: { commands: ['ls'] }, environment },
+    { type: 'shell_call_output', id: 'so_1', call_id: 'call_1', output: [{ stdout: 'a.txt', stderr: '' }] },
+    {
+      type: 'shell_call',
+      id: 'sh_2',
+      call_id: 'call_2',
+      action: { commands: ['pwd'] },
+      environment: { type: 'local' },
+    },
+    { type: 'shell_call_output', id: 'so_2', call_id: 'call_2', output: [{ stdout: '/', stderr: '' }] },
+  ];
+  const reply = await post('responses', responses({ input: [HI, ...ran, HI] })[1]);
+  expect([reply.status, await reply.text()]).toEqual([200, expect.any(String)]);
+  expect(reply.headers.get('x-tollgate-dropped')).toBe('container_id');
+  const { text, body } = upstream.reached.at(-1)!;
+  expect(text).not.toContain('cntr_1');
+  const said = (content: string) => ({ role: 'assistant', content });
+  expect(body['input']).toEqual([
+    HI,
+    said('[code_interpreter_call: {"code":"print(6*7)","outputs":[{"type":"logs","logs":"42"}]}]'),
+    said('[shell_call: {"action":{"commands":["ls"]}}]'),
+    said('[shell_call_output: {"output":[{"stdout":"a.txt","stderr":""}]}]'),
+    ran[3],
+    ran[4],
+    HI,
+  ]);
 });
 
 test.each([[undefined], [true], [null]])('nothing is stored where store is %s', async (store) => {

@@ -1,0 +1,226 @@
+import { chunk, call as chatCall, eventsOf, usage } from '../../translated/support/transcript-upstream.ts';
+import { event, startWireUpstream, type Reached, type WireAnswer } from '../../native/support/wire-upstream.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** A tool that a client offers its model. */
+export interface OfferedTool {
+  readonly name: string;
+  /** Of a function; absent of a tool that takes a text. */
+  readonly parameters?: { readonly properties: object };
+}
+
+/** A request of a client, in the words of no wire. */
+export interface Asked {
+  readonly reached: Reached;
+  readonly tools: readonly OfferedTool[];
+  /** Results of tools, from the first one on. */
+  readonly results: readonly string[];
+}
+
+/** An answer of the model. `call.input` is a text where the tool takes one. */
+export interface Said {
+  readonly thinking?: string;
+  readonly text?: string;
+  readonly call?: { readonly id: string; readonly name: string; readonly input: Json | string };
+  /** It refuses a prompt of so many tokens. */
+  readonly tooLong?: number;
+}
+
+export interface PlayedModel {
+  /** Base URL with `/v1`. */
+  readonly url: string;
+  readonly asked: Asked[];
+  /** Answers every request from now on. */
+  answer: (asked: Asked) => Said;
+  stop(): Promise<void>;
+}
+
+/** What each answer costs at 1 USD and 2 USD for a million tokens, in micro-USD: 20 + 2 × 9. */
+export const COST = 38n;
+export const CONTEXT_LENGTH = 200_000;
+/** As Anthropic signs its thinking. */
+export const SIGNATURE = 'EqQBCkgIBRABGAIiQDYyN2ZhYzE5';
+
+interface Played {
+  tools(body: Json): readonly OfferedTool[];
+  results(body: Json): readonly string[];
+  events(said: Said): string;
+  refusal(tokens: number): object;
+}
+
+/** A model of which a test says what it answers. It speaks the wire that it is asked in. */
+export async function startPlayedModel(): Promise<PlayedModel> {
+  const upstream = await startWireUpstream();
+  upstream.answer = (reached): WireAnswer => {
+    const wire = WIRES[new URL(reached.path, upstream.url).pathname]!;
+    const asked = { reached, tools: wire.tools(reached.body), results: wire.results(reached.body) };
+    played.asked.push(asked);
+    const said = played.answer(asked);
+    return said.tooLong === undefined
+      ? { text: wire.events(said) }
+      : { status: 400, text: JSON.stringify(wire.refusal(said.tooLong)) };
+  };
+  const played: PlayedModel = {
+    url: upstream.url,
+    asked: [],
+    answer: () => {
+      throw new Error('no answer was given');
+    },
+    stop: () => upstream.stop(),
+  };
+  return played;
+}
+
+const list = (value: unknown) => (value ?? []) as readonly Json[];
+/** The text of a content that is one, or that has parts. */
+const textOf = (content: unknown): string =>
+  typeof content === 'string'
+    ? content
+    : list(content)
+        .map(({ text }) => (typeof text === 'string' ? text : ''))
+        .join('');
+const jsonOf = (input: Json | string): string => (typeof input === 'string' ? input : JSON.stringify(input));
+
+const chat: Played = {
+  tools: ({ tools }) => list(tools).map((one) => one['function'] as unknown as OfferedTool),
+  results: ({ messages }) =>
+    list(messages)
+      .filter(({ role }) => role === 'tool')
+      .map(({ content }) => textOf(content)),
+  events: ({ thinking, text, call }) =>
+    eventsOf([
+      chunk({ role: 'assistant', content: '' }),
+      ...(thinking === undefined ? [] : [chunk({ reasoning_content: thinking })]),
+      ...(text === undefined ? [] : [chunk({ content: text })]),
+      ...(call === undefined
+        ? []
+        : [
+            chatCall(0, {
+              id: call.id,
+              name: call.name,
+              // A function stands for a tool that takes a text.
+              args: JSON.stringify(typeof call.input === 'string' ? { content: call.input } : call.input),
+            }),
+          ]),
+      chunk({}, call === undefined ? 'stop' : 'tool_calls'),
+      usage(),
+    ]),
+  refusal: (tokens) => ({
+    error: {
+      message: `This model's maximum context length is ${CONTEXT_LENGTH} tokens. However, you requested ${tokens + 1000} tokens (${tokens} in the messages, 1000 in the completion).`,
+      type: 'invalid_request_error',
+      code: 'context_length_exceeded',
+    },
+  }),
+};
+
+const messages: Played = {
+  tools: ({ tools }) =>
+    list(tools).map(({ name, input_schema: parameters }) => ({ name, parameters }) as unknown as OfferedTool),
+  results: ({ messages: turns }) =>
+    list(turns)
+      .flatMap(({ content }) => (Array.isArray(content) ? (content as readonly Json[]) : []))
+      .filter(({ type }) => type === 'tool_result')
+      .map(({ content }) => textOf(content)),
+  events({ thinking, text, call }) {
+    const blocks: (readonly [start: object, delta: readonly object[]])[] = [];
+    if (thinking !== undefined)
+      blocks.push([
+        { type: 'thinking', thinking: '', signature: '' },
+        [
+          { type: 'thinking_delta', thinking },
+          { type: 'signature_delta', signature: SIGNATURE },
+        ],
+      ]);
+    if (text !== undefined) blocks.push([{ type: 'text', text: '' }, [{ type: 'text_delta', text }]]);
+    if (call !== undefined)
+      blocks.push([
+        { type: 'tool_use', id: call.id, name: call.name, input: {} },
+        [{ type: 'input_json_delta', partial_json: jsonOf(call.input) }],
+      ]);
+    const used = { input_tokens: 15, cache_read_input_tokens: 5, cache_creation_input_tokens: 0 };
+    const message = { id: 'msg_up', type: 'message', role: 'assistant', model: 'm', content: [] };
+    const stop = { stop_reason: null, stop_sequence: null };
+    return [
+      event('message_start', { message: { ...message, ...stop, usage: { ...used, output_tokens: 1 } } }),
+      ...blocks.flatMap(([content_block, deltas], index) => [
+        event('content_block_start', { index, content_block }),
+        ...deltas.map((delta) => event('content_block_delta', { index, delta })),
+        event('content_block_stop', { index }),
+      ]),
+      event('message_delta', {
+        delta: { ...stop, stop_reason: call === undefined ? 'end_turn' : 'tool_use' },
+        usage: { ...used, output_tokens: 9 },
+      }),
+      event('message_stop', {}),
+    ].join('');
+  },
+  refusal: (tokens) => ({
+    type: 'error',
+    error: {
+      type: 'invalid_request_error',
+      message: `prompt is too long: ${tokens} tokens > ${CONTEXT_LENGTH} maximum`,
+    },
+  }),
+};
+
+const responses: Played = {
+  tools: ({ tools }) => list(tools) as unknown as readonly OfferedTool[],
+  results: ({ input }) =>
+    list(input)
+      .filter(({ type }) => type === 'function_call_output' || type === 'custom_tool_call_output')
+      .map(({ output }) => textOf(output)),
+  events({ thinking, text, call }) {
+    const items: object[] = [];
+    if (thinking !== undefined)
+      items.push({ type: 'reasoning', id: 'rs_up', summary: [], encrypted_content: 'gAAAAB-theirs' });
+    if (text !== undefined) {
+      const content = [{ type: 'output_text', text, annotations: [] }];
+      items.push({ type: 'message', id: 'msg_up', role: 'assistant', status: 'completed', content });
+    }
+    if (call !== undefined) {
+      const { id: call_id, name, input } = call;
+      items.push(
+        typeof input === 'string'
+          ? { type: 'custom_tool_call', id: 'ct_up', call_id, name, input, status: 'completed' }
+          : { type: 'function_call', id: 'fc_up', call_id, name, arguments: jsonOf(input), status: 'completed' },
+      );
+    }
+    let sequence_number = 0;
+    const next = (type: string, members: object) => event(type, { ...members, sequence_number: sequence_number++ });
+    const of = { id: 'resp_up', object: 'response', created_at: 1, model: 'm', error: null };
+    const used = {
+      input_tokens: 20,
+      input_tokens_details: { cached_tokens: 5 },
+      output_tokens: 9,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: 29,
+    };
+    return [
+      next('response.created', { response: { ...of, status: 'in_progress', output: [], usage: null } }),
+      ...items.flatMap((item, output_index) => [
+        next('response.output_item.added', { output_index, item }),
+        ...('content' in item
+          ? [next('response.output_text.delta', { item_id: 'msg_up', output_index, content_index: 0, delta: text })]
+          : []),
+        next('response.output_item.done', { output_index, item }),
+      ]),
+      next('response.completed', { response: { ...of, status: 'completed', output: items, usage: used } }),
+    ].join('');
+  },
+  refusal: (tokens) => ({
+    error: {
+      message: `Your input of ${tokens} tokens exceeds the context window of this model.`,
+      type: 'invalid_request_error',
+      code: 'context_length_exceeded',
+      param: 'input',
+    },
+  }),
+};
+
+const WIRES: Readonly<Record<string, Played>> = {
+  '/v1/chat/completions': chat,
+  '/v1/messages': messages,
+  '/v1/responses': responses,
+};
