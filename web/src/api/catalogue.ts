@@ -1,3 +1,4 @@
+import { ANSWERS } from '../app/boot.ts';
 import { queryOptions, useQuery, type UseQueryResult } from '@tanstack/react-query';
 import type { Kind } from '../ui/kinds.ts';
 import type { Pricing } from './pricing.ts';
@@ -89,11 +90,16 @@ export const servicesQuery = queryOptions({
 /** All services of all kinds. */
 export const useServices = (): UseQueryResult<readonly Service[]> => useQuery(servicesQuery);
 
-export const useService = (kind: Kind, name: string): UseQueryResult<ServiceDetail> =>
-  useQuery({
+/** The service of the document is there at once, so that the first drawing is the whole page. */
+export function useService(kind: Kind, name: string): UseQueryResult<ServiceDetail> {
+  const path = `/api/v1/services/${kind}/${named(name)}`;
+  const { data: first } = (ANSWERS[path] ?? {}) as { readonly data?: ServiceDetail };
+  return useQuery<ServiceDetail>({
     queryKey: ['services', kind, name],
-    queryFn: () => data<ServiceDetail>(`/api/v1/services/${kind}/${named(name)}`),
+    queryFn: () => data<ServiceDetail>(path),
+    ...(first === undefined ? {} : { initialData: first, initialDataUpdatedAt: performance.timeOrigin }),
   });
+}
 
 export const useProviders = (): UseQueryResult<readonly Provider[]> =>
   useQuery({ queryKey: ['providers'], queryFn: () => data<readonly Provider[]>('/api/v1/providers') });

@@ -1,4 +1,3 @@
-import { ANSWERS } from '../app/boot.ts';
 import { ApiError } from './api-error.ts';
 
 declare global {
@@ -57,8 +56,6 @@ export async function data<T>(path: string, options: RequestOptions = {}): Promi
 }
 
 function takeEarly(path: string): Promise<Response> | null {
-  const answer = ANSWERS.get(path);
-  if (ANSWERS.delete(path)) return Promise.resolve(Response.json(answer));
   const early = window.tollgateEarly?.get(path) ?? null;
   window.tollgateEarly?.delete(path);
   return early;

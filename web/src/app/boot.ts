@@ -26,5 +26,5 @@ export const BOOT: Boot = {
   ...boot,
 };
 
-/** Answers of the API that came with the document, by path. Each is good for once. */
-export const ANSWERS: Map<string, unknown> = new Map(Object.entries(boot.answers ?? {}));
+/** Answers of the API that came with the document, by path. */
+export const ANSWERS: Readonly<Record<string, unknown>> = boot.answers ?? {};
