@@ -58,7 +58,10 @@ export interface SignedPayment {
 
 /** One movement of the asset into the treasury, as the chain tells it. */
 export interface ChainEvent {
-  /** Unique on its network as long as it stands: EVM `<transaction>:<log index>`, Solana `<signature>:<index>`. */
+  /**
+   * Unique on its network as long as it stands: EVM `<transaction>:<log index>`, Solana `<signature>:<index>`, or
+   * `<signature>:<token account>:<index>` where it pays the treasury before too.
+   */
   readonly id: string;
   readonly transaction: string;
   /** The amount that arrived, as the chain tells it, not as anybody promised. */

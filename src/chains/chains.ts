@@ -59,7 +59,7 @@ export interface Chains {
   readonly deposits: Deposits;
   readonly depositRows: Pick<DepositRows, 'find' | 'list' | 'suspense'>;
   readonly withdrawals: Withdrawals;
-  readonly withdrawalRows: Pick<WithdrawalRows, 'find' | 'list'>;
+  readonly withdrawalRows: Pick<WithdrawalRows, 'find' | 'list' | 'listOf'>;
   readonly wallets: Wallets;
   readonly acts: TreasuryActs;
   readonly actRows: Pick<ActRows, 'find' | 'list'>;
@@ -107,7 +107,10 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
         ledger,
         deposits,
         withdrawals,
-        emptyPrevious: background ? (...old) => emptyPrevious(...old) : async () => {},
+        handoverCare: {
+          empty: background ? (...old) => care.empty(...old) : async () => {},
+          isUnderWay: (...old) => care.isUnderWay(...old),
+        },
         onProblem,
         signal,
       }),
@@ -160,7 +163,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
     onProblem,
     now,
   });
-  const emptyPrevious = createHandoverCare({ acts, actRows, withdrawalRows });
+  const care = createHandoverCare({ acts, actRows, withdrawalRows, depositRows, now });
 
   await networks.open();
   const workers = createWorkers({

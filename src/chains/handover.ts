@@ -11,6 +11,10 @@ const BEGINNING: readonly [null, null] = [null, null];
  */
 export function createHandover(current: Chain, previous: Chain): Chain {
   const { network } = current;
+  if (plainAddress(network, current.treasury) === plainAddress(network, previous.treasury))
+    throw new Error(
+      `the treasury of ${network} cannot hand over to itself: the key before is also the key of ${current.treasury}. Set the new key, or leave the key before out`,
+    );
   const isPrevious = (address: unknown) =>
     typeof address === 'string' && plainAddress(network, address) === plainAddress(network, previous.treasury);
   const ofPayment = ({ requirements }: SignedPayment) => (isPrevious(requirements.payTo) ? previous : current);
@@ -46,6 +50,7 @@ export function createHandover(current: Chain, previous: Chain): Chain {
       await current.open();
     },
     requirements: current.requirements,
+    ...(current.draft === undefined ? {} : { draft: current.draft }),
     read: (payment) => (isPrevious(payment.accepted.payTo) ? previous : current).read(payment),
     verify: (payment) => ofPayment(payment).verify(payment),
     submit: (payment) => ofPayment(payment).submit(payment),
@@ -86,4 +91,4 @@ export function cursorsOf(text: string): readonly [string, string] {
 }
 
 /** All cursors begin with their height. */
-const heightOf = (cursor: string): string => /^\d*/.exec(cursor)![0];
+export const heightOf = (cursor: string): bigint => BigInt(/^\d*/.exec(cursor)![0]);

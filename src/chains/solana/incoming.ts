@@ -46,9 +46,16 @@ interface SolanaIncoming {
 
 /**
  * Reads what came into the treasury's token account, in finality. The chain lists newest first and cursors go
- * forwards, so each backlog is walked once and kept.
+ * forwards, so each backlog is walked once and kept. `before`: the account of the treasury that hands over to this one;
+ * what one transaction brings into both is told of each by its own name.
  */
-export function createIncoming(node: SolanaNode, network: string, account: Address, asset: Address): SolanaIncoming {
+export function createIncoming(
+  node: SolanaNode,
+  network: string,
+  account: Address,
+  asset: Address,
+  before: Address | null,
+): SolanaIncoming {
   let backlog: Backlog | null = null;
 
   async function settled(): Promise<{ readonly slot: bigint; readonly upTo: bigint }> {
@@ -93,8 +100,10 @@ export function createIncoming(node: SolanaNode, network: string, account: Addre
     if (transaction === null) throw new ChainUnavailable('the Solana node tells a transaction that it does not show');
     const movements = movementsInto(transaction, account, asset);
     const memo = memoOf(transaction);
+    // The other reader tells of it too. Signed payments pay one treasury.
+    const paysBoth = before !== null && movementsInto(transaction, before, asset).length > 0;
     return movements.map(({ sender, amount }, at) => ({
-      id: `${signature}:${at}`,
+      id: paysBoth ? `${signature}:${account}:${at}` : `${signature}:${at}`,
       transaction: signature,
       amount,
       height: transaction.slot,
@@ -103,7 +112,7 @@ export function createIncoming(node: SolanaNode, network: string, account: Addre
       sender,
       // A signed payment makes one movement. What makes one without having been signed for us has an id that nobody
       // keeps.
-      paymentId: movements.length === 1 && sender !== '' ? `${network}/${transaction.messageHash}` : null,
+      paymentId: !paysBoth && movements.length === 1 && sender !== '' ? `${network}/${transaction.messageHash}` : null,
       memo,
     }));
   }
