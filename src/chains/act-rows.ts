@@ -65,7 +65,7 @@ const HANDOVER_MOVES = load('count-handover-moves');
 interface HandoverMoves {
   readonly made: number;
   readonly underWay: number;
-  /** Epoch milliseconds; 0 where there is none. */
+  /** Epoch milliseconds; 0 before the first. */
   readonly newest: number;
 }
 

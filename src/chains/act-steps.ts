@@ -48,21 +48,9 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
     return false;
   };
 
-  /** The end of an act that was booked. Somebody else may have found too little a moment before, and have said so. */
-  const finish = async (id: string): Promise<boolean> =>
-    (await rows.move(id, 'agreed', 'done')) || (await rows.move(id, 'refused', 'done'));
-
   /** A difference is booked only where a comparison shows just this one. */
   const agree = async (act: Act): Promise<void> => {
-    let reserves: Reserves | null;
-    try {
-      reserves = await options.compare(act.network);
-    } catch (error) {
-      if (!(error instanceof FinalityBroken)) throw error;
-      // It stays so until somebody has looked: an act that waits would keep others about this network away.
-      await rows.move(act.id, 'requested', 'refused', { reason: error.message });
-      return;
-    }
+    const reserves = await comparedFor(act, options);
     if (reserves === null) return;
     const { held, booked } = reserves;
     const difference = act.kind === 'write_off' ? booked - held : held - booked;
@@ -75,7 +63,7 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
     const [from, to] =
       act.kind === 'write_off' ? [act.bearer!, treasuryOf(act.network)] : [treasuryOf(act.network), act.bearer!];
     if (!(await book(act, from, to, act.amount))) return;
-    if (!(await finish(act.id))) return;
+    if (!(await finish(act.id, rows))) return;
     onProblem('info', 'a difference between a treasury and the books was booked', {
       network: act.network,
       amount: act.amount,
@@ -96,7 +84,7 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
   };
 
   const makeGood = async (act: Act): Promise<void> => {
-    if (await book(act, act.bearer!, LOSSES, act.amount)) await finish(act.id);
+    if (await book(act, act.bearer!, LOSSES, act.amount)) await finish(act.id, rows);
   };
 
   /** The way out of a move is a withdrawal of the same id. */
@@ -158,4 +146,23 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
   };
 
   return { advance };
+}
+
+/** The end of an act that was booked. Somebody else may have found too little a moment before, and have said so. */
+const finish = async (id: string, rows: ActRows): Promise<boolean> =>
+  (await rows.move(id, 'agreed', 'done')) || (await rows.move(id, 'refused', 'done'));
+
+/** Compares for an act. null where nothing is known yet, or the act is refused now. */
+async function comparedFor(
+  { id, network }: Act,
+  { compare, rows }: Pick<ActStepsOptions, 'compare' | 'rows'>,
+): Promise<Reserves | null> {
+  try {
+    return await compare(network);
+  } catch (error) {
+    if (!(error instanceof FinalityBroken)) throw error;
+    // It stays so until somebody has looked: an act that waits would keep others about this network away.
+    await rows.move(id, 'requested', 'refused', { reason: error.message });
+    return null;
+  }
 }

@@ -5,8 +5,8 @@ import type { Deposit, DepositRows } from './deposit-rows.ts';
 import type { OnProblem } from './problem.ts';
 
 /**
- * Stands for money that is lost and that nobody has paid for yet: a chain took it back after it was spent, it was written
- * off, or it was kept on the way between treasuries.
+ * Stands for money that is lost and that nobody has paid for yet: a chain took it back after it was spent, it was
+ * written off, or it was kept on the way between treasuries.
  */
 export const LOSSES: AccountName = treasuryOf('losses');
 

@@ -20,7 +20,7 @@ interface OldBalance {
   readonly height: bigint;
 }
 
-/** What has to be done with a treasury that hands over to another, until its key can be thrown away. */
+/** The care of a treasury that hands over to another, until its key can be thrown away. */
 export interface HandoverCare {
   /**
    * Moves what an old treasury holds to the one that takes over, by a move like any other. What it has signed away
@@ -38,7 +38,7 @@ const LITTLE_WAITS_MS = 86_400_000;
 export function createHandoverCare(options: HandoverCareOptions): HandoverCare {
   const { acts, actRows, withdrawalRows, depositRows, now } = options;
 
-  /** What the old treasury has signed, and what of that has left it above the height or will. */
+  /** The sum that the old treasury has signed away and that had not left it at a height. */
   const signedAway = async (chain: Chain, previous: string, height: bigint): Promise<MicroUsd> => {
     let sum = 0n;
     for await (const { signed, amount, fee } of all((after) => withdrawalRows.leaving(chain.network, height, after)))

@@ -40,7 +40,7 @@ interface Backlog {
 }
 
 interface SolanaIncoming {
-  page(cursor: string | null): Promise<IncomingPage>;
+  page(cursor: string | null, most?: bigint): Promise<IncomingPage>;
   balanceAt(cursor: string): Promise<bigint | null>;
 }
 
@@ -58,13 +58,14 @@ export function createIncoming(
 ): SolanaIncoming {
   let backlog: Backlog | null = null;
 
-  async function settled(): Promise<{ readonly slot: bigint; readonly upTo: bigint }> {
+  async function settled(most?: bigint): Promise<{ readonly slot: bigint; readonly upTo: bigint }> {
     const { slot } = await node.moment('finalized');
-    return { slot, upTo: slot > SETTLED_SLOTS ? slot - SETTLED_SLOTS : 0n };
+    const upTo = slot > SETTLED_SLOTS ? slot - SETTLED_SLOTS : 0n;
+    return { slot, upTo: most !== undefined && most < upTo ? most : upTo };
   }
 
-  async function walk(text: string, { slot: done, last }: Cursor): Promise<Backlog> {
-    const { slot: minSlot, upTo } = await settled();
+  async function walk(text: string, { slot: done, last }: Cursor, most?: bigint): Promise<Backlog> {
+    const { slot: minSlot, upTo } = await settled(most);
     let newestFirst: SignatureEntry[] = [];
     let cut = false;
     let before: string | undefined;
@@ -118,7 +119,7 @@ export function createIncoming(
   }
 
   return {
-    async page(text) {
+    async page(text, most) {
       if (text === null) {
         const { slot, upTo } = await settled();
         const entries = await node.signatures(account, 'finalized', { limit: WALK_PAGE, minSlot: slot });
@@ -127,7 +128,9 @@ export function createIncoming(
       }
       const cursor = parse(text);
       const { entries, upTo, cut } =
-        backlog?.after === text && backlog.entries.length > 0 ? backlog : await walk(text, cursor);
+        backlog?.after === text && backlog.entries.length > 0 && (most === undefined || backlog.upTo <= most)
+          ? backlog
+          : await walk(text, cursor, most);
       const batch = entries.slice(0, PAGE);
       const rest = entries.slice(PAGE);
       const events = (await Promise.all(batch.map(eventsOf))).flat();
