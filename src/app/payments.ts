@@ -61,10 +61,10 @@ export async function openPayments(store: Store & { readonly ledger: Ledger }): 
       'a development gateway with chains: what providers earn of play money can be withdrawn as real money. Use test networks',
     );
 
-  const begun = now();
+  const begun = new Map(paying.map(({ network }) => [network, now()]));
   const away = new Set<string>();
   const chains = await openAll({
-    ...(await rulesOf(paying, store)),
+    ...(await rulesOf(paying, store, networks)),
     onProblem: (level, problem, { error, ...of }) =>
       logger[level](error === undefined ? of : { ...of, err: error }, problem),
     onChange(network, answers, error) {
@@ -97,7 +97,7 @@ export async function openPayments(store: Store & { readonly ledger: Ledger }): 
           return {
             network,
             answers: answers(network),
-            comparedAt: book?.comparedAt ?? begun,
+            comparedAt: book?.comparedAt ?? begun.get(network)!,
             held: book?.held ?? null,
             booked: book?.booked ?? null,
             halted: (book?.halted ?? null) !== null,
@@ -116,6 +116,7 @@ export async function openPayments(store: Store & { readonly ledger: Ledger }): 
           paying.push(...added);
           for (const one of added.map(termsFrom)) {
             terms.push(one);
+            begun.set(one.network, now());
             termsOf.set(one.network, one);
             if (!networks.includes(one.network)) networks.push(one.network);
           }
@@ -133,17 +134,22 @@ export async function openPayments(store: Store & { readonly ledger: Ledger }): 
 export async function openBooks(books: Books): Promise<Pick<Funds, 'chains' | 'terms'> | null> {
   const paying = books.config.chains.filter(isPaying);
   if (paying.length === 0) return null;
-  const rules = await rulesOf(paying, books);
+  const networks = books.config.chains.map(({ network }) => network);
+  const rules = await rulesOf(paying, books, networks);
   return {
     chains: await openAll({ ...rules, background: false, onProblem() {}, onChange() {} }),
     terms: paying.map(termsFrom),
   };
 }
 
-/** The rules that hold for every opener of the chains, so that money that came in is attributed in one way. */
+/**
+ * The rules that hold for every opener of the chains, so that money that came in is attributed in one way. `networks`:
+ * CAIP-2 ids of all chains; the list may grow.
+ */
 async function rulesOf(
   paying: readonly PayingChain[],
   { config, database, ledger, now }: Books,
+  networks: readonly string[],
 ): Promise<Omit<ChainsOptions, 'onProblem' | 'onChange' | 'background'>> {
   const { waitMs, watchMs, compareMs, compareLateMs, strangersMax } = config.payments;
   return {
@@ -158,7 +164,7 @@ async function rulesOf(
     ...createMemoAccounts({
       consumers: createConsumerStore(database, { now }),
       ledger,
-      contractNetworks: config.chains.map(({ network }) => network),
+      contractNetworks: networks,
     }),
     now,
   };

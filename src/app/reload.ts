@@ -35,7 +35,7 @@ const LIVE: ReadonlySet<string> = new Set([
 export function createReload(routed: Routed): Reload {
   const { logger, metrics, catalog, database, identity, prices, policies, ownOffers, reservedNames, hideInLogs, now } =
     routed;
-  const { prepareChains } = routed;
+  const { prepareChains, signIn } = routed;
   let running = routed.config;
 
   const take = async (load: () => Config): Promise<ReloadReport> => {
@@ -47,6 +47,7 @@ export function createReload(routed: Routed): Reload {
     // From here on nothing can fail: all of it is there, or nothing.
     hideInLogs(next);
     prepared?.commit();
+    signIn.addChains(opened);
     catalog.replace('config', offers);
     ownOffers.clear();
     for (const { id } of offers) ownOffers.add(id);

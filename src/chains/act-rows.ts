@@ -58,6 +58,16 @@ const OPEN = load('list-open-acts');
 const MOVE = load('move-act');
 const TIE = load('tie-arrival');
 const NAME = load('name-arrival');
+const FORGET = load('forget-arrival');
+const HANDOVER_MOVES = load('count-handover-moves');
+
+/** The moves by which an old treasury was emptied. */
+interface HandoverMoves {
+  readonly made: number;
+  readonly underWay: number;
+  /** Epoch milliseconds; 0 before the first. */
+  readonly newest: number;
+}
 
 /** The table of acts. Every change is one conditional statement, so that it is made once by whoever comes first. */
 export interface ActRows {
@@ -74,6 +84,10 @@ export interface ActRows {
   tieArrival(deposit: string, network: string, sender: string, amount: MicroUsd): Promise<boolean>;
   /** Ties a deposit to a move. False where the move has one, or has not left. */
   nameArrival(id: string, deposit: string): Promise<boolean>;
+  /** Unties a deposit that turned out to be somebody's. */
+  forgetArrival(id: string, deposit: string): Promise<boolean>;
+  /** `previous`: the old treasury, in the spelling of `sender`. */
+  handoverMoves(network: string, previous: string): Promise<HandoverMoves>;
 }
 
 export function createActRows(database: Database, { now }: { readonly now: () => number }): ActRows {
@@ -94,7 +108,13 @@ export function createActRows(database: Database, { now }: { readonly now: () =>
       changed(MOVE, [id, from, to, reason, arrived, now()]),
     tieArrival: (deposit, network, sender, amount) => changed(TIE, [deposit, network, sender, amount, now()]),
     nameArrival: (id, deposit) => changed(NAME, [id, deposit, now()]),
+    forgetArrival: (id, deposit) => changed(FORGET, [id, deposit, now()]),
+    async handoverMoves(network, previous) {
+      const [row] = await database.query(HANDOVER_MOVES, [network, previous]);
+      return toHandoverMoves(row!);
+    },
   };
 }
 
+const toHandoverMoves = rowReader<HandoverMoves>({ made: Number, underWay: Number, newest: Number });
 const toAct = rowReader<Act>({ createdAt: Number, updatedAt: Number });

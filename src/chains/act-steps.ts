@@ -1,6 +1,6 @@
 import { formatUsd, treasuryOf, type AccountName, type Ledger, type MicroUsd } from '#billing';
 import type { Act, ActRows } from './act-rows.ts';
-import { ChainUnavailable } from './chain.ts';
+import { ChainUnavailable, FinalityBroken } from './chain.ts';
 import { LOSSES, TRANSIT, TRANSIT_ACCOUNT } from './deposit-crediting.ts';
 import type { DepositRows } from './deposit-rows.ts';
 import type { Deposits } from './deposits.ts';
@@ -12,7 +12,7 @@ import type { Withdrawals } from './withdrawals.ts';
 export interface ActStepsOptions {
   readonly rows: ActRows;
   readonly ledger: Pick<Ledger, 'transfer' | 'balance'>;
-  readonly withdrawals: Pick<Withdrawals, 'requestOwn'>;
+  readonly withdrawals: Pick<Withdrawals, 'requestOwn' | 'uncommitted'>;
   readonly withdrawalRows: Pick<WithdrawalRows, 'find'>;
   readonly deposits: Pick<Deposits, 'attributeOne'>;
   readonly depositRows: Pick<DepositRows, 'find'>;
@@ -50,7 +50,7 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
 
   /** A difference is booked only where a comparison shows just this one. */
   const agree = async (act: Act): Promise<void> => {
-    const reserves = await options.compare(act.network);
+    const reserves = await comparedFor(act, options);
     if (reserves === null) return;
     const { held, booked } = reserves;
     const difference = act.kind === 'write_off' ? booked - held : held - booked;
@@ -63,7 +63,7 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
     const [from, to] =
       act.kind === 'write_off' ? [act.bearer!, treasuryOf(act.network)] : [treasuryOf(act.network), act.bearer!];
     if (!(await book(act, from, to, act.amount))) return;
-    if (!(await rows.move(act.id, 'agreed', 'done'))) return;
+    if (!(await finish(act.id, rows))) return;
     onProblem('info', 'a difference between a treasury and the books was booked', {
       network: act.network,
       amount: act.amount,
@@ -84,7 +84,7 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
   };
 
   const makeGood = async (act: Act): Promise<void> => {
-    if (await book(act, act.bearer!, LOSSES, act.amount)) await rows.move(act.id, 'agreed', 'done');
+    if (await book(act, act.bearer!, LOSSES, act.amount)) await finish(act.id, rows);
   };
 
   /** The way out of a move is a withdrawal of the same id. */
@@ -105,7 +105,12 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
     if (act.deposit === null) return;
     await options.deposits.attributeOne(act.deposit, TRANSIT_ACCOUNT);
     const deposit = await options.depositRows.find(act.deposit);
-    if (deposit?.state !== 'final' || deposit.account !== TRANSIT_ACCOUNT) return;
+    if (deposit?.state !== 'final') return;
+    if (deposit.account !== TRANSIT_ACCOUNT) {
+      // Its sender's wallet has claimed it when it was named: another one can be.
+      if (deposit.account !== null) await rows.forgetArrival(act.id, act.deposit);
+      return;
+    }
     const arrived = deposit.credited!;
     if (arrived < act.amount && !(await book(act, LOSSES, TRANSIT, act.amount - arrived))) return;
     await rows.move(act.id, 'sent', 'done', { arrived });
@@ -141,4 +146,23 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
   };
 
   return { advance };
+}
+
+/** The end of an act that was booked. Somebody else may have found too little a moment before, and have said so. */
+const finish = async (id: string, rows: ActRows): Promise<boolean> =>
+  (await rows.move(id, 'agreed', 'done')) || (await rows.move(id, 'refused', 'done'));
+
+/** Compares for an act. null where nothing is known yet, or the act is refused now. */
+async function comparedFor(
+  { id, network }: Act,
+  { compare, rows }: Pick<ActStepsOptions, 'compare' | 'rows'>,
+): Promise<Reserves | null> {
+  try {
+    return await compare(network);
+  } catch (error) {
+    if (!(error instanceof FinalityBroken)) throw error;
+    // It stays so until somebody has looked: an act that waits would keep others about this network away.
+    await rows.move(id, 'requested', 'refused', { reason: error.message });
+    return null;
+  }
 }

@@ -1,12 +1,12 @@
 import { escrowOf, type Ledger } from '#billing';
 import type { Incoming } from './chain.ts';
-import { TRANSIT_ACCOUNT } from './deposit-crediting.ts';
+import { plainAddress } from './plain-address.ts';
 import type { Wallets } from './wallets.ts';
 
 export interface AttributionOptions {
   readonly ledger: Pick<Ledger, 'balance'>;
   readonly wallets: Pick<Wallets, 'find'>;
-  /** Whether it is money of the operator's that arrives from another treasury. */
+  /** Whether it is money of the operator's that arrives from another treasury: the act takes it out of suspense. */
   readonly isArrival: (event: Incoming, network: string, deposit: string) => Promise<boolean>;
   /** The account that a memo names, or null. */
   readonly accountOfMemo: (memo: string) => Promise<string | null>;
@@ -22,12 +22,12 @@ export interface AttributionOptions {
  */
 export function createAttribution({ ledger, wallets, isArrival, accountOfMemo }: AttributionOptions) {
   return async (event: Incoming, network: string, deposit: string): Promise<string | null> => {
-    if (await isArrival(event, network, deposit)) return TRANSIT_ACCOUNT;
+    if (await isArrival(event, network, deposit)) return null;
     const { memo, sender } = event;
     const named = memo === null ? null : await accountOfMemo(memo);
     if (named !== null) return named;
     const isEvm = network.startsWith('eip155:');
-    const address = isEvm ? sender.toLowerCase() : sender;
+    const address = plainAddress(network, sender);
     const wallet = `${network.slice(0, network.indexOf(':'))}:${address}`;
     const bound = await wallets.find(wallet);
     if (bound !== null) return bound.account;

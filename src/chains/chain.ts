@@ -58,7 +58,10 @@ export interface SignedPayment {
 
 /** One movement of the asset into the treasury, as the chain tells it. */
 export interface ChainEvent {
-  /** Unique on its network as long as it stands: EVM `<transaction>:<log index>`, Solana `<signature>:<index>`. */
+  /**
+   * Unique on its network as long as it stands: EVM `<transaction>:<log index>`, Solana `<signature>:<index>`, or
+   * `<signature>:<token account>:<index>` where it pays the treasury before too.
+   */
   readonly id: string;
   readonly transaction: string;
   /** The amount that arrived, as the chain tells it, not as anybody promised. */
@@ -184,9 +187,10 @@ export interface Chain {
   find(payment: SignedPayment, transaction: string | null): Promise<PaymentSighting>;
 
   /**
-   * Lists what came into the treasury and is final. Rejects with FinalityBroken where the cursor's place is gone.
+   * Lists what came into the treasury and is final, no further than the height `upTo`. Rejects with FinalityBroken
+   * where the cursor's place is gone.
    */
-  incoming(cursor: string | null): Promise<IncomingPage>;
+  incoming(cursor: string | null, upTo?: bigint): Promise<IncomingPage>;
   /**
    * The balance of the treasury at a cursor that `incoming` gave, in finality; null where the chain no longer (or
    * never) tells it for that moment.

@@ -1,6 +1,6 @@
 import { createDueWorker, type Database, type DueWorker } from '#store';
 import { escrowOf, type MicroUsd } from '#billing';
-import { createActRows, type ActRows } from './act-rows.ts';
+import { createActRows, type ActRows, type NewAct } from './act-rows.ts';
 import { createAttribution, type AttributionOptions } from './attribution.ts';
 import type { Chain, ChainSetup } from './chain.ts';
 import { createChainRows, type ChainBook, type ChainRows, type OpenMoney } from './chain-rows.ts';
@@ -59,7 +59,7 @@ export interface Chains {
   readonly deposits: Deposits;
   readonly depositRows: Pick<DepositRows, 'find' | 'list' | 'suspense'>;
   readonly withdrawals: Withdrawals;
-  readonly withdrawalRows: Pick<WithdrawalRows, 'find' | 'list'>;
+  readonly withdrawalRows: Pick<WithdrawalRows, 'find' | 'list' | 'listOf'>;
   readonly wallets: Wallets;
   readonly acts: TreasuryActs;
   readonly actRows: Pick<ActRows, 'find' | 'list'>;
@@ -98,6 +98,9 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
   const withdrawalRows = createWithdrawalRows(database, { now });
   const chainRows = createChainRows(database, { now });
   const wallets = createWallets(database, { now });
+  const actRows = createActRows(database, { now });
+  const acting = { begin: (asked: NewAct) => acts.begin(asked) };
+  const handoverCare = createHandoverCare({ acts: acting, actRows, withdrawalRows, depositRows, now });
   const networks = createOpenNetworks({
     setups: options.chains,
     createTreasury: (chain) =>
@@ -107,7 +110,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
         ledger,
         deposits,
         withdrawals,
-        emptyPrevious: background ? (...old) => emptyPrevious(...old) : async () => {},
+        handoverCare: background ? handoverCare : { ...handoverCare, empty: async () => {} },
         onProblem,
         signal,
       }),
@@ -138,7 +141,6 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
     }),
     signal,
   });
-  const actRows = createActRows(database, { now });
   const acts = createTreasuryActs({
     rows: actRows,
     ledger,
@@ -160,7 +162,6 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
     onProblem,
     now,
   });
-  const emptyPrevious = createHandoverCare({ acts, actRows, withdrawalRows });
 
   await networks.open();
   const workers = createWorkers({

@@ -2,7 +2,7 @@ import type { ChainBook } from './chain-rows.ts';
 import type { OnProblem } from './problem.ts';
 
 interface ComparisonAlarmOptions {
-  /** CAIP-2 ids of all that are set up. */
+  /** CAIP-2 ids of all that are set up. The list may grow. */
   readonly networks: readonly string[];
   readonly books: () => Promise<readonly ChainBook[]>;
   /** Milliseconds without a comparison after which somebody has to look. */
@@ -21,23 +21,24 @@ export interface ComparisonAlarm {
 
 export function createComparisonAlarm(options: ComparisonAlarmOptions): ComparisonAlarm {
   const { networks, books, lateMs, onProblem, now } = options;
-  const begun = now();
+  const begun = new Map(networks.map((network) => [network, now()]));
   const late = new Set<string>();
   return {
     async check() {
       const found = await books();
       for (const network of networks) {
+        const since = begun.get(network) ?? now();
+        begun.set(network, since);
         const comparedAt = found.find((book) => book.network === network)?.comparedAt ?? null;
         // A gateway that was away has just begun to compare.
-        const isLate = now() - Math.max(comparedAt ?? begun, begun) > lateMs;
+        const isLate = now() - Math.max(comparedAt ?? since, since) > lateMs;
         if (isLate === late.has(network)) continue;
         if (isLate) late.add(network);
         else late.delete(network);
-        const since = comparedAt === null ? null : new Date(comparedAt).toISOString();
         if (isLate)
           onProblem('error', 'the books of a chain were not compared with its treasury for too long', {
             network,
-            since,
+            since: comparedAt === null ? null : new Date(comparedAt).toISOString(),
           });
         else onProblem('info', 'the books of a chain are compared with its treasury again', { network });
       }

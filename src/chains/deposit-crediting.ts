@@ -4,7 +4,10 @@ import type { ChainEvent } from './chain.ts';
 import type { Deposit, DepositRows } from './deposit-rows.ts';
 import type { OnProblem } from './problem.ts';
 
-/** Stands for money that a chain took back after it was spent: the operator's loss. */
+/**
+ * Stands for money that is lost and that nobody has paid for yet: a chain took it back after it was spent, it was
+ * written off, or it was kept on the way between treasuries.
+ */
 export const LOSSES: AccountName = treasuryOf('losses');
 
 /** Stands for money on its way from one treasury to another. */

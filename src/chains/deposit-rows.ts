@@ -66,6 +66,7 @@ const UNFINAL = load('unfinal-of-account');
 const PAID_IN = load('paid-in');
 const SUSPENDED = load('suspended-of-payer');
 const SUSPENSE = load('list-suspense');
+const OPEN_PAYMENTS = load('list-open-payments');
 const ATTRIBUTE = load('attribute-deposit');
 
 /** A place in a list that goes backwards in time. */
@@ -120,6 +121,8 @@ export interface DepositRows {
   paidIn(account: string): Promise<MicroUsd>;
   /** Of an address, in suspense. */
   suspended(payer: string): Promise<readonly Deposit[]>;
+  /** A page of the signed payments of a network that may still come, or may still be undone. `after`: an id. */
+  openPayments(network: string, after: string): Promise<readonly Deposit[]>;
   /** Says whose it is, once. It is due at once, for whoever moves the money. */
   attribute(id: string, account: string): Promise<boolean>;
 }
@@ -196,6 +199,7 @@ export function createDepositRows(database: Database, { now }: { readonly now: (
       ),
     paidIn: async (account) => (await database.query(PAID_IN, [account]))[0]!['amount'] as bigint,
     suspended: async (payer) => (await database.query(SUSPENDED, [payer, SUSPENDED_MAX])).map(toDeposit),
+    openPayments: async (network, after) => (await database.query(OPEN_PAYMENTS, [network, after])).map(toDeposit),
     attribute: (id, account) => changed(ATTRIBUTE, [id, account, now()]),
   };
 }

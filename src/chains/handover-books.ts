@@ -1,14 +1,13 @@
-import type { MicroUsd } from '#billing';
 import { ChainUnavailable, type Chain } from './chain.ts';
 import type { ChainBook, ChainRows } from './chain-rows.ts';
-import { cursorsOf, joined } from './handover.ts';
+import { cursorsOf, heightOf, joined } from './handover.ts';
+import type { HandoverCare } from './handover-care.ts';
 import type { OnProblem } from './problem.ts';
 
 export interface HandoverBooksOptions {
   readonly chain: Chain;
   readonly rows: ChainRows;
-  /** Moves what an old treasury still holds. */
-  readonly emptyPrevious: (chain: Chain, heldNow: () => Promise<MicroUsd | null>) => Promise<void>;
+  readonly handoverCare: HandoverCare;
   readonly onProblem: OnProblem;
 }
 
@@ -26,7 +25,7 @@ interface HandoverBooks {
 export function createHandoverBooks(
   options: HandoverBooksOptions & { readonly bookOf: () => Promise<ChainBook> },
 ): HandoverBooks {
-  const { chain, rows, bookOf, onProblem } = options;
+  const { chain, rows, handoverCare, bookOf, onProblem } = options;
   const { network } = chain;
 
   const otherBooks = ({ asset, treasury, previous }: ChainBook): Error =>
@@ -54,9 +53,16 @@ export function createHandoverBooks(
       });
       onProblem('info', 'a treasury hands over to another', { network, from: previous, to: chain.treasury });
     } else if (book.treasury === chain.treasury && book.previous !== null && previous === null) {
+      const leaveIt =
+        'leave its key in previous_private_key or previous_keypair_file until GET /admin/v1/payments says previous_empty';
       if (!book.previousEmpty)
         throw new Error(
-          `the treasury of ${network} before, ${book.previous}, was not empty when it was compared last: leave its key in previous_private_key or previous_keypair_file until GET /admin/v1/payments says previous_empty`,
+          `the treasury of ${network} before, ${book.previous}, was not empty when it was compared last: ${leaveIt}`,
+        );
+      // Begun since it was compared: without its key nobody could tell how that ends.
+      if (await handoverCare.isUnderWay(chain, book.previous))
+        throw new Error(
+          `a payment to the treasury of ${network} before, ${book.previous}, or of it is under way: ${leaveIt}`,
         );
       await rows.endHandover(book, cursorsOf(book.cursor)[0]);
     } else throw otherBooks(book);
@@ -67,10 +73,16 @@ export function createHandoverBooks(
     const { previous } = chain.handover ?? {};
     if (previous === undefined) return;
     const heldAt = (cursor: string) => previous.balanceAt(cursorsOf(cursor)[1]);
-    await options.emptyPrevious(chain, async () => heldAt((await bookOf()).cursor));
+    await handoverCare.empty(chain, async () => {
+      const { cursor } = await bookOf();
+      const amount = await heldAt(cursor);
+      return amount === null ? null : { amount, height: heightOf(cursorsOf(cursor)[1]) };
+    });
     const { cursor } = await bookOf();
     const held = await heldAt(cursor);
-    if (held !== null) await rows.noteEmpty(network, cursor, held === 0n);
+    if (held === null) return;
+    const isEmpty = held === 0n && !(await handoverCare.isUnderWay(chain, previous.treasury));
+    await rows.noteEmpty(network, cursor, isEmpty);
   };
 
   return { handOver, careForPrevious };

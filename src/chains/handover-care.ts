@@ -1,61 +1,99 @@
 import type { MicroUsd } from '#billing';
 import type { ActRows } from './act-rows.ts';
 import type { Chain } from './chain.ts';
+import type { DepositRows } from './deposit-rows.ts';
+import { plainAddress } from './plain-address.ts';
 import type { TreasuryActs } from './treasury-acts.ts';
-import type { WithdrawalRows } from './withdrawal-rows.ts';
+import type { Withdrawal, WithdrawalRows } from './withdrawal-rows.ts';
 
 interface HandoverCareOptions {
   readonly acts: Pick<TreasuryActs, 'begin'>;
-  readonly actRows: Pick<ActRows, 'find'>;
-  readonly withdrawalRows: Pick<WithdrawalRows, 'signed'>;
+  readonly actRows: Pick<ActRows, 'handoverMoves'>;
+  readonly withdrawalRows: Pick<WithdrawalRows, 'signed' | 'leaving'>;
+  readonly depositRows: Pick<DepositRows, 'openPayments'>;
+  readonly now: () => number;
 }
 
-/**
- * Moves what an old treasury holds to the one that takes over, by a move like any other. What it has signed away
- * stays there: whoever has the text may submit it at any time.
- */
-export function createHandoverCare({ acts, actRows, withdrawalRows }: HandoverCareOptions) {
-  const signedAway = async (chain: Chain, previous: string): Promise<MicroUsd> => {
+/** The balance of an old treasury, all of it final, at a height of its chain. */
+interface OldBalance {
+  readonly amount: MicroUsd;
+  readonly height: bigint;
+}
+
+/** The care of a treasury that hands over to another, until its key can be thrown away. */
+export interface HandoverCare {
+  /**
+   * Moves what an old treasury holds to the one that takes over, by a move like any other. What it has signed away
+   * stays there: whoever has the text may submit it at any time. `heldNow` resolves with null where it is not known.
+   */
+  empty(chain: Chain, heldNow: () => Promise<OldBalance | null>): Promise<void>;
+  /** Whether a payment to the old treasury, or one that it has signed, is not at its end. */
+  isUnderWay(chain: Pick<Chain, 'network' | 'payerOf'>, previous: string): Promise<boolean>;
+}
+
+/** Less than this is not worth the gas of a move each time that somebody sends it. */
+const LITTLE: MicroUsd = 1_000_000n;
+const LITTLE_WAITS_MS = 86_400_000;
+
+export function createHandoverCare(options: HandoverCareOptions): HandoverCare {
+  const { acts, actRows, withdrawalRows, depositRows, now } = options;
+
+  /** The sum that the old treasury has signed away and that had not left it at a height. */
+  const signedAway = async (chain: Chain, previous: string, height: bigint): Promise<MicroUsd> => {
     let sum = 0n;
-    for (let after = ''; ;) {
-      const page = await withdrawalRows.signed(chain.network, after);
-      if (page.length === 0) return sum;
-      for (const { signed, amount, fee } of page) if (chain.payerOf(signed!) === previous) sum += amount - fee;
-      after = page.at(-1)!.id;
-    }
+    for await (const { signed, amount, fee } of all((after) => withdrawalRows.leaving(chain.network, height, after)))
+      if (chain.payerOf(signed!) === previous) sum += amount - fee;
+    return sum;
   };
 
-  /** The id of the next move; null while one is under way. */
-  const nextId = async (previous: string): Promise<string | null> => {
-    for (let number = 1; ; number += 1) {
-      const id = `handover-${previous}-${number}`;
-      const known = await actRows.find(id);
-      if (known === null) return id;
-      if (known.state !== 'done' && known.state !== 'refused') return null;
-    }
-  };
+  const movesOf = (network: string, previous: string) =>
+    actRows.handoverMoves(network, plainAddress(network, previous));
 
-  /** `heldNow`: the balance of the old treasury, all of it final; null where it is not known. */
-  return async (chain: Chain, heldNow: () => Promise<MicroUsd | null>): Promise<void> => {
-    const { network, treasury } = chain;
-    const previous = chain.handover!.previous.treasury;
-    // Before the balance: of two gateways that see the same balance only one makes the move of this number.
-    const id = await nextId(previous);
-    if (id === null) return;
-    const held = await heldNow();
-    const amount = (held ?? 0n) - (await signedAway(chain, previous));
-    if (amount <= 0n) return;
-    await acts.begin({
-      id,
-      kind: 'move',
-      network,
-      amount,
-      bearer: null,
-      toNetwork: network,
-      address: treasury,
-      sender: previous,
-      feeMax: 0n,
-      reference: `${previous} hands over to ${treasury}`,
-    });
+  return {
+    async empty(chain, heldNow) {
+      const { network, treasury } = chain;
+      const previous = chain.handover!.previous.treasury;
+      // Before the balance: of two gateways that see the same balance only one makes the move of this number.
+      const { made, underWay, newest } = await movesOf(network, previous);
+      if (underWay > 0) return;
+      const held = await heldNow();
+      if (held === null) return;
+      const amount = held.amount - (await signedAway(chain, previous, held.height));
+      if (amount <= 0n || (amount < LITTLE && now() - newest < LITTLE_WAITS_MS)) return;
+      await acts.begin({
+        id: `handover-${network}-${previous}-${made + 1}`,
+        kind: 'move',
+        network,
+        amount,
+        bearer: null,
+        toNetwork: network,
+        address: treasury,
+        sender: previous,
+        feeMax: 0n,
+        reference: `${previous} hands over to ${treasury}`,
+      });
+    },
+
+    async isUnderWay({ network, payerOf }, previous) {
+      const isPrevious = (address: string) => plainAddress(network, address) === plainAddress(network, previous);
+      if ((await movesOf(network, previous)).underWay > 0) return true;
+      for await (const { signed } of all((after) => withdrawalRows.signed(network, after)))
+        if (isPrevious(payerOf(signed!))) return true;
+      for await (const { payment } of all((after) => depositRows.openPayments(network, after)))
+        if (isPrevious(payment!.requirements.payTo)) return true;
+      return false;
+    },
   };
+}
+
+/** All rows of pages that are in the order of their ids. */
+async function* all<T extends Pick<Withdrawal, 'id'>>(
+  pageAfter: (after: string) => Promise<readonly T[]>,
+): AsyncGenerator<T> {
+  for (let after = ''; ;) {
+    const page = await pageAfter(after);
+    yield* page;
+    if (page.length === 0) return;
+    after = page.at(-1)!.id;
+  }
 }

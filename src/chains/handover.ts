@@ -1,37 +1,36 @@
 import type { Chain, IncomingPage, SignedPayment, SignedPayout } from './chain.ts';
 import { plainAddress } from './plain-address.ts';
 
-/** A slot or a block comes in each of both reads: so often the one that is behind is read again. */
-const READS_MAX = 3;
-const BEGINNING: readonly [null, null] = [null, null];
-
 /**
  * The chain of a treasury that takes over from another. Money is asked for at the new address. What comes to the
  * old one is seen as before, what it has signed is looked after as before, and what both hold is one balance.
  */
 export function createHandover(current: Chain, previous: Chain): Chain {
   const { network } = current;
+  if (plainAddress(network, current.treasury) === plainAddress(network, previous.treasury))
+    throw new Error(
+      `the treasury of ${network} cannot hand over to itself: the key before is also the key of ${current.treasury}. Set the new key, or leave the key before out`,
+    );
   const isPrevious = (address: unknown) =>
     typeof address === 'string' && plainAddress(network, address) === plainAddress(network, previous.treasury);
   const ofPayment = ({ requirements }: SignedPayment) => (isPrevious(requirements.payTo) ? previous : current);
   const ofPayout = (signed: SignedPayout) => (isPrevious(current.payerOf(signed)) ? previous : current);
 
-  /** Both pages of one turn, up to the same height where they can be. */
+  /** Reads both. Their balances are compared at one height: the one that is behind comes first, and no further. */
   async function incoming(text: string | null): Promise<IncomingPage> {
-    const [after, afterPrevious] = text === null ? BEGINNING : cursorsOf(text);
-    let now = await current.incoming(after);
-    let before = await previous.incoming(afterPrevious);
-    const events = [...now.events, ...before.events];
-    for (let reads = 1; reads < READS_MAX && now.height !== before.height && !now.more && !before.more; reads += 1) {
-      if (now.height < before.height) events.push(...(now = await current.incoming(now.cursor)).events);
-      else events.push(...(before = await previous.incoming(before.cursor)).events);
+    if (text === null) return ofBoth(await current.incoming(null), await previous.incoming(null));
+    const [after, afterPrevious] = cursorsOf(text);
+    const [height, heightPrevious] = [heightOf(after), heightOf(afterPrevious)];
+    if (height !== heightPrevious) {
+      const caughtUp =
+        height < heightPrevious
+          ? ofBoth(await current.incoming(after, heightPrevious), nothingAt(afterPrevious))
+          : ofBoth(nothingAt(after), await previous.incoming(afterPrevious, height));
+      // Where it cannot, the other one's next place may be one that it can reach.
+      if (caughtUp.cursor !== text) return caughtUp;
     }
-    return {
-      events,
-      cursor: joined(now.cursor, before.cursor),
-      height: now.height < before.height ? now.height : before.height,
-      more: now.more || before.more,
-    };
+    const now = await current.incoming(after);
+    return ofBoth(now, await previous.incoming(afterPrevious, now.height));
   }
 
   return {
@@ -46,6 +45,7 @@ export function createHandover(current: Chain, previous: Chain): Chain {
       await current.open();
     },
     requirements: current.requirements,
+    ...(current.draft === undefined ? {} : { draft: current.draft }),
     read: (payment) => (isPrevious(payment.accepted.payTo) ? previous : current).read(payment),
     verify: (payment) => ofPayment(payment).verify(payment),
     submit: (payment) => ofPayment(payment).submit(payment),
@@ -74,6 +74,15 @@ export function createHandover(current: Chain, previous: Chain): Chain {
   };
 }
 
+const nothingAt = (cursor: string): IncomingPage => ({ events: [], cursor, height: heightOf(cursor), more: false });
+
+const ofBoth = (now: IncomingPage, before: IncomingPage): IncomingPage => ({
+  events: [...now.events, ...before.events],
+  cursor: joined(now.cursor, before.cursor),
+  height: now.height < before.height ? now.height : before.height,
+  more: now.more || before.more,
+});
+
 /** The cursor of a handover: that of the new treasury, then that of the old one. */
 export const joined = (current: string, previous: string): string => `${current}|${previous}`;
 
@@ -86,4 +95,4 @@ export function cursorsOf(text: string): readonly [string, string] {
 }
 
 /** All cursors begin with their height. */
-const heightOf = (cursor: string): string => /^\d*/.exec(cursor)![0];
+export const heightOf = (cursor: string): bigint => BigInt(/^\d*/.exec(cursor)![0]);

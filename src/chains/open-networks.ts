@@ -51,7 +51,8 @@ export function createOpenNetworks(options: OpenNetworksOptions): OpenNetworks {
 
   const openOne = async (setup: ChainSetup): Promise<Opened> => {
     const createChain = setup.network.startsWith('eip155:') ? await evm() : await solana();
-    const previous = setup.previousKey == null ? null : createChain({ ...setup, treasuryKey: setup.previousKey });
+    const previous =
+      setup.previousKey == null ? null : createChain({ ...setup, treasuryKey: setup.previousKey, previousKey: null });
     const chain = previous === null ? createChain(setup) : createHandover(createChain(setup), previous);
     try {
       await chain.open();

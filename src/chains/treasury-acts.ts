@@ -16,8 +16,8 @@ interface TreasuryActsOptions extends ActStepsOptions {
 export interface TreasuryActs {
   /**
    * Takes up an act, and goes as far with it as it can go now. Asking again with the same id and the same words
-   * resolves with the one that is there. Rejects with WithdrawalProblem; what turns out to be wrong later is in the
-   * act's reason.
+   * resolves with the one that is there; a chain that does not answer now is asked again later. Rejects with
+   * WithdrawalProblem; what turns out to be wrong later is in the act's reason.
    */
   request(asked: NewAct): Promise<Act>;
   /** Takes up an act of the gateway's own, without checks. */
@@ -37,11 +37,11 @@ const SAME = ['kind', 'network', 'amount', 'bearer', 'toNetwork', 'address', 'se
 const wrong = (message: string, param?: string) => new WithdrawalProblem('invalid_request', message, param);
 
 export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
-  const { rows, chainOf, onProblem } = options;
+  const { rows, chainOf, withdrawals, onProblem } = options;
   const { advance } = createActSteps(options);
 
-  const check = (asked: NewAct): void => {
-    const { kind, network, address } = asked;
+  const check = async (asked: NewAct): Promise<void> => {
+    const { kind, network, address, amount } = asked;
     if (kind === 'make_good') return;
     const chain = chainOf(network);
     if (chain === null)
@@ -52,6 +52,14 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
     const allowed = options.moveToOf(network).map((one) => plainAddress(network, one));
     if (!allowed.includes(plainAddress(network, address!)))
       throw wrong(`${address} is not in move_to of ${network}: add it to the configuration`, 'address');
+    // It would wait until there is as much, which nobody may remember by then.
+    const most = await withdrawals.uncommitted(network);
+    if (amount > most)
+      throw new WithdrawalProblem(
+        'unprocessable',
+        `The treasury of ${network} has ${formatUsd(most > 0n ? most : 0n)} USDC that are not signed away: move at most as much`,
+        'amount',
+      );
   };
 
   const normal = (asked: NewAct): NewAct => ({
@@ -68,7 +76,7 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
     async request(asked) {
       const wanted = normal(asked);
       if ((await rows.find(asked.id)) === null) {
-        check(wanted);
+        await check(wanted);
         await rows.insert(wanted);
       }
       const known = await rows.find(asked.id);
@@ -83,7 +91,10 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
           'This reference was used for another act: use a new one',
           'reference',
         );
-      return advance(asked.id);
+      return advance(asked.id).catch((error: unknown) => {
+        if (!(error instanceof ChainUnavailable)) throw error;
+        return known;
+      });
     },
 
     async arrived(id, deposit) {
@@ -114,6 +125,9 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
 
     isArrival: async ({ sender, amount }, network, deposit) =>
       (await rows.ofDeposit(deposit)) !== null ||
-      (sender !== '' && (await rows.tieArrival(deposit, network, plainAddress(network, sender), amount))),
+      (sender !== '' &&
+        ((await rows.tieArrival(deposit, network, plainAddress(network, sender), amount)) ||
+          // Another gateway may have tied it meanwhile.
+          (await rows.ofDeposit(deposit)) !== null)),
   };
 }

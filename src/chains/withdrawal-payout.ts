@@ -23,6 +23,8 @@ export interface PayoutStepsOptions {
 export interface PayoutSteps {
   /** Signs, and keeps what was signed before anybody else can have it. */
   sign(withdrawal: Withdrawal, chain: Chain): Promise<void>;
+  /** Micro-USD that a treasury has by the books, and has not signed away. */
+  uncommitted(network: string): Promise<MicroUsd>;
   /** Looks for a signed withdrawal on its chain. `resend`: sends it again, or signs anew, where it is not there. */
   look(withdrawal: Withdrawal, chain: Chain, resend: boolean): Promise<void>;
 }
@@ -119,5 +121,5 @@ export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
       await send({ ...withdrawal, signed: again, transaction: again.transaction }, again, chain);
   };
 
-  return { sign, look };
+  return { sign, look, uncommitted };
 }

@@ -1,4 +1,4 @@
-import { isOne, loadStatement, rowReader, type Database } from '#store';
+import { isOne, loadStatement, rowReader, type Database, type Statement } from '#store';
 import type { AccountName, MicroUsd } from '#billing';
 import type { SignedPayout } from './chain.ts';
 import type { Before } from './deposit-rows.ts';
@@ -55,6 +55,7 @@ const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql
 const INSERT = load('insert-withdrawal');
 const FIND = load('find-withdrawal');
 const LIST = load('list-withdrawals');
+const LIST_OF = load('list-withdrawals-of-source');
 const MOVE = load('move-withdrawal');
 const SIGN = load('sign-withdrawal');
 const RESIGN = load('resign-withdrawal');
@@ -68,6 +69,7 @@ const SCHEDULE = load('schedule-withdrawal');
 const SINCE = load('withdrawn-since');
 const UNSIGNED = load('unsigned-of-account');
 const SIGNED = load('signed-withdrawals');
+const LEAVING = load('list-leaving-withdrawals');
 const SIGNED_AMOUNT = load('signed-amount');
 
 /**
@@ -79,6 +81,8 @@ export interface WithdrawalRows {
   find(id: string): Promise<Withdrawal | null>;
   /** The newest first. */
   list(account: string, before: Before | null, limit: number): Promise<readonly Withdrawal[]>;
+  /** The same of a ledger account that they are taken from. */
+  listOf(source: AccountName, before: Before | null, limit: number): Promise<readonly Withdrawal[]>;
   /** One step; false where it is no longer at `from`. `nextLookAt` null: it is over. */
   move(
     id: string,
@@ -107,12 +111,18 @@ export interface WithdrawalRows {
   unsigned(source: AccountName): Promise<readonly Withdrawal[]>;
   /** Signed withdrawals that are not seen final, page by page in the order of ids. */
   signed(network: string, after: string): Promise<readonly Withdrawal[]>;
-  /** The sum of these. */
+  /** The same with those that were paid above a height. */
+  leaving(network: string, height: bigint, after: string): Promise<readonly Withdrawal[]>;
+  /** The sum of the signed ones. */
   signedAmount(network: string): Promise<MicroUsd>;
 }
 
 export function createWithdrawalRows(database: Database, { now }: { readonly now: () => number }): WithdrawalRows {
   const changed = async (...query: Parameters<Database['query']>) => (await database.query(...query)).length > 0;
+  const page = async (statement: Statement, whose: string, before: Before | null, limit: number) =>
+    (
+      await database.query(statement, [whose, before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])
+    ).map(toWithdrawal);
   return {
     insert: ({ id, network, account, source, address, amount, handedOut }, nextLookAt, fee = 0n) =>
       changed(INSERT, [id, network, account, source, address, amount, handedOut ? 1 : 0, now(), nextLookAt, fee]),
@@ -120,10 +130,8 @@ export function createWithdrawalRows(database: Database, { now }: { readonly now
       const [row] = await database.query(FIND, [id]);
       return row ? toWithdrawal(row) : null;
     },
-    list: async (account, before, limit) =>
-      (
-        await database.query(LIST, [account, before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])
-      ).map(toWithdrawal),
+    list: (account, before, limit) => page(LIST, account, before, limit),
+    listOf: (source, before, limit) => page(LIST_OF, source, before, limit),
     move: (id, from, to, nextLookAt, reason) => changed(MOVE, [id, from, to, reason ?? null, now(), nextLookAt]),
     sign: (id, signed) => changed(SIGN, [id, signedText(signed), signed.transaction, now()]),
     resign: (id, previous, signed) =>
@@ -147,6 +155,8 @@ export function createWithdrawalRows(database: Database, { now }: { readonly now
     takenSince: async (source, since) => (await database.query(SINCE, [source, since]))[0]!['amount'] as bigint,
     unsigned: async (source) => (await database.query(UNSIGNED, [source])).map(toWithdrawal),
     signedAmount: async (network) => (await database.query(SIGNED_AMOUNT, [network]))[0]!['amount'] as bigint,
+    leaving: async (network, height, after) =>
+      (await database.query(LEAVING, [network, height, after])).map(toWithdrawal),
     signed: async (network, after) => (await database.query(SIGNED, [network, after])).map(toWithdrawal),
   };
 }

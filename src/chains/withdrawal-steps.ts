@@ -24,7 +24,7 @@ export interface WithdrawalStepsOptions extends PayoutStepsOptions {
 }
 
 /** A withdrawal on its way, from a row in the table to money on its chain. */
-interface WithdrawalSteps extends Pick<PayoutSteps, 'look'> {
+interface WithdrawalSteps extends Pick<PayoutSteps, 'look' | 'uncommitted'> {
   /** Rejects with Error where no withdrawal has this id. */
   reread(id: string): Promise<Withdrawal>;
   /** Makes steps until `until` holds, or one changes nothing. Rejects with ChainUnavailable. */
@@ -43,7 +43,7 @@ export const NOT_PAID_IN = 'Of a balance only what was paid in over chains can b
 
 export function createWithdrawalSteps(options: WithdrawalStepsOptions): WithdrawalSteps {
   const { rows, ledger, chainOf, policyOf, now } = options;
-  const { sign, look } = createPayoutSteps(options);
+  const { sign, look, uncommitted } = createPayoutSteps(options);
 
   const reread = async (id: string): Promise<Withdrawal> => {
     const row = await rows.find(id);
@@ -128,5 +128,5 @@ export function createWithdrawalSteps(options: WithdrawalStepsOptions): Withdraw
     return row;
   };
 
-  return { reread, advance, look, paidInLeft, takenToday };
+  return { reread, advance, look, uncommitted, paidInLeft, takenToday };
 }

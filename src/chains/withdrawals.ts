@@ -17,6 +17,8 @@ export interface Withdrawals {
    * again with the same id is safe.
    */
   requestOwn(asked: Pick<NewWithdrawal, 'id' | 'network' | 'address' | 'amount'>): Promise<Withdrawal>;
+  /** Micro-USD that a treasury has by the books, and has not signed away: more cannot leave it now. */
+  uncommitted(network: string): Promise<MicroUsd>;
   /** Gives one back that is not signed yet. null where it is too late. */
   cancel(id: string): Promise<Withdrawal | null>;
   /**
@@ -43,7 +45,7 @@ const feeNow = (policyOf: WithdrawalStepsOptions['policyOf'], { network, account
 
 export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals {
   const { rows, chainOf, policyOf, now } = options;
-  const { reread, advance, look, paidInLeft, takenToday } = createWithdrawalSteps(options);
+  const { reread, advance, look, uncommitted, paidInLeft, takenToday } = createWithdrawalSteps(options);
 
   const check = async (asked: NewWithdrawal): Promise<void> => {
     const { network, address, amount, source } = asked;
@@ -115,6 +117,8 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
       await rows.insert({ ...asked, account: OPERATOR, source: TRANSIT, handedOut: false }, now() + CLAIM_MS);
       return advance(await reread(asked.id), ({ state }) => state !== 'requested' && state !== 'debited');
     },
+
+    uncommitted,
 
     async cancel(id) {
       for (const from of ['debited', 'queued'] as const) {

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { Command } from 'commander';
 import { accountPath, administer, listAll, withAdminOptions, type AdminFlags } from './admin-client.ts';
 import { CliError } from './cli-error.ts';
 import { OWN_NAME } from './own-name.ts';
+import { referenceOr } from './reference.ts';
 import { facts, painter, table, type Paint } from './terminal.ts';
 
 interface Account {
@@ -118,7 +118,7 @@ function creditCommand(paint: Paint): Command {
       );
     return administer(flags, {
       run: async (admin) => {
-        const credit = { amount_usd: amount, reference: flags.reference ?? `cli-${randomUUID()}` };
+        const credit = { amount_usd: amount, reference: referenceOr(flags.reference) };
         return (await admin.request('POST', `${accountPath(name)}/credit`, credit)).data as Credit;
       },
       show: ({ account, amount_micro_usdc, reference, duplicate }) =>

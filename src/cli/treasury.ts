@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { Command } from 'commander';
-import { administer, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { administer, withAdminOptions, type AdminClient, type AdminFlags } from './admin-client.ts';
 import { OWN_NAME } from './own-name.ts';
+import { referenceOr } from './reference.ts';
 import { facts, painter, table, type Paint } from './terminal.ts';
 
 interface Act {
@@ -13,8 +13,9 @@ interface Act {
   readonly borne_by: string | null;
   readonly to_network: string | null;
   readonly address: string | null;
+  readonly sender: string | null;
   readonly deposit: string | null;
-  readonly fee_micro_usdc: number | null;
+  readonly fee_usd: string | null;
   readonly reference: string;
   readonly reason: string | null;
   readonly created_at: string;
@@ -48,23 +49,40 @@ export function treasuryCommand(): Command {
     .addCommand(arrivedCommand(paint));
 }
 
-/** Sends one act, and shows what became of it. */
+/** Sends one act with its reference, and shows what became of it. */
 function act(flags: ActFlags, path: string, body: object, paint: Paint): Promise<void> {
+  return tell(flags, path, () => ({ ...body, reference: referenceOr(flags.reference) }), paint);
+}
+
+function tell(flags: AdminFlags, path: string, bodyOf: () => object, paint: Paint): Promise<void> {
   return administer(flags, {
-    run: async (admin) => (await admin.request('POST', `/treasury/${path}`, body)).data as Act,
+    run: async (admin) => (await admin.request('POST', `/treasury/${path}`, bodyOf())).data as Act,
     show: (done) => describe(done, paint),
   });
 }
 
-const referenceOf = (flags: ActFlags): string => flags.reference ?? `cli-${randomUUID()}`;
 const REFERENCE = ['--reference <text>', 'your name of it; the same reference is done once'] as const;
+
+/** All of them, page by page. */
+async function listActs(admin: AdminClient): Promise<readonly Act[]> {
+  const all: Act[] = [];
+  for (let place = ''; ;) {
+    const { data, next } = (await admin.request('GET', `/treasury/acts?limit=100${place}`)) as unknown as {
+      readonly data: readonly Act[];
+      readonly next: string | null;
+    };
+    all.push(...data);
+    if (next === null) return all;
+    place = `&before=${encodeURIComponent(next)}`;
+  }
+}
 
 function listCommand(paint: Paint): Command {
   return withAdminOptions(
     new Command('list').summary('what was done, the newest first').description('What was done with treasuries.'),
   ).action((flags: AdminFlags) =>
     administer(flags, {
-      run: async (admin) => (await admin.request('GET', '/treasury/acts')).data as readonly Act[],
+      run: listActs,
       show: (acts) =>
         acts.length === 0
           ? 'Nothing was done with the treasuries yet.'
@@ -77,7 +95,7 @@ function listCommand(paint: Paint): Command {
                 each.network ?? '-',
                 each.amount_usd,
                 each.reference,
-                each.id.slice(0, 12),
+                each.id,
               ]),
               paint,
               ['USD'],
@@ -93,14 +111,19 @@ function writeOffCommand(paint: Paint): Command {
       .description('Books the difference that stopped withdrawals. They go on then.')
       .argument('<network>', 'such as eip155:8453')
       .argument('<usd>', 'the difference, as tollgate audit --chain shows it')
-      .option('--by <whom>', 'who bears it: losses (to be made good later), fees or operator', 'losses')
+      .option('--by <whom>', 'who bears it: losses (to be made good later, the default), fees or operator')
       .option('--more', 'the treasury holds more than the books say: the difference is yours')
       .option(...REFERENCE),
-  ).action((network: string, amount: string, flags: ActFlags & { by: string; more?: boolean }) =>
+  ).action((network: string, amount: string, flags: ActFlags & { by?: string; more?: boolean }) =>
     act(
       flags,
       'differences',
-      { network, amount_usd: amount, borne_by: flags.by, more: flags.more ?? false, reference: referenceOf(flags) },
+      {
+        network,
+        amount_usd: amount,
+        more: flags.more ?? false,
+        ...(flags.by === undefined ? {} : { borne_by: flags.by }),
+      },
       paint,
     ),
   );
@@ -115,7 +138,7 @@ function makeGoodCommand(paint: Paint): Command {
       .requiredOption('--with <source>', 'fees or operator')
       .option(...REFERENCE),
   ).action((amount: string, flags: ActFlags & { with: string }) =>
-    act(flags, 'losses/made-good', { amount_usd: amount, paid_by: flags.with, reference: referenceOf(flags) }, paint),
+    act(flags, 'losses/made-good', { amount_usd: amount, paid_by: flags.with }, paint),
   );
 }
 
@@ -148,7 +171,6 @@ function moveCommand(paint: Paint): Command {
         address: flags.to,
         ...(flags.sender === undefined ? {} : { sender: flags.sender }),
         fee_max_usd: flags.feeMax ?? '0',
-        reference: referenceOf(flags),
       },
       paint,
     ),
@@ -163,12 +185,12 @@ function arrivedCommand(paint: Paint): Command {
       .argument('<move>', 'its id')
       .argument('<deposit>', 'id of the deposit'),
   ).action((id: string, deposit: string, flags: AdminFlags) =>
-    act(flags, `moves/${encodeURIComponent(id)}/arrival`, { deposit }, paint),
+    tell(flags, `moves/${encodeURIComponent(id)}/arrival`, () => ({ deposit }), paint),
   );
 }
 
 function describe(act: Act, paint: Paint): string {
-  const { id, kind, status, network, amount_usd: amount, to_network: to, reference } = act;
+  const { id, kind, status, network, amount_usd: amount, to_network: to, reference, sender, deposit } = act;
   const shown = facts(
     [
       ['id', id],
@@ -177,10 +199,14 @@ function describe(act: Act, paint: Paint): string {
       ...(network === null ? [] : [['network', to === null ? network : `${network} to ${to}`] as const]),
       ['amount', `${amount} USD`],
       ...(act.borne_by === null ? [] : [['borne by', act.borne_by] as const]),
-      ...(act.fee_micro_usdc === null ? [] : [['fee', `${(act.fee_micro_usdc / 1e6).toFixed(6)} USD`] as const]),
+      ...(act.fee_usd === null ? [] : [['fee', `${act.fee_usd} USD`] as const]),
       ['reference', reference],
     ],
     paint,
   );
-  return status === 'done' ? shown : `${shown}\n\nIt goes on by itself. See it with: ${OWN_NAME} treasury list`;
+  if (status === 'done') return shown;
+  const isNamed = kind !== 'move' || sender !== null || deposit !== null;
+  return isNamed
+    ? `${shown}\n\nIt goes on by itself. See it with: ${OWN_NAME} treasury list`
+    : `${shown}\n\nOnce the money has come, name its deposit with: ${OWN_NAME} treasury arrived ${id} <deposit>`;
 }

@@ -22,14 +22,14 @@ beforeEach(async () => {
 afterEach(() => place.clear());
 
 /** A gateway's file with a treasury of its own, and the environment that it names. */
-async function configured() {
+async function configured(more = '') {
   const treasury = freshKey();
   await anvil.setBalance(treasury.address, 10n ** 18n);
   const file = join(place.dir, 'tollgate.toml');
   await writeFile(
     file,
     `[payments]\nwatch_ms = 100\n[[chains]]\nnetwork = "eip155:${anvil.chainId}"\nrpc_url = "std::env::RPC_URL"\nprivate_key = "std::env::KEY"
-asset = "${token.address}"\nasset_name = "${token.name}"\nasset_version = "${token.version}"\nfinality = 1\n`,
+asset = "${token.address}"\nasset_name = "${token.name}"\nasset_version = "${token.version}"\nfinality = 1\n${more}`,
   );
   const env = { RPC_URL: anvil.url, KEY: Buffer.from(treasury.secret).toString('hex') };
   return { treasury, file, env };
@@ -52,7 +52,8 @@ const rowOf = (output: string) =>
     .split(/ {2,}/);
 
 test('tollgate audit --chain holds the books against the treasury, with and without a gateway that runs', async () => {
-  const { treasury, file, env } = await configured();
+  const vault = freshKey().address;
+  const { treasury, file, env } = await configured(`move_to = ["${vault}"]\n`);
   await token.mint(treasury.address, 2_000_000n);
   const gateway = await place.gateway(['serve', '--config', file], env);
   const running = await place.run(['audit', '--chain']);
@@ -70,6 +71,16 @@ test('tollgate audit --chain holds the books against the treasury, with and with
     '0',
     '0',
   ]);
+
+  // Its reference is told before anything is sent, and what is left to do with it.
+  const network = `eip155:${anvil.chainId}`;
+  const moved = await place.run(['treasury', 'move', network, network, '0.5', '--to', vault]);
+  const [, reference] = /repeat it with --reference (cli-\S+):/.exec(moved.output)!;
+  const [, id] = /^id +(\S+)/m.exec(moved.stdout)!;
+  expect(moved.stdout).toContain(`treasury arrived ${id} <deposit>`);
+  const list = await place.run(['treasury', 'list']);
+  expect(list.stdout).toMatch(new RegExp(`move .* ${reference} +${id}$`, 'm'));
+  await expect.poll(() => token.balanceOf(vault), { timeout: 10_000 }).toBe(500_000n);
   gateway.signal('SIGTERM');
   await gateway.exited;
 
@@ -87,7 +98,7 @@ test('tollgate audit --chain holds the books against the treasury, with and with
       ok: true,
       suspense: 1_000_000,
       losses: 0,
-      chains: [{ treasury: treasury.address, owed: 3_000_000, held: 3_000_000, booked: 3_000_000, difference: 0 }],
+      chains: [{ treasury: treasury.address, owed: 2_500_000, held: 2_500_000, booked: 2_500_000, difference: 0 }],
     },
   });
 
@@ -102,7 +113,7 @@ test('tollgate audit --chain holds the books against the treasury, with and with
   expect(robbed.code).toBe(1);
   expect(rowOf(robbed.output)).toContain('-0.500000');
   expect(robbed.output).toContain('The books are right.');
-  expect(robbed.output).toContain('withdrawals are stopped: the treasury holds 2.5 USDC, the books say 3');
+  expect(robbed.output).toContain('withdrawals are stopped: the treasury holds 2 USDC, the books say 2.5');
   expect(robbed.output).toContain('The treasuries and the books differ.');
 
   for (const secret of [env.KEY, env.RPC_URL])

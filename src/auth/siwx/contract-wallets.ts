@@ -9,6 +9,8 @@ import { createQuota } from './quota.ts';
 export interface ContractWallets {
   /** Whether this gateway can ask the chain. */
   knows(network: string): boolean;
+  /** Further chains that can be asked. */
+  add(chains: ContractWalletsOptions['chains']): void;
   /**
    * Asks the chain `network` whether its contract at `address` accepts the signature of `text`. False for an
    * address without code, which is not a contract. Rejects with GatewayError `service_unavailable` when the chain
@@ -70,6 +72,10 @@ export function createContractWallets({
 
   return {
     knows: (network) => urls.has(network),
+
+    add(more) {
+      for (const { network, rpcUrl } of more) urls.set(network, rpcUrl);
+    },
 
     async load() {
       await import('viem');

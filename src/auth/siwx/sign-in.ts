@@ -22,6 +22,8 @@ export interface SignIn {
    * the chain of a contract wallet cannot be asked.
    */
   verify(header: string, address: string): Promise<Caller>;
+  /** Further chains whose contract wallets can sign in. */
+  addChains(chains: SignInOptions['chains']): void;
 }
 
 export interface SignInOptions extends Pick<SignInConfig, 'domains' | 'lifetimeMsMax' | 'skewMs'> {
@@ -90,6 +92,7 @@ export async function createSignIn({
       }
       return result;
     },
+    addChains: contracts.add,
   };
 }
 

@@ -2,6 +2,7 @@ import type { Hex } from 'viem';
 import type { MicroUsd } from '#billing';
 import { dropOldest } from '#wire';
 import { TRANSFER, topicOf, transferOf, type EvmAsset } from './asset.ts';
+import { stillThere } from './heads.ts';
 import { isPruned, type EvmBlock, type EvmLog, type EvmNode } from './rpc.ts';
 
 /** How much of what a Transfer says has arrived. */
@@ -57,6 +58,8 @@ export function createArrivals(node: EvmNode, asset: EvmAsset, treasury: Hex): A
       const gone = await missing({ first: number, last: number }, into, out);
       const all = sumOf(into);
       if (gone === null) return (said) => said;
+      // Balances are asked by number: another machine may have had another block there.
+      await stillThere(node, [{ number, hash }]);
       const came = gone <= 0n || all === 0n ? all : all > gone ? all - gone : 0n;
       const arrived: Arrived = came === all ? (said) => said : (said) => (said * came) / all;
       // What a block moved never changes: a block that the chain exchanges has another hash.

@@ -103,7 +103,7 @@ export function createEvmChain(setup: ChainSetup): Chain {
     },
     find: (payment, transaction) =>
       sightings.ofPayment(signedAuthorization(payment.payload).authorization, transaction),
-    incoming: (cursor) => incoming.page(cursor),
+    incoming: incoming.page,
     balanceAt: (cursor) => incoming.balanceAt(cursor),
 
     addressFault: (address) =>

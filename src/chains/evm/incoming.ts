@@ -21,7 +21,7 @@ const AT_ONCE = 4;
  * was final.
  */
 interface EvmIncoming {
-  page(cursor: string | null): Promise<IncomingPage>;
+  page(cursor: string | null, upTo?: bigint): Promise<IncomingPage>;
   /** null: the node no longer keeps the state of that block. */
   balanceAt(cursor: string): Promise<MicroUsd | null>;
 }
@@ -31,12 +31,12 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
   const arrivals = createArrivals(node, asset, treasury);
   const snapshots = createSnapshots(node, asset, treasury);
 
-  async function page(cursor: string | null): Promise<IncomingPage> {
+  async function page(cursor: string | null, most?: bigint): Promise<IncomingPage> {
     const heads = await evmHeads(node, finality);
     if (cursor === null) return { events: [], cursor: cursorOf(heads.final), height: heads.final.number, more: false };
     const seen = await blockAt(node, network, cursor, heads.latest.number);
     // The node's finalized block may be behind what was final before: another machine, or one that has just started.
-    const limit = await snapshots.endOf(seen.number, heads);
+    const limit = await snapshots.endOf(seen.number, heads, most);
     if (seen.number >= limit) return { events: [], cursor, height: seen.number, more: false };
 
     const from = seen.number + 1n;

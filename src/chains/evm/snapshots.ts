@@ -17,9 +17,9 @@ const SNAPSHOTS_MAX = 10_000;
 interface Snapshots {
   /**
    * The block that a page of what came in may end with: the final one, and with a node that forgets one whose
-   * balance is known here; `seen` while that is not final yet.
+   * balance is known here; `seen` while that is not final yet. None is later than `most`.
    */
-  endOf(seen: bigint, heads: EvmHeads): Promise<bigint>;
+  endOf(seen: bigint, heads: EvmHeads, most?: bigint): Promise<bigint>;
   /** The balance at a cursor whose state the node has forgotten; null where it is not known. */
   instead(cursor: string): MicroUsd | null;
 }
@@ -50,13 +50,14 @@ export function createSnapshots(node: EvmNode, asset: EvmAsset, treasury: Hex): 
   }
 
   return {
-    async endOf(seen, { latest, final }) {
-      if (!forgets) return final.number;
+    async endOf(seen, { latest, final }, most = final.number) {
+      const end = most < final.number ? most : final.number;
+      if (!forgets) return end;
       await take(latest);
-      const known = between(seen, final.number);
+      const known = between(seen, end);
       if (known !== null) return known;
       // The next one becomes final soon, and is waited for.
-      return between(final.number, latest.number) === null ? final.number : seen;
+      return between(end, latest.number) === null ? end : seen;
     },
     instead(cursor) {
       forgets = true;

@@ -12,6 +12,8 @@ export const MEMO_V1_PROGRAM = 'Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo' as 
 /** Assertions that wallets add to protect their owners. It holds nothing and can sign for nobody. */
 export const LIGHTHOUSE_PROGRAM = 'L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95' as Address;
 
+/** Of the token: its smallest unit is 1 micro-USD. */
+export const DECIMALS = 6;
 export const SIGNATURE_BYTES = 64;
 const KEY_BYTES = 32;
 /**

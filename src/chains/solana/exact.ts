@@ -11,6 +11,7 @@ import bs58 from 'bs58';
 import { PaymentProblem } from '../chain.ts';
 import {
   COMPUTE_BUDGET_PROGRAM,
+  DECIMALS,
   LIGHTHOUSE_PROGRAM,
   MEMO_PROGRAM,
   TOKEN_PROGRAM,
@@ -50,7 +51,6 @@ const COMPUTE_UNITS_MAX = 100_000;
 const PRIORITY_LAMPORTS_MAX = 50_000n;
 const ASSERTIONS_MAX = 3;
 const ASSERTION_BYTES_MAX = 256;
-const DECIMALS = 6;
 
 /**
  * Reads a payment's transaction against its terms. The treasury's key signs it as payer of the fee, and that key

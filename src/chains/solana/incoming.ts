@@ -40,24 +40,32 @@ interface Backlog {
 }
 
 interface SolanaIncoming {
-  page(cursor: string | null): Promise<IncomingPage>;
+  page(cursor: string | null, most?: bigint): Promise<IncomingPage>;
   balanceAt(cursor: string): Promise<bigint | null>;
 }
 
 /**
  * Reads what came into the treasury's token account, in finality. The chain lists newest first and cursors go
- * forwards, so each backlog is walked once and kept.
+ * forwards, so each backlog is walked once and kept. `before`: the account of the treasury that hands over to this one;
+ * what one transaction brings into both is told of each by its own name.
  */
-export function createIncoming(node: SolanaNode, network: string, account: Address, asset: Address): SolanaIncoming {
+export function createIncoming(
+  node: SolanaNode,
+  network: string,
+  account: Address,
+  asset: Address,
+  before: Address | null,
+): SolanaIncoming {
   let backlog: Backlog | null = null;
 
-  async function settled(): Promise<{ readonly slot: bigint; readonly upTo: bigint }> {
+  async function settled(most?: bigint): Promise<{ readonly slot: bigint; readonly upTo: bigint }> {
     const { slot } = await node.moment('finalized');
-    return { slot, upTo: slot > SETTLED_SLOTS ? slot - SETTLED_SLOTS : 0n };
+    const upTo = slot > SETTLED_SLOTS ? slot - SETTLED_SLOTS : 0n;
+    return { slot, upTo: most !== undefined && most < upTo ? most : upTo };
   }
 
-  async function walk(text: string, { slot: done, last }: Cursor): Promise<Backlog> {
-    const { slot: minSlot, upTo } = await settled();
+  async function walk(text: string, { slot: done, last }: Cursor, most?: bigint): Promise<Backlog> {
+    const { slot: minSlot, upTo } = await settled(most);
     let newestFirst: SignatureEntry[] = [];
     let cut = false;
     let before: string | undefined;
@@ -93,8 +101,10 @@ export function createIncoming(node: SolanaNode, network: string, account: Addre
     if (transaction === null) throw new ChainUnavailable('the Solana node tells a transaction that it does not show');
     const movements = movementsInto(transaction, account, asset);
     const memo = memoOf(transaction);
+    // The other reader tells of it too. Signed payments pay one treasury.
+    const paysBoth = before !== null && movementsInto(transaction, before, asset).length > 0;
     return movements.map(({ sender, amount }, at) => ({
-      id: `${signature}:${at}`,
+      id: paysBoth ? `${signature}:${account}:${at}` : `${signature}:${at}`,
       transaction: signature,
       amount,
       height: transaction.slot,
@@ -103,13 +113,13 @@ export function createIncoming(node: SolanaNode, network: string, account: Addre
       sender,
       // A signed payment makes one movement. What makes one without having been signed for us has an id that nobody
       // keeps.
-      paymentId: movements.length === 1 && sender !== '' ? `${network}/${transaction.messageHash}` : null,
+      paymentId: !paysBoth && movements.length === 1 && sender !== '' ? `${network}/${transaction.messageHash}` : null,
       memo,
     }));
   }
 
   return {
-    async page(text) {
+    async page(text, most) {
       if (text === null) {
         const { slot, upTo } = await settled();
         const entries = await node.signatures(account, 'finalized', { limit: WALK_PAGE, minSlot: slot });
@@ -118,7 +128,9 @@ export function createIncoming(node: SolanaNode, network: string, account: Addre
       }
       const cursor = parse(text);
       const { entries, upTo, cut } =
-        backlog?.after === text && backlog.entries.length > 0 ? backlog : await walk(text, cursor);
+        backlog?.after === text && backlog.entries.length > 0 && (most === undefined || backlog.upTo <= most)
+          ? backlog
+          : await walk(text, cursor, most);
       const batch = entries.slice(0, PAGE);
       const rest = entries.slice(PAGE);
       const events = (await Promise.all(batch.map(eventsOf))).flat();

@@ -7,13 +7,12 @@ import {
   getTokenDecoder,
 } from '@solana-program/token';
 import { ChainUnavailable } from '../chain.ts';
-import { TOKEN_PROGRAM, type TreasuryKey } from './address.ts';
+import { DECIMALS, TOKEN_PROGRAM, type TreasuryKey } from './address.ts';
 import type { SolanaNode } from './node.ts';
 import { OWN_FEE_LAMPORTS, signOwn } from './sign.ts';
 
 const MINT_BYTES = 82;
 const TOKEN_ACCOUNT_BYTES = 165;
-const DECIMALS = 6;
 /**
  * Rent of a token account of 165 bytes, and what an account that pays fees must keep (3,480 lamports a byte-year,
  * two years, 128 bytes on top).

@@ -4,7 +4,7 @@ import {
   type Address,
   type Instruction,
 } from '@solana/kit';
-import { getCreateAssociatedTokenIdempotentInstruction, getTransferCheckedInstruction } from '@solana-program/token';
+import { getCreateAssociatedTokenIdempotentInstruction } from '@solana-program/token';
 import bs58 from 'bs58';
 import { MICRO_USD_MAX } from '#billing';
 import { ChainUnavailable, PayoutProblem, type Payout, type PayoutSighting, type SignedPayout } from '../chain.ts';
@@ -22,8 +22,8 @@ import type { SolanaNode } from './node.ts';
 import type { SignatureStatus } from './node-answers.ts';
 import { receiverFault } from './receiver.ts';
 import { signOwn } from './sign.ts';
+import { stubSigner, transferWithMemo } from './transfer.ts';
 
-const DECIMALS = 6;
 const MEMO_BYTES_MAX = 256;
 /** A blockhash that ends sooner comes from a node that is behind. */
 const BLOCKS_LEFT_MIN = 100n;
@@ -58,24 +58,15 @@ export function createPayouts(
   expiry: Expiry,
   opensAccounts: boolean,
 ): SolanaPayouts {
-  const treasuryAccount = tokenAccountAddress(key.address, asset);
   const addressFault = (text: string) => receiverFault(text, key.address, asset);
 
   function instructionsOf({ id, to, amount }: Payout, opens: boolean): Instruction[] {
     const owner = to as Address;
     const account = tokenAccountAddress(owner, asset);
-    const payer = { address: key.address, signTransactions: () => Promise.resolve([]) };
+    const payer = stubSigner(key.address);
     return [
       ...(opens ? [getCreateAssociatedTokenIdempotentInstruction({ payer, ata: account, owner, mint: asset })] : []),
-      getTransferCheckedInstruction({
-        source: treasuryAccount,
-        mint: asset,
-        destination: account,
-        authority: payer,
-        amount,
-        decimals: DECIMALS,
-      }),
-      { programAddress: MEMO_PROGRAM, data: Buffer.from(id, 'utf8') },
+      ...transferWithMemo({ from: key.address, to: owner, mint: asset, amount, memo: id }),
     ];
   }
 

@@ -5,6 +5,7 @@ import {
   pipe,
   setTransactionMessageFeePayer,
   setTransactionMessageLifetimeUsingBlockhash,
+  type Address,
   type Blockhash,
   type Instruction,
 } from '@solana/kit';
@@ -12,30 +13,50 @@ import bs58 from 'bs58';
 import { COMPUTE_BUDGET_PROGRAM, type TreasuryKey } from './address.ts';
 
 /** Finding an associated account, creating it, a transfer and a memo. */
-const COMPUTE_UNITS = 150_000n;
-const MICRO_LAMPORTS_PER_UNIT = 20_000n;
+const BUDGET: Budget = { units: 150_000n, price: 20_000n };
 
 /** The most lamports that one transaction of ours costs beside the rent of what it creates. */
-export const OWN_FEE_LAMPORTS = 5_000n + (COMPUTE_UNITS * MICRO_LAMPORTS_PER_UNIT) / 1_000_000n;
+export const OWN_FEE_LAMPORTS = 5_000n + (BUDGET.units * BUDGET.price) / 1_000_000n;
+
+interface Budget {
+  readonly units: bigint;
+  /** Micro-lamports per unit. */
+  readonly price: bigint;
+}
+
+interface Lifetime {
+  readonly blockhash: string;
+  readonly lastValidBlockHeight: bigint;
+}
+
+/** A transaction of these instructions, compiled and not signed. */
+export function compiledOf(
+  feePayer: Address,
+  { units, price }: Budget,
+  instructions: readonly Instruction[],
+  { blockhash, lastValidBlockHeight }: Lifetime,
+) {
+  return pipe(
+    createTransactionMessage({ version: 0 }),
+    (message) => setTransactionMessageFeePayer(feePayer, message),
+    (message) =>
+      setTransactionMessageLifetimeUsingBlockhash({ blockhash: blockhash as Blockhash, lastValidBlockHeight }, message),
+    (message) =>
+      appendTransactionMessageInstructions(
+        [computeBudget(2, units, 4), computeBudget(3, price, 8), ...instructions],
+        message,
+      ),
+    compileTransaction,
+  );
+}
 
 /** Signs a transaction of the treasury's own: base64 to send, and its id. Nothing is sent. */
 export function signOwn(
   key: TreasuryKey,
   instructions: readonly Instruction[],
-  { blockhash, lastValidBlockHeight }: { readonly blockhash: string; readonly lastValidBlockHeight: bigint },
+  lifetime: Lifetime,
 ): { readonly base64: string; readonly id: string } {
-  const { messageBytes } = pipe(
-    createTransactionMessage({ version: 0 }),
-    (message) => setTransactionMessageFeePayer(key.address, message),
-    (message) =>
-      setTransactionMessageLifetimeUsingBlockhash({ blockhash: blockhash as Blockhash, lastValidBlockHeight }, message),
-    (message) =>
-      appendTransactionMessageInstructions(
-        [computeBudget(2, COMPUTE_UNITS, 4), computeBudget(3, MICRO_LAMPORTS_PER_UNIT, 8), ...instructions],
-        message,
-      ),
-    compileTransaction,
-  );
+  const { messageBytes } = compiledOf(key.address, BUDGET, instructions, lifetime);
   const message = Uint8Array.from(messageBytes);
   const signature = key.sign(message);
   return {
@@ -45,7 +66,7 @@ export function signOwn(
 }
 
 /** SetComputeUnitLimit (2, u32) and SetComputeUnitPrice (3, u64). */
-export function computeBudget(kind: number, value: bigint, bytes: number): Instruction {
+function computeBudget(kind: number, value: bigint, bytes: number): Instruction {
   const data = Buffer.alloc(9);
   data[0] = kind;
   data.writeBigUInt64LE(value, 1);

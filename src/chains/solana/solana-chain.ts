@@ -1,3 +1,4 @@
+import type { Address } from '@solana/kit';
 import type { Chain, ChainSetup } from '../chain.ts';
 import { createFacilitatorClient } from '../facilitator-client.ts';
 import { addressOf, tokenAccountAddress, treasuryKeyOf } from './address.ts';
@@ -14,6 +15,10 @@ import { createPaymentSight } from './sight.ts';
 
 /** A blockhash is valid for 150 blocks, about a minute. */
 const TIMEOUT_SECONDS = 60;
+
+/** The token account of the treasury that hands over. */
+const beforeOf = (key: Uint8Array | null | undefined, asset: Address): Address | null =>
+  key == null ? null : tokenAccountAddress(treasuryKeyOf(key).address, asset);
 
 /**
  * Solana: x402 `exact` payments in an SPL token of 6 decimals, and payouts from the same treasury. The transaction
@@ -56,7 +61,7 @@ export function createSolanaChain(setup: ChainSetup): Chain {
     now: setup.now,
   });
   const sight = createPaymentSight(node, expiry, treasuryAccount, asset);
-  const incoming = createIncoming(node, network, treasuryAccount, asset);
+  const incoming = createIncoming(node, network, treasuryAccount, asset, beforeOf(setup.previousKey, asset));
   const payouts = createPayouts(node, key, asset, expiry, setup.opensAccounts ?? false);
 
   return {

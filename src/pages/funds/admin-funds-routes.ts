@@ -5,6 +5,7 @@ import { LOSSES, TRANSIT, type OpenMoney } from '#chains';
 import { needsNoMaking, parseAccountId } from '#auth/accounts';
 import type { ConsumerStore, AdminGate } from '#auth';
 import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
+import { ADMINISTRATION } from './administration.ts';
 import { fundPageSchema, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
 import { depositSchema, iso, viewDeposit, viewWithdrawal, withdrawalSchema } from './fund-views.ts';
 import { requireFunds, termsOf, type Funds } from './funds.ts';
@@ -21,9 +22,6 @@ interface AdminFundsDeps {
   readonly contractNetworks: readonly string[];
 }
 
-const TAGS = ['Administration'];
-const SECURITY = [{ bearer: [] }];
-
 const money = { type: 'integer', description: 'Micro-USD' } as const;
 const maybeMoney = { type: ['integer', 'null'], description: 'Micro-USD; null before the first comparison' } as const;
 const openSchema = {
@@ -36,7 +34,10 @@ const bookProperties = {
   asset: { type: 'string' },
   treasury: { type: ['string', 'null'] },
   previous_treasury: { type: ['string', 'null'], description: 'That hands over to it; null where none does' },
-  previous_empty: { type: 'boolean', description: 'That one held nothing when it was compared last' },
+  previous_empty: {
+    type: 'boolean',
+    description: 'That one held nothing when it was compared last, and nothing to it or of it was under way',
+  },
   answers: { type: 'boolean' },
   held_micro_usdc: maybeMoney,
   booked_micro_usdc: maybeMoney,
@@ -74,8 +75,7 @@ function addBooks(app: FastifyInstance, { funds, ledger }: AdminFundsDeps): void
         summary: 'Show the books of the chains',
         description:
           'What each treasury held when it was last compared, what is open, and what is halted. `GET /audit?chain=true` compares now.',
-        tags: TAGS,
-        security: SECURITY,
+        ...ADMINISTRATION,
         response: {
           200: oneOf({
             type: 'object',
@@ -88,7 +88,8 @@ function addBooks(app: FastifyInstance, { funds, ledger }: AdminFundsDeps): void
               suspense_micro_usdc: { ...money, description: 'Micro-USD that came in and are nobody’s yet' },
               losses_micro_usdc: {
                 ...money,
-                description: 'Micro-USD that chains took back after they were spent: yours to make good',
+                description:
+                  'Micro-USD that are lost and not made good yet: taken back by a chain after they were spent, written off, or kept on the way between treasuries',
               },
               transit_micro_usdc: { ...money, description: 'Micro-USD on their way from a treasury to another one' },
               fees_micro_usdc: money,
@@ -162,8 +163,7 @@ function addSuspense(app: FastifyInstance, { funds, consumers, contractNetworks 
         summary: 'List what is in suspense',
         description:
           'Deposits that are final and nobody’s, the newest first: plain transfers of wallets that are not known here.',
-        tags: TAGS,
-        security: SECURITY,
+        ...ADMINISTRATION,
         querystring: fundPageSchema,
         response: { 200: pageOf(depositSchema) },
       },
@@ -182,8 +182,7 @@ function addSuspense(app: FastifyInstance, { funds, consumers, contractNetworks 
       schema: {
         summary: 'Credit what is in suspense',
         description: 'Says whose a deposit is, once and for good.',
-        tags: TAGS,
-        security: SECURITY,
+        ...ADMINISTRATION,
         params: {
           type: 'object',
           required: ['id'],
@@ -226,8 +225,7 @@ function addFeeWithdrawals(app: FastifyInstance, { funds, ledger }: AdminFundsDe
         summary: 'Withdraw fees',
         description:
           'Pays the operator’s fees to an address. Losses are not taken off them: see `GET /payments`. With an `Idempotency-Key`, repeating it withdraws once.',
-        tags: TAGS,
-        security: SECURITY,
+        ...ADMINISTRATION,
         body: {
           type: 'object',
           required: ['network', 'address'],
@@ -248,12 +246,12 @@ function addFeeWithdrawals(app: FastifyInstance, { funds, ledger }: AdminFundsDe
       const amount = amountOf(request.body);
       const id = withdrawalIdOf(OPERATOR, request.headers['idempotency-key']);
       const lost = -(await of(LOSSES));
-      const leavesTooLittle = lost > 0n && (await of(FEES)) - amount < lost;
-      // A repeat takes nothing.
-      if (leavesTooLittle && (await known.chains.withdrawalRows.find(id)) === null)
+      // What was withdrawn before is not asked for again.
+      const isNew = (await known.chains.withdrawalRows.find(id)) === null;
+      if (isNew && lost > 0n && (await of(FEES)) - amount < lost)
         throw new GatewayError(
           'unprocessable',
-          `Chains took back ${formatUsd(lost)} USDC that were spent: as much of the fees has to stay until it is made good`,
+          `Losses of ${formatUsd(lost)} USDC are not made good yet: as much of the fees has to stay`,
         );
       try {
         const withdrawal = await known.chains.withdrawals.request({
@@ -276,11 +274,8 @@ function addFeeWithdrawals(app: FastifyInstance, { funds, ledger }: AdminFundsDe
     '/withdrawals',
     {
       schema: {
-        summary: 'List withdrawals of the operator',
-        description:
-          'Fees that were taken out (`source`: `fees`), and money that was moved out of a treasury (`treasury`), the newest first.',
-        tags: TAGS,
-        security: SECURITY,
+        summary: 'List withdrawals of fees',
+        ...ADMINISTRATION,
         querystring: fundPageSchema,
         response: { 200: pageOf(withdrawalSchema) },
       },
@@ -288,7 +283,7 @@ function addFeeWithdrawals(app: FastifyInstance, { funds, ledger }: AdminFundsDe
     async (request) => {
       const { withdrawalRows } = requireFunds(funds).chains;
       const page = await readPage(request.query, withdrawalRows.find, (before, limit) =>
-        withdrawalRows.list(OPERATOR, before, limit),
+        withdrawalRows.listOf(FEES, before, limit),
       );
       return { data: page.entries.map(viewWithdrawal), next: page.next };
     },

@@ -33,7 +33,7 @@ export interface ChainAudit {
   /** In accounts of the ledger. */
   readonly suspense: MicroUsd;
   readonly fees: MicroUsd;
-  /** Money that chains took back after it was spent: the operator owes it. */
+  /** Money that is lost and that nobody has paid for yet: the operator owes it. */
   readonly losses: MicroUsd;
   /** Money on its way from a treasury to another one. */
   readonly transit: MicroUsd;

@@ -2,8 +2,8 @@ import { FEES, formatUsd } from '#billing';
 import { CANCELED, type Deposit, type Withdrawal } from '#chains';
 import { toCaip10 } from '#auth/accounts';
 
-const text = (description: string) => ({ type: 'string', description }) as const;
-const maybe = (description: string) => ({ type: ['string', 'null'], description }) as const;
+export const text = (description: string) => ({ type: 'string', description }) as const;
+export const maybe = (description: string) => ({ type: ['string', 'null'], description }) as const;
 const time = { type: 'string', description: 'RFC 3339' } as const;
 const micro = (description: string) => ({ type: 'integer', description: `Micro-USD. ${description}` }) as const;
 

@@ -5,6 +5,7 @@ import { ChainUnavailable } from '#chains';
 import type { Admission } from '#gateway';
 import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
 import { dataOf, objectOf } from '../answer-schemas.ts';
+import { refuseRun } from './refuse-run.ts';
 import { requireFunds, termsOf, type Funds } from './funds.ts';
 
 interface DraftBody extends AmountBody {
@@ -53,6 +54,8 @@ export function addTopupTransaction(
     },
     async (request) => {
       const { chains, ...rest } = requireFunds(funds);
+      const { caller } = admissionOf(request);
+      refuseRun(caller);
       const { network, payer } = request.body;
       const { minTopup, topupMax } = termsOf({ chains, ...rest }, network);
       const amount = amountOf(request.body);
@@ -64,10 +67,13 @@ export function addTopupTransaction(
         );
       const chain = chains.chain(network);
       if (chain !== null && chain.draft === undefined)
-        throw new GatewayError('invalid_request', `A wallet on ${network} signs the terms of /topup themselves`, {
-          param: 'network',
-        });
-      const { caller } = admissionOf(request);
+        throw new GatewayError(
+          'invalid_request',
+          `A wallet on ${network} itself signs the terms of /topup: no transaction is needed`,
+          {
+            param: 'network',
+          },
+        );
       // The payment would be refused once it is signed.
       if (caller.wallet !== null && caller.account !== `solana:${payer}`)
         throw new GatewayError('invalid_request', 'Another wallet is signed in: pay with that one', { param: 'payer' });

@@ -4,18 +4,15 @@ import { GatewayError } from '#wire';
 import { FEES, formatUsd, OPERATOR_TREASURY } from '#billing';
 import { LOSSES, type Act, type NewAct } from '#chains';
 import { amountOf, amountProperties, parseUsdField, type AmountBody } from '../account/amount.ts';
+import { ADMINISTRATION } from './administration.ts';
 import { fundPageSchema, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
-import { iso } from './fund-views.ts';
+import { iso, maybe, text } from './fund-views.ts';
 import { requireFunds, termsOf, type Funds } from './funds.ts';
 import { withdrawalError } from './withdrawal-error.ts';
 
-const TAGS = ['Administration'];
-const SECURITY = [{ bearer: [] }];
 const BEARERS = { losses: LOSSES, fees: FEES, operator: OPERATOR_TREASURY } as const;
 type BearerName = keyof typeof BEARERS;
 
-const text = (description: string) => ({ type: 'string', description }) as const;
-const maybe = (description: string) => ({ type: ['string', 'null'], description }) as const;
 const maybeMicro = (description: string) =>
   ({ type: ['integer', 'null'], description: `Micro-USD. ${description}` }) as const;
 
@@ -42,6 +39,7 @@ const actProperties = {
   deposit: maybe('Id of the deposit that it arrived as'),
   arrived_micro_usdc: maybeMicro('What arrived'),
   fee_micro_usdc: maybeMicro('What was kept on the way; it is a loss'),
+  fee_usd: maybe('The same as a decimal'),
   reference: text('Your name of it'),
   reason: maybe('Why it was refused'),
   created_at: text('RFC 3339'),
@@ -74,8 +72,9 @@ function viewAct(act: Act) {
     deposit: act.deposit,
     arrived_micro_usdc: act.arrived === null ? null : Number(act.arrived),
     fee_micro_usdc: act.arrived === null ? null : Number(act.amount - act.arrived),
+    fee_usd: act.arrived === null ? null : formatUsd(act.amount - act.arrived),
     reference: act.reference,
-    reason: act.reason,
+    reason: act.state === 'refused' ? act.reason : null,
     created_at: iso(act.createdAt),
     updated_at: iso(act.updatedAt),
   };
@@ -127,8 +126,7 @@ function addReading(app: FastifyInstance, funds: Funds | null): void {
       schema: {
         summary: 'List what was done with treasuries',
         description: 'The newest first: losses, and moves between treasuries.',
-        tags: TAGS,
-        security: SECURITY,
+        ...ADMINISTRATION,
         querystring: fundPageSchema,
         response: { 200: pageOf(actSchema) },
       },
@@ -149,8 +147,7 @@ function addLosses(app: FastifyInstance, funds: Funds | null): void {
         summary: 'Book a difference',
         description:
           'A treasury holds less than the books say, and stays so: the books take what it holds, and `borne_by` bears the difference. Then withdrawals go on. The amount has to be the difference that a comparison shows now.',
-        tags: TAGS,
-        security: SECURITY,
+        ...ADMINISTRATION,
         body: {
           type: 'object',
           required: ['network', 'reference'],
@@ -162,14 +159,13 @@ function addLosses(app: FastifyInstance, funds: Funds | null): void {
             borne_by: {
               type: 'string',
               enum: Object.keys(BEARERS),
-              default: 'losses',
               description:
-                '`losses`: to be made good later. `fees`: the fees that you earned. `operator`: money of your own.',
+                '`losses` (the default): to be made good later. `fees`: the fees that you earned. `operator`: money of your own.',
             },
             more: {
               type: 'boolean',
               default: false,
-              description: 'The treasury holds more than the books say: the difference is yours.',
+              description: 'The treasury holds more than the books say: the difference is yours. Without `borne_by`.',
             },
             reference,
           },
@@ -180,6 +176,10 @@ function addLosses(app: FastifyInstance, funds: Funds | null): void {
     async ({ body }, reply) => {
       const { network } = termsOf(requireFunds(funds), body.network);
       const more = body.more === true;
+      if (more && body.borne_by !== undefined)
+        throw new GatewayError('invalid_request', 'borne_by is for what is missing: leave it out with more', {
+          param: 'borne_by',
+        });
       const kind = more ? 'write_up' : 'write_off';
       const bearer = more ? OPERATOR_TREASURY : BEARERS[body.borne_by ?? 'losses'];
       const data = await request(funds, body.reference, { kind, network, amount: amountOf(body), bearer });
@@ -194,8 +194,7 @@ function addLosses(app: FastifyInstance, funds: Funds | null): void {
         summary: 'Make losses good',
         description:
           'Pays for losses: with fees that you earned, or with money of your own. Money of your own is a plain transfer to a treasury that was attributed to `tollgate:operator`.',
-        tags: TAGS,
-        security: SECURITY,
+        ...ADMINISTRATION,
         body: {
           type: 'object',
           required: ['paid_by', 'reference'],
@@ -229,8 +228,7 @@ function addMoves(app: FastifyInstance, funds: Funds | null): void {
         summary: 'Move money between treasuries',
         description:
           'Sends money of a treasury to an address of yours (`move_to` in the configuration), from which you bring it to another treasury. The books know of it before the chain does, so that nothing is stopped. What arrives from `sender` is recognised; else say so with `/arrival`.',
-        tags: TAGS,
-        security: SECURITY,
+        ...ADMINISTRATION,
         body: {
           type: 'object',
           required: ['network', 'to_network', 'address', 'reference'],
@@ -275,8 +273,7 @@ function addMoves(app: FastifyInstance, funds: Funds | null): void {
       schema: {
         summary: 'Say as what a move arrived',
         description: 'Names the deposit in suspense that is the money of a move. What is missing of it is a loss.',
-        tags: TAGS,
-        security: SECURITY,
+        ...ADMINISTRATION,
         params: { type: 'object', required: ['id'], properties: { id: { type: 'string', maxLength: 128 } } },
         body: {
           type: 'object',

@@ -22,8 +22,9 @@ test('is told once, and once more when it happens again', async () => {
   let time = 1_000_000;
   let books: readonly ChainBook[] = [bookOf('a', 0), bookOf('gone', 0)];
   const told: string[] = [];
+  const networks = ['a', 'never'];
   const alarm = createComparisonAlarm({
-    networks: ['a', 'never'],
+    networks,
     books: async () => books,
     lateMs: 100,
     onProblem: (level, _problem, { network }) => told.push(`${level} ${String(network)}`),
@@ -42,4 +43,11 @@ test('is told once, and once more when it happens again', async () => {
   books = [bookOf('a', time)];
   await alarm.check();
   expect([told.slice(2), alarm.late()]).toEqual([['info a'], ['never']]);
+  // What a reload adds has just begun.
+  networks.push('new');
+  await alarm.check();
+  expect(alarm.late()).toEqual(['never']);
+  time += 101;
+  await alarm.check();
+  expect(alarm.late()).toEqual(['never', 'a', 'new']);
 });

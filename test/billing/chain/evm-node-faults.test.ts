@@ -97,6 +97,31 @@ test('a node that never answers is given up after the time for one answer', asyn
   expect(await chain.find(payment, null)).toEqual({ state: 'open' });
 });
 
+test('balances of another block than the one that was asked about say nothing of what arrived', async () => {
+  const payment = await world.payment(await world.payer());
+  const { transaction } = await world.mined(world.chain.submit(payment));
+  const block = `0x${(await height()).toString(16)}`;
+  const looking = fresh();
+  let elsewhere = false;
+  const asksBalance = ({ params }: RpcRequest) => JSON.stringify(params).includes('0x70a08231');
+  proxy.set(
+    {
+      methods: ['eth_call'],
+      when: (request) => asksBalance(request) && (elsewhere = true),
+      fault: { kind: 'rewrite', result: () => `0x${'0'.repeat(64)}` },
+    },
+    {
+      methods: ['eth_getBlockByNumber'],
+      when: ({ params }) => elsewhere && (params as unknown[])[0] === block,
+      fault: { kind: 'rewrite', result: (found) => ({ ...(found as object), hash: `0x${'1'.repeat(64)}` }) },
+    },
+  );
+  await expect(looking.find(payment, transaction)).rejects.toThrow('was exchanged');
+  expect(elsewhere).toBe(true);
+  proxy.heal();
+  expect(await looking.find(payment, transaction)).toMatchObject({ state: 'settled' });
+});
+
 test('an answer without end is not read to its end', async () => {
   const payment = await world.payment(await world.payer());
   const patient = world.chainWith({ rpcUrl: proxy.url, timeoutMs: 30_000 });

@@ -31,6 +31,13 @@ test('a chain that takes back what it had called final stops withdrawals, and sa
   ).rejects.toMatchObject({
     code: 'service_unavailable',
   });
+  // No difference is known then.
+  const act = { id: 'difference', kind: 'write_off', network: world.network, amount: 1n, bearer: 'fees' } as const;
+  const none = { toNetwork: null, address: null, sender: null, feeMax: 0n, reference: 'difference' };
+  expect(await gateway.chains.acts.request({ ...act, ...none })).toMatchObject({
+    state: 'refused',
+    reason: expect.stringContaining('Finality of eip155:84532 was broken'),
+  });
   // It does not go on by itself.
   await gateway.chains.audit();
   expect((await gateway.chains.books())[0]!.halted).not.toBeNull();

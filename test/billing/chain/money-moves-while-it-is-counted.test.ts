@@ -76,7 +76,7 @@ async function openBooks() {
         await chainRows.moveCursor(NETWORK, book.cursor, `${world.height}`, world.height);
       },
     },
-    emptyPrevious: async () => {},
+    handoverCare: { empty: async () => {}, isUnderWay: async () => false },
     onProblem() {},
     signal: new AbortController().signal,
   });

@@ -1,10 +1,12 @@
 import { getApproveInstruction, getMintToInstruction } from '@solana-program/token';
 import type { Address, Instruction } from '@solana/kit';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createHandover } from '../../../src/chains/handover.ts';
 import type { Incoming, IncomingPage } from '../../../src/chains/chain.ts';
 import { ataOf, mintBytes, TOKEN_PROGRAM, USDC } from '../../support/chain/solana-accounts.ts';
+import { startRpcFaultProxy } from '../../support/chain/rpc-fault-proxy.ts';
 import { solanaStage, type SolanaStage } from '../../support/chain/solana-stage.ts';
-import { memo, pay, plainTransfer, send, transfer, type Payer } from '../../support/chain/solana-wallet.ts';
+import { memo, newPayer, pay, plainTransfer, send, transfer, type Payer } from '../../support/chain/solana-wallet.ts';
 
 /**
  * All that comes into the treasury is told once, in order, when it is final: payments, plain transfers, and what
@@ -82,6 +84,39 @@ test('what only mentions the treasury’s account is no event: failures, nothing
   settle();
   expect((await all(start)).events).toEqual([]);
   expect(twin.chain.tokens(stage.treasury.address)).toBe(3_000_000n);
+});
+
+test('two treasuries of a handover are read to one slot, however fast slots come', async () => {
+  const { twin } = stage;
+  const next = await newPayer();
+  twin.fundUsdc(next.address, 0n);
+  const proxy = await startRpcFaultProxy(twin.url);
+  const current = stage.another({ treasuryKey: next.secret, rpcUrl: proxy.url });
+  const handover = createHandover(current, stage.another({ rpcUrl: proxy.url }));
+  settle();
+  let { cursor } = await handover.incoming(null);
+  // One with each question.
+  proxy.set({
+    when() {
+      twin.advance(1);
+      return false;
+    },
+    fault: { kind: 'refuse' },
+  });
+  const balances: (bigint | null)[] = [];
+  let events = 0;
+  for (let turn = 0; turn < 6; turn += 1) {
+    await send(twin, payer, [toTreasury(1n), transfer({ from: payer.address, to: next.address, amount: 2n })]);
+    settle();
+    const page = await handover.incoming(cursor);
+    events += page.events.length;
+    cursor = page.cursor;
+    balances.push(await handover.balanceAt(cursor));
+  }
+  expect(balances.filter((balance) => balance !== null).length).toBeGreaterThanOrEqual(3);
+  for (const balance of balances) if (balance !== null) expect(balance % 3n).toBe(0n);
+  expect(events).toBeGreaterThanOrEqual(6);
+  await proxy.stop();
 });
 
 test('what a delegate moves comes from who owns it', async () => {

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { escrowOf, FEES, OPERATOR_TREASURY, treasuryOf } from '#billing';
-import type { Act, NewAct } from '../../../src/chains/act-rows.ts';
+import { createActRows, type Act, type NewAct } from '../../../src/chains/act-rows.ts';
 import type { ChainPolicy } from '../../../src/chains/chains.ts';
 import { createEvmChain } from '../../../src/chains/evm/evm-chain.ts';
 import { createSolanaChain } from '../../../src/chains/solana/solana-chain.ts';
+import { adHoc } from '../../support/ad-hoc.ts';
 import { evmMoney, solanaMoney } from '../../support/chain/money-chain.ts';
 import { openMoneyWorldOn, type MoneyGateway, type MoneyWorld, type Payer } from '../../support/chain/money-world.ts';
 import { createMortal, deathsAt, type Death, type Mortal } from '../../support/chain/mortal.ts';
@@ -35,6 +36,7 @@ describe.each([
   let world: MoneyWorld;
   let proxy: RpcFaultProxy;
   let own: Payer;
+  let customer: Payer;
   beforeAll(async () => {
     const chain = await startChain();
     world = await openMoneyWorldOn(chain);
@@ -42,7 +44,8 @@ describe.each([
     own = await world.payer(1_000_000n);
     // What customers have paid in.
     const gateway = await world.gateway();
-    const { payment } = await gateway.sign(await world.payer(), 90_000_000n);
+    customer = await world.payer();
+    const { payment } = await gateway.sign(customer, 90_000_000n);
     await gateway.chains.deposits.take(payment, { account: payment.payerAccount, request: null });
     await world.settle(gateway);
     await gateway.close();
@@ -150,6 +153,26 @@ describe.each([
     expect(await good(all, OPERATOR_TREASURY)).toMatchObject({ state: 'refused' });
     expect(await lost()).toBe(all - 1_500_000n);
     await gateway.close();
+    // Another gateway finds too little, and says so while this one books.
+    const late = await world.gateway({
+      through: {
+        database: (real) => real,
+        ledger: (real) => ({
+          balance: real.balance,
+          async transfer(asked) {
+            const moved = await real.transfer(asked);
+            const [kind, id] = asked.id.split(':');
+            const actRows = createActRows(world.database, { now: Date.now });
+            if (kind === 'treasury-make_good') await actRows.move(id!, 'agreed', 'refused', { reason: 'too little' });
+            return moved;
+          },
+        }),
+      },
+    });
+    const paid = actOf({ kind: 'make_good', network: '', amount: 1n, bearer: escrowOf(customer.account) });
+    expect(await late.chains.acts.request(paid)).toMatchObject({ state: 'done' });
+    expect(await lost()).toBe(all - 1_500_001n);
+    await late.close();
     await world.settle();
   });
 
@@ -168,6 +191,106 @@ describe.each([
     const elsewhere = await world.payer(1n);
     const move = actOf({ kind: 'move', amount: 5n, toNetwork: world.network, address: elsewhere.address });
     await expect(gateway.chains.acts.request(move)).rejects.toMatchObject({ param: 'address' });
+    const more = { ...move, address: own.address, amount: 90_000_001n };
+    await expect(gateway.chains.acts.request(more)).rejects.toMatchObject({ param: 'amount' });
+    await gateway.close();
+
+    // A node that is away is no answer about an act.
+    const cut = await world.gateway({ rpcUrl: proxy.url });
+    proxy.set({ fault: { kind: 'refuse' } });
+    const waiting = actOf({ amount: 7n, bearer: 'treasury:losses' });
+    expect(await cut.chains.acts.request(waiting)).toMatchObject({ state: 'requested' });
+    proxy.heal();
+    const stateOf = async () => (await cut.chains.actRows.find(waiting.id))?.state;
+    await expect.poll(stateOf, { timeout: 20_000 }).toBe('refused');
+    await cut.close();
+  });
+
+  test('what has come for a move is for nobody else, and is in suspense where the move is given back', async () => {
+    const amount = 1_000_000n;
+    const somebody = 'tollgate:local:somebody';
+    // On Solana it has no token account, and cannot be paid.
+    const nowhere = await world.payer(0n);
+    await world.chain.mint(own.address, 3n * amount);
+    let overtaken = false;
+    const still = await world.gateway({
+      background: false,
+      policy: { moveTo: [own.address, nowhere.address] },
+      through: {
+        ledger: (real) => real,
+        database: (real) => ({
+          engine: real.engine,
+          batch: (...batch) => real.batch(...batch),
+          snapshot: (...snapshot) => real.snapshot(...snapshot),
+          close: () => Promise.resolve(),
+          async query(statement, params) {
+            const found = await real.query(statement, params);
+            if (!overtaken && statement.name.endsWith('find-act-of-deposit')) {
+              // Another gateway ties it now, and dies.
+              overtaken = true;
+              const actRows = createActRows(world.database, { now: Date.now });
+              const sender = world.network.startsWith('eip155:') ? own.address.toLowerCase() : own.address;
+              expect(await actRows.tieArrival(params![0] as string, world.network, sender, amount)).toBe(true);
+            }
+            return found;
+          },
+        }),
+      },
+    });
+    const { acts: treasuryActs, actRows, deposits, depositRows, wallets } = still.chains;
+    await wallets.bind(own.account, somebody);
+    const come = async () => {
+      await world.chain.send(own, world.treasury, amount);
+      await world.finalize();
+      await still.chains.audit();
+    };
+    const base = { kind: 'move', amount, toNetwork: world.network } as const;
+    const known = actOf({ ...base, address: own.address, sender: own.address });
+    expect(await treasuryActs.request(known)).toMatchObject({ state: 'sending' });
+    await come();
+    expect(overtaken).toBe(true);
+    const nameless = actOf({ ...base, address: nowhere.address });
+    await treasuryActs.request(nameless);
+    await wallets.unbind(own.account, somebody);
+    await come();
+    const suspended = async () => (await depositRows.suspense(null, 10)).map(({ id }) => id);
+    const [deposit, ...others] = await suspended();
+    expect(others).toEqual([]);
+    expect(await treasuryActs.arrived(nameless.id, deposit!)).toMatchObject({ state: 'sending', deposit });
+    expect(await suspended()).toEqual([]);
+    expect(await deposits.attribute(own.address, own.account, null)).toEqual([]);
+    expect(await deposits.attributeOne(deposit!, own.account)).toBeNull();
+    // It was claimed in the moment before.
+    const claimed = actOf({ ...base, address: own.address });
+    await treasuryActs.request(claimed);
+    await come();
+    const [mine] = await suspended();
+    await deposits.attributeOne(mine!, own.account);
+    await world.database.query(adHoc('UPDATE treasury_acts SET deposit = $1 WHERE id = $2'), [mine!, claimed.id]);
+    await still.close();
+
+    const gateway = await world.gateway({ aheadMs: 60_000, policy: policy() });
+    const end = world.network.startsWith('eip155:') ? 'done' : 'refused';
+    const stateOf = async () => {
+      await world.finalize();
+      return Promise.all([known, nameless, claimed].map(async ({ id }) => (await actRows.find(id))?.state));
+    };
+    await expect.poll(stateOf, { timeout: 20_000 }).toEqual(['done', end, 'sent']);
+    expect(await actRows.find(claimed.id)).toMatchObject({ deposit: null });
+    if (end === 'refused') {
+      expect(await actRows.find(nameless.id)).toMatchObject({ deposit: null });
+      expect((await gateway.chains.acts.arrived(claimed.id, deposit!)).state).toBe('done');
+    } else {
+      await world.chain.send(await world.payer(amount), world.treasury, amount);
+      await world.finalize();
+      await gateway.chains.audit();
+      const [last] = await suspended();
+      expect((await gateway.chains.acts.arrived(claimed.id, last!)).state).toBe('done');
+    }
+    await world.settle(gateway);
+    expect(await world.available('treasury:transit')).toBe(0n);
+    expect(await world.available(escrowOf(somebody))).toBe(0n);
+    expect(await world.available(escrowOf(own.account))).toBe(amount);
     await gateway.close();
   });
 
@@ -215,6 +338,7 @@ describe.each([
   test('money moves between treasuries without a halt, whenever the process dies', async () => {
     const amount = 3_000_000n;
     const fee = 100_000n;
+    const claimed = await world.available(escrowOf(own.account));
     for (const dies of [null, ...deaths(MOVE_STEPS)]) {
       const losses = await world.available('treasury:losses');
       const held = await world.balanceOf(world.treasury);
@@ -262,7 +386,7 @@ describe.each([
       expect(await world.available('treasury:transit')).toBe(0n);
       await gateway.close();
     }
-    expect(await world.available(escrowOf(own.account))).toBe(0n);
+    expect(await world.available(escrowOf(own.account))).toBe(claimed);
     await recover();
   });
 });

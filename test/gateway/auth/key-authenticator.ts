@@ -9,7 +9,12 @@ export function createKeyAuthenticator(options: Omit<AuthenticatorOptions, 'sign
   const { authenticate, close } = createAuthenticator({
     ...options,
     attempts: createAttempts({ perMinute: Number.POSITIVE_INFINITY, now: options.now }),
-    signIn: { domains: [], known: () => null, verify: () => Promise.reject(signInError('not enabled')) },
+    signIn: {
+      domains: [],
+      known: () => null,
+      addChains() {},
+      verify: () => Promise.reject(signInError('not enabled')),
+    },
   });
   return {
     authenticate: async (headers: IncomingHttpHeaders): Promise<Caller> => authenticate(headers, '192.0.2.1'),

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { escrowOf } from '#billing';
 import { freshKey } from '../../support/chain/evm-token.ts';
-import { openFundsWorld, type FundsWorld } from './funds-world.ts';
+import { bearer, openFundsWorld, type FundsWorld } from './funds-world.ts';
 
 // The operator's acts about treasuries, as the admin API takes them.
 
@@ -26,6 +27,11 @@ test('money of the operator leaves a treasury and comes back, less the fee that 
     status: 400,
     body: { error: { param: 'address', message: expect.stringContaining('is not in move_to') } },
   });
+  // An amount that is not there would leave whenever it is.
+  expect(await world.admin('POST', '/treasury/moves', { ...move, ...usd(50_000), reference: 'm0' })).toMatchObject({
+    status: 422,
+    body: { error: { param: 'amount_usd', message: expect.stringContaining('has 20 USDC that are not signed away') } },
+  });
   const made = await world.admin('POST', '/treasury/moves', move);
   expect(made).toMatchObject({ status: 201, body: { data: { kind: 'move', status: 'sending', borne_by: null } } });
   expect((await world.admin('POST', '/treasury/moves', move)).body.data.id).toBe(made.body.data.id);
@@ -33,6 +39,8 @@ test('money of the operator leaves a treasury and comes back, less the fee that 
   const acts = () => world.admin<{ data: readonly Record<string, unknown>[] }>('GET', '/treasury/acts');
   await world.until(acts, ({ body }) => body.data[0]!['status'] === 'sent');
   expect((await world.admin('GET', '/payments')).body.data).toMatchObject({ transit_micro_usdc: 5_000_000 });
+  // No fees left.
+  expect((await world.admin('GET', '/withdrawals')).body.data).toEqual([]);
 
   // Nobody was named as its sender: the operator says which deposit it is.
   await token.transfer(own, treasury, 4_900_000n);
@@ -44,7 +52,7 @@ test('money of the operator leaves a treasury and comes back, less the fee that 
   const arrival = `/treasury/moves/${made.body.data.id}/arrival`;
   expect(await world.admin('POST', arrival, { deposit })).toMatchObject({
     status: 200,
-    body: { data: { status: 'done', arrived_micro_usdc: 4_900_000, fee_micro_usdc: 100_000 } },
+    body: { data: { status: 'done', arrived_micro_usdc: 4_900_000, fee_micro_usdc: 100_000, fee_usd: '0.1' } },
   });
   expect((await world.admin('POST', arrival, { deposit })).body.data['status']).toBe('done');
 
@@ -53,16 +61,43 @@ test('money of the operator leaves a treasury and comes back, less the fee that 
     status: 422,
     body: { error: { message: 'Nothing was booked. fees has 0 USDC' } },
   });
+
+  // As much of the fees as the losses stays. A withdrawal that was made is told again all the same.
+  const { ledger } = world.spine.app;
+  const [first] = (await suspense()).body.data;
+  await world.admin('POST', `/deposits/${encodeURIComponent(first!.id)}/attribute`, { account: payer.accountId });
+  const from = escrowOf(payer.account);
+  await ledger.transfer({ id: 'test-fees', from, to: 'fees', amount: 1_100_000n, memo: '' });
+  const vault = freshKey();
+  const withdraw = (key: string) =>
+    world.call('POST', '/../../admin/v1/withdrawals', {
+      headers: { ...bearer(world.spine.adminKey), 'idempotency-key': key },
+      body: { network, address: vault.address, ...usd(1) },
+    });
+  const withdrawn = await withdraw('once');
+  expect(withdrawn.status).toBe(201);
+  expect((await withdraw('once')).body.data.id).toBe(withdrawn.body.data.id);
+  expect(await withdraw('twice')).toMatchObject({
+    status: 422,
+    body: { error: { message: expect.stringContaining('Losses of 0.1 USDC are not made good yet') } },
+  });
+  await world.until(
+    () => token.balanceOf(vault.address),
+    (paid) => paid === 1_000_000n,
+  );
   expect(
     await world.admin('POST', '/treasury/losses/made-good', { ...good, paid_by: 'operator', reference: 'by me' }),
   ).toMatchObject({ status: 201, body: { data: { status: 'done', borne_by: 'operator', network: null } } });
   const difference = { network, ...usd(1), reference: 'none' };
+  expect(
+    await world.admin('POST', '/treasury/differences', { ...difference, more: true, borne_by: 'fees' }),
+  ).toMatchObject({ status: 400, body: { error: { param: 'borne_by' } } });
   expect(await world.admin('POST', '/treasury/differences', difference)).toMatchObject({
     status: 422,
     body: { error: { message: expect.stringContaining('this is not the difference') } },
   });
   expect((await world.admin('GET', '/audit?chain=true')).body.data).toMatchObject({
     ok: true,
-    chains: { ok: true, losses: 0, transit: 0, chains: [{ held: 19_900_000, booked: 19_900_000 }] },
+    chains: { ok: true, losses: 0, transit: 0, chains: [{ held: 18_900_000, booked: 18_900_000 }] },
   });
 });

@@ -1,6 +1,10 @@
+import { generatePrivateKey } from 'viem/accounts';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { escrowOf } from '#billing';
 import { solanaMoney, type EvmMoney, type SolanaMoney } from '../../support/chain/money-chain.ts';
+import { memo, newPayer, send, transfer } from '../../support/chain/solana-wallet.ts';
 import { startSpine, type Spine } from '../../support/spine.ts';
+import { evmWallet, signInHeaders } from '../../support/wallets.ts';
 import { expectBalanced } from './support/books.ts';
 import { baseSepolia, CHAINS_TOML, chainToml } from './support/chains-spine.ts';
 import { fundPayer } from './support/payer.ts';
@@ -57,6 +61,37 @@ it('is paid over from then on, and its books are compared', async () => {
   }
   await expectBalanced(spine, [evm, solana]);
   expect(JSON.parse((await reload(both)).body)).toMatchObject({ data: { chains: [], restart: [] } });
+});
+
+it('that does not answer yet has its contract wallets from then on', async () => {
+  const contract = evmWallet();
+  const onTen = { ...contract, chainId: 'eip155:10', sign: async () => `0x${'11'.repeat(80)}` };
+  const signIn = async () => (await fetch(`${spine.url}/credits`, { headers: await signInHeaders(onTen) })).status;
+  expect(await signIn()).toBe(401);
+  const key = generatePrivateKey();
+  const ten = `[[chains]]\nnetwork = "eip155:10"\nrpc_url = "http://127.0.0.1:9"\nprivate_key = "${key}"
+asset = "${contract.address}"\nasset_name = "USD Coin"\nasset_version = "2"\n`;
+  const done = await reload(CHAINS_TOML + chainToml(evm) + chainToml(solana) + ten);
+  expect(JSON.parse(done.body)).toMatchObject({ data: { chains: ['eip155:10'], restart: [] } });
+  // Its node would have to be asked.
+  expect(await signIn()).toBe(503);
+  // It may be meant for an ordinary wallet or for a contract: the operator says for which.
+  const payer = await newPayer();
+  solana.twin.fundUsdc(payer.address, 1_000_000n);
+  solana.twin.fundSol(payer.address);
+  const to = solana.treasury as typeof payer.address;
+  const paid = transfer({ from: payer.address, to, amount: 1_000_000n });
+  await send(solana.twin, payer, [memo(`eip155:10:${contract.address}`), paid]);
+  await solana.finalize();
+  const admin = { headers: { authorization: `Bearer ${spine.adminKey}` } };
+  const suspense = async () => {
+    const answer = await fetch(`${spine.origin}/admin/v1/deposits`, admin);
+    return ((await answer.json()) as { data: { payer: string }[] }).data.map((deposit) => deposit.payer);
+  };
+  const credited = () => spine.app.ledger.balance(escrowOf(contract.account));
+  await expect
+    .poll(async () => [...(await suspense()), await credited()], { timeout: 10_000 })
+    .toEqual([payer.address, null]);
 });
 
 it('that is gone from the file, or has other terms, waits for a restart', async () => {

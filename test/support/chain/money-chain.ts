@@ -29,8 +29,11 @@ export interface MoneyChain {
   payer(usdc: MicroUsd): Promise<Payer>;
   balanceOf(address: string): Promise<MicroUsd>;
   mint(address: string, usdc: MicroUsd): Promise<void>;
-  /** A plain transfer of a payer's; resolves when it is in a block. */
-  send(payer: Payer, to: string, usdc: MicroUsd): Promise<void>;
+  /**
+   * A plain transfer of a payer's to each of the addresses, of Solana in one transaction; resolves when it is in a
+   * block.
+   */
+  send(payer: Payer, to: string | readonly string[], usdc: MicroUsd): Promise<void>;
   /** Another treasury that can pay for its transactions. */
   newTreasury(): Promise<{ readonly address: string; readonly key: Uint8Array }>;
   /** Blocks, towards what was done being final. */
@@ -87,7 +90,7 @@ export async function evmMoney(
     balanceOf: (address) => token.balanceOf(address as Hex),
     mint: (address, usdc) => token.mint(address as Hex, usdc),
     async send({ address }, to, usdc) {
-      await token.transfer(wallets.get(address)!, to as Hex, usdc);
+      for (const one of [to].flat()) await token.transfer(wallets.get(address)!, one as Hex, usdc);
     },
     async newTreasury() {
       const fresh = generatePrivateKey();
@@ -134,7 +137,8 @@ export async function solanaMoney(options: TwinOptions = {}): Promise<SolanaMone
     async send({ address }, to, usdc) {
       const payer = payers.get(address)!;
       twin.fundSol(payer.address);
-      await send(twin, payer, [transfer({ from: payer.address, to: to as never, amount: usdc })]);
+      const transfers = [to].flat().map((one) => transfer({ from: payer.address, to: one as never, amount: usdc }));
+      await send(twin, payer, transfers);
     },
     async newTreasury() {
       const fresh = await newPayer();

@@ -70,11 +70,7 @@ export function Chains(): ReactNode {
                   value={<Money micro={found.suspense_micro_usdc} />}
                   note="came in, and is nobody’s yet"
                 />
-                <Figure
-                  name="Losses"
-                  value={<Money micro={found.losses_micro_usdc} />}
-                  note="taken back by chains after it was spent"
-                />
+                <Figure name="Losses" value={<Money micro={found.losses_micro_usdc} />} note="not made good yet" />
               </dl>
             </Card>
             {found.chains.map((book) => (

@@ -29,8 +29,7 @@ const COLUMNS: readonly Column<Withdrawal>[] = [
       <>
         <p className="font-mono text-sm break-all">{row.address}</p>
         <p className="text-sm text-soft">
-          {row.source === 'treasury' ? 'Moved out of a treasury' : 'Fees'}, {networkName(row.network)},{' '}
-          <Time at={row.created_at} />
+          {networkName(row.network)}, <Time at={row.created_at} />
         </p>
       </>
     ),
@@ -54,7 +53,7 @@ const COLUMNS: readonly Column<Withdrawal>[] = [
   { id: 'amount', head: 'Amount', align: 'right', cell: (row) => <Money micro={row.amount_micro_usdc} /> },
 ];
 
-/** What left treasuries for the operator: fees, and money that was moved. The way to take more of the fees. */
+/** The operator's fees: what was taken out, and the way to take more. */
 export function Fees({ networks }: { readonly networks: readonly string[] }): ReactNode {
   const [asking, setAsking] = useState(false);
   const withdrawals = useQuery({
@@ -64,7 +63,7 @@ export function Fees({ networks }: { readonly networks: readonly string[] }): Re
   });
   return (
     <Card
-      title="Withdrawals of fees and moves"
+      title="Withdrawals of fees"
       flush
       action={
         <Button size="small" onClick={() => setAsking(true)}>

@@ -1,0 +1,3 @@
+-- Signed payments that may still come, or may still be undone.
+SELECT id, network, account, payer, amount, payment, request, state, transaction_id, event, height, credited, reason, created_at, updated_at, looks
+FROM deposits WHERE network = $1 AND state IN ('received', 'crediting', 'credited') AND payment IS NOT NULL AND id > $2 ORDER BY id LIMIT 500
