@@ -74,7 +74,7 @@ export function Fees({ networks }: { readonly networks: readonly string[] }): Re
       <QueryView query={withdrawals}>
         {(rows) => (
           <Table
-            caption="Withdrawals of fees and moves"
+            caption="Withdrawals of fees"
             columns={COLUMNS}
             rows={rows}
             rowKey={({ id }) => id}
