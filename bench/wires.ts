@@ -1,7 +1,7 @@
 /**
  * `node bench/wires.ts`: streams of messages and responses beside chat, at providers that speak them and at others, in
- * one run; the counting of tokens beside a bare Fastify route; and another router of messages. `--rounds` and `--ms` set how long, `--only native`
- * measures the doors with that word beside chat, and `--only count` the counting alone.
+ * one run; the counting of tokens beside a bare Fastify route; and another router of messages. `--rounds` and `--ms`
+ * set how long, `--only native` measures the doors with that word beside chat, and `--only count` the counting alone.
  */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

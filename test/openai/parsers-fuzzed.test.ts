@@ -16,7 +16,7 @@ const deep = process.env['TOLLGATE_DEEP'] === '1';
 const runs = deep ? 1_000_000 : 400;
 const STALL_MS = 100;
 
-/** Everything that a reader or a parser may throw. Other errors fail the test: `expect` would take longer than they do. */
+/** Everything that a reader or a parser may throw. To ask `expect` would take longer than they do. */
 const isExpected = (error: Error | null) =>
   error === null || error instanceof UpstreamFailure || error instanceof GatewayError;
 

@@ -25,7 +25,7 @@ export function withoutContainers(input: readonly unknown[]): readonly unknown[]
   return input.map((item) => (belongs(item) ? { role: 'assistant', content: wordsOfRun(item) } : item));
 }
 
-/** What ran and what it said. Images are not told. */
+/** Says what ran and what came of it. Images are left out. */
 export function wordsOfRun({ type, code, action, output, outputs }: Json): string {
   const said = Array.isArray(outputs) ? outputs.filter((one) => isObject(one) && one['type'] === 'logs') : outputs;
   return `[${String(type)}: ${JSON.stringify({ code, action, output, outputs: said })}]`;

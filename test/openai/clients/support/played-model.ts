@@ -83,7 +83,7 @@ const textOf = (content: unknown): string =>
 const jsonOf = (input: Json | string): string => (typeof input === 'string' ? input : JSON.stringify(input));
 
 const chat: Played = {
-  tools: ({ tools }) => list(tools).map((one) => one['function'] as unknown as OfferedTool),
+  tools: ({ tools }) => list(tools).map((one) => one['function'] as OfferedTool),
   results: ({ messages }) =>
     list(messages)
       .filter(({ role }) => role === 'tool')
