@@ -237,7 +237,7 @@ interface WorkersOptions extends ChainsOptions {
   readonly depositRows: DepositRows;
   readonly withdrawalRows: WithdrawalRows;
   readonly chainRows: Pick<ChainRows, 'list'>;
-  readonly acts: Pick<TreasuryActs, 'carryOn'>;
+  readonly acts: Pick<TreasuryActs, 'carryOn' | 'carryOnDifference'>;
   readonly alarm: Pick<ComparisonAlarm, 'check'>;
 }
 
@@ -268,7 +268,7 @@ function createWorkers(options: WorkersOptions): Workers {
   const lookAt = (network: string) =>
     begin([
       every(options.watchMs, () => networks.watch(network)),
-      every(options.compareMs, () => networks.compare(network)),
+      every(options.compareMs, () => networks.compare(network).finally(() => acts.carryOnDifference(network))),
     ]);
   const carryOn = (network: string) => {
     if (carried.has(network)) return;

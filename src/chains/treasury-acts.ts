@@ -27,14 +27,19 @@ export interface TreasuryActs {
    * WithdrawalProblem.
    */
   arrived(id: string, deposit: string): Promise<Act>;
-  /** All that can be done now with the acts that are not at their end. */
+  /** All that can be done now with the acts that are not at their end, but for those that wait for a comparison. */
   carryOn(): Promise<void>;
+  /** The same with those that wait for a comparison of a network, which takes seconds. */
+  carryOnDifference(network: string): Promise<void>;
   /** Whether a transfer into a treasury is the arrival of a move; then it is tied to it. */
   isArrival(event: Incoming, network: string, deposit: string): Promise<boolean>;
 }
 
 const SAME = ['kind', 'network', 'amount', 'bearer', 'toNetwork', 'address', 'sender', 'feeMax'] as const;
 const wrong = (message: string, param?: string) => new WithdrawalProblem('invalid_request', message, param);
+
+const waitsForComparison = ({ kind, state }: Act): boolean =>
+  state === 'requested' && (kind === 'write_off' || kind === 'write_up');
 
 export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
   const { rows, chainOf, withdrawals, onProblem } = options;
@@ -66,6 +71,17 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
     ...asked,
     sender: asked.sender === null ? null : plainAddress(asked.toNetwork!, asked.sender),
   });
+
+  const carryOnAll = async (isMeant: (act: Act) => boolean): Promise<void> => {
+    for (const { id, network } of (await rows.open()).filter(isMeant)) {
+      try {
+        await advance(id);
+      } catch (error) {
+        if (!(error instanceof ChainUnavailable))
+          onProblem('warn', 'an act about a treasury could not be carried on; it is tried again', { network, error });
+      }
+    }
+  };
 
   return {
     async begin(asked) {
@@ -112,16 +128,8 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
       return advance(id);
     },
 
-    async carryOn() {
-      for (const { id, network } of await rows.open()) {
-        try {
-          await advance(id);
-        } catch (error) {
-          if (!(error instanceof ChainUnavailable))
-            onProblem('warn', 'an act about a treasury could not be carried on; it is tried again', { network, error });
-        }
-      }
-    },
+    carryOn: () => carryOnAll((act) => !waitsForComparison(act)),
+    carryOnDifference: (network) => carryOnAll((act) => waitsForComparison(act) && act.network === network),
 
     isArrival: async ({ sender, amount }, network, deposit) =>
       (await rows.ofDeposit(deposit)) !== null ||
