@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { administer, withAdminOptions, type AdminFlags } from './admin-client.ts';
 import { OWN_NAME } from './own-name.ts';
 import { facts, painter, table, type Paint } from './terminal.ts';
@@ -94,13 +94,20 @@ function writeOffCommand(paint: Paint): Command {
       .argument('<network>', 'such as eip155:8453')
       .argument('<usd>', 'the difference, as tollgate audit --chain shows it')
       .option('--by <whom>', 'who bears it: losses (to be made good later), fees or operator', 'losses')
-      .option('--more', 'the treasury holds more than the books say: the difference is yours')
+      .addOption(
+        new Option('--more', 'the treasury holds more than the books say: the difference is yours').conflicts('by'),
+      )
       .option(...REFERENCE),
   ).action((network: string, amount: string, flags: ActFlags & { by: string; more?: boolean }) =>
     act(
       flags,
       'differences',
-      { network, amount_usd: amount, borne_by: flags.by, more: flags.more ?? false, reference: referenceOf(flags) },
+      {
+        network,
+        amount_usd: amount,
+        ...(flags.more ? { more: true } : { borne_by: flags.by }),
+        reference: referenceOf(flags),
+      },
       paint,
     ),
   );

@@ -20,6 +20,7 @@ import { callerCaip10 } from '#auth/accounts';
 import { requireAdmission } from '#auth';
 import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
 import { requireFunds, type Funds } from './funds.ts';
+import { refuseRun } from './refuse-run.ts';
 
 export interface TopupDeps {
   readonly admit: Pipeline['admit'];
@@ -108,11 +109,7 @@ export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: Topup
       async (request, reply) => {
         const { terms } = requireFunds(funds);
         const { caller: admitted } = admissionOf(request);
-        if (admitted.run)
-          throw new GatewayError(
-            'permission_denied',
-            'A run token is for calls alone: pay in with the credential of the account',
-          );
+        refuseRun(admitted);
         const amount = amountOf(request.body);
         const most = terms.reduce((highest, { topupMax }) => (topupMax > highest ? topupMax : highest), 0n);
         if (amount > most) {

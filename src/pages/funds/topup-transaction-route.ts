@@ -6,6 +6,7 @@ import type { Admission } from '#gateway';
 import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
 import { dataOf, objectOf } from '../answer-schemas.ts';
 import { requireFunds, termsOf, type Funds } from './funds.ts';
+import { refuseRun } from './refuse-run.ts';
 
 interface DraftBody extends AmountBody {
   readonly network: string;
@@ -52,6 +53,8 @@ export function addTopupTransaction(
       },
     },
     async (request) => {
+      const { caller } = admissionOf(request);
+      refuseRun(caller);
       const { chains, ...rest } = requireFunds(funds);
       const { network, payer } = request.body;
       const { minTopup, topupMax } = termsOf({ chains, ...rest }, network);
@@ -67,7 +70,6 @@ export function addTopupTransaction(
         throw new GatewayError('invalid_request', `A wallet on ${network} signs the terms of /topup themselves`, {
           param: 'network',
         });
-      const { caller } = admissionOf(request);
       // The payment would be refused once it is signed.
       if (caller.wallet !== null && caller.account !== `solana:${payer}`)
         throw new GatewayError('invalid_request', 'Another wallet is signed in: pay with that one', { param: 'payer' });

@@ -162,9 +162,8 @@ function addLosses(app: FastifyInstance, funds: Funds | null): void {
             borne_by: {
               type: 'string',
               enum: Object.keys(BEARERS),
-              default: 'losses',
               description:
-                '`losses`: to be made good later. `fees`: the fees that you earned. `operator`: money of your own.',
+                '`losses`, the default: to be made good later. `fees`: the fees that you earned. `operator`: money of your own.',
             },
             more: {
               type: 'boolean',
@@ -180,6 +179,14 @@ function addLosses(app: FastifyInstance, funds: Funds | null): void {
     async ({ body }, reply) => {
       const { network } = termsOf(requireFunds(funds), body.network);
       const more = body.more === true;
+      if (more && body.borne_by !== undefined)
+        throw new GatewayError(
+          'invalid_request',
+          'borne_by goes with a loss: what a treasury holds more is yours. Leave one of both out',
+          {
+            param: 'borne_by',
+          },
+        );
       const kind = more ? 'write_up' : 'write_off';
       const bearer = more ? OPERATOR_TREASURY : BEARERS[body.borne_by ?? 'losses'];
       const data = await request(funds, body.reference, { kind, network, amount: amountOf(body), bearer });
