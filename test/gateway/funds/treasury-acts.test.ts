@@ -33,6 +33,8 @@ test('money of the operator leaves a treasury and comes back, less the fee that 
   const acts = () => world.admin<{ data: readonly Record<string, unknown>[] }>('GET', '/treasury/acts');
   await world.until(acts, ({ body }) => body.data[0]!['status'] === 'sent');
   expect((await world.admin('GET', '/payments')).body.data).toMatchObject({ transit_micro_usdc: 5_000_000 });
+  // It is no withdrawal of fees.
+  expect((await world.admin('GET', '/withdrawals')).body.data).toMatchObject([{ source: 'treasury' }]);
 
   // Nobody was named as its sender: the operator says which deposit it is.
   await token.transfer(own, treasury, 4_900_000n);
@@ -57,6 +59,9 @@ test('money of the operator leaves a treasury and comes back, less the fee that 
     await world.admin('POST', '/treasury/losses/made-good', { ...good, paid_by: 'operator', reference: 'by me' }),
   ).toMatchObject({ status: 201, body: { data: { status: 'done', borne_by: 'operator', network: null } } });
   const difference = { network, ...usd(1), reference: 'none' };
+  expect(
+    await world.admin('POST', '/treasury/differences', { ...difference, more: true, borne_by: 'fees' }),
+  ).toMatchObject({ status: 400, body: { error: { param: 'borne_by' } } });
   expect(await world.admin('POST', '/treasury/differences', difference)).toMatchObject({
     status: 422,
     body: { error: { message: expect.stringContaining('this is not the difference') } },

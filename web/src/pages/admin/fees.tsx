@@ -53,7 +53,7 @@ const COLUMNS: readonly Column<Withdrawal>[] = [
   { id: 'amount', head: 'Amount', align: 'right', cell: (row) => <Money micro={row.amount_micro_usdc} /> },
 ];
 
-/** What left treasuries for the operator: fees, and money that was moved. The way to take more of the fees. */
+/** Money that left treasuries for the operator: fees, and moves. The way to take more of the fees. */
 export function Fees({ networks }: { readonly networks: readonly string[] }): ReactNode {
   const [asking, setAsking] = useState(false);
   const withdrawals = useQuery({
