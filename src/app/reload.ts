@@ -21,16 +21,19 @@ export interface ReloadReport {
  */
 export type Reload = (load: () => Config) => Promise<ReloadReport>;
 
+/** Limits that are read at each call, by their names in Config. */
+const LIVE_LIMITS = [
+  'requestsPerMinute',
+  'burst',
+  'tokensPerMinute',
+  'developmentRequestsPerMinute',
+  'anonymousRequestsPerMinute',
+  'sessionRequestsPerMinute',
+] as const;
+const nameInFile = (limit: string): string =>
+  `limits.${limit.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`;
 /** Options that are read at each call. */
-const LIVE: ReadonlySet<string> = new Set([
-  'server.log_level',
-  'limits.requests_per_minute',
-  'limits.burst',
-  'limits.tokens_per_minute',
-  'limits.development_requests_per_minute',
-  'limits.anonymous_requests_per_minute',
-  'limits.session_requests_per_minute',
-]);
+const LIVE: ReadonlySet<string> = new Set(['server.log_level', ...LIVE_LIMITS.map(nameInFile)]);
 
 export function createReload(routed: Routed): Reload {
   const { logger, metrics, catalog, database, identity, prices, policies, ownOffers, reservedNames, hideInLogs, now } =
@@ -43,9 +46,10 @@ export function createReload(routed: Routed): Reload {
     const { options, services, chains } = configDifferences(running, next);
     const opened = prepareChains === null ? [] : next.chains.filter(isNew(chains));
     const offers = await offersOf(next);
+    // A node may repeat its key in an error.
+    hideInLogs(next);
     const prepared = await prepareChains?.(opened);
     // From here on nothing can fail: all of it is there, or nothing.
-    hideInLogs(next);
     prepared?.commit();
     signIn.addChains(opened);
     catalog.replace('config', offers);
@@ -56,7 +60,10 @@ export function createReload(routed: Routed): Reload {
     logger.level = next.logLevel;
     // What waits for a restart is told again at the next reload.
     const { services: newServices, logLevel } = next;
-    const limits = { ...running.limits, ...liveLimits(next) };
+    const limits = {
+      ...running.limits,
+      ...Object.fromEntries(LIVE_LIMITS.map((limit) => [limit, next.limits[limit]])),
+    };
     running = { ...running, services: newServices, logLevel, limits, chains: [...running.chains, ...opened] };
     const open = new Set(opened.map(({ network }) => network));
     const waiting = [...chains.added, ...chains.changed, ...chains.removed].filter((network) => !open.has(network));
@@ -106,16 +113,3 @@ const isNew =
   ({ added }: NamedDifferences) =>
   ({ network, payments }: ChainConfig): boolean =>
     payments !== null && added.includes(network);
-
-function liveLimits({ limits }: Config) {
-  const { requestsPerMinute, burst, tokensPerMinute } = limits;
-  const { developmentRequestsPerMinute, anonymousRequestsPerMinute, sessionRequestsPerMinute } = limits;
-  return {
-    requestsPerMinute,
-    burst,
-    tokensPerMinute,
-    developmentRequestsPerMinute,
-    anonymousRequestsPerMinute,
-    sessionRequestsPerMinute,
-  };
-}

@@ -36,10 +36,11 @@ interface LogFlags extends AdminFlags {
 
 const HELP = `
 Every admin key reads. The role credit also changes accounts, their keys and their money, and configure reloads the
-configuration. TOLLGATE_ADMIN_KEY may do everything; it alone makes and revokes admin keys, and pays fees out.
+configuration. TOLLGATE_ADMIN_KEY may do everything; it alone makes and revokes admin keys, pays fees out, and acts
+on treasuries.
 
 Examples:
-  tollgate admin-key create "invoices of Ann" --role credit
+  tollgate admin-key create invoices --role credit
   tollgate admin-key create grafana --role read --expires 2030-01-31T12:00:00Z
   tollgate admin-key list
   tollgate admin-key revoke 4f3c2a1b00998877`;

@@ -52,7 +52,7 @@ async function show(flags: ShowFlags): Promise<void> {
     overrides: { 'server.host': flags.host, 'server.port': flags.port, 'server.data_dir': flags.data },
   });
   const options = explained.options.filter(({ source }) => !flags.changed || source !== 'default');
-  if (flags.json) return void process.stdout.write(`${JSON.stringify({ ...explained, options }, exactly, 2)}\n`);
+  if (flags.json) return void process.stdout.write(`${JSON.stringify({ ...explained, options }, null, 2)}\n`);
   const paint = painter();
   process.stdout.write(
     options.length === 0

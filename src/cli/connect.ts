@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { START } from './own-name.ts';
 import type { ConnectFlags } from './connect/run.ts';
 
 const HELP = `
@@ -7,7 +8,7 @@ other settings in them stay, and the file as it was is kept beside it.
 
 The gateway is asked first, so that a wrong address, key or model is told at once. Without --url it is the gateway
 that runs on the data directory. The key is that of --key or of TOLLGATE_API_KEY. A gateway that was found on the data
-directory gets the key of --key or the one that npm start made, and has to be on this machine.
+directory gets the key of --key or the one that ${START} made, and has to be on this machine.
 
 Examples:
   tollgate connect --list

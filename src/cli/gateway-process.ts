@@ -12,8 +12,6 @@ interface GatewayHooks {
   readonly configFile: string | null;
   /** Reads the configuration anew, at SIGHUP and where the admin API asks. Absent: SIGHUP ends the process. */
   readonly load?: () => Config;
-  /** False where another process passes SIGHUP on. */
-  readonly reloadsAtSignal?: boolean;
   /** False where another process writes the discovery file. */
   readonly discovery?: boolean;
   /** False where the web pages wait for their first visitor. */
@@ -35,15 +33,18 @@ interface GatewayHooks {
 export async function runGateway(config: Config & { readonly adminKey: string }, hooks: GatewayHooks): Promise<void> {
   let app: App | null = null;
   const stop = catchSignals();
-  const { load, reloadsAtSignal = true } = hooks;
-  const reload = load && (() => app!.reload(load));
-  const onHangUp = reload && reloadsAtSignal ? catchReload(reload) : null;
+  const { load } = hooks;
+  // A SIGHUP may come while the app is built.
+  const { promise: built, resolve: tell } = Promise.withResolvers<App>();
+  const reload = load && (async () => (await built).reload(load));
+  const onHangUp = reload ? catchReload(reload) : null;
   try {
     app = await createApp(config, {
       color: wantsColor(process.stdout),
       ...(reload ? { reloadAll: reload } : {}),
       ...hooks.options,
     });
+    tell(app);
     await hooks.prepare?.(app);
     const { url } = await app.listen().catch((error: unknown) => Promise.reject(explainListen(error, config)));
     const baseUrl = reachable(url);

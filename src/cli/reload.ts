@@ -10,9 +10,10 @@ Taken at once, while calls go on: blocks of services with their prices, rate lim
 Calls that run end as they began, at their price. Everything else needs a restart, and is named. A file that has problems
 changes nothing. Keys that the file names as std::env::NAME are those of the gateway's own environment.
 
-SIGHUP and POST /admin/v1/reload do the same. With --workers all of them reload.
+SIGHUP and POST /admin/v1/reload do the same. With --workers all of them reload. A
+worker that does not answer is named: reload again then, as the others have the new file.
 
-Exit codes: 0 reloaded · 1 nothing was changed
+Exit codes: 0 reloaded · 1 not reloaded, or not by all workers
 
 Examples:
   tollgate serve --config tollgate.toml --validate && tollgate reload

@@ -128,11 +128,11 @@ function createFigures() {
 /** Reloads of this worker for the supervisor, and of all workers where this one was asked. */
 function createReloads(load: (text?: string) => Config) {
   const waiting = new Map<number, (outcome: ReloadOutcome) => void>();
-  let own: App | null = null;
+  const { promise: own, resolve: tell } = Promise.withResolvers<App>();
   let last = 0;
   const reload = async (text: string | null): Promise<ReloadOutcome> => {
     try {
-      return { report: await own!.reload(() => load(text ?? undefined)) };
+      return { report: await (await own).reload(() => load(text ?? undefined)) };
     } catch (error) {
       return {
         problem: error instanceof Error ? error.message : String(error),
@@ -153,9 +153,7 @@ function createReloads(load: (text?: string) => Config) {
   const ignored = catchReload(async () => {});
 
   return {
-    tell(app: App) {
-      own = app;
-    },
+    tell,
     async ofAll(): Promise<ReloadReport> {
       const id = (last += 1);
       const outcome = await new Promise<ReloadOutcome>((resolve) => {

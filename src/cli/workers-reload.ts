@@ -33,16 +33,25 @@ export function createWorkersReload(configFile: string | null): WorkersReload {
           }).finally(() => waiting.delete(place(worker, id))),
         ),
       );
-      return (
-        outcomes.find((outcome) => 'problem' in outcome) ??
-        outcomes[0] ?? { problem: 'no worker runs at the moment', isConfig: false }
-      );
+      return together(outcomes);
     },
     took: (from, id, outcome) => waiting.get(place(from, id))?.(outcome),
     gone(worker) {
       const ended = { problem: `worker ${worker.id} ended meanwhile`, isConfig: false };
       for (const [key, tell] of waiting) if (key.startsWith(`${worker.id}/`)) tell(ended);
     },
+  };
+}
+
+/** The report where all took the file, or the first problem, with how many took it all the same. */
+function together(outcomes: readonly ReloadOutcome[]): ReloadOutcome {
+  const failed = outcomes.find((outcome) => 'problem' in outcome);
+  if (failed === undefined) return outcomes[0] ?? { problem: 'no worker runs at the moment', isConfig: false };
+  const taken = outcomes.filter((outcome) => 'report' in outcome).length;
+  if (taken === 0) return failed;
+  return {
+    problem: `${failed.problem}. ${taken} of ${outcomes.length} workers took the file, so calls may cost two prices: reload again`,
+    isConfig: false,
   };
 }
 

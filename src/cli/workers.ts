@@ -162,8 +162,12 @@ function createCrew(logger: Logger, { stopped, listensAt, configFile }: CrewOpti
   };
 
   return {
-    /** Reloads the configuration of all workers, which log what comes of it. */
-    reload: () => reloads.all(workers()),
+    /** Reloads the configuration of all workers. They log what comes of it, but for those that do not answer. */
+    async reload() {
+      const outcome = await reloads.all(workers());
+      if ('problem' in outcome && !outcome.isConfig)
+        logger.error({ reason: outcome.problem }, 'not all workers were reloaded');
+    },
     /** Resolves when the worker listens; with false when it ended before, or all are to stop. */
     start: (slot: number): Promise<boolean> =>
       new Promise((resolve) => {

@@ -4,9 +4,8 @@ type Camel<K> = K extends `${infer Head}_${infer Rest}` ? `${Head}${Capitalize<C
 export type CamelKeys<T> = { readonly [K in keyof T as Camel<K & string>]: T[K] };
 
 export const camelKeys = <T extends object>(table: T): CamelKeys<T> =>
-  Object.fromEntries(
-    Object.entries(table).map(([key, value]) => [
-      key.replaceAll(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase()),
-      value,
-    ]),
-  ) as CamelKeys<T>;
+  Object.fromEntries(Object.entries(table).map(([key, value]) => [camelKey(key), value])) as CamelKeys<T>;
+
+/** One of them. */
+export const camelKey = (key: string): string =>
+  key.replaceAll(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase());

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { camelKeys } from './camel-keys.ts';
 import type { Config, ServiceConfig } from './config.ts';
 import { SECTIONS } from './options.ts';
+import { valueOf } from './value-of.ts';
 
 /** The difference of two configurations, by names that the file has. */
 interface ConfigDifferences {
@@ -34,19 +34,6 @@ export function configDifferences(before: Config, after: Config): ConfigDifferen
 
 const nameOf = ({ service }: ServiceConfig): string =>
   `${service.primitive} ${service.name} of ${service.providerName}`;
-
-/** Sections that have another place in Config, see `toConfig`. */
-const FLAT: readonly string[] = ['server', 'telemetry'];
-const URLS: Readonly<Record<string, keyof Config>> = { database: 'databaseUrl', redis: 'redisUrl' };
-
-function valueOf(config: Config, section: string, key: string): unknown {
-  const flat = URLS[section];
-  if (flat !== undefined) return config[flat];
-  const names = config as unknown as Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  return FLAT.includes(section) ? names[camel(key)] : names[camel(section)]![camel(key)];
-}
-
-const camel = (key: string): string => Object.keys(camelKeys({ [key]: null }))[0]!;
 
 function compare<T>(before: readonly T[], after: readonly T[], name: (one: T) => string): NamedDifferences {
   const [old, now] = [new Map(before.map((one) => [name(one), one])), new Map(after.map((one) => [name(one), one]))];

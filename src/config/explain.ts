@@ -1,4 +1,5 @@
-import { camelKeys } from './camel-keys.ts';
+import { formatUsd } from '#billing/amounts';
+import { camelKey } from './camel-keys.ts';
 import { BLOCK_TABLES, BLOCKS } from './blocks/blocks.ts';
 import { CHAIN_OPTIONS } from './chain-options.ts';
 import { flagOf, givenOutside, loadConfig, readSections, type LoadOptions } from './file.ts';
@@ -26,9 +27,6 @@ export interface ExplainedConfig {
   readonly options: readonly ExplainedOption[];
 }
 
-/** RPC addresses have keys in them. */
-const HIDDEN_KEYS: ReadonlySet<string> = new Set(['rpc_url']);
-
 /**
  * Every option outside of blocks, and the written keys of blocks, with the place of each value. Secrets are left out.
  * Throws ConfigError as loadConfig.
@@ -43,12 +41,12 @@ export function explainConfig(options: LoadOptions): ExplainedConfig {
   const values = readSections(table, options, reading) as unknown as Record<string, Record<string, unknown>>;
   const explained: ExplainedOption[] = [];
   for (const [section, own] of Object.entries(SECTIONS)) {
-    const valuesOfSection = values[camel(section)]!;
+    const valuesOfSection = values[camelKey(section)]!;
     const written = isTable(table[section]) ? table[section] : {};
     for (const [key, option] of Object.entries(own) as [string, Option<unknown>][])
       explained.push({
         key: `${section}.${key}`,
-        ...shown(option.secret, valuesOfSection[camel(key)]),
+        ...shown(option.secret, valuesOfSection[camelKey(key)]),
         ...sourceOf({ section, key, option, written, lineOf }, options),
       });
   }
@@ -59,8 +57,6 @@ export function explainConfig(options: LoadOptions): ExplainedConfig {
   explained.push(...explainBlocks('chains', table['chains'], CHAIN_OPTIONS, file, lineOf));
   return { file, options: explained };
 }
-
-const camel = (key: string): string => Object.keys(camelKeys({ [key]: null }))[0]!;
 
 interface Written {
   readonly section: string;
@@ -94,6 +90,8 @@ const USER_OF_URL = /^(\w+:\/\/)[^/@]*@/;
 function shown(secret: boolean, value: unknown): Pick<ExplainedOption, 'value' | 'hidden'> {
   if (value === null || value === undefined) return { value: null, hidden: false };
   if (secret) return { value: null, hidden: true };
+  // Amounts are written in USD.
+  if (typeof value === 'bigint') return { value: formatUsd(value), hidden: false };
   return { value: typeof value === 'string' ? value.replace(USER_OF_URL, '$1…@') : value, hidden: false };
 }
 
@@ -111,7 +109,7 @@ function explainBlocks(
       const path = `${name}[${index}].${key}`;
       return {
         key: path,
-        ...shown((table[key]?.secret ?? true) || HIDDEN_KEYS.has(key), value),
+        ...shown(table[key]?.secret ?? true, value),
         source: 'file' as const,
         from: placeIn(file, lineOf(path), value),
       };

@@ -16,6 +16,7 @@ export type {
   SignInConfig,
   TunnelConfig,
 } from './config.ts';
+export { secretsOf } from './secrets.ts';
 export { configDifferences, type NamedDifferences } from './differences.ts';
 export { domainFault } from './domain.ts';
 export { type ExplainedConfig, type ExplainedOption, explainConfig } from './explain.ts';

@@ -66,9 +66,10 @@ export function createAlerts({ url, secret, level }: Config['alerts'], options: 
         signal: AbortSignal.any([AbortSignal.timeout(POST_MS), ended.signal]),
       }).catch(() => null);
       await response?.body?.cancel();
-      if (response?.ok) return;
-      // Nothing is logged of it: that line would be an alert, too.
-      await pause(retryMs * 2 ** (attempt - 1), null, { signal: ended.signal }).catch(() => {});
+      // Nothing is logged of a failure: that line would be an alert, too.
+      if (response?.ok || (response !== null && isRefused(response.status))) return;
+      if (attempt < ATTEMPTS_MAX)
+        await pause(retryMs * 2 ** (attempt - 1), null, { signal: ended.signal }).catch(() => {});
     }
   };
   const sendAll = async (): Promise<void> => {
@@ -79,7 +80,7 @@ export function createAlerts({ url, secret, level }: Config['alerts'], options: 
   return {
     take(line) {
       if (!beginnings.some((beginning) => line.startsWith(beginning))) return;
-      const { level: own, time, msg, ...facts } = JSON.parse(line) as Readonly<Record<string, unknown>>;
+      const { level: own, time, msg, ...facts } = parse(line);
       const message = String(msg);
       const at = Number(time);
       const before = known.get(message);
@@ -97,4 +98,17 @@ export function createAlerts({ url, secret, level }: Config['alerts'], options: 
       clearTimeout(cut);
     },
   };
+}
+
+/** Whether the same post would be refused again. */
+const isRefused = (status: number): boolean => status >= 400 && status < 500 && status !== 408 && status !== 429;
+
+/** A line whose masks broke it is an alert without facts: whoever logs is not to fail of it. */
+function parse(line: string): Readonly<Record<string, unknown>> {
+  try {
+    return JSON.parse(line) as Readonly<Record<string, unknown>>;
+  } catch {
+    const level = /^\{"level":"(\w+)"/.exec(line)![1];
+    return { level, time: Date.now(), msg: 'an alert that cannot be read: see the log' };
+  }
 }

@@ -1,6 +1,6 @@
 import { destination as fileDestination, pino, symbols, type Bindings, type Logger } from 'pino';
 import { createScrubber, redact, formatLine } from '#wire';
-import type { Config } from '#config';
+import { type Config, secretsOf } from '#config';
 
 export type { Logger };
 
@@ -21,7 +21,7 @@ export interface LoggerOptions {
 interface LogOutput {
   readonly logger: Logger;
   /** From now on also masks the secrets of another configuration. */
-  hide(config: Pick<Config, 'services' | 'chains'>): void;
+  hide(config: Config): void;
   flush(): Promise<void>;
 }
 
@@ -34,21 +34,10 @@ const BUFFER_BYTES = 8_192;
  * safe members. The finished line is searched for the configured secrets and for text that looks like one.
  */
 export function createLogger(
-  config: Pick<
-    Config,
-    'mode' | 'logLevel' | 'adminKey' | 'services' | 'databaseUrl' | 'redisUrl' | 'chains' | 'cluster' | 'alerts'
-  >,
+  config: Pick<Config, 'mode' | 'logLevel'> & Partial<Config>,
   options: LoggerOptions = {},
 ): LogOutput {
-  let secrets = [
-    config.adminKey,
-    config.cluster.secret,
-    config.alerts.url,
-    config.alerts.secret,
-    ...keysOf(config),
-    passwordOf(config.databaseUrl),
-    passwordOf(config.redisUrl),
-  ];
+  let secrets = secretsOf(config);
   let scrub = createScrubber(secrets);
   const style = options.style ?? (config.mode === 'development' ? 'text' : 'json');
   const sink = options.write ? { write: options.write, async flush() {} } : createStdout(style);
@@ -89,21 +78,12 @@ export function createLogger(
   logger.child = function (this: Logger, bindings, childOptions) {
     return child.call(this, redact(bindings) as Bindings, childOptions) as never;
   };
-  const hide = (other: Pick<Config, 'services' | 'chains'>) => {
-    secrets = [...new Set([...secrets, ...keysOf(other)])];
+  const hide = (other: Config) => {
+    secrets = [...new Set([...secrets, ...secretsOf(other)])];
     scrub = createScrubber(secrets);
   };
   return { logger, hide, flush: () => sink.flush() };
 }
-
-/** Keys of upstreams and of chains. */
-const keysOf = ({ services, chains }: Pick<Config, 'services' | 'chains'>): readonly (string | null)[] => [
-  ...services.map(({ target }) => (target.kind === 'http' ? target.apiKey : null)),
-  ...chains.flatMap(({ rpcUrl, payments }) => [
-    rpcUrl,
-    payments !== null && 'privateKey' in payments.treasury ? payments.treasury.privateKey : null,
-  ]),
-];
 
 /**
  * The line of facts with a message, as pino writes it; null for anything else. JSON.stringify takes half of the time of
@@ -131,10 +111,6 @@ function createStdout(style: 'json' | 'text'): { write(line: string): void; flus
     // sides.
     flush: () => new Promise((resolve) => out.flush(() => resolve())),
   };
-}
-
-function passwordOf(url: string | null): string | null {
-  return url && URL.canParse(url) ? decodeURIComponent(new URL(url).password) || null : null;
 }
 
 function describeRequest(request: unknown): unknown {

@@ -8,6 +8,7 @@ const PAGE_MAX = 1_000;
 const FOUND_MAX = 10;
 
 const FIND_OF_CALL = loadStatement(import.meta.url, './sql/find-task-of-call.sql');
+const LIVE_STATES = loadStatement(import.meta.url, './sql/live-states-of-calls.sql');
 const FIND_ALL = loadStatement(import.meta.url, './sql/find-tasks.sql');
 const LAST_IN = loadStatement(import.meta.url, './sql/last-in-context.sql');
 const CLAIM_CONTEXT = loadStatement(import.meta.url, './sql/claim-context.sql');
@@ -20,7 +21,7 @@ export function createTaskSearch({
   database,
   read,
   now,
-}: TaskContext): Pick<Tasks, 'find' | 'ofCall' | 'findAll' | 'lastIn' | 'claim' | 'list'> {
+}: TaskContext): Pick<Tasks, 'find' | 'ofCall' | 'liveStatesOf' | 'findAll' | 'lastIn' | 'claim' | 'list'> {
   return {
     async find(key, owner) {
       const row = await read(key);
@@ -31,6 +32,13 @@ export function createTaskSearch({
       const [row] = await database.query(FIND_OF_CALL, [callId]);
       const task = row ? toTaskRow(row) : null;
       return task && sees(task, owner) ? toTask(task) : null;
+    },
+
+    async liveStatesOf(callIds, account) {
+      if (callIds.length === 0) return new Map();
+      const ids = JSON.stringify(Object.fromEntries(callIds.map((id, index) => [index, [id]])));
+      const rows = await database.query(LIVE_STATES, [ids, account]);
+      return new Map(rows.map((row) => [row['call_id'] as string, row['state'] as string]));
     },
 
     async findAll(primitive, taskId, { account, run }) {

@@ -27,4 +27,5 @@ export {
   type WebhookEvent,
   WEBHOOKS_PER_TASK_MAX,
 } from './webhooks/webhook.ts';
+export { waitsForClient } from './waits-for-client.ts';
 export { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';

@@ -154,6 +154,8 @@ export interface Tasks {
    * The task that a billed call began or went on with; null where it has not begun one, or it is not the owner's.
    */
   ofCall(callId: string, owner: TaskOwner): Promise<Task | null>;
+  /** States of the tasks that go on of these calls of an account, by the id of the call. */
+  liveStatesOf(callIds: readonly string[], account: string): Promise<ReadonlyMap<string, string>>;
   /** The owner's tasks with this id, of whatever service; at most ten. */
   findAll(primitive: Primitive, taskId: string, owner: TaskOwner): Promise<readonly Task[]>;
   /**

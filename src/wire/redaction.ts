@@ -116,12 +116,13 @@ const PATTERN = new RegExp(
   [
     // API keys of this gateway, and the common `sk-…` form of upstreams.
     String.raw`svc-(?:sk-v2|sk-dev|admin)-[1-9A-HJ-NP-Za-km-z]+`,
-    String.raw`\bsk-[A-Za-z0-9_-]{16,}`,
+    // A line break in JSON text ends with a letter.
+    String.raw`(?:\b|(?<=\\[nrt]))sk-[A-Za-z0-9_-]{16,}`,
     String.raw`(?<=[Bb]earer )[A-Za-z0-9._~+/=-]{8,}`,
     // The password of a connection URL.
     String.raw`(?<=:\/\/[^\s:@/"]{0,64}:)[^\s@/"]{1,256}(?=@)`,
     // `name: value` and `"name":"value"` inside texts, also when the quotes are escaped.
-    String.raw`(?<=(?:sign-in-with-x|x-siwx|payment-signature|x-payment|api[_-]?key|private[_-]key|admin[_-]key)\\?["']?\s?[:=]\s?\\?["']?)[A-Za-z0-9._~+/=-]{6,}`,
+    String.raw`(?<=(?:sign-in-with-x|x-siwx|payment-signature|x-payment|api[_-]?key|private[_-]key|admin[_-]key)(?:\\?["'])?\s?[:=]\s?(?:\\?["'])?)[A-Za-z0-9._~+/=-]{6,}`,
   ].join('|'),
   'gi',
 );

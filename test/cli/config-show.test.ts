@@ -70,6 +70,8 @@ it('shows every option with its value and where it comes from, and no secret', a
   expect(is('server.log_level')).toMatchObject({ value: 'warn', source: 'file', from: 'tollgate.toml:6' });
   expect(is('server.host')).toMatchObject({ value: '127.0.0.1', source: 'default', from: null });
   expect(is('limits.requests_per_minute')).toMatchObject({ value: 7, from: 'tollgate.toml:2' });
+  // As the file writes it.
+  expect(is('payments.strangers_max')).toMatchObject({ value: '1000', source: 'default' });
   const hidden = { value: null, hidden: true };
   expect(is('server.admin_key')).toMatchObject({ ...hidden, from: 'tollgate.toml:5, environment variable MY_ADMIN' });
   expect(is('database.url')).toMatchObject({ ...hidden, source: 'environment' });

@@ -1,6 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { loadConfig } from '#config';
+import { runGateway } from '../../src/cli/gateway-process.ts';
 import { chat, makePlace, type Place } from './tollgate.ts';
 
 let place: Place;
@@ -66,4 +68,24 @@ describe('tollgate serve', () => {
     expect(output).toContain('nowhere.toml');
     expect(output).not.toContain('    at ');
   });
+});
+
+it('a SIGHUP that comes while the gateway is built waits for it', async () => {
+  const load = () =>
+    loadConfig({ file: null, env: { PORT: '0' }, mode: 'production', overrides: { 'server.data_dir': place.data } });
+  const listeners = process.listenerCount('SIGHUP');
+  const running = runGateway(
+    { ...load(), adminKey: 'a'.repeat(40), logLevel: 'silent' },
+    {
+      configFile: null,
+      load,
+      discovery: false,
+      pages: false,
+      ready: () => process.listeners('SIGTERM').at(-1)!('SIGTERM'),
+    },
+  );
+  expect(process.listenerCount('SIGHUP')).toBe(listeners + 1);
+  process.listeners('SIGHUP').at(-1)!('SIGHUP');
+  await running;
+  expect(process.listenerCount('SIGHUP')).toBe(listeners);
 });

@@ -141,6 +141,9 @@ describe('tollgate serve --workers 2', () => {
     process.kill(before[0]!, 'SIGKILL');
     await gateway.wrote('a worker died');
     expect(await ask(url)).toContain('ok');
+    // The one that takes its place is still being built.
+    await expect.poll(() => children(gateway.pid).length).toBe(2);
+    expect(await place.run(['reload'])).toMatchObject({ code: 0 });
     // Ten were counted before, by both: what the killed one counted is not forgotten. The text is up to a second old.
     await expect.poll(() => ask(url, '/metrics')).toContain(`${ANSWERED} 11\n`);
     await eventually(() => expect(listening(gateway)).toHaveLength(3));

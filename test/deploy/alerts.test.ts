@@ -20,6 +20,14 @@ it.each([
   expect(promtool(...args)).toMatchObject({ status: 0 });
 });
 
+it('has each alert in the table of the guide', () => {
+  const rules = readFileSync(join(DEPLOY, 'prometheus/alerts.yml'), 'utf8');
+  const page = readFileSync(resolve(DEPLOY, '../docs/deploy.md'), 'utf8');
+  const names = [...rules.matchAll(/alert: (\w+)/g)].map(([, name]) => name!);
+  expect(names.length).toBeGreaterThan(5);
+  expect(names.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+});
+
 it('asks for metrics that a gateway has', () => {
   const known = readTree(['src/observe'], ['.ts'])
     .map(({ text }) => text)

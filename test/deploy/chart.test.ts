@@ -130,7 +130,12 @@ describe('with its own values', () => {
 it('has an ingress that waits as long as a call may take, and tells the gateway whom to trust', () => {
   const all = resourcesOf({
     ingress: { ...(values['ingress'] as Json), enabled: true, tlsSecret: 'gate-tls' },
-    serviceMonitor: { enabled: true, interval: '15s', labels: { release: 'prometheus' } },
+    serviceMonitor: {
+      enabled: true,
+      interval: '15s',
+      labels: { release: 'prometheus' },
+      credentials: { name: 'scrape', key: 'read-key' },
+    },
     trustedProxies: ['10.244.0.0/16', '10.1.0.0/16'],
     env: { TOLLGATE_S3_URL: 'https://s3.example/bucket' },
     data: { persistent: false },
@@ -141,7 +146,9 @@ it('has an ingress that waits as long as a call may take, and tells the gateway 
     annotations: { 'nginx.ingress.kubernetes.io/proxy-read-timeout': '660' },
   });
   expect(ingress!.spec).toMatchObject({ tls: [{ hosts: ['gate.example.com'], secretName: 'gate-tls' }] });
-  expect(find('ServiceMonitor', all)).toHaveLength(1);
+  expect(find('ServiceMonitor', all).map(({ spec }) => spec['endpoints'])).toMatchObject([
+    [{ authorization: { credentials: { name: 'scrape', key: 'read-key' } } }],
+  ]);
   expect(podOf(all).container['env']).toEqual(
     expect.arrayContaining([
       { name: 'TOLLGATE_TRUSTED_PROXIES', value: '10.244.0.0/16,10.1.0.0/16' },

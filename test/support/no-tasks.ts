@@ -8,6 +8,7 @@ export const NO_TASKS: Tasks = {
   begin: refused,
   find: refused,
   ofCall: refused,
+  liveStatesOf: refused,
   costOf: refused,
   findAll: refused,
   lastIn: refused,

@@ -1,3 +1,5 @@
+import { waitsForClient } from '#tasks';
+
 /** States of a task, by 0.3's words. `unknown` also stands for states that no version has. */
 export const TASK_STATES = [
   'submitted',
@@ -49,5 +51,4 @@ export const isTerminal = (state: TaskState | null): boolean =>
   state === 'completed' || state === 'canceled' || state === 'failed' || state === 'rejected';
 
 /** Whether the task waits for its client: the stream ends, the task goes on with the client's next message. */
-export const isInterrupted = (state: TaskState | null): boolean =>
-  state === 'input-required' || state === 'auth-required';
+export const isInterrupted = (state: TaskState | null): boolean => state !== null && waitsForClient(state);

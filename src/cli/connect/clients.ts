@@ -15,6 +15,6 @@ export async function findClient(name: string): Promise<Client> {
   // Loaded here: a right name needs none of it.
   const { nearestHint } = await import('#gateway');
   throw new CliError(
-    `There is no client ${name} here.\n${nearestHint(name, names) || `The clients: ${names.join(', ')}`}\nAny other OpenAI, Anthropic, MCP or A2A client works too: see docs/clients.`,
+    `There is no client ${name} here.\n${nearestHint(name, names) || `The clients: ${names.join(', ')}`}\nAny other OpenAI, Anthropic, MCP or A2A client works too: see /docs/guide/clients of the gateway.`,
   );
 }

@@ -23,7 +23,7 @@ export function listClients(): void {
     title,
     models ? speaks! : '',
     tools ? (models ? '--mcp' : 'yes') : '',
-    `docs/clients/${name}.md`,
+    `/docs/guide/clients/${name}`,
   ]);
   process.stdout.write(`${table(['client', 'what it is', 'models by', 'tools by MCP', 'page'], rows, painter())}\n`);
 }
@@ -48,7 +48,7 @@ export async function connectClient(name: string, { mcp, write = false, ...flags
   else printSetup(client, setup, { again: `${OWN_NAME} connect ${name}${mcp ? ' --mcp' : ''}`, paint });
   if (setup.tryIt !== undefined) process.stdout.write(`${paint('dim', 'Then:')}\n\n${setup.tryIt}\n\n`);
   for (const note of setup.notes ?? []) process.stdout.write(`${paint('yellow', '•')} ${note}\n`);
-  process.stdout.write(`${paint('dim', `More: docs/clients/${client.name}.md`)}\n`);
+  process.stdout.write(`${paint('dim', `More: ${base}/docs/guide/clients/${client.name}`)}\n`);
 }
 
 function recipeOf({ title, models, tools }: Client, mcp: boolean | undefined): NonNullable<Client['models']> {

@@ -30,7 +30,7 @@ interface AccountDeps extends OwnKeysDeps {
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'find' | 'children'>;
   readonly findLocks: (asked: LocksAsked) => Promise<FoundLocks>;
   readonly totals: (account: string) => Promise<AccountTotals>;
-  readonly tasks: Pick<Tasks, 'ofCall'>;
+  readonly tasks: Pick<Tasks, 'liveStatesOf'>;
   /** The signed receipt of a settled call; null when it has none. */
   readonly receipt: (record: LockRecord) => string | null;
   /** CAIP-2 ids of the gateway's own chains. */
@@ -119,7 +119,8 @@ function showGeneration(app: FastifyInstance, deps: AccountDeps, callerOf: Calle
     // guessed.
     if (!own) throw new GatewayError('not_found', 'Generation not found', { param: 'id' });
     const tree = await viewTree(record, ledger, deps.receipt, networks);
-    return { data: await withWaiting(tree, account, deps.tasks) };
+    const [data] = await withWaiting([tree], account, deps.tasks);
+    return { data };
   });
 }
 
@@ -149,7 +150,7 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
     const view = (record: LockRecord) => viewCall(record, deps.networks);
     if (query.format === 'json') {
       const page = await findGenerations(deps.findLocks, view, account, query);
-      return { ...page, data: await Promise.all(page.data.map((call) => withWaiting(call, account, deps.tasks))) };
+      return { ...page, data: await withWaiting(page.data, account, deps.tasks) };
     }
     refusePages(request.url);
     const file = await generationsCsv(deps.findLocks, view, account, query);

@@ -47,7 +47,7 @@ export function reloadRoutes({ gate, reload }: ReloadRoutesDeps): FastifyPluginA
     };
     app.post('/reload', { schema, config: { adminRole: 'configure' } }, async () => {
       if (reload === null)
-        throw new GatewayError('invalid_request', 'This gateway was started without a configuration file to reload');
+        throw new GatewayError('invalid_request', 'A gateway for development does not reload: start it again');
       try {
         return { data: await reload() };
       } catch (error) {

@@ -1,16 +1,13 @@
-import type { Tasks } from '#tasks';
+import { type Tasks, waitsForClient } from '#tasks';
 import type { CallView } from './generation-view.ts';
 
-/** Words of the protocols for a task whose client has to answer before it goes on. */
-const WAITS = /(?:input|auth)[-_]required$/i;
-
-/** A call with whether it waits for its client: it is held, and its task asks for input. */
+/** Calls with whether they wait for their client: they are held, and their task asks for input. */
 export async function withWaiting<View extends Pick<CallView, 'id' | 'state'>>(
-  call: View,
+  calls: readonly View[],
   account: string,
-  tasks: Pick<Tasks, 'ofCall'>,
-): Promise<View & { readonly waiting: boolean }> {
-  if (call.state !== 'held') return { ...call, waiting: false };
-  const task = await tasks.ofCall(call.id, { account, run: null });
-  return { ...call, waiting: task !== null && task.live && WAITS.test(task.state) };
+  tasks: Pick<Tasks, 'liveStatesOf'>,
+): Promise<readonly (View & { readonly waiting: boolean })[]> {
+  const held = calls.filter(({ state }) => state === 'held').map(({ id }) => id);
+  const states = await tasks.liveStatesOf(held, account);
+  return calls.map((call) => ({ ...call, waiting: waitsForClient(states.get(call.id) ?? '') }));
 }

@@ -53,9 +53,9 @@ export function addTopupTransaction(
       },
     },
     async (request) => {
-      const { chains, ...rest } = requireFunds(funds);
       const { caller } = admissionOf(request);
       refuseRun(caller);
+      const { chains, ...rest } = requireFunds(funds);
       const { network, payer } = request.body;
       const { minTopup, topupMax } = termsOf({ chains, ...rest }, network);
       const amount = amountOf(request.body);

@@ -1,6 +1,6 @@
 import { ICON } from '../reference/icon.ts';
 import { THEME_PATH } from '../reference/theme-script.ts';
-import { addressOfPage, GUIDE, type Guide, type GuidePage } from './guide-pages.ts';
+import { addressOfPage, GUIDE, type Guide, type GuidePage, sourceOfPage } from './guide-pages.ts';
 import { escapeHtml, renderPage, type RenderedPage } from './render-page.ts';
 
 const MARK = ICON.replace('<svg ', '<svg aria-hidden="true" ');
@@ -68,7 +68,7 @@ const frame = (guide: Guide, { title, version, here, body }: Frame): string => `
 
 /** The page as it was written: for language models, and to copy. */
 const source = (here: GuidePage | null): string =>
-  here === null ? '' : `<a href="${GUIDE}/${here.path === '' ? 'README' : here.path}.md">This page as Markdown</a>`;
+  here === null ? '' : `<a href="${GUIDE}/${sourceOfPage(here)}">This page as Markdown</a>`;
 
 const contents = ({ chapters }: Guide, here: GuidePage | null): string =>
   chapters

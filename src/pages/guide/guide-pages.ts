@@ -22,6 +22,8 @@ interface Chapter {
 
 export interface Guide {
   readonly pages: ReadonlyMap<string, GuidePage>;
+  /** The same by their files, as `sourceOfPage` names them. */
+  readonly sources: ReadonlyMap<string, GuidePage>;
   readonly chapters: readonly Chapter[];
   /** Files below `docs/images/`, by name. */
   readonly images: ReadonlySet<string>;
@@ -52,8 +54,9 @@ export async function readGuide(root: string): Promise<Guide> {
   pages.set(DECISIONS, listOfDecisions([...pages.values()]));
   const images = new Set(files.filter((file) => file.startsWith('images/')).map((file) => posix.basename(file)));
   const byFile = new Map([...pages.values()].map((page) => [page.file, page] as const));
+  const sources = new Map([...pages.values()].map((page) => [sourceOfPage(page), page] as const));
   const resolve = (from: GuidePage, href: string) => addressOf(from, href, byFile, images);
-  return { pages, images, resolve, chapters: chaptersOf(pages, byFile) };
+  return { pages, sources, images, resolve, chapters: chaptersOf(pages, byFile) };
 }
 
 /** `clients/README.md` is the page `clients`. */
@@ -110,3 +113,6 @@ function addressOf(
 }
 
 export const addressOfPage = ({ path }: GuidePage): string => (path === '' ? GUIDE : `${GUIDE}/${path}`);
+
+/** A page as Markdown, below `/docs/guide/`: as its file lies in `docs/`, so that links between files lead on. */
+export const sourceOfPage = ({ file }: GuidePage): string => file.replace(/^\.\.\//, '');

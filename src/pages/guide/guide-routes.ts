@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ROOT } from '../web/built-folder.ts';
 import { tagOf } from '../web/page-files.ts';
 import { pageHeaders } from '../web/page-headers.ts';
-import type { Guide } from './guide-pages.ts';
+import type { Guide, GuidePage } from './guide-pages.ts';
 
 interface GuideOptions {
   readonly version: string;
@@ -24,7 +24,6 @@ interface Answer {
 const HIDDEN = { schema: { hide: true } } as const;
 const HTML = 'text/html; charset=utf-8';
 const IMAGES: Readonly<Record<string, string>> = { svg: 'image/svg+xml', png: 'image/png' };
-const FIRST = 'README';
 
 /**
  * The guide at `/docs/guide`: the pages of `docs/`, rendered when they are first asked for and kept. The gateway loads
@@ -72,8 +71,8 @@ export async function guideRoutes(app: FastifyInstance, { version, publicUrl }: 
     return answerOf(guideDocument(await guide(), found, version), HTML);
   };
   const text = async (path: string) => {
-    const found = (await guide()).pages.get(path === FIRST ? '' : path);
-    return found ? answerOf(found.text, 'text/markdown; charset=utf-8') : null;
+    const found = (await guide()).sources.get(path);
+    return found ? answerOf(sourceText(found), 'text/markdown; charset=utf-8') : null;
   };
   const image = async (name: string) => {
     const type = IMAGES[name.split('.').at(-1)!];
@@ -85,7 +84,7 @@ export async function guideRoutes(app: FastifyInstance, { version, publicUrl }: 
   app.get<{ Params: { readonly '*': string } }>('/docs/guide/*', HIDDEN, (request, reply) => {
     const path = request.params['*'];
     const make = path.endsWith('.md')
-      ? () => text(path.slice(0, -'.md'.length))
+      ? () => text(path)
       : path.startsWith('images/')
         ? () => image(path.slice('images/'.length))
         : () => page(path);
@@ -100,6 +99,9 @@ export async function guideRoutes(app: FastifyInstance, { version, publicUrl }: 
     }),
   );
 }
+
+/** A page for readers of Markdown. Files beside `docs/` are in the guide itself, so links to them go up one folder less. */
+const sourceText = ({ text }: GuidePage): string => text.replaceAll(/\]\(\.\.\/((?:\.\.\/)*CHANGELOG\.md)/g, ']($1');
 
 const beside = (name: string) => readFile(new URL(name, import.meta.url));
 const styles = async () => {

@@ -19,6 +19,7 @@ let index = null;
 async function fetchIndex() {
   try {
     const answer = await fetch('/docs/guide/assets/search.json');
+    if (!answer.ok) throw new Error(`the index is not to be had: ${answer.status}`);
     return /** @type {readonly Entry[]} */ (await answer.json());
   } catch {
     index = null;

@@ -18,15 +18,13 @@ export interface FrontPageOptions {
 /** `GET /`: what this host is and where to go, as one document. It is there also where the web pages are not. */
 export function frontPage({ version, publicUrl, count }: FrontPageOptions): (app: FastifyInstance) => Promise<void> {
   return async (app) => {
+    // Loaded at the first visit: a start has no need of it.
+    let parts: ReturnType<typeof load> | null = null;
     app.get('/', { schema: { hide: true } }, async (request, reply) => {
-      // Loaded here: a start has no need of it.
-      const [{ frontDocument }, { FRONT_STYLE }] = await Promise.all([
-        import('./front-document.ts'),
-        import('./front-style.ts'),
-      ]);
+      const { frontDocument, policy } = await (parts ??= load());
       return reply
         .header('content-type', 'text/html; charset=utf-8')
-        .header('content-security-policy', policyFor(FRONT_STYLE))
+        .header('content-security-policy', policy)
         .send(
           frontDocument({ version, address: publicUrl ?? addressOf(request), count: (kind) => count?.(kind) ?? null }),
         );
@@ -38,6 +36,14 @@ export function frontPage({ version, publicUrl, count }: FrontPageOptions): (app
       reply.header('content-type', 'image/svg+xml').header('cache-control', CACHED).send(ICON),
     );
   };
+}
+
+async function load() {
+  const [{ frontDocument }, { FRONT_STYLE }] = await Promise.all([
+    import('./front-document.ts'),
+    import('./front-style.ts'),
+  ]);
+  return { frontDocument, policy: policyFor(FRONT_STYLE) };
 }
 
 function policyFor(style: string): string {

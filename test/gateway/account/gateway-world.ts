@@ -112,7 +112,7 @@ export async function openWorld(): Promise<World> {
       usage,
       findLocks: (asked) => findLocks(database, asked),
       totals,
-      tasks: { ofCall: async () => null },
+      tasks: { liveStatesOf: async () => new Map() },
       receipt: (record) => (record.state === 'settled' ? `receipt-of-${record.id}` : null),
       networks: [],
       now,

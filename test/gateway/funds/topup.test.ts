@@ -158,6 +158,10 @@ test('is not for an agent that acts under a call', async () => {
     status: 403,
     body: { error: { message: expect.stringContaining('run token') } },
   });
+  const draft = { network: world.network, payer: '0x', amount_usd: 1 };
+  expect(await world.call('POST', '/topup/transaction', { headers: bearer(token), body: draft })).toMatchObject({
+    status: 403,
+  });
   await ledger.release({ id: lock.id, detail: '{}' });
 });
 

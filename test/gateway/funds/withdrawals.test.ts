@@ -273,7 +273,7 @@ test('the operator withdraws fees, and no more than there are', async () => {
   const [payer, vault] = [await funded(), await world.wallet(0n)];
   await ledger.transfer({ id: 'test-fees', from: escrowOf(payer.account), to: 'fees', amount: 2_000_000n, memo: '' });
   const ask = (body: object, key = 'fees-1') =>
-    world.call<Body>('POST', '/../../admin/v1/withdrawals', {
+    world.call('POST', '/../../admin/v1/withdrawals', {
       headers: { ...bearer(world.spine.adminKey), 'idempotency-key': key },
       body: { network: world.network, address: vault.address, amount_usd: 2, ...body },
     });

@@ -115,3 +115,21 @@ it('ends though nobody answers', async () => {
 it('is not there without an address', () => {
   expect(createAlerts(load('').alerts)).toBeNull();
 });
+
+it('does not repeat a post that is refused', async () => {
+  statuses = [400];
+  const { alerts, logger } = start();
+  logger.error('refused');
+  logger.error('the next');
+  await alerts.close();
+  expect(messages()).toEqual(['refused', 'the next']);
+});
+
+it('posts a line whose words look like a secret, which stays JSON', async () => {
+  const { alerts, logger, lines } = start();
+  logger.error({ err: new Error(`Invalid api_key:\nprovide another\nsk-${'Q'.repeat(40)}`) }, 'refused upstream');
+  await alerts.close();
+  expect(messages()).toEqual(['refused upstream']);
+  expect(JSON.parse(lines[0]!)).toMatchObject({ msg: 'refused upstream' });
+  expect(lines[0]).not.toContain('QQQ');
+});

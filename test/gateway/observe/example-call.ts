@@ -1,6 +1,6 @@
 import type { EndFrame, Resolution } from '#billing';
-import type { Config } from '#config';
 import type { Call, Offer } from '#gateway';
+import type { createLogger } from '#observe';
 
 /** An offer as the catalogue makes them. */
 export function exampleOffer(service = 'demo/sage', provider = 'Demo'): Offer {
@@ -128,10 +128,7 @@ export function settledBy(offer: Offer, changes: Partial<Resolution> = {}): Reso
   };
 }
 
-type LogConfig = Pick<
-  Config,
-  'mode' | 'logLevel' | 'adminKey' | 'services' | 'databaseUrl' | 'redisUrl' | 'chains' | 'cluster' | 'alerts'
->;
+type LogConfig = Parameters<typeof createLogger>[0];
 
 export function logConfig(changes: Partial<LogConfig> = {}): LogConfig {
   return {

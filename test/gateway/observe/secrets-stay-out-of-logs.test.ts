@@ -96,6 +96,20 @@ describe('no secret reaches a log', () => {
     expect(text()).not.toContain(CANARY);
   });
 
+  it('as a secret of any option, and of a treasury that hands over', () => {
+    const lines: string[] = [];
+    const payments = { treasury: { keypairFile: 'key.json' }, previous: { privateKey: `previous-${CANARY}` } };
+    const config = logConfig({
+      identitySeed: `seed-${CANARY}`,
+      media: { s3SecretAccessKey: `bucket-${CANARY}` } as never,
+      chains: [{ network: 'eip155:1', rpcUrl: `https://node.example/${CANARY}`, payments: payments as never }],
+    });
+    const { logger } = createLogger(config, { style: 'json', write: (line) => lines.push(line) });
+    for (const secret of ['seed', 'bucket', 'previous', 'https://node.example/'])
+      logger.info(`it is ${secret}-${CANARY}`.replace('/-', '/'));
+    expect(lines.join('')).not.toContain(CANARY);
+  });
+
   it('as a key that is known by its form', () => {
     const { logger, text } = capture();
     const digits = 'Q'.repeat(44);

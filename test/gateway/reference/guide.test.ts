@@ -88,6 +88,18 @@ it('has each page as Markdown, and an index for the search', async () => {
   const text = await get(`${GUIDE}/clients/openai.md`);
   expect(text.headers.get('content-type')).toBe('text/markdown; charset=utf-8');
   expect(await text.text()).toMatch(/^# /);
+  // The links of what is served lead on.
+  for (const from of ['README.md', 'clients/README.md', 'decisions/README.md']) {
+    const page = await (await get(`${GUIDE}/${from}`)).text();
+    const links = [...page.matchAll(/\]\((?!https?:)([^)#]+\.md)/g)].map(([, to]) => to!);
+    const broken = await Promise.all(
+      links.map(async (to) => ((await get(new URL(to, `http://here${GUIDE}/${from}`).pathname)).ok ? [] : to)),
+    );
+    expect(
+      broken.flat().filter((to) => !to.includes('src/')),
+      from,
+    ).toEqual([]);
+  }
   const index = (await (await get(`${GUIDE}/assets/search.json`)).json()) as readonly (readonly string[])[];
   const found = index.filter(([, page, heading]) => page === 'Chat' && heading === 'Streams');
   expect(found).toEqual([[`${GUIDE}/chat#streams`, 'Chat', 'Streams', expect.stringContaining('data: [DONE]')]]);

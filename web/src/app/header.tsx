@@ -1,9 +1,10 @@
 import { Menu } from 'lucide-react';
-import { useRef, type ComponentProps, type ReactNode } from 'react';
-import { Link as OwnLink, useLocation } from 'wouter';
+import { useRef, type ReactNode } from 'react';
+import { useLocation } from 'wouter';
 import { useSession } from '../api/session.ts';
 import { Mark } from './mark.tsx';
 import { BOOT } from './boot.ts';
+import { Link } from './link.tsx';
 import { ThemeSwitch } from './theme-switch.tsx';
 
 const NAV = [
@@ -21,17 +22,6 @@ const OTHER_PAGES = [
 
 /** The sections that a path of a service belongs to. */
 const SERVICE = /^\/(?:models|tools|agents|images|videos)\//;
-
-/** A link to a page of the gateway, or to the page that the operator has elsewhere in its place. */
-function Link({ href, children, ...rest }: ComponentProps<'a'> & { readonly href: string }): ReactNode {
-  // The gateway knows where it is.
-  const To = BOOT.elsewhere.includes(href) ? 'a' : OwnLink;
-  return (
-    <To href={href} {...rest}>
-      {children}
-    </To>
-  );
-}
 
 const isHere = (href: string, path: string) =>
   path === href || path.startsWith(`${href}/`) || (href === '/marketplace' && SERVICE.test(path));

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
-import { Link } from 'wouter';
 import { Empty } from '../ui/empty.tsx';
+import { Link } from './link.tsx';
 import { useTitle } from './title.ts';
 
 /** No page, or no service, has this address. */

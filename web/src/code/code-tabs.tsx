@@ -1,5 +1,5 @@
 import { useState, type ReactNode } from 'react';
-import { Link } from 'wouter';
+import { Link } from '../app/link.tsx';
 import { CodeBlock } from '../ui/code-block.tsx';
 import { Tabs } from '../ui/tabs.tsx';
 import type { Snippet } from './snippet.ts';

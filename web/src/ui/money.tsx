@@ -23,6 +23,13 @@ export const formatMicroUsd = (micro: number | bigint | string): string => forma
 
 const CENT = 10_000;
 
+/** The least step, in micro-USD, that `formatUsd` shows of an amount of this size. */
+function stepOf(micro: number): number {
+  const power = Math.floor(Math.log10(Math.max(1, micro) / MICRO));
+  if (power >= 6) return 10 ** (power - (power % 3)) * CENT;
+  return power >= 0 ? CENT : 10 ** Math.max(0, power + 4);
+}
+
 /**
  * An amount in micro-USD, with the exact one as its title. `signed` shows a plus in front of what came in. `held` is
  * for what somebody has: it is never shown as more than it is.
@@ -37,7 +44,8 @@ export function Money({
   readonly held?: boolean;
 }): ReactNode {
   const amount = Number(micro);
-  const shown = held && amount >= MICRO ? Math.floor(amount / CENT) * CENT : amount;
+  const step = stepOf(amount);
+  const shown = held ? Math.floor(amount / step) * step : amount;
   return (
     <span className="figures whitespace-nowrap" title={`${String(micro)} micro-USD`}>
       {signed && amount > 0 ? '+' : ''}

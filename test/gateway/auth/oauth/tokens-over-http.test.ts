@@ -95,7 +95,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       usage: async () => new Map(),
       findLocks: async () => ({ records: [], next: null }),
       totals,
-      tasks: { ofCall: async () => null },
+      tasks: { liveStatesOf: async () => new Map() },
       receipt: () => null,
       networks: [],
       now,

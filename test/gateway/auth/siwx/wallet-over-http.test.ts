@@ -92,7 +92,7 @@ async function world({
       usage: async () => new Map(),
       findLocks: async () => ({ records: [], next: null }),
       totals: (account) => accountTotals(database, account),
-      tasks: { ofCall: async () => null },
+      tasks: { liveStatesOf: async () => new Map() },
       receipt: () => null,
       networks: [],
       now,

@@ -1,5 +1,7 @@
-/** More entries than these are not shown. */
 const PAGES_MAX = 10;
+const PAGE = 100;
+/** More entries than these are not shown. */
+export const SHOWN_MAX = PAGES_MAX * PAGE;
 
 /** The entries of all pages of a list, as far as a page shows them. `ask` gets the query of each page. */
 export async function everyPage<T>(
@@ -9,7 +11,9 @@ export async function everyPage<T>(
   let before: string | null = null;
   for (let pages = 0; pages < PAGES_MAX; pages += 1) {
     // oxlint-disable-next-line no-await-in-loop -- the page before tells where the next one begins
-    const { data, next } = await ask(new URLSearchParams({ limit: '100', ...(before === null ? {} : { before }) }));
+    const { data, next } = await ask(
+      new URLSearchParams({ limit: String(PAGE), ...(before === null ? {} : { before }) }),
+    );
     found.push(...data);
     if (next === null) break;
     before = next;

@@ -17,7 +17,7 @@ import { useToast } from '../../ui/toast.tsx';
 import { networkName } from '../dashboard/balance/networks.ts';
 import { TransactionLink } from '../dashboard/balance/transaction-link.tsx';
 import { useAdminKey } from './admin-key.tsx';
-import { everyPage } from './every-page.ts';
+import { everyPage, SHOWN_MAX } from './every-page.ts';
 
 /** The operator's own money, as the API names it. */
 const OPERATOR = 'tollgate:operator';
@@ -33,8 +33,9 @@ export function Suspense(): ReactNode {
     queryKey: ['admin', 'suspense'],
     queryFn: () =>
       everyPage((query) => call<{ data: readonly Deposit[]; next: string | null }>(`/admin/v1/deposits?${query}`)),
-    refetchInterval: 30_000,
+    refetchInterval: 120_000,
   });
+  const isPart = deposits.data !== undefined && deposits.data.length >= SHOWN_MAX;
   const columns: readonly Column<Deposit>[] = [
     {
       id: 'payer',
@@ -72,6 +73,7 @@ export function Suspense(): ReactNode {
       <div className="border-b border-line px-4 py-4 sm:px-5">
         <Field
           label="Hash, sender or id"
+          {...(isPart ? { hint: `Among the newest ${SHOWN_MAX.toLocaleString('en-US')} deposits.` } : {})}
           type="search"
           value={words}
           spellCheck={false}

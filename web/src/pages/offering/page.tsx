@@ -1,8 +1,9 @@
 import type { ReactNode } from 'react';
-import { Link, useLocation } from 'wouter';
+import { useLocation } from 'wouter';
 import { useServiceFigures } from '../../api/analytics.ts';
 import { ApiError } from '../../api/api-error.ts';
 import { useService, type ServiceDetail } from '../../api/catalogue.ts';
+import { Link } from '../../app/link.tsx';
 import { NotFound } from '../../app/not-found.tsx';
 import { useTitle } from '../../app/title.ts';
 import { buttonStyle } from '../../ui/button.tsx';

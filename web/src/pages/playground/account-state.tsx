@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { Link } from 'wouter';
 import { call } from '../../api/request.ts';
 import { useSession } from '../../api/session.ts';
+import { Link } from '../../app/link.tsx';
 import { buttonStyle } from '../../ui/button.tsx';
 import { exactMicroUsd } from '../../calls/exact-usd.ts';
 

@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
-import { Link, useLocation, useSearch } from 'wouter';
+import { useLocation, useSearch } from 'wouter';
 import { askSession, signIn, type SignInProof, useSession } from '../../api/session.ts';
+import { isElsewhere, Link } from '../../app/link.tsx';
 import { AccountName } from '../../account/account-name.tsx';
 import { stayAway } from '../../account/local-developer.ts';
 import { Button, buttonStyle } from '../../ui/button.tsx';
@@ -64,7 +65,8 @@ function Ways({ after }: { readonly after: string }): ReactNode {
       const session = await signIn(await proof());
       stayAway(false);
       changed(session);
-      navigate(after);
+      if (isElsewhere(after)) location.assign(after);
+      else navigate(after);
     } catch (error) {
       setFailed(error);
     } finally {

@@ -1,6 +1,6 @@
 import type { Withdrawal } from '../../../api/own.ts';
 
-/** What people read of the state of a withdrawal, and its tone. */
+/** The words for the state of a withdrawal, with their tone. */
 export const WITHDRAWAL_STATES = {
   pending: ['Waiting', 'warn'],
   processing: ['On its chain', 'warn'],

@@ -119,7 +119,7 @@ export function Withdrawals({
   );
 }
 
-/** What left the balance, with what the address is paid of it. */
+/** The amount that left the balance, with the part that the address is paid. */
 function WithdrawnAmount({ row }: { readonly row: Withdrawal }): ReactNode {
   return (
     <>
