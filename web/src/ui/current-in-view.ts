@@ -3,7 +3,10 @@ import { useEffect, useRef, type RefObject } from 'react';
 /** Scrolls a row of links or tabs sideways to the current one: on a phone it may be behind the edge. */
 export function useCurrentInView<Row extends HTMLElement>(current: string): RefObject<Row | null> {
   const row = useRef<Row>(null);
+  const seen = useRef('');
   useEffect(() => {
+    if (seen.current === current) return;
+    seen.current = current;
     const list = row.current;
     const shown = list?.querySelector('[aria-current="page"], [aria-selected="true"]');
     if (!list || !shown) return;
