@@ -51,7 +51,7 @@ describe.each(ENGINES)('%s', (name) => {
           amount: 10n,
           prices: ['price-1'],
           expiresAt: Date.now() + 600_000,
-          budget,
+          budgets: [budget],
           detail: '{}',
         });
       let next = 0;
