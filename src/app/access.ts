@@ -3,6 +3,7 @@ import {
   createAttempts,
   createAuthenticator,
   createKeyStore,
+  createLimitsStore,
   createNonces,
   createProtectedResource,
   createRunTokens,
@@ -19,6 +20,7 @@ export type Access = Opened<typeof openAccess>;
 export async function openAccess(listener: Listener) {
   const { config, database, ledger, identity, logger, payments, opened, now, elapsed } = listener;
   const keys = createKeyStore(database, { now });
+  const limits = createLimitsStore(database);
   const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now: elapsed });
   const signIn = await createSignIn({ ...config.signIn, chains: config.chains, attempts, now, elapsed });
   const nonces = createNonces({ secret: identity.secret('sign-in nonces'), database, now });
@@ -30,6 +32,7 @@ export async function openAccess(listener: Listener) {
   const runTokens = createRunTokens({ secret: identity.secret('run tokens'), now });
   const authenticator = createAuthenticator({
     keys,
+    limits,
     signIn,
     attempts,
     accessTokens: oauth.accessTokens,
@@ -44,6 +47,7 @@ export async function openAccess(listener: Listener) {
   return {
     ...listener,
     keys,
+    limits,
     attempts,
     signIn,
     nonces,

@@ -12,6 +12,7 @@ import {
   createAdminLog,
   createConsumerStore,
   createKeyStore,
+  createLimitsStore,
   logActs,
   noteAdministrator,
 } from '#auth/keys';
@@ -52,6 +53,7 @@ export async function openAdministration(
     networks: config.chains.map(({ network }) => network),
     consumers: createConsumerStore(database, { now }),
     keys: createKeyStore(database, { now }),
+    limits: createLimitsStore(database),
     offers: (name) => own.has(name) || registered.has(name),
     ledger,
     usage: createKeyUsage(database, now),

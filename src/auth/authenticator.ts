@@ -3,6 +3,8 @@ import { GatewayError, dropOldest } from '#wire';
 import { type Caller, anonymousAt, hasCredentials, webRequestOf } from '#gateway';
 import { kindOf } from './accounts/api-key.ts';
 import { bearerOf, readCredential } from './credential.ts';
+import { createLimitedAccounts } from './limits/limited-accounts.ts';
+import type { LimitsStore } from './limits/limits-store.ts';
 import { createKeyCallers, invalidKey, type KeyCallers, type KeyCallersOptions } from './key-callers.ts';
 import type { AccessTokens } from './oauth/access-tokens.ts';
 import { RUN_TOKEN_PREFIX, type RunTokens } from './run-tokens.ts';
@@ -15,6 +17,7 @@ import type { SignIn } from './siwx/sign-in.ts';
 const ENDED_RUNS_MAX = 20_000;
 
 export interface AuthenticatorOptions extends KeyCallersOptions {
+  readonly limits: Pick<LimitsStore, 'of' | 'onChange'>;
   readonly signIn: SignIn;
   /** null or absent where the operator has named no issuer. */
   readonly accessTokens?: AccessTokens | null;
@@ -55,7 +58,12 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     ? createSessionCallers({ ...options.browsers, keys, attempts, acceptDevelopment })
     : () => null;
 
+  const accounts = createLimitedAccounts(options.limits, options.now);
   const byCredential = (headers: IncomingHttpHeaders, address: string, calls: boolean): Caller | Promise<Caller> => {
+    const caller = proved(headers, address, calls);
+    return caller instanceof Promise ? caller.then(accounts.limited) : accounts.limited(caller);
+  };
+  const proved = (headers: IncomingHttpHeaders, address: string, calls: boolean): Caller | Promise<Caller> => {
     const signedIn = readSignIn(headers);
     if (signedIn !== null) return signIn.known(signedIn) ?? signIn.verify(signedIn, address);
     const web = webRequestOf(headers);
@@ -83,7 +91,10 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       }
     },
     bySession,
-    close: keys.close,
+    close() {
+      keys.close();
+      accounts.close();
+    },
   };
 }
 

@@ -26,16 +26,18 @@ export async function refuseRestricted(keys: Pick<KeyStore, 'find'>, key: Caller
   if (await isRestricted(keys, key))
     throw new GatewayError(
       'permission_denied',
-      `A key with a spending limit, an expiry or a list of services cannot ${what}: use one without`,
+      `A key with a spending limit, a rate, an expiry or a list of services cannot ${what}: use one without`,
     );
 }
 
 /**
- * Whether a key has a spending limit, an expiry or a list of services. Reads the store, as the cache does not have
- * all of these.
+ * Whether a key has a spending limit, a rate, an expiry or a list of services. Reads the store, as the cache does not
+ * have all of these.
  */
 export async function isRestricted(keys: Pick<KeyStore, 'find'>, key: Caller['key']): Promise<boolean> {
   if (key === null) return false;
   const record = await keys.find(key.hash);
-  return !record || record.limit !== null || record.expiresAt !== null || record.allowedServices !== null;
+  if (!record) return true;
+  const { limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices } = record;
+  return [limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices].some((part) => part !== null);
 }

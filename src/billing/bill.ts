@@ -9,7 +9,6 @@ export interface Billable {
   readonly account: string;
   /** The highest cost at each provider that the call can go to; the highest estimate is locked. */
   readonly quotes: readonly Quote[];
-  /** See LockRequest.budgets. */
   readonly budgets: readonly Budget[];
   /** Epoch milliseconds. */
   readonly lockExpiresAt: number;

@@ -89,8 +89,8 @@ export type LockResult =
       readonly budget: Budget & BudgetUse;
     };
 
-/** What a budget has counted. */
-export interface BudgetUse {
+/** The money that a budget has counted. */
+interface BudgetUse {
   readonly spent: MicroUsd;
   readonly locked: MicroUsd;
 }

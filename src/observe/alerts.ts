@@ -22,6 +22,8 @@ const RETRY_MS = 1_000;
 const ATTEMPTS_MAX = 8;
 const POST_MS = 10_000;
 const CLOSE_MS = 2_000;
+/** A line that says so itself is posted whatever its level. In a text of somebody else the quotes are escaped. */
+const WANTED = '"alert":true';
 /** Alerts that wait; beyond, the oldest is dropped. */
 const WAITING_MAX = 100;
 /** Messages that are remembered. */
@@ -78,8 +80,8 @@ export function createAlerts({ url, secret, level }: Config['alerts'], options: 
 
   return {
     take(line) {
-      if (!beginnings.some((beginning) => line.startsWith(beginning))) return;
-      const { level: own, time, msg, ...facts } = JSON.parse(line) as Readonly<Record<string, unknown>>;
+      if (!beginnings.some((beginning) => line.startsWith(beginning)) && !line.includes(WANTED)) return;
+      const { level: own, time, msg, alert: _alert, ...facts } = JSON.parse(line) as Readonly<Record<string, unknown>>;
       const message = String(msg);
       const at = Number(time);
       const before = known.get(message);

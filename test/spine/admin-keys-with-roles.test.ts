@@ -12,6 +12,7 @@ const CHANGES: Readonly<Record<string, 'credit' | 'configure' | 'root'>> = {
   'POST /accounts/{id}/keys': 'credit',
   'PATCH /accounts/{id}/keys/{hash}': 'credit',
   'DELETE /accounts/{id}/keys/{hash}': 'credit',
+  'PATCH /accounts/{id}/limits': 'credit',
   'POST /deposits/{id}/attribute': 'credit',
   'POST /reload': 'configure',
   'POST /analytics/rebuild': 'configure',

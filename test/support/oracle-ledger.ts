@@ -79,7 +79,17 @@ export function createOracleLedger(now: () => number): OracleLedger {
   };
 
   return {
-    async lock({ id, account, amount, prices, expiresAt, budgets: asked = [], detail, lendable = 0n, parent }: LockRequest) {
+    async lock({
+      id,
+      account,
+      amount,
+      prices,
+      expiresAt,
+      budgets: asked = [],
+      detail,
+      lendable = 0n,
+      parent,
+    }: LockRequest) {
       const escrow = `escrow:${account}`;
       const available = sum(escrow, 'available');
       if (locks.has(id)) return { ok: false, reason: 'duplicate', available };
@@ -249,7 +259,10 @@ export function createOracleLedger(now: () => number): OracleLedger {
           `${account} has locked what its locks hold`,
         );
       for (const [id, { locked }] of budgets)
-        must(total(held.filter((record) => record.budgets.includes(id))) === locked, `${id} has locked what its locks hold`);
+        must(
+          total(held.filter((record) => record.budgets.includes(id))) === locked,
+          `${id} has locked what its locks hold`,
+        );
       // One cap bounds a whole run, however deep: all that is held and was charged under a lock comes from what it
       // may lend.
       const under = (id: string): bigint =>

@@ -104,7 +104,7 @@ function showGeneration(app: FastifyInstance, deps: AccountDeps, callerOf: Calle
   const schema = {
     summary: 'Show one call',
     description:
-      'What a call of your account did and cost, with every movement of its money and all calls that were made under it; to a key with a spending limit, an expiry or a list of services, one that was made with it. The id is in the reply of the call.',
+      'What a call of your account did and cost, with every movement of its money and all calls that were made under it; to a key with a spending limit, a rate, an expiry or a list of services, one that was made with it. The id is in the reply of the call.',
     tags,
     querystring: objectOf({ id }),
     response: { 200: dataOf(generationSchema) },
@@ -132,7 +132,7 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
     summary: 'List your calls',
     operationId: 'listGenerations',
     description:
-      'Calls of your account, the newest first; to a key with a spending limit, an expiry or a list of services, those alone that were made with it. ' +
+      'Calls of your account, the newest first; to a key with a spending limit, a rate, an expiry or a list of services, those alone that were made with it. ' +
       'A page can have fewer calls than `limit`, or none, before the list is at its end: go on with `next_cursor` until that is null. With `format=csv` all of them are one file.',
     tags,
     querystring: {

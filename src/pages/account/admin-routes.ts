@@ -21,10 +21,12 @@ import {
   type NewAccountBody,
 } from './admin-accounts.ts';
 import { addAdminKeyRoutes } from './admin-key-routes.ts';
+import { addAdminLimitsRoutes } from './admin-limits-routes.ts';
+import type { LimitsDeps } from './limits-view.ts';
 import { amountOf, amountProperties, type AmountBody } from './amount.ts';
 import { pageSchema, type Page } from './page.ts';
 
-interface AdminDeps extends AdminAccountsDeps, KeysDeps {
+interface AdminDeps extends AdminAccountsDeps, KeysDeps, LimitsDeps {
   readonly gate: AdminGate;
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'transfer'>;
   readonly totals: (account: string) => Promise<AccountTotals>;
@@ -51,6 +53,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
     showAccount(app, deps);
     creditAccount(app, deps);
     addAdminKeyRoutes(app, deps, ADMINISTRATION);
+    addAdminLimitsRoutes(app, deps, ADMINISTRATION);
   };
 }
 

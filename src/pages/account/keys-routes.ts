@@ -46,7 +46,7 @@ function listOwnKeys(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admis
   const schema = {
     summary: 'List your keys',
     description:
-      'The keys of your account, the oldest first; to a key with a spending limit, an expiry or a list of services, itself alone. The keys themselves cannot be shown again.',
+      'The keys of your account, the oldest first; to a key with a spending limit, a rate, an expiry or a list of services, itself alone. The keys themselves cannot be shown again.',
     tags,
     querystring: pageSchema,
     response: { 200: keyListSchema },
@@ -63,7 +63,7 @@ function showOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admiss
   const schema = {
     summary: 'Show one of your keys',
     description:
-      'A key of your account; to a key with a spending limit, an expiry or a list of services, itself alone.',
+      'A key of your account; to a key with a spending limit, a rate, an expiry or a list of services, itself alone.',
     tags,
     params,
     response: { 200: oneKeySchema },

@@ -84,7 +84,7 @@ function showUsage(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: Admi
     summary: 'Show your figures',
     operationId: 'ownAnalytics',
     description:
-      'Sums of the calls of your account by day, service, key, provider and primitive; to a key with a spending limit, an expiry or a list of services, those of the calls alone that were made with it.',
+      'Sums of the calls of your account by day, service, key, provider and primitive; to a key with a spending limit, a rate, an expiry or a list of services, those of the calls alone that were made with it.',
     tags: ['Analytics'],
     querystring: ownQuerySchema,
     response: { 200: { description: 'The sums; with `format=csv` a file', ...usageSchema } },
@@ -184,7 +184,7 @@ function showActivity(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: A
     summary: 'Show your activity',
     operationId: 'listActivity',
     description:
-      'The last 30 days of your account, today included, by day, service and provider, in the shape of OpenRouter. A key with a spending limit, an expiry or a list of services sees its own calls alone.',
+      'The last 30 days of your account, today included, by day, service and provider, in the shape of OpenRouter. A key with a spending limit, a rate, an expiry or a list of services sees its own calls alone.',
     tags: ['Analytics'],
     querystring,
     response: { 200: { description: 'The sums', ...listOf(activitySchema) } },

@@ -12,7 +12,7 @@ export interface Session {
   /** CAIP-10, or the gateway's own name of an account. */
   readonly account: string;
   readonly signed_in_by: SignInWay;
-  /** `limited`: of a key with a spending limit, an expiry or a list of services. */
+  /** `limited`: of a key with a spending limit, a rate, an expiry or a list of services. */
   readonly rights: 'full' | 'limited';
   /** The proof that keys, withdrawals and wallets need with the request; null: none. */
   readonly step_up: 'wallet' | 'api_key' | null;

@@ -10,6 +10,7 @@ import {
   createConsumerStore,
   createIdentity,
   createKeyStore,
+  createLimitsStore,
   createNonces,
   createSignIn,
   requireAdmission,
@@ -67,6 +68,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
   };
   const authenticator = createAuthenticator({
     keys: store,
+    limits: createLimitsStore(database),
     signIn,
     accessTokens: counted,
     attempts,
@@ -111,6 +113,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       networks: [],
       consumers: createConsumerStore(database, { now }),
       keys: store,
+      limits: createLimitsStore(database),
       ledger,
       usage: async () => new Map(),
       totals,
