@@ -4,6 +4,7 @@ import {
   createAuthenticator,
   createKeyStore,
   createLimitsStore,
+  createMemberStore,
   createNonces,
   createProtectedResource,
   createRunTokens,
@@ -21,6 +22,7 @@ export async function openAccess(listener: Listener) {
   const { config, database, ledger, identity, logger, payments, opened, now, elapsed } = listener;
   const keys = createKeyStore(database, { now });
   const limits = createLimitsStore(database);
+  const members = createMemberStore(database, { keys, now });
   const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now: elapsed });
   const signIn = await createSignIn({ ...config.signIn, chains: config.chains, attempts, now, elapsed });
   const nonces = createNonces({ secret: identity.secret('sign-in nonces'), database, now });
@@ -33,6 +35,7 @@ export async function openAccess(listener: Listener) {
   const authenticator = createAuthenticator({
     keys,
     limits,
+    members,
     signIn,
     attempts,
     accessTokens: oauth.accessTokens,
@@ -48,6 +51,7 @@ export async function openAccess(listener: Listener) {
     ...listener,
     keys,
     limits,
+    members,
     attempts,
     signIn,
     nonces,

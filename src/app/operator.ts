@@ -26,6 +26,7 @@ import {
   fundsRoutes,
   limitsRoutes,
   marketRoutes,
+  membersRoutes,
   ownFiguresRoutes,
   ownPages,
   publicFiguresRoutes,
@@ -100,10 +101,11 @@ async function mountFigures(protocols: Protocols, { rollUp }: Analytics): Promis
 }
 
 /** The parts that owners of accounts and the operator share. */
-function accountParts({ catalog, database, keys, limits, ledger, networks, now }: Protocols) {
+function accountParts({ catalog, database, keys, limits, members, ledger, networks, now }: Protocols) {
   return {
     keys,
     limits,
+    members,
     ledger,
     networks,
     offers: (name: string) => catalog.offers().some(({ service }) => service === name),
@@ -130,7 +132,9 @@ async function mountAccounts(protocols: Protocols): Promise<void> {
   const funds = fundsRoutes({ ...protocols, admit, publicUrl: config.publicUrl, networks });
   const { allowPrivate } = config.webhooks;
   const limits = limitsRoutes({ ...accountParts(protocols), admit, nonces, notices: protocols.notices, allowPrivate });
-  await mount(server, { accounts, sessions, funds, limits }, PREFIX);
+  const consumers = createConsumerStore(database, { now: protocols.now });
+  const members = membersRoutes({ ...accountParts(protocols), admit, nonces, consumers });
+  await mount(server, { accounts, sessions, funds, limits, members }, PREFIX);
 }
 
 async function mountAdministration(protocols: Protocols, { rollUp }: Analytics): Promise<void> {

@@ -21,6 +21,7 @@ export {
   USUAL_PERCENTAGES,
 } from './limits/account-limits.ts';
 export { createLimitsStore, type LimitsStore } from './limits/limits-store.ts';
+export { createMemberStore, type Member, MEMBERS_MAX, type MemberStore } from './members/member-store.ts';
 export { nonceRoutes } from './nonce-routes.ts';
 export { createProtectedResource, type ProtectedResource } from './oauth/create-protected-resource.ts';
 export { providerIdOf } from './provider-id.ts';

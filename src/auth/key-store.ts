@@ -15,6 +15,8 @@ export interface KeyRecord extends SpendLimit, Rates {
   readonly disabled: boolean;
   readonly createdAt: number;
   readonly expiresAt: number | null;
+  /** The member of the account that it is of; null: it is of the account itself. */
+  readonly member: string | null;
   /** Percentages of the limit that are told of when they are spent; null: nothing is told. */
   readonly limitNotify: readonly number[] | null;
   /** Service names the key may use; null is all. */
@@ -38,6 +40,7 @@ export type NewKeyFields = {
   readonly account: string;
   readonly label: string;
   readonly kind: Exclude<KeyKind, 'admin'>;
+  readonly member?: string | null;
 } & Omit<KeyChanges, 'label' | 'disabled'>;
 
 /** Keys an account may have at once. */
@@ -47,6 +50,7 @@ export interface KeyStore {
   /** Makes a key; `text` is shown here and never again. null when the account has KEYS_PER_ACCOUNT_MAX already. */
   create(fields: NewKeyFields): Promise<{ readonly text: string; readonly record: KeyRecord } | null>;
   find(hash: string): Promise<KeyRecord | null>;
+  /** null also for the key of somebody who is no member any more. */
   findWithLimits(hash: string): Promise<KeyWithLimits | null>;
   /** Oldest first. */
   list(account: string, page: { readonly offset: number; readonly limit: number }): Promise<readonly KeyRecord[]>;
@@ -54,6 +58,8 @@ export interface KeyStore {
   update(account: string, hash: string, changes: KeyChanges): Promise<KeyRecord | null>;
   /** False when the account has no such key. */
   delete(account: string, hash: string): Promise<boolean>;
+  /** Tells the listeners of a key that was deleted with its member. */
+  gone(hash: string): void;
   /**
    * `listener` is given the hash of every key that this store has changed or deleted, once that is durable. Returns
    * a function that ends it.
@@ -97,6 +103,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         textOf(others.limitNotify ?? null),
         others.requestsPerMinute ?? null,
         others.tokensPerMinute ?? null,
+        others.member ?? null,
       ];
       const [row] = await database.query(INSERT, [...fields, KEYS_PER_ACCOUNT_MAX]);
       return row ? { text, record: recordOf(row) } : null;
@@ -148,6 +155,10 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
       return (await changing(hash, database.query(DELETE, [hash, account]))).length > 0;
     },
 
+    gone(hash) {
+      for (const listener of listeners) listener(hash);
+    },
+
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -166,6 +177,7 @@ function recordOf(row: Row): KeyRecord {
     hash: row['hash'] as string,
     account: row['account'] as string,
     label: row['label'] as string,
+    member: row['member'] as string | null,
     development: row['development'] === 1n,
     disabled: row['disabled'] !== 0n,
     createdAt: Number(row['created_at']),

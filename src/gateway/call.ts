@@ -1,6 +1,7 @@
 import type { UpstreamFailure } from '#wire';
 import type { Frame, Leaving, MicroUsd, Price, Usage } from '#billing';
 import type { ModelFacts, Primitive, AgentFacts, MediaFacts } from '#config';
+import type { CallerMember } from './acting.ts';
 import type { CallerBudget, Rates } from './limits/caller-limits.ts';
 import type { PaymentSlip } from './payments/payments.ts';
 import type { PricedFacts } from './quotes/quotes.ts';
@@ -38,6 +39,8 @@ export interface Caller {
    * Absent: nothing.
    */
   readonly budgets?: readonly CallerBudget[];
+  /** A member who acts for the account; absent for callers of the account itself. */
+  readonly member?: CallerMember;
   /** Rates of its key, and of its account with all that calls for it; absent where nobody has set any. */
   readonly rates?: { readonly key: Rates | null; readonly account: Rates | null };
 }

@@ -2,7 +2,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createHmac } from 'node:crypto';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import { freshDatabase } from '../support/fresh-database.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { SIGN_IN_TOML, signInHeaders, solanaWallet } from '../support/wallets.ts';
 import { escrowOf, treasuryOf } from '#billing';
@@ -17,6 +18,7 @@ interface Post {
 let spine: Spine;
 let skew = 0;
 let receiver: Server;
+let drop = async () => {};
 let answers: number[] = [];
 const posts: Post[] = [];
 const alerts: Post[] = [];
@@ -29,11 +31,14 @@ beforeAll(async () => {
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => receiver.once('listening', resolve));
   const toml = `${UNHURRIED}${SIGN_IN_TOML}[webhooks]\nallow_private = true\n[alerts]\nurl = "${at('/alerts')}"\n`;
-  spine = await startSpine({ toml, now });
+  const fresh = await freshDatabase(inject('postgresUrl'));
+  drop = fresh.drop;
+  spine = await startSpine({ toml, now, databaseUrl: fresh.url });
 });
 afterAll(async () => {
   await spine.stop();
   receiver.close();
+  await drop();
 });
 afterEach(async () => {
   expect(await spine.faults()).toEqual([]);

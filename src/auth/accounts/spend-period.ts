@@ -32,7 +32,7 @@ export function periodAt(reset: LimitReset, now: number): SpendPeriod {
 
 /** A spending limit of somebody, micro-USD in each reset period. */
 export interface SpendLimit {
-  /** null: all that there is. */
+  /** null: without an end. */
   readonly limit: MicroUsd | null;
   /** When it starts anew; null is never. */
   readonly limitReset: LimitReset | null;

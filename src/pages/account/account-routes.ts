@@ -68,7 +68,7 @@ function showBalance(app: FastifyInstance, { ledger, networks }: AccountDeps, ca
     tags,
     response: { 200: answer },
   };
-  app.get('/session/balance', { schema }, async (request) => {
+  app.get('/session/balance', { config: { actsAs: 'viewer' }, schema }, async (request) => {
     const caller = callerOf(request);
     const { available = 0n, locked = 0n } = (await ledger.balance(escrowOf(caller.account))) ?? {};
     return {
@@ -92,7 +92,7 @@ function showCredits(app: FastifyInstance, { totals }: AccountDeps, callerOf: Ca
     tags,
     response: { 200: dataOf(answer) },
   };
-  app.get('/credits', { schema }, async (request) => {
+  app.get('/credits', { config: { actsAs: 'viewer' }, schema }, async (request) => {
     const { credits, usage } = await totals(callerOf(request).account);
     return { data: { total_credits: toUsdNumber(credits), total_usage: toUsdNumber(usage) } };
   });
@@ -109,18 +109,22 @@ function showGeneration(app: FastifyInstance, deps: AccountDeps, callerOf: Calle
     querystring: objectOf({ id }),
     response: { 200: dataOf(generationSchema) },
   };
-  app.get<{ Querystring: { readonly id: string } }>('/generation', { schema }, async (request) => {
-    const { account, key } = callerOf(request);
-    const record = await ledger.find(request.query.id);
-    const own =
-      record?.account === account &&
-      (viewCall(record, networks).api_key === key?.hash || !(await isRestricted(deps.keys, key)));
-    // The same answer for calls that do not exist and for those of other accounts: ids follow each other, and can be
-    // guessed.
-    if (!own) throw new GatewayError('not_found', 'Generation not found', { param: 'id' });
-    const tree = await viewTree(record, ledger, deps.receipt, networks);
-    return { data: await withWaiting(tree, account, deps.tasks) };
-  });
+  app.get<{ Querystring: { readonly id: string } }>(
+    '/generation',
+    { config: { actsAs: 'viewer' }, schema },
+    async (request) => {
+      const { account, key } = callerOf(request);
+      const record = await ledger.find(request.query.id);
+      const own =
+        record?.account === account &&
+        (viewCall(record, networks).api_key === key?.hash || !(await isRestricted(deps.keys, key)));
+      // The same answer for calls that do not exist and for those of other accounts: ids follow each other, and can be
+      // guessed.
+      if (!own) throw new GatewayError('not_found', 'Generation not found', { param: 'id' });
+      const tree = await viewTree(record, ledger, deps.receipt, networks);
+      return { data: await withWaiting(tree, account, deps.tasks) };
+    },
+  );
 }
 
 function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: CallerOf): void {
@@ -141,22 +145,26 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
     },
     response: { 200: answer },
   };
-  app.get<{ Querystring: ListQuery }>('/generations', { schema }, async (request, reply) => {
-    const caller = callerOf(request);
-    const { account } = caller;
-    const key = await ownKey(deps.keys, caller, request.query.key, 'key');
-    const query = key === undefined ? request.query : { ...request.query, key };
-    const view = (record: LockRecord) => viewCall(record, deps.networks);
-    if (query.format === 'json') {
-      const page = await findGenerations(deps.findLocks, view, account, query);
-      return { ...page, data: await Promise.all(page.data.map((call) => withWaiting(call, account, deps.tasks))) };
-    }
-    refusePages(request.url);
-    const file = await generationsCsv(deps.findLocks, view, account, query);
-    // The server would read a stream to its end for HEAD, and throw all of it away.
-    const sent = request.method === 'HEAD' ? Readable.from([]) : file;
-    return reply.header('content-disposition', savedAs('calls.csv')).type(CSV_TYPE).send(sent);
-  });
+  app.get<{ Querystring: ListQuery }>(
+    '/generations',
+    { config: { actsAs: 'viewer' }, schema },
+    async (request, reply) => {
+      const caller = callerOf(request);
+      const { account } = caller;
+      const key = await ownKey(deps.keys, caller, request.query.key, 'key');
+      const query = key === undefined ? request.query : { ...request.query, key };
+      const view = (record: LockRecord) => viewCall(record, deps.networks);
+      if (query.format === 'json') {
+        const page = await findGenerations(deps.findLocks, view, account, query);
+        return { ...page, data: await Promise.all(page.data.map((call) => withWaiting(call, account, deps.tasks))) };
+      }
+      refusePages(request.url);
+      const file = await generationsCsv(deps.findLocks, view, account, query);
+      // The server would read a stream to its end for HEAD, and throw all of it away.
+      const sent = request.method === 'HEAD' ? Readable.from([]) : file;
+      return reply.header('content-disposition', savedAs('calls.csv')).type(CSV_TYPE).send(sent);
+    },
+  );
 }
 
 type ListQuery = GenerationsQuery & { readonly format: 'json' | 'csv' };

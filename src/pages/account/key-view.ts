@@ -123,6 +123,10 @@ export const keySchema = objectOf(
     hash: { type: 'string', description: 'Public identifier of the key: the SHA-256 of its text.' },
     name: { type: 'string' },
     label: { type: 'string' },
+    member: {
+      type: ['string', 'null'],
+      description: 'Account of the member whose key it is; null for the account itself.',
+    },
     disabled: { type: 'boolean' },
     limit: { type: ['number', 'null'], description: 'USD for each reset period.' },
     limit_remaining: {
@@ -179,6 +183,7 @@ export async function viewKey(record: KeyRecord, deps: KeyViewDeps) {
     hash: record.hash,
     name: record.label,
     label: record.label,
+    member: record.member,
     disabled: record.disabled,
     limit: record.limit === null ? null : toUsdNumber(record.limit),
     limit_remaining: remaining === null ? null : toUsdNumber(remaining > 0n ? remaining : 0n),

@@ -64,7 +64,7 @@ function addLimits(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: Admis
     tags,
     response: { 200: both },
   };
-  app.get('/limits', { schema: shown }, async (request) => {
+  app.get('/limits', { config: { actsAs: 'viewer' }, schema: shown }, async (request) => {
     const { account, key } = admissionOf(request).caller;
     await refuseRestricted(deps.keys, key, "see the account's limits");
     const [own, operators] = await Promise.all([
@@ -81,7 +81,7 @@ function addLimits(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: Admis
     body: limitsBodySchema,
     response: { 200: oneLimitsSchema },
   };
-  app.patch<{ Body: LimitsBody }>('/limits', { schema: changed }, async (request) => {
+  app.patch<{ Body: LimitsBody }>('/limits', { config: { actsAs: 'admin' }, schema: changed }, async (request) => {
     const { caller } = admissionOf(request);
     await requireFullRights(deps.keys, caller, OF_LIMITS);
     await requireFreshSignature(caller, deps.nonces);
@@ -102,7 +102,7 @@ function addWebhook(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: Admi
     tags,
     response: { 200: dataOf(webhookSchema) },
   };
-  app.get('/limits/webhook', { schema: shown }, async (request) => {
+  app.get('/limits/webhook', { config: { actsAs: 'admin' }, schema: shown }, async (request) => {
     const { caller } = admissionOf(request);
     await requireFullRights(deps.keys, caller, { what: 'see the webhook', instead: 'ask the operator' });
     const found = await webhooks.find(caller.account);
@@ -125,7 +125,7 @@ function addWebhook(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: Admi
     },
     response: { 200: dataOf(webhookSchema) },
   };
-  app.patch<{ Body: WebhookBody }>('/limits/webhook', { schema: set }, async (request) => {
+  app.patch<{ Body: WebhookBody }>('/limits/webhook', { config: { actsAs: 'admin' }, schema: set }, async (request) => {
     const { caller } = admissionOf(request);
     await requireFullRights(deps.keys, caller, OF_LIMITS);
     const { url, secret = null } = request.body;
@@ -162,7 +162,7 @@ function addNotices(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: Admi
     tags,
     response: { 200: listOf(notice) },
   };
-  app.get('/limits/notices', { schema }, async (request) => {
+  app.get('/limits/notices', { config: { actsAs: 'viewer' }, schema }, async (request) => {
     const { caller } = admissionOf(request);
     await refuseRestricted(deps.keys, caller.key, "see the account's limits");
     const notices = await deps.notices.list(caller.account, NOTICES);

@@ -89,31 +89,35 @@ function showUsage(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: Admi
     querystring: ownQuerySchema,
     response: { 200: { description: 'The sums; with `format=csv` a file', ...usageSchema } },
   };
-  app.get<{ Querystring: OwnQuery }>('/analytics/own', { schema }, async (request, reply) => {
-    const { query } = request;
-    const { caller } = admissionOf(request);
-    const range = parseDayRange(query, deps.now());
-    const groups = readGroups(query.group_by);
-    const { model, provider, primitive } = query;
-    const key = await ownKey(deps.keys, caller, query.key, 'key');
-    const { rows, asOf } = await readUsage(deps, {
-      account: caller.account,
-      range,
-      groups,
-      model,
-      provider,
-      primitive,
-      key,
-    });
-    const data = viewUsage(rows, range, groups, await namesOf(deps, caller, groups));
-    if (query.format === 'csv')
-      return reply
-        .header('content-disposition', savedAs(`usage-${dateOf(range.first)}-${dateOf(range.last)}.csv`))
-        .type(CSV_TYPE)
-        .serializer(String)
-        .send(usageCsv(data, groups));
-    return { data, totals: viewTotals(rows), group_by: groups, date_range: viewRange(range), as_of: viewAsOf(asOf) };
-  });
+  app.get<{ Querystring: OwnQuery }>(
+    '/analytics/own',
+    { config: { actsAs: 'viewer' }, schema },
+    async (request, reply) => {
+      const { query } = request;
+      const { caller } = admissionOf(request);
+      const range = parseDayRange(query, deps.now());
+      const groups = readGroups(query.group_by);
+      const { model, provider, primitive } = query;
+      const key = await ownKey(deps.keys, caller, query.key, 'key');
+      const { rows, asOf } = await readUsage(deps, {
+        account: caller.account,
+        range,
+        groups,
+        model,
+        provider,
+        primitive,
+        key,
+      });
+      const data = viewUsage(rows, range, groups, await namesOf(deps, caller, groups));
+      if (query.format === 'csv')
+        return reply
+          .header('content-disposition', savedAs(`usage-${dateOf(range.first)}-${dateOf(range.last)}.csv`))
+          .type(CSV_TYPE)
+          .serializer(String)
+          .send(usageCsv(data, groups));
+      return { data, totals: viewTotals(rows), group_by: groups, date_range: viewRange(range), as_of: viewAsOf(asOf) };
+    },
+  );
 }
 
 function readGroups(text: string): readonly UsageGroup[] {

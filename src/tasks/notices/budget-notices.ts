@@ -8,7 +8,7 @@ import { keyBudget, limitBudgets, noticeBody, periodNames, reached, type Watched
 /** A notice as it was told. */
 interface BudgetNotice {
   readonly body: Readonly<Record<string, unknown>>;
-  /** `waiting`: the webhook gets it, or gets it again. `told`: it did, it was given up, or the account has no webhook. */
+  /** `waiting`: the webhook gets it, or gets it again. `told`: it did, it was given up, or nobody waits for it. */
   readonly state: 'waiting' | 'told';
 }
 
@@ -83,7 +83,8 @@ export function createBudgetNotices({
       if (noted.has(name)) continue;
       const at = now();
       const body = noticeBody(budget, percent, at);
-      const isNew = (await database.query(NOTE, [id, limit, percent, account, at, JSON.stringify(body)])).length > 0;
+      const isNew =
+        (await database.query(NOTE, [id, limit, percent, account, at, JSON.stringify(body), at])).length > 0;
       dropOldest(noted, NOTED_MAX - 1);
       noted.set(name, true);
       if (isNew) onNotice(body);

@@ -13,7 +13,7 @@ import {
 } from '#billing';
 import type { LimitsConfig } from '#config';
 import { createRateLimiter, createRatePolicies, createServer } from '#gateway';
-import { createConsumerStore, createKeyStore, createLimitsStore, type KeyStore } from '#auth';
+import { createConsumerStore, createKeyStore, createLimitsStore, createMemberStore, type KeyStore } from '#auth';
 import { createKey, localAccount } from '#auth/accounts';
 import { accountRoutes, adminRoutes, auditRoutes, auditFunds, createKeyUsage } from '#pages';
 import { createAdminGuard } from '../../../src/auth/admin-key.ts';
@@ -127,6 +127,7 @@ export async function openWorld(): Promise<World> {
       consumers: createConsumerStore(database, { now }),
       keys,
       limits: createLimitsStore(database),
+      members: createMemberStore(database, { keys, now }),
       ledger,
       usage,
       totals,

@@ -163,6 +163,7 @@ describe('authentication while the database is slow or away', () => {
     hash: '',
     account: ALICE,
     label: 'k',
+    member: null,
     development: false,
     disabled: false,
     createdAt: 0,
