@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback } from 'react';
 import { BOOT } from '../app/boot.ts';
+import { actFor } from './acting.ts';
 import { passIfSignedOut } from './api-error.ts';
 import { call } from './request.ts';
 
@@ -57,6 +58,7 @@ export function useSession(): {
     (session: Session | null) => {
       if (session) localStorage.setItem(MARK, '1');
       else localStorage.removeItem(MARK);
+      actFor(null);
       // What was shown belongs to somebody else now.
       queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
       queries.setQueryData(SESSION_KEY, session);
