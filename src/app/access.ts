@@ -3,6 +3,8 @@ import {
   createAttempts,
   createAuthenticator,
   createKeyStore,
+  createLimitsStore,
+  createMemberStore,
   createNonces,
   createProtectedResource,
   createRunTokens,
@@ -19,6 +21,8 @@ export type Access = Opened<typeof openAccess>;
 export async function openAccess(listener: Listener) {
   const { config, database, ledger, identity, logger, payments, opened, now, elapsed } = listener;
   const keys = createKeyStore(database, { now });
+  const limits = createLimitsStore(database);
+  const members = createMemberStore(database, { keys, now });
   const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now: elapsed });
   const signIn = await createSignIn({ ...config.signIn, chains: config.chains, attempts, now, elapsed });
   const nonces = createNonces({ secret: identity.secret('sign-in nonces'), database, now });
@@ -30,6 +34,8 @@ export async function openAccess(listener: Listener) {
   const runTokens = createRunTokens({ secret: identity.secret('run tokens'), now });
   const authenticator = createAuthenticator({
     keys,
+    limits,
+    members,
     signIn,
     attempts,
     accessTokens: oauth.accessTokens,
@@ -44,6 +50,8 @@ export async function openAccess(listener: Listener) {
   return {
     ...listener,
     keys,
+    limits,
+    members,
     attempts,
     signIn,
     nonces,

@@ -12,6 +12,8 @@ import {
   createAdminLog,
   createConsumerStore,
   createKeyStore,
+  createLimitsStore,
+  createMemberStore,
   logActs,
   noteAdministrator,
 } from '#auth/keys';
@@ -42,6 +44,7 @@ export async function openAdministration(
   const logger = { warn: (_fields: object, text: string) => warn(text) };
   const { database, journal } = await openJournaled({ config, logger, opened, now });
   const ledger = await openLedger({ database, journal, opened, now }, () => {});
+  const keys = createKeyStore(database, { now });
   const server = createServer({ limits: config.limits, onError: (error) => warn(String(error)) });
   opened.defer(() => server.close());
   const own = new Set(config.services.map(({ service }) => service.name));
@@ -51,7 +54,9 @@ export async function openAdministration(
     gate,
     networks: config.chains.map(({ network }) => network),
     consumers: createConsumerStore(database, { now }),
-    keys: createKeyStore(database, { now }),
+    keys,
+    limits: createLimitsStore(database),
+    members: createMemberStore(database, { keys, now }),
     offers: (name) => own.has(name) || registered.has(name),
     ledger,
     usage: createKeyUsage(database, now),

@@ -6,6 +6,7 @@ import type { Analytics } from './analytics.ts';
 import { closeGracefully, type Catalog } from '#gateway';
 import type { KeyStore } from '#auth';
 import type { Logger, Metrics } from '#observe';
+import type { BudgetNotices } from '#tasks';
 import { openFoundation } from './foundation.ts';
 import { openMiddle } from './middle.ts';
 import { openMoney } from './money.ts';
@@ -24,6 +25,7 @@ export interface App {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly analytics: Analytics;
+  readonly notices: BudgetNotices;
   audit(): Promise<AuditReport>;
   /** Takes the services and limits of a new configuration while calls go on. */
   readonly reload: Reload;
@@ -50,7 +52,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
 }
 
 function appOf(protocols: Protocols, analytics: Analytics, opened: AsyncDisposableStack): App {
-  const { config, server, database, ledger, keys, catalog, logger, metrics, audit, reload } = protocols;
+  const { config, server, database, ledger, keys, catalog, logger, metrics, notices, audit, reload } = protocols;
   const drainMs = config.limits.drainOnShutdownMs;
   return {
     server,
@@ -61,6 +63,7 @@ function appOf(protocols: Protocols, analytics: Analytics, opened: AsyncDisposab
     logger,
     metrics,
     analytics,
+    notices,
     audit,
     reload,
     async listen() {

@@ -1,5 +1,5 @@
 import { createBill, type BilledHandler, promptTokens } from '#billing';
-import { limitedAs, type Quotes, spendTokens, toBillable, type Call, type Candidate } from '#gateway';
+import { limitedAs, type Quotes, sharedAs, spendTokens, toBillable, type Call, type Candidate } from '#gateway';
 import { receiptOfCall } from '#pages';
 import type { Routed } from './routing.ts';
 
@@ -67,13 +67,12 @@ export function openBilling(
         void free(call);
       const used = resolution.end?.usage;
       // What strangers of one network use is paid for by each of them.
-      if (used && !call.caller.paying)
-        spendTokens(
-          limiter,
-          limitedAs(call.caller),
-          policies.of(call.caller),
-          Number(promptTokens(used) + (used.completion ?? 0n)),
-        );
+      if (used && !call.caller.paying) {
+        const tokens = Number(promptTokens(used) + (used.completion ?? 0n));
+        spendTokens(limiter, limitedAs(call.caller), policies.of(call.caller), tokens);
+        const shared = policies.shared(call.caller);
+        if (shared !== null) spendTokens(limiter, sharedAs(call.caller), shared, tokens);
+      }
       if (resolution.state === 'unresolved')
         logger.error({ err: resolution.error, generation_id: call.id }, 'a lock could not be resolved; it will expire');
     },

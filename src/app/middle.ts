@@ -51,6 +51,7 @@ function openPipeline(routed: Routed, quotes: Quotes) {
     authenticate: drain.authenticate,
     limiter,
     policy: policies.of,
+    sharedPolicy: policies.shared,
     onRateLimited: metrics.rateLimited,
     catalog,
     router,

@@ -24,7 +24,9 @@ import {
   createFigurePages,
   createKeyUsage,
   fundsRoutes,
+  limitsRoutes,
   marketRoutes,
+  membersRoutes,
   ownFiguresRoutes,
   ownPages,
   publicFiguresRoutes,
@@ -51,7 +53,16 @@ export async function openOperator(protocols: Protocols) {
   addKeySetRoute(server, [...receipts.jwks().keys, cardKey.jwk]);
   const sweeper = openSweeper(
     protocols,
-    [idempotency, nonces, protocols.browsers.sessions, keptFigures, protocols.quotes, blobs, analytics.oldUsage],
+    [
+      idempotency,
+      nonces,
+      protocols.browsers.sessions,
+      keptFigures,
+      protocols.quotes,
+      blobs,
+      protocols.notices,
+      analytics.oldUsage,
+    ],
     config.billing.sweepMs,
   );
   opened.defer(() => sweeper.close());
@@ -90,9 +101,11 @@ async function mountFigures(protocols: Protocols, { rollUp }: Analytics): Promis
 }
 
 /** The parts that owners of accounts and the operator share. */
-function accountParts({ catalog, database, keys, ledger, networks, now }: Protocols) {
+function accountParts({ catalog, database, keys, limits, members, ledger, networks, now }: Protocols) {
   return {
     keys,
+    limits,
+    members,
     ledger,
     networks,
     offers: (name: string) => catalog.offers().some(({ service }) => service === name),
@@ -117,7 +130,11 @@ async function mountAccounts(protocols: Protocols): Promise<void> {
   const development = config.mode === 'development';
   const sessions = sessionRoutes({ ...protocols, admit, count, development, networks });
   const funds = fundsRoutes({ ...protocols, admit, publicUrl: config.publicUrl, networks });
-  await mount(server, { accounts, sessions, funds }, PREFIX);
+  const { allowPrivate } = config.webhooks;
+  const limits = limitsRoutes({ ...accountParts(protocols), admit, nonces, notices: protocols.notices, allowPrivate });
+  const consumers = createConsumerStore(database, { now: protocols.now });
+  const members = membersRoutes({ ...accountParts(protocols), admit, nonces, consumers });
+  await mount(server, { accounts, sessions, funds, limits, members }, PREFIX);
 }
 
 async function mountAdministration(protocols: Protocols, { rollUp }: Analytics): Promise<void> {

@@ -74,7 +74,7 @@ export async function openProtocols(middle: Middle) {
   opened.defer(() => mcp.close());
   late.lookAtAgent = a2a.look;
   watchTasks(middle, doors, { agent: a2a.look, tool: mcp.lookAtTask, video: media.videos.look });
-  return { ...middle, cardKey, mcp, a2a, tasks: longWork.tasks, blobs: media.blobs };
+  return { ...middle, cardKey, mcp, a2a, tasks: longWork.tasks, notices: longWork.notices, blobs: media.blobs };
 }
 
 function openMcp(doors: Doors) {

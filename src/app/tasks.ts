@@ -1,7 +1,14 @@
 import { createConclude } from '#billing';
 import { createOffersById } from '#gateway';
 import { createGuardedFetch } from '#network';
-import { createTasks, createTaskWatch, createWebhooks, type TaskSink, type TaskWatchOptions } from '#tasks';
+import {
+  createBudgetNotices,
+  createTasks,
+  createTaskWatch,
+  createWebhooks,
+  type TaskSink,
+  type TaskWatchOptions,
+} from '#tasks';
 import { createTaskLog } from '#observe';
 import { createPush } from '#a2a';
 import type { Middle } from './middle.ts';
@@ -43,6 +50,19 @@ export function openTasks(middle: Middle) {
     onLost: (lost) => logger.info({ ...lost }, 'a webhook was given up'),
   });
   opened.defer(() => webhooks.close());
+  const notices = createBudgetNotices({
+    database,
+    fetch: createGuardedFetch({ allowPrivate }),
+    secret: identity.secret('account webhooks'),
+    now,
+    onNotice: ({ event: _event, time: _time, ...facts }) => {
+      const { of, account, percent } = facts;
+      logger.warn({ alert: true, ...facts }, `a budget is spent to ${percent} %: ${of} of ${account}`);
+    },
+    onLost: (lost) => logger.info({ ...lost }, 'the webhook of an account was given up'),
+    onError: (error) => logger.warn({ err: error }, 'budgets could not be looked at; it is tried again'),
+  });
+  opened.defer(() => notices.close());
   const push = createPush({
     webhooks,
     tasks,
@@ -55,7 +75,7 @@ export function openTasks(middle: Middle) {
     now,
     onError,
   });
-  return { tasks, push, webhooks, offerOf };
+  return { tasks, push, webhooks, notices, offerOf };
 }
 
 /** Looks at the tasks that go on, so that their ends are seen although no client asks. */

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { letCookieCount, rateHeaders, type Admission, type Pipeline } from '#gateway';
+import { ACCOUNT_HEADER, letAct, letCookieCount, rateHeaders, type Admission, type Pipeline } from '#gateway';
 import { refuseRepeatedCredentials } from './credential.ts';
 
 /** On the request itself: a WeakMap costs each collection of the young heap a look at all its entries. */
@@ -33,6 +33,8 @@ export function requireAdmission(
       // Nothing between may keep what is told to a session. A route can say otherwise.
       if (cookies && request.headers.cookie !== undefined && letCookieCount(request))
         void reply.header('cache-control', 'no-store');
+      const { actsAs } = request.routeOptions.config;
+      if (actsAs !== undefined && request.headers[ACCOUNT_HEADER] !== undefined) letAct(request.headers, actsAs);
       admission = admit(request.headers, addressOf(request), calls);
     } catch (error) {
       return done(error as Error);

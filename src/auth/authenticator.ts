@@ -1,9 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, dropOldest } from '#wire';
-import { type Caller, anonymousAt, hasCredentials, webRequestOf } from '#gateway';
+import { ACCOUNT_HEADER, type Caller, anonymousAt, hasCredentials, webRequestOf } from '#gateway';
 import { kindOf } from './accounts/api-key.ts';
 import { bearerOf, readCredential } from './credential.ts';
+import { createLimitedAccounts } from './limits/limited-accounts.ts';
+import type { LimitsStore } from './limits/limits-store.ts';
 import { createKeyCallers, invalidKey, type KeyCallers, type KeyCallersOptions } from './key-callers.ts';
+import { actFor } from './members/act-for.ts';
+import type { MemberStore } from './members/member-store.ts';
 import type { AccessTokens } from './oauth/access-tokens.ts';
 import { RUN_TOKEN_PREFIX, type RunTokens } from './run-tokens.ts';
 import { createSessionCallers, type SessionCallers } from './sessions/session-callers.ts';
@@ -15,6 +19,9 @@ import type { SignIn } from './siwx/sign-in.ts';
 const ENDED_RUNS_MAX = 20_000;
 
 export interface AuthenticatorOptions extends KeyCallersOptions {
+  readonly limits: Pick<LimitsStore, 'of' | 'onChange'>;
+  /** Default: nobody acts for another account. */
+  readonly members?: Pick<MemberStore, 'find'>;
   readonly signIn: SignIn;
   /** null or absent where the operator has named no issuer. */
   readonly accessTokens?: AccessTokens | null;
@@ -55,7 +62,16 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     ? createSessionCallers({ ...options.browsers, keys, attempts, acceptDevelopment })
     : () => null;
 
+  const accounts = createLimitedAccounts(options.limits, options.now);
   const byCredential = (headers: IncomingHttpHeaders, address: string, calls: boolean): Caller | Promise<Caller> => {
+    const own = proved(headers, address, calls);
+    const caller = headers[ACCOUNT_HEADER] === undefined ? own : acting(headers, own);
+    return caller instanceof Promise ? caller.then(accounts.limited) : accounts.limited(caller);
+  };
+  const { members = { find: async () => null } } = options;
+  const acting = async (headers: IncomingHttpHeaders, own: Caller | Promise<Caller>): Promise<Caller> =>
+    actFor(headers, await own, { keys: options.keys, members });
+  const proved = (headers: IncomingHttpHeaders, address: string, calls: boolean): Caller | Promise<Caller> => {
     const signedIn = readSignIn(headers);
     if (signedIn !== null) return signIn.known(signedIn) ?? signIn.verify(signedIn, address);
     const web = webRequestOf(headers);
@@ -83,7 +99,10 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       }
     },
     bySession,
-    close: keys.close,
+    close() {
+      keys.close();
+      accounts.close();
+    },
   };
 }
 

@@ -11,6 +11,17 @@ export { refuseRepeatedCredentials } from './credential.ts';
 export { isRestricted, refuseRestricted, requireFullRights } from './full-rights.ts';
 export { createIdentity, type Identity } from './identity.ts';
 export { createKeyStore, type KeyChanges, type KeyRecord, type KeyStore } from './key-store.ts';
+export {
+  type AccountLimits,
+  type BudgetRule,
+  budgetName,
+  budgetsFromText,
+  type LimitsSubject,
+  NO_LIMITS,
+  USUAL_PERCENTAGES,
+} from './limits/account-limits.ts';
+export { createLimitsStore, type LimitsStore } from './limits/limits-store.ts';
+export { createMemberStore, type Member, MEMBERS_MAX, type MemberStore } from './members/member-store.ts';
 export { nonceRoutes } from './nonce-routes.ts';
 export { createProtectedResource, type ProtectedResource } from './oauth/create-protected-resource.ts';
 export { providerIdOf } from './provider-id.ts';

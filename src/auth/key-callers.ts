@@ -1,16 +1,18 @@
 import { dropOldest, GatewayError } from '#wire';
 import type { Caller } from '#gateway';
 import { hashKey, parseKey } from './accounts/api-key.ts';
-import { budgetAt, periodAt } from './accounts/spend-period.ts';
 import type { Attempts } from './attempts.ts';
-import type { KeyRecord, KeyStore } from './key-store.ts';
+import type { KeyStore, KeyWithLimits } from './key-store.ts';
+import { callerLimits } from './limits/caller-limits.ts';
+import type { LimitsStore } from './limits/limits-store.ts';
 
 /** The longest that a key revoked by another gateway may still be accepted here. */
 const CACHE_TTL_MS = 1_000;
 const CACHED_KEYS_MAX = 20_000;
 
 export interface KeyCallersOptions {
-  readonly keys: Pick<KeyStore, 'find' | 'onChange'>;
+  readonly keys: Pick<KeyStore, 'findWithLimits' | 'onChange'>;
+  readonly limits: Pick<LimitsStore, 'onChange'>;
   readonly attempts: Attempts;
   /** False in production: keys of play money are refused as if unknown. */
   readonly acceptDevelopmentKeys: boolean;
@@ -46,14 +48,25 @@ interface Lookup {
   readonly result: Promise<Caller>;
 }
 
-export function createKeyCallers({ keys, attempts, acceptDevelopmentKeys, now }: KeyCallersOptions): KeyCallers {
+export function createKeyCallers({
+  keys,
+  limits,
+  attempts,
+  acceptDevelopmentKeys,
+  now,
+}: KeyCallersOptions): KeyCallers {
   const known = new Map<string, Known>();
   const lookups = new Map<string, Lookup>();
   /** Hashes of keys that were good lately: a hash costs more than all else that is done for a known key. */
   const hashes = new Map<string, string>();
-  const stop = keys.onChange((hash) => {
+  const stopKeys = keys.onChange((hash) => {
     known.delete(hash);
     lookups.delete(hash);
+  });
+  const stopLimits = limits.onChange((account) => {
+    for (const [hash, { caller }] of known) if (caller?.account === account) known.delete(hash);
+    // Whose they are is not known yet.
+    lookups.clear();
   });
 
   /**
@@ -61,7 +74,7 @@ export function createKeyCallers({ keys, attempts, acceptDevelopmentKeys, now }:
    * nothing.
    */
   const read = async (hash: string, startedAt: number, counts: () => boolean): Promise<Caller> => {
-    const found = knownOf(await keys.find(hash), startedAt, acceptDevelopmentKeys);
+    const found = knownOf(await keys.findWithLimits(hash), startedAt, acceptDevelopmentKeys);
     if (counts()) {
       lookups.delete(hash);
       known.delete(hash);
@@ -120,7 +133,8 @@ export function createKeyCallers({ keys, attempts, acceptDevelopmentKeys, now }:
     },
     callerOfHash: (hash) => cachedCaller(hash) ?? look(hash, null),
     close() {
-      stop();
+      stopKeys();
+      stopLimits();
       known.clear();
       lookups.clear();
       hashes.clear();
@@ -132,7 +146,7 @@ export function createKeyCallers({ keys, attempts, acceptDevelopmentKeys, now }:
  * The caller of a record at the start of its lookup, and until when that holds: the TTL, or the key's expiry, or
  * the end of its spending period.
  */
-function knownOf(record: KeyRecord | null, at: number, acceptDevelopmentKeys: boolean): Known {
+function knownOf(record: KeyWithLimits | null, at: number, acceptDevelopmentKeys: boolean): Known {
   let until = at + CACHE_TTL_MS;
   if (record === null || record.disabled || (record.development && !acceptDevelopmentKeys))
     return { caller: null, from: at, until };
@@ -140,7 +154,8 @@ function knownOf(record: KeyRecord | null, at: number, acceptDevelopmentKeys: bo
     if (record.expiresAt <= at) return { caller: null, from: at, until };
     until = Math.min(until, record.expiresAt);
   }
-  if (record.limit !== null && record.limitReset !== null) until = Math.min(until, periodAt(record.limitReset, at).end);
+  const limits = callerLimits(record.account, record, record.ofAccount, at);
+  until = Math.min(until, limits.until);
   const caller: Caller = {
     account: record.account,
     key: {
@@ -148,9 +163,9 @@ function knownOf(record: KeyRecord | null, at: number, acceptDevelopmentKeys: bo
       label: record.label,
       development: record.development,
       allowedServices: record.allowedServices,
-      budget: budgetAt(record, at),
     },
     wallet: null,
+    ...limits.parts,
   };
   return { caller, from: at, until };
 }

@@ -1,10 +1,12 @@
 import { loadStatement, type Database, type Row, type Value } from '#store';
-import type { MicroUsd } from '#billing';
 import { createKey, type KeyKind } from './accounts/api-key.ts';
-import { LIMIT_RESETS, type LimitReset } from './accounts/spend-period.ts';
+import type { Rates } from '#gateway';
+import { LIMIT_RESETS, type SpendLimit } from './accounts/spend-period.ts';
+import type { LimitsOf } from './limits/account-limits.ts';
+import { limitsOf } from './limits/limits-store.ts';
 
 /** A stored API key. Times are epoch milliseconds. The key's text is not in it and cannot be had again. */
-export interface KeyRecord {
+export interface KeyRecord extends SpendLimit, Rates {
   /** SHA-256 of the key's text in hex: the key's public identifier. */
   readonly hash: string;
   readonly account: string;
@@ -13,23 +15,32 @@ export interface KeyRecord {
   readonly disabled: boolean;
   readonly createdAt: number;
   readonly expiresAt: number | null;
-  /** Spending limit of each reset period; null without a limit. */
-  readonly limit: MicroUsd | null;
-  /** When the limit starts anew; null is never. */
-  readonly limitReset: LimitReset | null;
+  /** The member of the account that it is of; null: it is of the account itself. */
+  readonly member: string | null;
+  /** Percentages of the limit that are told of when they are spent; null: nothing is told. */
+  readonly limitNotify: readonly number[] | null;
   /** Service names the key may use; null is all. */
   readonly allowedServices: readonly string[] | null;
 }
 
+/** A key with the limits of its account. */
+export interface KeyWithLimits extends KeyRecord {
+  readonly ofAccount: readonly LimitsOf[];
+}
+
 /** Changes of a key. Absent fields stay as they are. */
 export type KeyChanges = Partial<
-  Pick<KeyRecord, 'label' | 'disabled' | 'expiresAt' | 'limit' | 'limitReset' | 'allowedServices'>
+  Pick<
+    KeyRecord,
+    'label' | 'disabled' | 'expiresAt' | 'limitNotify' | 'allowedServices' | keyof SpendLimit | keyof Rates
+  >
 >;
 
 export type NewKeyFields = {
   readonly account: string;
   readonly label: string;
   readonly kind: Exclude<KeyKind, 'admin'>;
+  readonly member?: string | null;
 } & Omit<KeyChanges, 'label' | 'disabled'>;
 
 /** Keys an account may have at once. */
@@ -39,12 +50,16 @@ export interface KeyStore {
   /** Makes a key; `text` is shown here and never again. null when the account has KEYS_PER_ACCOUNT_MAX already. */
   create(fields: NewKeyFields): Promise<{ readonly text: string; readonly record: KeyRecord } | null>;
   find(hash: string): Promise<KeyRecord | null>;
+  /** null also for the key of somebody who is no member any more. */
+  findWithLimits(hash: string): Promise<KeyWithLimits | null>;
   /** Oldest first. */
   list(account: string, page: { readonly offset: number; readonly limit: number }): Promise<readonly KeyRecord[]>;
   /** null when the account has no such key. */
   update(account: string, hash: string, changes: KeyChanges): Promise<KeyRecord | null>;
   /** False when the account has no such key. */
   delete(account: string, hash: string): Promise<boolean>;
+  /** Tells the listeners of a key that was deleted with its member. */
+  gone(hash: string): void;
   /**
    * `listener` is given the hash of every key that this store has changed or deleted, once that is durable. Returns
    * a function that ends it.
@@ -54,6 +69,7 @@ export interface KeyStore {
 
 const INSERT = loadStatement(import.meta.url, './sql/insert-key.sql');
 const FIND = loadStatement(import.meta.url, './sql/find-key.sql');
+const FIND_WITH_LIMITS = loadStatement(import.meta.url, './sql/find-key-with-limits.sql');
 const LIST = loadStatement(import.meta.url, './sql/list-keys.sql');
 const UPDATE = loadStatement(import.meta.url, './sql/update-key.sql');
 const DELETE = loadStatement(import.meta.url, './sql/delete-key.sql');
@@ -71,7 +87,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
   };
 
   return {
-    async create({ account, label, kind, expiresAt = null, limit = null, limitReset = null, allowedServices = null }) {
+    async create({ account, label, kind, expiresAt = null, limit = null, limitReset = null, ...others }) {
       const { text, hash } = createKey(kind);
       const fields: Value[] = [
         hash,
@@ -82,7 +98,12 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         expiresAt,
         limit,
         limitReset,
-        textOf(allowedServices),
+        textOf(others.allowedServices ?? null),
+        others.limitSoft ? 1 : 0,
+        textOf(others.limitNotify ?? null),
+        others.requestsPerMinute ?? null,
+        others.tokensPerMinute ?? null,
+        others.member ?? null,
       ];
       const [row] = await database.query(INSERT, [...fields, KEYS_PER_ACCOUNT_MAX]);
       return row ? { text, record: recordOf(row) } : null;
@@ -91,6 +112,21 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
     async find(hash) {
       const [row] = await database.query(FIND, [hash]);
       return row ? recordOf(row) : null;
+    },
+
+    async findWithLimits(hash) {
+      const rows = await database.query(FIND_WITH_LIMITS, [hash]);
+      if (rows.length === 0) return null;
+      const ofAccount = rows
+        .filter((row) => row['subject'] !== null)
+        .map((row) =>
+          limitsOf({
+            ...row,
+            requests_per_minute: row['account_requests']!,
+            tokens_per_minute: row['account_tokens']!,
+          }),
+        );
+      return { ...recordOf(rows[0]!), ofAccount };
     },
 
     async list(account, { offset, limit }) {
@@ -106,6 +142,10 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         ...set(changes.limit, null),
         ...set(changes.limitReset, null),
         ...set(changes.allowedServices === undefined ? undefined : textOf(changes.allowedServices), null),
+        ...set(changes.limitSoft === undefined ? undefined : Number(changes.limitSoft), 0),
+        ...set(changes.limitNotify === undefined ? undefined : textOf(changes.limitNotify), null),
+        ...set(changes.requestsPerMinute, null),
+        ...set(changes.tokensPerMinute, null),
       ];
       const [row] = await changing(hash, database.query(UPDATE, [hash, account, ...params]));
       return row ? recordOf(row) : null;
@@ -115,6 +155,10 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
       return (await changing(hash, database.query(DELETE, [hash, account]))).length > 0;
     },
 
+    gone(hash) {
+      for (const listener of listeners) listener(hash);
+    },
+
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -122,8 +166,10 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
   };
 }
 
-const textOf = (services: readonly string[] | null): string | null =>
-  services === null ? null : JSON.stringify(services);
+const textOf = (list: readonly (string | number)[] | null): string | null =>
+  list === null ? null : JSON.stringify(list);
+
+const numberOf = (value: Value): number | null => (value === null ? null : Number(value));
 
 function recordOf(row: Row): KeyRecord {
   const reset = row['limit_reset'];
@@ -131,12 +177,17 @@ function recordOf(row: Row): KeyRecord {
     hash: row['hash'] as string,
     account: row['account'] as string,
     label: row['label'] as string,
+    member: row['member'] as string | null,
     development: row['development'] === 1n,
     disabled: row['disabled'] !== 0n,
     createdAt: Number(row['created_at']),
-    expiresAt: row['expires_at'] === null ? null : Number(row['expires_at']),
+    expiresAt: numberOf(row['expires_at']!),
     limit: row['spend_limit'] === null ? null : (row['spend_limit'] as bigint),
     limitReset: LIMIT_RESETS.find((known) => known === reset) ?? null,
+    limitSoft: row['limit_soft'] === 1n,
+    limitNotify: row['limit_notify'] === null ? null : (JSON.parse(row['limit_notify'] as string) as number[]),
+    requestsPerMinute: numberOf(row['requests_per_minute']!),
+    tokensPerMinute: numberOf(row['tokens_per_minute']!),
     allowedServices:
       row['allowed_services'] === null ? null : (JSON.parse(row['allowed_services'] as string) as string[]),
   };

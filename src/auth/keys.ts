@@ -5,6 +5,16 @@ export { ADMIN_ROLES, type AdminRole, COMMAND, noteAdministrator } from './admin
 export { logActs } from './administrators/log-acts.ts';
 export { createConsumerStore } from './consumer-store.ts';
 export { isRestricted, requireFullRights } from './full-rights.ts';
-export { createKeyStore, type KeyChanges, type KeyStore, type NewKeyFields } from './key-store.ts';
+export { createKeyStore, type KeyChanges, type KeyRecord, type KeyStore, type NewKeyFields } from './key-store.ts';
+export {
+  type AccountLimits,
+  type BudgetRule,
+  budgetName,
+  type LimitsSubject,
+  NO_LIMITS,
+  USUAL_PERCENTAGES,
+} from './limits/account-limits.ts';
+export { createLimitsStore, type LimitsStore } from './limits/limits-store.ts';
+export { createMemberStore, type Member, MEMBERS_MAX, type MemberStore } from './members/member-store.ts';
 export { requireFreshSignature } from './siwx/fresh-signature.ts';
 export type { Nonces } from './siwx/nonces.ts';

@@ -68,7 +68,14 @@ const LOCK_TOTALS = load('audit-lock-totals');
 const OVERDUE = load('audit-overdue');
 
 /** Checks that are one query for what should not be there. */
-const QUERIES: readonly { name: string; statement: Statement; fine: string; say: (row: Row) => string }[] = [
+const QUERIES: readonly {
+  name: string;
+  statement: Statement;
+  /** In place of `statement` there. */
+  postgres?: Statement;
+  fine: string;
+  say: (row: Row) => string;
+}[] = [
   {
     name: 'balances',
     statement: load('audit-balances'),
@@ -118,6 +125,7 @@ const QUERIES: readonly { name: string; statement: Statement; fine: string; say:
   {
     name: 'budgets',
     statement: load('audit-budgets'),
+    postgres: load('pg-audit-budgets'),
     fine: 'what budgets have spent and locked is what their locks say',
     say: (row) => `budget ${row.id} differs by ${row.spent} spent, ${row.locked} locked`,
   },
@@ -145,8 +153,10 @@ export function audit(database: Database, options: AuditOptions = {}): Promise<A
         ok: total === 0n,
         detail: total === 0n ? `${legs} entries sum to 0` : `the entries sum to ${total}`,
       });
-      for (const { name, statement, fine, say } of QUERIES)
-        checks.push(judge(name, (await query(statement)).map(say), fine));
+      for (const { name, statement, postgres, fine, say } of QUERIES) {
+        const rows = await query(database.engine === 'postgres' ? (postgres ?? statement) : statement);
+        checks.push(judge(name, rows.map(say), fine));
+      }
       const batches = chains.batches + (log?.records ?? 0);
       checks.push(
         judge(

@@ -9,7 +9,7 @@ export interface Billable {
   readonly account: string;
   /** The highest cost at each provider that the call can go to; the highest estimate is locked. */
   readonly quotes: readonly Quote[];
-  readonly budget: Budget | null;
+  readonly budgets: readonly Budget[];
   /** Epoch milliseconds. */
   readonly lockExpiresAt: number;
   readonly lockDetail: string;
@@ -327,7 +327,7 @@ async function lock<C>(options: BillOptions<C>, asked: C): Promise<Locked<C>> {
   }
 }
 
-function lockOf({ id, account, quotes, lendable, parent, lockExpiresAt, lockDetail, budget }: Billable): LockRequest {
+function lockOf({ id, account, quotes, lendable, parent, lockExpiresAt, lockDetail, budgets }: Billable): LockRequest {
   let estimate = 0n;
   const prices: string[] = [];
   for (const quote of quotes) {
@@ -335,7 +335,7 @@ function lockOf({ id, account, quotes, lendable, parent, lockExpiresAt, lockDeta
     prices.push(quote.price.id);
   }
   const amount = estimate + lendable;
-  const own = { id, account, amount, lendable, prices, expiresAt: lockExpiresAt, detail: lockDetail, budget };
+  const own = { id, account, amount, lendable, prices, expiresAt: lockExpiresAt, detail: lockDetail, budgets };
   return parent === null ? own : { ...own, parent };
 }
 

@@ -93,7 +93,7 @@ export function openLock(lock: OpenLock): LockRow {
     lent: lock.lent,
     kept: lock.kept,
     prices: lock.prices,
-    budget: lock.budget,
+    budgets: lock.budgets,
     state: lock.state,
     price: null,
     provider: null,
@@ -110,6 +110,10 @@ export function openLock(lock: OpenLock): LockRow {
     detail: null,
   };
 }
+
+/** The ids of a lock's budgets as the column `budget` of its row has them: with spaces between, NULL for none. */
+export const budgetText = (budgets: readonly string[]): string | null =>
+  budgets.length === 0 ? null : budgets.join(' ');
 
 /**
  * True for a new lock that has no part in a run; it is written without the columns of those, whose defaults say the

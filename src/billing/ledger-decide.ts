@@ -3,6 +3,7 @@ import {
   escrowOf,
   FEES,
   LOCK_LEVELS,
+  type Budget,
   type KeepResult,
   type LockRequest,
   type LockResult,
@@ -63,7 +64,7 @@ function apply(changes: LedgerChanges, { kind, request }: Operation): OperationR
 }
 
 function lock(changes: LedgerChanges, request: LockRequest): LockResult {
-  const { id, amount } = request;
+  const { id, amount, budgets = NO_BUDGETS } = request;
   const name = escrowOf(request.account);
   const escrow = changes.accountOrNothing(name);
   const { available } = escrow;
@@ -78,11 +79,16 @@ function lock(changes: LedgerChanges, request: LockRequest): LockResult {
     changes.push('lend', id, name, amount, parent.id);
   } else {
     if (escrow.available < amount) return { ok: false, reason: 'insufficient', available };
-    if (request.budget && amount > 0n) {
-      const budget = changes.budget(request.budget.id);
-      if (budget.spent + budget.locked + amount > request.budget.limit)
-        return { ok: false, reason: 'budget_exceeded', available };
-      budget.locked += amount;
+    if (amount > 0n) {
+      const full = budgets.find(({ id: name, limit }) => {
+        const { spent, locked } = changes.budget(name);
+        return spent + locked + amount > limit;
+      });
+      if (full) {
+        const { spent, locked } = changes.budget(full.id);
+        return { ok: false, reason: 'budget_exceeded', available, budget: { ...full, spent, locked } };
+      }
+      for (const budget of budgets) changes.budget(budget.id).locked += amount;
     }
     escrow.available -= amount;
     escrow.locked += amount;
@@ -98,7 +104,7 @@ function lock(changes: LedgerChanges, request: LockRequest): LockResult {
       lent: 0n,
       kept: false,
       prices: request.prices,
-      budget: parent ? parent.budget : (request.budget?.id ?? null),
+      budgets: parent ? parent.budgets : budgets.map((budget) => budget.id),
       state: 'held',
       createdAt: changes.now,
       expiresAt: request.expiresAt,
@@ -108,6 +114,8 @@ function lock(changes: LedgerChanges, request: LockRequest): LockResult {
   changes.push('lock', id, name, amount);
   return { ok: true, available: escrow.available };
 }
+
+const NO_BUDGETS: readonly Budget[] = [];
 
 /** The lock that a lock is taken from, or the refusal of that. */
 function parentOf(changes: LedgerChanges, { account, amount }: LockRequest, id: string): LockRow | LockResult {
@@ -138,8 +146,8 @@ function settle(changes: LedgerChanges, request: SettleRequest): SettleResult {
   const earnings = earningsOf(request.provider);
   if (charged > fee) changes.openAccount(earnings).available += charged - fee;
   if (fee > 0n) changes.openAccount(FEES).available += fee;
-  if (row.budget !== null) {
-    const budget = changes.budget(row.budget);
+  for (const id of row.budgets) {
+    const budget = changes.budget(id);
     budget.locked -= holds;
     budget.spent += charged;
   }
@@ -169,8 +177,8 @@ function giveToParent(changes: LedgerChanges, row: LockRow, escrow: AccountChang
   parent.lent -= rest;
   escrow.available -= rest;
   escrow.locked += rest;
-  // The parent's budget is the lock's own.
-  if (row.budget !== null) changes.budget(row.budget).locked += rest;
+  // The parent's budgets are the lock's own.
+  for (const id of row.budgets) changes.budget(id).locked += rest;
   changes.push('return', row.id, escrow.id, rest, parent.id);
 }
 
@@ -197,7 +205,7 @@ function giveBack(
   const holds = row.amount - row.lent;
   escrow.locked -= holds;
   escrow.available += holds;
-  if (row.budget !== null) changes.budget(row.budget).locked -= holds;
+  for (const id of row.budgets) changes.budget(id).locked -= holds;
   changes.resolveLock(row, kind === 'release' ? 'released' : 'expired', detail);
   changes.push(kind, row.id, name, holds);
   giveToParent(changes, row, escrow, holds);

@@ -1,4 +1,4 @@
-import { isPlain, type JournalRow, type LockRow } from './ledger-changes.ts';
+import { budgetText, isPlain, type JournalRow, type LockRow } from './ledger-changes.ts';
 import type { Decision } from './ledger-decide.ts';
 import type { TransferRequest } from './ledger.ts';
 
@@ -14,6 +14,7 @@ export type LockEntry = readonly [
   account: string,
   amount: string,
   prices: readonly string[],
+  /** See budgetText. */
   budget: string | null,
   expiresAt: number,
   detail: string,
@@ -92,8 +93,8 @@ export function payloadOf(decision: Decision): string {
 export const entriesOf = (payload: string): readonly Entry[] => JSON.parse(payload) as readonly Entry[];
 
 function lockEntry(row: LockRow): LockEntry {
-  const { id, account, amount, prices, budget, expiresAt, lockDetail } = row;
-  const entry = ['lock', id, account, `${amount}`, prices, budget, expiresAt, lockDetail] as const;
+  const { id, account, amount, prices, budgets, expiresAt, lockDetail } = row;
+  const entry = ['lock', id, account, `${amount}`, prices, budgetText(budgets), expiresAt, lockDetail] as const;
   if (isPlain(row)) return entry;
   return [...entry, [row.parent, row.depth, `${row.lendable}`, `${row.lent}`, row.kept ? 1 : 0]];
 }

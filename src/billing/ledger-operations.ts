@@ -49,12 +49,16 @@ const BPS_WHOLE = BigInt(BPS);
 export function checkOperation({ kind, request }: Operation): void {
   if (request.id === '') throw new RangeError(`${kind} needs an id`);
   if (kind === 'lock') {
-    const { id, amount, expiresAt, lendable } = request;
+    const { id, amount, expiresAt, lendable, budgets } = request;
     checkAmount(kind, amount, 0n);
     if (!Number.isSafeInteger(expiresAt))
       throw new RangeError(`lock ${id} expires at ${expiresAt}; it must be whole epoch milliseconds`);
     if (lendable !== undefined && (lendable < 0n || lendable > amount))
       throw new RangeError(`lock ${id} has ${lendable} micro-USD lendable; it must be from 0 to its amount, ${amount}`);
+    for (const budget of budgets ?? []) {
+      if (!BUDGET_ID.test(budget.id))
+        throw new RangeError(`lock ${id} has the budget "${budget.id}"; its id must have no spaces and no quotes`);
+    }
   } else if (kind === 'transfer') {
     checkAmount(kind, request.amount, 1n);
     if (request.from === request.to)
@@ -68,6 +72,9 @@ export function checkOperation({ kind, request }: Operation): void {
   } else if (kind === 'keep' && !Number.isSafeInteger(request.until))
     throw new RangeError(`keep ${request.id} is until ${request.until}; it must be whole epoch milliseconds`);
 }
+
+/** The ids of a lock's budgets are one text, with spaces between. */
+const BUDGET_ID = /^[^\s"\\]+$/;
 
 function checkAmount(kind: string, amount: MicroUsd, least: MicroUsd): void {
   if (amount < least || amount > MICRO_USD_MAX)

@@ -167,7 +167,7 @@ function touch(operations: readonly Operation[], own: OwnLocks | null) {
     if (row === undefined) locks.add(id);
     else {
       accounts.add(escrowOf(row.account));
-      if (row.budget !== null) budgets.add(row.budget);
+      for (const id of row.budgets) budgets.add(id);
     }
   };
   for (const { kind, request } of operations) {
@@ -179,7 +179,7 @@ function touch(operations: readonly Operation[], own: OwnLocks | null) {
       if (own === null) locks.add(request.id);
       accounts.add(escrowOf(request.account));
       if (request.parent !== undefined) locks.add(request.parent);
-      else if (request.budget) budgets.add(request.budget.id);
+      else for (const budget of request.budgets ?? []) budgets.add(budget.id);
     } else if (kind === 'settle') {
       touchLock(request.id);
       accounts.add(earningsOf(request.provider));

@@ -1,5 +1,5 @@
 import { DatabaseError, loadStatement, type Step, type Value } from '#store';
-import { isPlain, type LockRow } from './ledger-changes.ts';
+import { budgetText, isPlain, type LockRow } from './ledger-changes.ts';
 import type { Decision } from './ledger-decide.ts';
 import type { GroupHeader } from './ledger-journal.ts';
 
@@ -43,7 +43,7 @@ export function writeSteps(decision: Decision, record: GroupRecord): readonly St
       texts(newLocks, (row) => row.account),
       numbers(newLocks, (row) => row.amount),
       jsons(newLocks, (row) => JSON.stringify(row.prices)),
-      texts(newLocks, (row) => row.budget),
+      texts(newLocks, (row) => budgetText(row.budgets)),
       numbers(newLocks, (row) => row.expiresAt),
       jsons(newLocks, (row) => row.lockDetail),
       texts(nested, (row) => row.parent),

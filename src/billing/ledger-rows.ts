@@ -26,13 +26,15 @@ export function toOpenLock(row: Row): LockRow {
     lent: (row.lent ?? 0n) as bigint,
     kept: row.kept === 1n,
     prices: JSON.parse(row.prices as string) as readonly string[],
-    budget: row.budget as string | null,
+    budgets: budgetsOf(row.budget as string | null),
     state: row.state as LockState,
     createdAt: Number(row.created_at ?? 0),
     expiresAt: Number(row.expires_at),
     lockDetail: '',
   });
 }
+
+const budgetsOf = (text: string | null): readonly string[] => (text === null ? [] : text.split(' '));
 
 export function toLock(row: Row): LockRecord {
   return {

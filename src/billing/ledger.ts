@@ -24,7 +24,7 @@ export interface Balance {
 
 /**
  * A spending limit that is enforced together with the balance: spent + locked + amount must stay within `limit`.
- * `id` names one key in one reset period.
+ * `id` names who spends, and the reset period: it has neither spaces nor quotes.
  */
 export interface Budget {
   readonly id: string;
@@ -41,8 +41,11 @@ export interface LockRequest {
   readonly prices: readonly string[];
   /** Epoch milliseconds after which the lock may be expired. */
   readonly expiresAt: number;
-  /** Ignored for a lock with a parent: its money counts against the parent's budget already. */
-  readonly budget?: Budget | null;
+  /**
+   * All have to have room, each counts the whole lock, and no two have one id. Ignored for a lock with a parent: its
+   * money counts against the parent's budgets already.
+   */
+  readonly budgets?: readonly Budget[];
   /** The call has run already: its lock is tried for as long as its end. Default false. */
   readonly workDone?: boolean;
   /**
@@ -77,7 +80,20 @@ type LockRefusal =
  */
 export type LockResult =
   | { readonly ok: true; readonly available: MicroUsd }
-  | { readonly ok: false; readonly reason: LockRefusal; readonly available: MicroUsd };
+  | { readonly ok: false; readonly reason: Exclude<LockRefusal, 'budget_exceeded'>; readonly available: MicroUsd }
+  | {
+      readonly ok: false;
+      readonly reason: 'budget_exceeded';
+      readonly available: MicroUsd;
+      /** The first that has no room for the lock. */
+      readonly budget: Budget & BudgetUse;
+    };
+
+/** The money that a budget has counted. */
+interface BudgetUse {
+  readonly spent: MicroUsd;
+  readonly locked: MicroUsd;
+}
 
 export interface SettleRequest {
   readonly id: string;
@@ -158,7 +174,8 @@ export interface LockRecord extends Settlement {
   /** It lives with a task: it outlasts its call and the process that made it, until its `expiresAt`. */
   readonly kept: boolean;
   readonly prices: readonly string[];
-  readonly budget: string | null;
+  /** Ids of the budgets that it counts in. */
+  readonly budgets: readonly string[];
   readonly state: LockState;
   readonly price: string | null;
   readonly provider: string | null;
@@ -202,7 +219,7 @@ export interface Ledger {
   /** The locks made directly under a lock, in the order of their creation; at most `limit` (default 1,000). */
   children(id: string, limit?: number): Promise<readonly LockRecord[]>;
   /** Spent and locked of a budget; zeros when it was never used. */
-  budget(id: string): Promise<{ readonly spent: MicroUsd; readonly locked: MicroUsd }>;
+  budget(id: string): Promise<BudgetUse>;
   close(): Promise<void>;
 }
 

@@ -1,6 +1,8 @@
 import type { UpstreamFailure } from '#wire';
-import type { Budget, Frame, Leaving, MicroUsd, Price, Usage } from '#billing';
+import type { Frame, Leaving, MicroUsd, Price, Usage } from '#billing';
 import type { ModelFacts, Primitive, AgentFacts, MediaFacts } from '#config';
+import type { CallerMember } from './acting.ts';
+import type { CallerBudget, Rates } from './limits/caller-limits.ts';
 import type { PaymentSlip } from './payments/payments.ts';
 import type { PricedFacts } from './quotes/quotes.ts';
 import type { UpstreamExchange } from './upstream.ts';
@@ -32,6 +34,15 @@ export interface Caller {
    * need a proof with the request itself, see requireFreshSignature.
    */
   readonly session?: CallerSession;
+  /**
+   * Its calls count in these. A key without a limit has a budget that no call can exceed, so that its use is counted.
+   * Absent: nothing.
+   */
+  readonly budgets?: readonly CallerBudget[];
+  /** A member who acts for the account; absent for callers of the account itself. */
+  readonly member?: CallerMember;
+  /** Rates of its key, and of its account with all that calls for it; absent where nobody has set any. */
+  readonly rates?: { readonly key: Rates | null; readonly account: Rates | null };
 }
 
 interface CallerSession {
@@ -80,11 +91,6 @@ export interface CallerKey {
   readonly development: boolean;
   /** Service names the key may use; null is all. */
   readonly allowedServices: readonly string[] | null;
-  /**
-   * The limit of the key in its current period. A key without a limit has a budget that no call can exceed, so
-   * that its use is counted.
-   */
-  readonly budget: Budget | null;
 }
 
 export interface Provider {

@@ -1,3 +1,4 @@
+export { ACCOUNT_HEADER, letAct, MEMBER_ROLES, type MemberRole, reaches, roleToAct } from './acting.ts';
 export { anonymousAt, hasCredentials, needsCredential } from './anonymous.ts';
 export { callGraceMs } from './call-grace.ts';
 export type { CallRequest } from './call-request.ts';
@@ -104,6 +105,7 @@ export type { RateLimiter, RatePolicy } from './limits/limiter.ts';
 export { createListenPlaces, LISTEN_MS, type ListenPlace, type ListenPlaces, OVER } from './limits/listen-places.ts';
 export { createRatePolicies, rateHeaders, rateLimitError } from './limits/rate-headers.ts';
 export { createRateLimiter } from './limits/redis-limiter.ts';
+export type { CallerBudget, Rates } from './limits/caller-limits.ts';
 export { spendTokens } from './limits/spend-tokens.ts';
 export { createTally, type Tally } from './limits/tally.ts';
 export type { CallObserver } from './observer.ts';
@@ -139,6 +141,7 @@ export {
   type Admission,
   createPipeline,
   limitedAs,
+  sharedAs,
   type Pipeline,
   type PipelineOptions,
   toBillable,

@@ -5,8 +5,9 @@ import type { Primitive } from '#config';
 import { visitorOf } from './anonymous.ts';
 import type { Call, Caller, Handler } from './call.ts';
 import type { CallRequest } from './call-request.ts';
-import { rateLimitError } from './limits/rate-headers.ts';
-import type { RateDecision, RateLimiter, RatePolicy } from './limits/limiter.ts';
+import { budgetError } from './limits/budget-error.ts';
+import { bothDecisions, rateLimitError } from './limits/rate-headers.ts';
+import type { RateAmount, RateDecision, RateLimiter, RatePolicy } from './limits/limiter.ts';
 import type { CallObserver } from './observer.ts';
 import { createPrepare, type PrepareOptions } from './prepare.ts';
 
@@ -63,6 +64,8 @@ export interface PipelineOptions extends PrepareOptions {
   readonly limiter: RateLimiter;
   /** `pages`: of what the pages of a session read, see pagesOf. */
   readonly policy: (caller: Caller, pages?: boolean) => RatePolicy;
+  /** All callers of the account share it; null without such a rate. */
+  readonly sharedPolicy: (caller: Caller) => RatePolicy | null;
   readonly onRateLimited: (of: 'requests' | 'tokens') => void;
   /** bill(execute). */
   readonly billed: Handler;
@@ -80,9 +83,21 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     return rate instanceof Promise ? rate.then((one) => admitted(caller, one)) : admitted(caller, rate);
   };
 
+  /** Counts a request of the caller against the rate of its account, too. */
+  const takeShared = async (admission: Admission, amount: RateAmount, policy: RatePolicy): Promise<Admission> => {
+    const { caller } = admission;
+    const rate = await options.limiter.take(sharedAs(caller), policy, amount);
+    if (rate.allowed) return { caller, rate: bothDecisions(admission.rate, rate) };
+    options.onRateLimited(rate.requests.remaining < 1 ? 'requests' : 'tokens');
+    throw rateLimitError(rate, ' of the account');
+  };
+
   function limited(caller: Caller, calls: boolean | undefined): Admission | Promise<Admission> {
     const pages = calls === true ? null : pagesOf(caller);
-    return take(caller, pages ?? limitedAs(caller), pages !== null);
+    const admission = take(caller, pages ?? limitedAs(caller), pages !== null);
+    const shared = pages === null ? options.sharedPolicy(caller) : null;
+    if (shared === null) return admission;
+    return Promise.resolve(admission).then((own) => takeShared(own, ONE_REQUEST, shared));
   }
 
   const limitedPoll = (caller: Caller) => take(caller, `polls ${limitedAs(caller)}`, false);
@@ -115,9 +130,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
     async count(caller, requests) {
       const rate = await options.limiter.take(limitedAs(caller), options.policy(caller), { requests, tokens: 0 });
-      if (rate.allowed) return;
-      options.onRateLimited('requests');
-      throw rateLimitError(rate);
+      if (!rate.allowed) {
+        options.onRateLimited('requests');
+        throw rateLimitError(rate);
+      }
+      const shared = options.sharedPolicy(caller);
+      if (shared !== null) await takeShared({ caller, rate }, { requests, tokens: 0 }, shared);
     },
 
     prepare: createPrepare(options),
@@ -156,6 +174,9 @@ export function limitedAs(caller: Caller): string {
   return from === undefined ? (caller.key?.hash ?? caller.account) : `anonymous:${from}`;
 }
 
+/** The name that all requests of an account are counted under, where it has a rate of its own. */
+export const sharedAs = ({ account }: Pick<Caller, 'account'>): string => `account:${account}`;
+
 /**
  * The name that requests of a session's pages are counted under; null for a caller without one. A page reads several
  * things at once, so it has a rate of its own. Calls count as those of the key or account.
@@ -173,7 +194,7 @@ export function toBillable(call: Call, graceMs: number): Billable {
     id: call.id,
     account: call.caller.account,
     quotes: call.candidates,
-    budget: call.caller.key?.budget ?? null,
+    budgets: call.caller.budgets ?? NO_BUDGETS,
     // The time that is left to a call of a run has fractions of a millisecond.
     lockExpiresAt: Math.ceil(call.startedAt + call.timeoutMs + graceMs + LOCK_MARGIN_MS),
     // Members that are undefined are left out.
@@ -196,6 +217,8 @@ export function toBillable(call: Call, graceMs: number): Billable {
     endsWithCall: call.exchange.endsWithCall ?? false,
   };
 }
+
+const NO_BUDGETS: Billable['budgets'] = [];
 
 /** Time for a settlement to become durable after the last moment a call can end, across a database restart. */
 const LOCK_MARGIN_MS = 60_000;
@@ -225,14 +248,11 @@ export function refuseLock(call: Call, refusal: Extract<LockResult, { ok: false 
       return new GatewayError('insufficient_balance', `Insufficient balance for estimated cost: ${estimated} USDC`);
     }
     case 'budget_exceeded': {
-      // What is left of the limit is not told: the dearest goes, and the rest is asked for again.
-      const dearest = call.candidates.reduce((most, { estimate }) => (estimate > most ? estimate : most), 0n);
-      const cheaper = call.candidates.filter(({ estimate }) => estimate < dearest);
-      if (cheaper.length > 0) return { ...call, candidates: cheaper };
-      return new GatewayError(
-        'insufficient_balance',
-        `Spending limit of this API key is too low for estimated cost: ${estimated} USDC`,
-      );
+      const { limit, spent, locked } = refusal.budget;
+      const room = limit - spent - locked;
+      const affordable = call.candidates.filter(({ estimate }) => estimate + call.lendable <= room);
+      if (affordable.length > 0) return { ...call, candidates: affordable };
+      return budgetError(call.caller, refusal.budget, `estimated cost: ${estimated} USDC`);
     }
     case 'parent_over':
       return new GatewayError(

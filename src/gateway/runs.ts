@@ -2,6 +2,7 @@ import { GatewayError } from '#wire';
 import { formatUsd, type Ledger, type MicroUsd } from '#billing';
 import type { Primitive } from '#config';
 import type { Caller } from './call.ts';
+import { budgetError } from './limits/budget-error.ts';
 import type { LockPayments } from './payments/lock-payments.ts';
 import type { PaymentSlip } from './payments/payments.ts';
 import { newCallId } from './new-call-id.ts';
@@ -76,11 +77,14 @@ export function createRuns({ ledger, now, graceMs, payments }: RunsOptions): Run
             ...(parent ? { parent } : {}),
           }),
           ...(parent === null ? {} : { parent }),
-          ...(caller.key?.budget ? { budget: caller.key.budget } : {}),
+          ...(caller.budgets ? { budgets: caller.budgets } : {}),
         });
       await payments?.prepay(locking, budget);
       for (let result = await lock(); !result.ok; result = await lock()) {
-        const error = refused(result.reason, budget);
+        const error =
+          result.reason === 'budget_exceeded'
+            ? budgetError(caller, result.budget, `the budget of this run: ${formatUsd(budget)} USDC`)
+            : refused(result.reason, budget);
         if (!payments) throw error;
         await payments.repay(locking, result, budget, error);
       }
@@ -96,14 +100,7 @@ export function createRuns({ ledger, now, graceMs, payments }: RunsOptions): Run
 }
 
 function refused(
-  reason:
-    | 'no_account'
-    | 'insufficient'
-    | 'budget_exceeded'
-    | 'duplicate'
-    | 'parent_over'
-    | 'parent_exhausted'
-    | 'too_deep',
+  reason: 'no_account' | 'insufficient' | 'duplicate' | 'parent_over' | 'parent_exhausted' | 'too_deep',
   budget: MicroUsd,
 ): GatewayError {
   switch (reason) {
@@ -113,11 +110,6 @@ function refused(
       return new GatewayError(
         'insufficient_balance',
         `Insufficient balance for the budget of this run: ${formatUsd(budget)} USDC. A lower max_cost needs less`,
-      );
-    case 'budget_exceeded':
-      return new GatewayError(
-        'insufficient_balance',
-        `Spending limit of this API key is too low for the budget of this run: ${formatUsd(budget)} USDC`,
       );
     case 'parent_over':
       return new GatewayError('permission_denied', 'The call that this run was made under is over');

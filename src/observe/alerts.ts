@@ -22,6 +22,8 @@ const RETRY_MS = 1_000;
 const ATTEMPTS_MAX = 8;
 const POST_MS = 10_000;
 const CLOSE_MS = 2_000;
+/** A line that says so itself is posted whatever its level. In a text of somebody else the quotes are escaped. */
+const WANTED = '"alert":true';
 /** Alerts that wait; beyond, the oldest is dropped. */
 const WAITING_MAX = 100;
 /** Messages that are remembered. */
@@ -41,7 +43,10 @@ interface Alert {
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
-/** null where nobody is to be told. One message is posted at most once a minute; a post that fails is repeated. */
+/**
+ * null where nobody is to be told. One message, of one provider and service where it is about these, is posted at most
+ * once a minute; a post that fails is repeated.
+ */
 export function createAlerts({ url, secret, level }: Config['alerts'], options: AlertsOptions = {}): Alerts | null {
   if (url === null) return null;
   const { againMs = AGAIN_MS, retryMs = RETRY_MS } = options;
@@ -79,14 +84,16 @@ export function createAlerts({ url, secret, level }: Config['alerts'], options: 
 
   return {
     take(line) {
-      if (!beginnings.some((beginning) => line.startsWith(beginning))) return;
-      const { level: own, time, msg, ...facts } = parse(line);
+      if (!beginnings.some((beginning) => line.startsWith(beginning)) && !line.includes(WANTED)) return;
+      const { level: own, time, msg, alert: _alert, ...facts } = parse(line);
       const message = String(msg);
       const at = Number(time);
-      const before = known.get(message);
+      // What one provider did says nothing of another.
+      const about = `${message} ${String(facts['provider'])} ${String(facts['service'])}`;
+      const before = known.get(about);
       if (before !== undefined && at - before.postedAt < againMs) return void (before.missed += 1);
       if (known.size >= KNOWN_MAX) known.clear();
-      known.set(message, { postedAt: at, missed: 0 });
+      known.set(about, { postedAt: at, missed: 0 });
       if (waiting.length >= WAITING_MAX) waiting.shift();
       const repeated = before?.missed ?? 0;
       waiting.push({ level: String(own), time: new Date(at).toISOString(), message, repeated, facts });

@@ -62,6 +62,7 @@ export function createCallLog(logger: Logger): CallSink {
           service: offer.service,
           provider: offer.provider.name,
           flags,
+          alert: true,
         },
         'provider flagged',
       );

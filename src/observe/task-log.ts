@@ -18,7 +18,10 @@ export function createTaskLog(logger: Logger): TaskSink {
     concluded({ task, call, providerName, outcome, usage, settlement, flags, durationMs, lock }) {
       const facts = { request_id: requestIdOf(lock.lockDetail), generation_id: call.callId };
       if (flags.length > 0)
-        logger.warn({ ...facts, service: task.service, provider: providerName, flags }, 'provider flagged');
+        logger.warn(
+          { ...facts, service: task.service, provider: providerName, flags, alert: true },
+          'provider flagged',
+        );
       if (!logger.isLevelEnabled('info')) return;
       const line: Record<string, unknown> = {
         ...facts,

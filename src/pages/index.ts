@@ -3,6 +3,8 @@ export { adminRoutes } from './account/admin-routes.ts';
 export { administratorRoutes } from './account/administrator-routes.ts';
 export { auditRoutes } from './account/audit-routes.ts';
 export { createKeyUsage } from './account/key-usage.ts';
+export { limitsRoutes } from './account/limits-routes.ts';
+export { membersRoutes } from './account/members-routes.ts';
 export { createPastReceipts } from './account/past-receipts.ts';
 export { reloadRoutes } from './account/reload-routes.ts';
 export { receiptOfCall, receiptOfRecord } from './account/receipts.ts';

@@ -4,6 +4,7 @@ export { createBlobs, removeOrphans, sourceOf } from './blobs/create-blobs.ts';
 export { openS3Files } from './blobs/s3-files.ts';
 export { createFarBlobs, giveFile, tellHolder } from './blobs/far-blobs.ts';
 export { countLiveTasks, createTasks, type KeptTasks } from './create-tasks.ts';
+export { type BudgetNotices, createBudgetNotices } from './notices/budget-notices.ts';
 export { createSessionStore, type SessionStore, type StoredSession } from './sessions/session-store.ts';
 export type { CallCost, TaskCost } from './task-cost.ts';
 export { isStorable } from './task-rows.ts';

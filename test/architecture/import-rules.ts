@@ -65,7 +65,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: ['fastify', 'undici', 'ws', 'bs58'],
   },
   tasks: {
-    rooms: ['store', 'wire', 'billing', 'config', 'gateway', 'auth', 'network'],
+    rooms: ['store', 'wire', 'billing', 'config', 'gateway', 'auth', 'auth/accounts', 'network'],
     packages: ['fastify', 'aws4fetch'],
   },
   observe: {

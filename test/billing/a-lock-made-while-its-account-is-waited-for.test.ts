@@ -34,7 +34,7 @@ test('a lock that was made while another account was waited for is resolved only
     });
   const lock = { account: 'free', amount: 100n, prices: ['price-1'], expiresAt: Date.now() + 600_000, detail: '{}' };
   const budget = { id: 'held-up', limit: 1_000n };
-  await slow.lock({ ...lock, id: 'first-use', account: 'held-up', budget });
+  await slow.lock({ ...lock, id: 'first-use', account: 'held-up', budgets: [budget] });
 
   const hold = async (text: string) => {
     const client = new Client({ connectionString: fresh.url });
@@ -58,7 +58,7 @@ test('a lock that was made while another account was waited for is resolved only
 
   // One group: it waits for an account that has nothing to do with the lock, and then for a budget.
   const group = Promise.all([
-    slow.lock({ ...lock, id: 'other', account: 'held-up', budget }),
+    slow.lock({ ...lock, id: 'other', account: 'held-up', budgets: [budget] }),
     slow.release({ id: 'parent', detail: '{}' }),
   ]);
   await waitsFor('accounts');

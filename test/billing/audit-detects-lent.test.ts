@@ -140,7 +140,7 @@ async function fill(engine: OpenedEngine, make: Make): Promise<void> {
       detail: '{}',
     });
   const budget = { id: 'b', limit: 1_000n };
-  await lock('run', { amount: 500n, lendable: 450n, budget });
+  await lock('run', { amount: 500n, lendable: 450n, budgets: [budget] });
   await lock('settled', { parent: 'run' });
   await lock('released', { parent: 'run' });
   await lock('held', { parent: 'run', lendable: 50n });

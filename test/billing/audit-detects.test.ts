@@ -168,7 +168,7 @@ describe.each(ENGINES)('%s', (name) => {
         amount: 100n,
         prices,
         expiresAt: id === 'expired' ? now : now + 1_000,
-        budget: { id: 'b', limit: 1_000n },
+        budgets: [{ id: 'b', limit: 1_000n }],
         detail: '{}',
       });
     const settle = { price: CRASH_PRICE.id, provider: 'p', feeBps: 500, detail: '{"outcome":"complete"}' };

@@ -135,11 +135,13 @@ describe.each(CONTRACT_LEDGERS)('%s', (name) => {
 
   test("a child counts against its parent's budget, whatever budget it names", async () => {
     const budget = { id: `budget-${turn}`, limit: 400n };
-    await lock(`${run}-b`, { amount: 400n, lendable: 400n, budget });
-    expect(await lock(`${run}-c`, { parent: `${run}-b`, budget: { id: `other-${turn}`, limit: 0n } })).toMatchObject({
-      ok: true,
-    });
-    expect(await contract.ledger.find(`${run}-c`)).toMatchObject({ budget: budget.id });
+    await lock(`${run}-b`, { amount: 400n, lendable: 400n, budgets: [budget] });
+    expect(await lock(`${run}-c`, { parent: `${run}-b`, budgets: [{ id: `other-${turn}`, limit: 0n }] })).toMatchObject(
+      {
+        ok: true,
+      },
+    );
+    expect(await contract.ledger.find(`${run}-c`)).toMatchObject({ budgets: [budget.id] });
     expect(await contract.ledger.budget(budget.id)).toEqual({ spent: 0n, locked: 400n });
     expect(await contract.ledger.budget(`other-${turn}`)).toEqual({ spent: 0n, locked: 0n });
     expect(await contract.failing()).toEqual([]);

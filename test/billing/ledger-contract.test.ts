@@ -86,19 +86,34 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
 
     test('keeps within a budget what is spent, locked and asked for together', async () => {
       const budget = { id: `budget-${turn}`, limit: 150n };
-      expect(await lock({ budget })).toMatchObject({ ok: true });
-      expect(await lock({ id: `${id}b`, amount: 51n, budget })).toEqual({
+      expect(await lock({ budgets: [budget] })).toMatchObject({ ok: true });
+      expect(await lock({ id: `${id}b`, amount: 51n, budgets: [budget] })).toEqual({
         ok: false,
         reason: 'budget_exceeded',
         available: 900n,
+        budget: { ...budget, spent: 0n, locked: 100n },
       });
       expect(await ledger.budget(budget.id)).toEqual({ spent: 0n, locked: 100n });
       await settle();
       expect(await ledger.budget(budget.id)).toEqual({ spent: 60n, locked: 0n });
-      expect(await lock({ id: `${id}c`, amount: 90n, budget })).toMatchObject({ ok: true });
+      expect(await lock({ id: `${id}c`, amount: 90n, budgets: [budget] })).toMatchObject({ ok: true });
       await ledger.release({ id: `${id}c`, detail: '{}' });
       expect(await ledger.budget(budget.id)).toEqual({ spent: 60n, locked: 0n });
       expect(await ledger.budget('never-used')).toEqual({ spent: 0n, locked: 0n });
+    });
+
+    test('counts a lock in each of its budgets, and in none where one has no room', async () => {
+      const wide = { id: `wide-${turn}`, limit: 500n };
+      const tight = { id: `tight-${turn}`, limit: 150n };
+      expect(await lock({ budgets: [wide, tight] })).toMatchObject({ ok: true });
+      expect(await lock({ id: `${id}b`, amount: 51n, budgets: [wide, tight] })).toMatchObject({
+        reason: 'budget_exceeded',
+        budget: { ...tight, spent: 0n, locked: 100n },
+      });
+      expect(await ledger.budget(wide.id)).toEqual({ spent: 0n, locked: 100n });
+      await settle();
+      for (const budget of [wide, tight]) expect(await ledger.budget(budget.id)).toEqual({ spent: 60n, locked: 0n });
+      expect(await ledger.find(id)).toMatchObject({ budgets: [wide.id, tight.id] });
     });
   });
 
@@ -234,14 +249,14 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
       lent: 0n,
       kept: false,
       prices: ['price-1', 'price-2'],
-      budget: `budget-${turn}`,
+      budgets: [`budget-${turn}`],
       createdAt: now,
       expiresAt: now + 7,
       lockDetail: '{"a":"\\"ü{}"}',
     };
     await lock({
       expiresAt: now + 7,
-      budget: { id: `budget-${turn}`, limit: 100n },
+      budgets: [{ id: `budget-${turn}`, limit: 100n }],
       detail: '{"a":"\\"ü{}"}',
       lendable: 10n,
     });

@@ -51,7 +51,8 @@ describe.each(ENGINES)('%s', (name) => {
           amount: 10n,
           prices: ['price-1'],
           expiresAt: Date.now() + 600_000,
-          budget,
+          // As a key's and its account's: the one with room counts no more than the other grants.
+          budgets: [{ id: `account-${round}`, limit: 10n ** 9n }, budget],
           detail: '{}',
         });
       let next = 0;
@@ -61,7 +62,8 @@ describe.each(ENGINES)('%s', (name) => {
       };
       await Promise.all(Array.from({ length: 16 * ledgers.length }, (_, index) => worker(index % ledgers.length)));
       expect(granted).toBe(100);
-      expect(await ledgers[0]!.budget(budget.id)).toEqual({ spent: 0n, locked: 1_000n });
+      for (const id of [budget.id, `account-${round}`])
+        expect(await ledgers[0]!.budget(id)).toEqual({ spent: 0n, locked: 1_000n });
     }
     expect(await audit(engine.database)).toMatchObject({ ok: true });
   });

@@ -29,7 +29,7 @@ describe.each(CONTRACT_LEDGERS)('%s', (name) => {
       amount: 1_000n,
       memo: '',
     });
-    await lock(run, { amount: 400n, lendable: 300n, budget: { id: budget, limit: 1_000n } });
+    await lock(run, { amount: 400n, lendable: 300n, budgets: [{ id: budget, limit: 1_000n }] });
     await lock(child, { parent: run });
   });
 

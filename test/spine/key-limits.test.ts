@@ -51,7 +51,9 @@ describe('a spending limit', () => {
     expect(response.status).toBe(402);
     const { error } = (await response.json()) as { error: { message: string; type: string; code: number } };
     expect(error).toMatchObject({ type: 'insufficient_balance', code: 402 });
-    expect(error.message).toMatch(/^Spending limit of this API key is too low for estimated cost: 0\.00\d+ USDC$/);
+    expect(error.message).toMatch(
+      /^Spending limit of this API key is too low for estimated cost: 0\.00\d+ USDC\. 0\.000\d+ of 0\.0003 USDC are spent and 0 locked by running calls; it does not start anew by itself$/,
+    );
   });
 
   test('holds against calls at the same time, to the last micro-USD', async () => {

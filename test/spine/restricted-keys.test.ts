@@ -3,12 +3,13 @@ import type { NewKeyFields } from '#auth/keys';
 import { fill, routesOf } from '../support/route-table.ts';
 import { MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
-// A key with a spending limit, an expiry or a list of services is for calls: what else belongs to its account it
-// neither sees nor changes.
+// A key with a spending limit, a rate, an expiry or a list of services is for calls: what else belongs to its account
+// it neither sees nor changes.
 
 const RESTRICTED: readonly (readonly [string, Partial<NewKeyFields>])[] = [
   ['a spending limit', { limit: 1_000_000n, limitReset: 'daily' }],
   ['an expiry', { expiresAt: Date.now() + 86_400_000 }],
+  ['a rate', { requestsPerMinute: 1_000 }],
   ['a list of services', { allowedServices: [MODEL] }],
 ];
 /**
@@ -20,6 +21,13 @@ const OF_THE_ACCOUNT = [
   'GET /withdrawals',
   'GET /withdrawals/x',
   'GET /wallets',
+  'GET /limits',
+  'GET /members',
+  'GET /organisations',
+  'POST /organisations',
+  'DELETE /members/x',
+  'GET /limits/notices',
+  'GET /limits/webhook',
   'POST /keys',
   'PATCH /keys/x',
   'DELETE /keys/x',
@@ -71,7 +79,7 @@ describe.each(RESTRICTED)('a key with %s', (_name, fields) => {
   test.each(OF_THE_ACCOUNT)('is refused at %s, in words that say what to do', async (route) => {
     const { status, text } = await request(route, key);
     expect(status).toBe(403);
-    expect(text).toContain('A key with a spending limit, an expiry or a list of services cannot');
+    expect(text).toContain('A key with a spending limit, a rate, an expiry or a list of services cannot');
     expect(text).toContain('use one without');
   });
 

@@ -36,7 +36,7 @@ const worker = async (index: number) => {
       amount: 100n,
       prices: [CRASH_PRICE.id],
       expiresAt: Date.now() + 7 * 86_400_000,
-      budget: { id: 'budget', limit: 10n ** 14n },
+      budgets: [{ id: 'budget', limit: 10n ** 14n }],
       detail: '{}',
     });
     if (!locked.ok) throw new Error(locked.reason);

@@ -16,9 +16,9 @@ export const BUDGETS = ['budget-1', 'budget-2'] as const;
 
 const lockName = (n: number) => `lock-${n}`;
 const amount = fc.oneof(fc.constantFrom(0n, 1n, 100n), fc.bigInt({ min: 0n, max: 150n }));
-const budgetOf = fc.option(fc.record({ id: fc.constantFrom(...BUDGETS), limit: fc.bigInt({ min: 0n, max: 300n }) }), {
-  nil: undefined,
-});
+/** None, one or both. */
+const budgetsOf = (limit: fc.Arbitrary<bigint>): fc.Arbitrary<readonly Budget[]> =>
+  fc.uniqueArray(fc.record({ id: fc.constantFrom(...BUDGETS), limit }), { selector: ({ id }) => id, maxLength: 2 });
 /** Of what is locked, in quarters. */
 const lendablePart = fc.bigInt({ min: 0n, max: 4n });
 const text = fc.constantFrom('{}', '{"a":"b\\"c\\\\d"}', '{"text":"ä 😀 \' , {} NULL"}', '');
@@ -41,17 +41,16 @@ interface LockArgs {
   readonly parent: string | undefined;
   readonly quarters: bigint;
   readonly ttlMs: number;
-  readonly budget: Budget | undefined;
+  readonly budgets: readonly Budget[];
   readonly detail: string;
 }
 
 const lockOperation = (args: LockArgs): RandomOperation =>
-  named('lock', args, (ledger, now, { ttlMs, budget, quarters, parent, ...rest }) =>
+  named('lock', args, (ledger, now, { ttlMs, quarters, parent, ...rest }) =>
     ledger.lock({
       ...rest,
       lendable: (rest.amount * quarters) / 4n,
       expiresAt: now + ttlMs,
-      ...(budget ? { budget } : {}),
       ...(parent === undefined ? {} : { parent }),
     }),
   );
@@ -101,7 +100,7 @@ export function commands(prices: Prices): fc.Arbitrary<readonly Command[]> {
       parent: fc.option(lockId, { nil: undefined, freq: 2 }),
       quarters: fc.oneof(fc.constant(0n), lendablePart),
       ttlMs: fc.integer({ min: 0, max: 50 }),
-      budget: budgetOf,
+      budgets: budgetsOf(fc.bigInt({ min: 0n, max: 300n })),
       detail: text,
     })
     .map(lockOperation);
@@ -149,9 +148,7 @@ export function treeCommands(prices: Prices): fc.Arbitrary<readonly Command[]> {
       share: fc.bigInt({ min: 0n, max: 60n }),
       quarters: fc.oneof(fc.constantFrom(3n, 4n), lendablePart),
       ttlMs: fc.integer({ min: 10, max: 90 }),
-      budget: fc.option(fc.record({ id: fc.constantFrom(...BUDGETS), limit: fc.constantFrom(150n, 900n) }), {
-        nil: undefined,
-      }),
+      budgets: budgetsOf(fc.constantFrom(150n, 900n)),
       detail: text,
     })
     .map(({ number, above, share, ...rest }) => {

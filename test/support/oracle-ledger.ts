@@ -64,11 +64,11 @@ export function createOracleLedger(now: () => number): OracleLedger {
   const holds = ({ amount, lent }: LockRecord) => amount - lent;
   /** What a lock holds and does not pay with goes up to a parent that is held, else it is free. */
   const handBack = (id: string, rest: bigint) => {
-    const { account, parent, budget } = locks.get(id)!.record;
+    const { account, parent, budgets: counted } = locks.get(id)!.record;
     const above = parent === null ? null : locks.get(parent)!.record;
     if (above?.state === 'held') return change(above.id, { lent: above.lent - rest });
     move(rest, [`escrow:${account}`, 'locked'], [`escrow:${account}`, 'available']);
-    if (budget !== null) budgetOf(budget).locked -= rest;
+    for (const budget of counted) budgetOf(budget).locked -= rest;
   };
   const levelsAbove = (record: LockRecord): number =>
     record.parent === null ? 0 : 1 + levelsAbove(locks.get(record.parent)!.record);
@@ -79,7 +79,17 @@ export function createOracleLedger(now: () => number): OracleLedger {
   };
 
   return {
-    async lock({ id, account, amount, prices, expiresAt, budget, detail, lendable = 0n, parent }: LockRequest) {
+    async lock({
+      id,
+      account,
+      amount,
+      prices,
+      expiresAt,
+      budgets: asked = [],
+      detail,
+      lendable = 0n,
+      parent,
+    }: LockRequest) {
       const escrow = `escrow:${account}`;
       const available = sum(escrow, 'available');
       if (locks.has(id)) return { ok: false, reason: 'duplicate', available };
@@ -94,11 +104,13 @@ export function createOracleLedger(now: () => number): OracleLedger {
       } else {
         if (amount > 0n && !known(escrow)) return { ok: false, reason: 'no_account', available };
         if (amount > available) return { ok: false, reason: 'insufficient', available };
-        if (budget && amount > 0n) {
-          const used = budgets.get(budget.id) ?? { spent: 0n, locked: 0n };
-          if (used.spent + used.locked + amount > budget.limit)
-            return { ok: false, reason: 'budget_exceeded', available };
-          budgetOf(budget.id).locked += amount;
+        if (amount > 0n) {
+          for (const budget of asked) {
+            const used = budgets.get(budget.id) ?? { spent: 0n, locked: 0n };
+            if (used.spent + used.locked + amount > budget.limit)
+              return { ok: false, reason: 'budget_exceeded', available, budget: { ...budget, ...used } };
+          }
+          for (const budget of asked) budgetOf(budget.id).locked += amount;
         }
         move(amount, [escrow, 'available'], [escrow, 'locked']);
       }
@@ -125,7 +137,7 @@ export function createOracleLedger(now: () => number): OracleLedger {
         lent: 0n,
         kept: false,
         prices,
-        budget: above ? above.budget : (budget?.id ?? null),
+        budgets: above ? above.budgets : asked.map((budget) => budget.id),
         state: 'held',
         createdAt: now(),
         expiresAt,
@@ -139,7 +151,7 @@ export function createOracleLedger(now: () => number): OracleLedger {
       const refused = refusal(id);
       if (refused) return refused;
       const { record } = locks.get(id)!;
-      const { account, amount, lendable, prices, parent, budget } = record;
+      const { account, amount, lendable, prices, parent, budgets: counted } = record;
       if (!prices.includes(price)) return { ok: false, reason: 'wrong_price' };
       const escrow = `escrow:${account}`;
       const own = amount - lendable;
@@ -153,7 +165,7 @@ export function createOracleLedger(now: () => number): OracleLedger {
       move(drawn, [escrow, 'available'], [escrow, 'locked']);
       move(charged - fee, [escrow, 'locked'], [`earnings:${provider}`, 'available']);
       move(fee, [escrow, 'locked'], ['fees', 'available']);
-      if (budget !== null) {
+      for (const budget of counted) {
         budgetOf(budget).locked -= within;
         budgetOf(budget).spent += charged;
       }
@@ -247,7 +259,10 @@ export function createOracleLedger(now: () => number): OracleLedger {
           `${account} has locked what its locks hold`,
         );
       for (const [id, { locked }] of budgets)
-        must(total(held.filter((record) => record.budget === id)) === locked, `${id} has locked what its locks hold`);
+        must(
+          total(held.filter((record) => record.budgets.includes(id))) === locked,
+          `${id} has locked what its locks hold`,
+        );
       // One cap bounds a whole run, however deep: all that is held and was charged under a lock comes from what it
       // may lend.
       const under = (id: string): bigint =>

@@ -23,7 +23,7 @@ afterAll(async () => {
   await production.stop();
 });
 
-const PAGES = ['', '/calls', '/activity', '/keys', '/balance', '/provider', '/sessions'].map(
+const PAGES = ['', '/calls', '/activity', '/keys', '/balance', '/provider', '/organisation', '/sessions'].map(
   (page) => `/dashboard${page}`,
 );
 
@@ -40,6 +40,38 @@ describe('the account’s', () => {
     await visitor.page.getByRole('navigation', { name: 'Account' }).waitFor();
     await pageHolds(visitor);
   });
+});
+
+test('an organisation: made, acted for, with a member and a budget', { timeout: 60_000 }, async () => {
+  const visitor = await browser.visit({ origin: spine.origin });
+  const { page } = visitor;
+  await page.goto('/dashboard/organisation');
+  await page.getByRole('button', { name: 'New organisation' }).click();
+  await page.getByLabel('Name of the organisation').fill('Acme Ltd');
+  await page.getByRole('button', { name: 'Create it' }).click();
+  await page.getByRole('button', { name: 'Act for Acme Ltd' }).click();
+  await page.getByText('You act for').waitFor();
+  await page.getByRole('button', { name: 'Add a member' }).click();
+  await page.getByRole('textbox', { name: 'Account' }).fill('tollgate:local:bob');
+  await page.getByLabel('Name', { exact: true }).fill('Bob');
+  await page.getByRole('button', { name: 'Add the member' }).click();
+  await page.getByRole('button', { name: 'Change Bob' }).click();
+  await page.getByLabel('Each day').fill('5');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('meter', { name: 'Bob, each day' }).waitFor();
+  await page.getByRole('button', { name: 'Change', exact: true }).click();
+  await page.getByLabel('Each month').fill('100');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('meter', { name: 'The account, each month' }).waitFor();
+  await pageHolds(visitor);
+  // The other pages are of the organisation, too, until it is stopped.
+  await page.goto('/dashboard/keys');
+  await page.getByText('You act for').waitFor();
+  await page.getByText('No key yet').waitFor();
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.getByText('You act for').waitFor({ state: 'detached' });
+  expect(visitor.problems).toEqual([]);
+  await visitor.close();
 });
 
 describe('the operator’s', () => {

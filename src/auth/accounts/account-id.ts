@@ -93,10 +93,10 @@ export function toCaip10(account: string, networks: readonly string[]): string {
   return account;
 }
 
-/** CAIP-10 id of a caller: with the network that its wallet signed for, where it is a wallet. */
+/** CAIP-10 id of a caller's account: with the network that was signed for, where the account is the wallet's own. */
 export function callerCaip10(
-  { account, wallet }: Pick<Caller, 'account' | 'wallet'>,
+  { account, wallet, member }: Pick<Caller, 'account' | 'wallet' | 'member'>,
   networks: readonly string[],
 ): string {
-  return wallet?.caip10 ?? toCaip10(account, networks);
+  return (member === undefined ? wallet?.caip10 : undefined) ?? toCaip10(account, networks);
 }

@@ -1,7 +1,8 @@
 import type { Budget, MicroUsd } from '#billing';
+import type { CallerBudget } from '#gateway';
 
 /**
- * How often a key's spending limit starts anew; null is never. Periods begin at 00:00 UTC: each day, each Monday,
+ * How often a spending limit starts anew; null is never. Periods begin at 00:00 UTC: each day, each Monday,
  * each first of the month.
  */
 export const LIMIT_RESETS = ['daily', 'weekly', 'monthly'] as const;
@@ -29,7 +30,17 @@ export function periodAt(reset: LimitReset, now: number): SpendPeriod {
   return { start, end: start + length };
 }
 
-/** No key reaches it: far above all money, and small enough for sums in 64 bits. */
+/** A spending limit of somebody, micro-USD in each reset period. */
+export interface SpendLimit {
+  /** null: without an end. */
+  readonly limit: MicroUsd | null;
+  /** When it starts anew; null is never. */
+  readonly limitReset: LimitReset | null;
+  /** It refuses nothing, and is told of alone. */
+  readonly limitSoft: boolean;
+}
+
+/** Nobody reaches it: far above all money, and small enough for sums in 64 bits. */
 const NO_LIMIT: MicroUsd = 2n ** 61n;
 
 /** Whether a budget of budgetAt has an end. */
@@ -38,16 +49,21 @@ export function hasLimit(budget: Budget): boolean {
 }
 
 /**
- * The ledger's name for what a key may spend now: `<hash>:all`, or `<hash>:daily-2026-01-31` with the reset and the
- * period's first day, so that a new period is a new budget that starts at 0. A key without a limit has one too, so
+ * The ledger's budget of what somebody may spend now: `<name>:all`, or `<name>:daily-2026-01-31` with the reset and
+ * the period's first day, so that a new period is a new budget that starts at 0. Without a limit there is one too, so
  * that what each key spends is counted; the ledger writes it once for all calls of a key in a batch.
  */
 export function budgetAt(
-  key: { readonly hash: string; readonly limit: MicroUsd | null; readonly limitReset: LimitReset | null },
+  name: string,
+  { limit, limitReset, limitSoft }: SpendLimit,
   now: number,
-): Budget {
-  const limit = key.limit ?? NO_LIMIT;
-  if (key.limit === null || key.limitReset === null) return { id: `${key.hash}:all`, limit };
-  const day = new Date(periodAt(key.limitReset, now).start).toISOString().slice(0, 10);
-  return { id: `${key.hash}:${key.limitReset}-${day}`, limit };
+): Budget & Pick<CallerBudget, 'resetsAt'> {
+  const most = limit === null || limitSoft ? NO_LIMIT : limit;
+  if (limit === null || limitReset === null) return { id: `${name}:all`, limit: most, resetsAt: null };
+  const { start, end } = periodAt(limitReset, now);
+  return { id: `${name}:${periodName(limitReset, start)}`, limit: most, resetsAt: end };
 }
+
+/** `daily-2026-01-31`: a reset, and the first day of a period. */
+export const periodName = (reset: LimitReset, start: number): string =>
+  `${reset}-${new Date(start).toISOString().slice(0, 10)}`;

@@ -37,7 +37,7 @@ export const sessionSchema = {
     rights: {
       type: ['string', 'null'],
       enum: ['full', 'limited', null],
-      description: '`limited`: of a key with a spending limit, an expiry or a list of services.',
+      description: '`limited`: of a key with a spending limit, a rate, an expiry or a list of services.',
     },
     step_up: {
       type: ['string', 'null'],

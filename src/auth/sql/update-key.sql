@@ -5,6 +5,10 @@ UPDATE api_keys SET
   expires_at = CASE WHEN $7 = 1 THEN $8 ELSE expires_at END,
   spend_limit = CASE WHEN $9 = 1 THEN $10 ELSE spend_limit END,
   limit_reset = CASE WHEN $11 = 1 THEN $12 ELSE limit_reset END,
-  allowed_services = CASE WHEN $13 = 1 THEN $14 ELSE allowed_services END
+  allowed_services = CASE WHEN $13 = 1 THEN $14 ELSE allowed_services END,
+  limit_soft = CASE WHEN $15 = 1 THEN $16 ELSE limit_soft END,
+  limit_notify = CASE WHEN $17 = 1 THEN $18 ELSE limit_notify END,
+  requests_per_minute = CASE WHEN $19 = 1 THEN $20 ELSE requests_per_minute END,
+  tokens_per_minute = CASE WHEN $21 = 1 THEN $22 ELSE tokens_per_minute END
 WHERE hash = $1 AND account = $2
 RETURNING *

@@ -1,9 +1,11 @@
--- Budgets whose figures are not those of their locks.
+-- Budgets whose figures are not those of their locks, each of which names its budgets with spaces between.
 SELECT id, CAST(SUM(spent) AS BIGINT) AS spent, CAST(SUM(locked) AS BIGINT) AS locked
 FROM (
   SELECT id, spent, locked FROM budgets
   UNION ALL
-  SELECT budget, -charged, CASE state WHEN 'held' THEN lent - amount ELSE 0 END FROM locks WHERE budget IS NOT NULL
+  SELECT one.value, -charged, CASE state WHEN 'held' THEN lent - amount ELSE 0 END
+  FROM locks JOIN json_each('["' || replace(budget, ' ', '","') || '"]') AS one
+  WHERE budget IS NOT NULL
 ) AS both_sides
 GROUP BY id HAVING SUM(spent) <> 0 OR SUM(locked) <> 0
 ORDER BY id LIMIT 20

@@ -22,6 +22,7 @@ export const ALERTS = {
   level: choice({
     of: ['warn', 'error'],
     default: 'error',
-    meaning: 'Least severity that is posted. Lines below `server.log_level` are not.',
+    meaning:
+      'Least severity that is posted. Flagged providers and budgets that are spent to a percentage always are. Lines below `server.log_level` are not.',
   }),
 };

@@ -1,7 +1,8 @@
 import { GatewayError } from '#wire';
 import type { LimitsConfig } from '#config';
 import { type Caller, isDevelopment } from '../call.ts';
-import type { RateDecision, RatePolicy } from './limiter.ts';
+import type { Rates } from './caller-limits.ts';
+import type { RateDecision, RatePolicy, RateWindow } from './limiter.ts';
 
 /**
  * `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`: limit is the steady rate of a minute, without the burst,
@@ -18,38 +19,95 @@ export function rateHeaders({ requests, tokens }: RateDecision): Record<string, 
   };
 }
 
-/** The error of a refused decision: `rate_limit_exceeded` with Retry-After and the rate headers. */
-export function rateLimitError(decision: RateDecision): GatewayError {
+/** Two decisions about one request, as one that is told: of each window the one that is nearer to its end. */
+export function bothDecisions(one: RateDecision, other: RateDecision): RateDecision {
+  const nearer = (a: RateWindow, b: RateWindow) => (b.remaining < a.remaining ? b : a);
+  return {
+    allowed: one.allowed && other.allowed,
+    retryAfterS: Math.max(one.retryAfterS, other.retryAfterS),
+    requests: nearer(one.requests, other.requests),
+    tokens: nearer(one.tokens, other.tokens),
+  };
+}
+
+/**
+ * The error of a refused decision: `rate_limit_exceeded` with Retry-After and the rate headers. `of`: what has the
+ * limit, where it is not the caller alone.
+ */
+export function rateLimitError(decision: RateDecision, of = ''): GatewayError {
   const { requests, tokens, retryAfterS } = decision;
   const window = requests.remaining < 1 ? `${requests.perMinute} requests` : `${tokens.perMinute} tokens`;
   const seconds = Math.max(1, Math.ceil(retryAfterS));
-  return new GatewayError('rate_limit_exceeded', `Rate limit of ${window} per minute exceeded: retry in ${seconds} s`, {
-    retryAfterS: seconds,
-    headers: rateHeaders(decision),
-  });
+  return new GatewayError(
+    'rate_limit_exceeded',
+    `Rate limit of ${window} per minute${of} exceeded: retry in ${seconds} s`,
+    {
+      retryAfterS: seconds,
+      headers: rateHeaders(decision),
+    },
+  );
 }
 
 /**
  * The policies of the configuration, made once as limiters know policies by identity: one for ordinary callers, one
- * for the development account, one for those without a credential, one for what the pages of a session read.
+ * for the development account, one for those without a credential, one for what the pages of a session read. Keys
+ * and accounts with rates of their own get policies of those.
  */
 export function createRatePolicies(limits: LimitsConfig): {
   readonly of: (caller: Caller, pages?: boolean) => RatePolicy;
+  /** All callers of the account share it; null without such a rate. */
+  readonly shared: (caller: Caller) => RatePolicy | null;
   /** From the next request on. */
   readonly replace: (limits: LimitsConfig) => void;
 } {
   let policies = policiesOf(limits);
+  let ofKeys = new WeakMap<Rates, RatePolicy>();
+  const ofAccounts = new WeakMap<Rates, RatePolicy>();
+  const usual = (caller: Caller): RatePolicy => {
+    if (isDevelopment(caller)) return policies.development;
+    return caller.anonymous || caller.paying ? policies.anonymous : policies.ordinary;
+  };
   return {
     of(caller, pages = false) {
       if (pages) return policies.ofPages;
-      if (isDevelopment(caller)) return policies.development;
-      return caller.anonymous || caller.paying ? policies.anonymous : policies.ordinary;
+      const own = caller.rates?.key ?? null;
+      return own === null ? usual(caller) : kept(ofKeys, own, () => lowered(usual(caller), own));
+    },
+    shared({ rates }) {
+      const all = rates?.account ?? null;
+      return all === null ? null : kept(ofAccounts, all, () => sharedPolicy(all));
     },
     replace(next) {
       policies = policiesOf(next);
+      ofKeys = new WeakMap();
     },
   };
 }
+
+function kept(policies: WeakMap<Rates, RatePolicy>, rates: Rates, make: () => RatePolicy): RatePolicy {
+  let policy = policies.get(rates);
+  if (policy === undefined) policies.set(rates, (policy = make()));
+  return policy;
+}
+
+/** A key's own rates. They never give more than the gateway does, and allow no burst on top. */
+function lowered(usual: RatePolicy, { requestsPerMinute, tokensPerMinute }: Rates): RatePolicy {
+  const lowers = requestsPerMinute !== null && requestsPerMinute < usual.requestsPerMinute;
+  return {
+    requestsPerMinute: lowers ? requestsPerMinute : usual.requestsPerMinute,
+    burst: lowers ? 0 : usual.burst,
+    tokensPerMinute: Math.min(tokensPerMinute ?? Infinity, usual.tokensPerMinute),
+  };
+}
+
+/** Nobody is that fast: a rate that is not set. */
+const UNSET = 1e9;
+
+const sharedPolicy = ({ requestsPerMinute, tokensPerMinute }: Rates): RatePolicy => ({
+  requestsPerMinute: requestsPerMinute ?? UNSET,
+  burst: 0,
+  tokensPerMinute: tokensPerMinute ?? UNSET,
+});
 
 function policiesOf(limits: LimitsConfig) {
   const { burst, tokensPerMinute } = limits;

@@ -41,11 +41,12 @@ export function createAdmission({
         `Ask for the WebSocket subprotocol ${TUNNEL_PROTOCOL}: it is the one this gateway speaks with providers`,
       );
     refuseRepeatedCredentials(request.rawHeaders);
-    const { account, key, wallet } = await authenticate(request.headers, address);
+    const { account, key, wallet, budgets = [] } = await authenticate(request.headers, address);
     const provider = providerIdOf(account, identity);
     if (key === null && wallet === null)
       throw refused('An access token cannot provide: use a wallet, or an API key of the account');
-    if (key && (key.allowedServices !== null || (key.budget !== null && hasLimit(key.budget))))
+    const isLimited = budgets.some((budget) => budget.of === 'key' && hasLimit(budget));
+    if (key && (key.allowedServices !== null || isLimited))
       throw refused(
         'A key with a spending limit or a list of services cannot provide: use a key without restrictions, or a wallet',
       );

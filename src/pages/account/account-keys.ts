@@ -45,14 +45,18 @@ export async function listKeys(
   return { data: await Promise.all(records.map((record) => viewKey(record, deps))) };
 }
 
-/** Throws GatewayError `invalid_request`, and `unprocessable` when the account has too many keys. */
+/**
+ * `member`: whose key it is; null for the account's. Throws GatewayError `invalid_request`, and `unprocessable` when
+ * the account has too many keys.
+ */
 export async function createKey(
   { keys, offers, ...deps }: KeysDeps,
   account: string,
   kind: NewKeyFields['kind'],
   body: KeyBody | null | undefined,
+  member: string | null = null,
 ): Promise<{ readonly key: string; readonly data: KeyView; readonly warnings?: readonly string[] }> {
-  const made = await keys.create({ label: 'key', ...parseKeyBody(body ?? {}, deps.now()), account, kind });
+  const made = await keys.create({ label: 'key', ...parseKeyBody(body ?? {}, deps.now()), account, kind, member });
   if (!made) throw new GatewayError('unprocessable', 'This account has too many keys: delete those that are not used');
   const missing = (made.record.allowedServices ?? []).filter((service) => !offers(service));
   const warnings = missing.map((service) => `Nothing is offered here as ${service} at the moment: check the name`);

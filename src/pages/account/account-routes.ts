@@ -68,7 +68,7 @@ function showBalance(app: FastifyInstance, { ledger, networks }: AccountDeps, ca
     tags,
     response: { 200: answer },
   };
-  app.get('/session/balance', { schema }, async (request) => {
+  app.get('/session/balance', { config: { actsAs: 'viewer' }, schema }, async (request) => {
     const caller = callerOf(request);
     const { available = 0n, locked = 0n } = (await ledger.balance(escrowOf(caller.account))) ?? {};
     return {
@@ -92,7 +92,7 @@ function showCredits(app: FastifyInstance, { totals }: AccountDeps, callerOf: Ca
     tags,
     response: { 200: dataOf(answer) },
   };
-  app.get('/credits', { schema }, async (request) => {
+  app.get('/credits', { config: { actsAs: 'viewer' }, schema }, async (request) => {
     const { credits, usage } = await totals(callerOf(request).account);
     return { data: { total_credits: toUsdNumber(credits), total_usage: toUsdNumber(usage) } };
   });
@@ -104,24 +104,28 @@ function showGeneration(app: FastifyInstance, deps: AccountDeps, callerOf: Calle
   const schema = {
     summary: 'Show one call',
     description:
-      'What a call of your account did and cost, with every movement of its money and all calls that were made under it; to a key with a spending limit, an expiry or a list of services, one that was made with it. The id is in the reply of the call.',
+      'What a call of your account did and cost, with every movement of its money and all calls that were made under it; to a key with a spending limit, a rate, an expiry or a list of services, one that was made with it. The id is in the reply of the call.',
     tags,
     querystring: objectOf({ id }),
     response: { 200: dataOf(generationSchema) },
   };
-  app.get<{ Querystring: { readonly id: string } }>('/generation', { schema }, async (request) => {
-    const { account, key } = callerOf(request);
-    const record = await ledger.find(request.query.id);
-    const own =
-      record?.account === account &&
-      (viewCall(record, networks).api_key === key?.hash || !(await isRestricted(deps.keys, key)));
-    // The same answer for calls that do not exist and for those of other accounts: ids follow each other, and can be
-    // guessed.
-    if (!own) throw new GatewayError('not_found', 'Generation not found', { param: 'id' });
-    const tree = await viewTree(record, ledger, deps.receipt, networks);
-    const [data] = await withWaiting([tree], account, deps.tasks);
-    return { data };
-  });
+  app.get<{ Querystring: { readonly id: string } }>(
+    '/generation',
+    { config: { actsAs: 'viewer' }, schema },
+    async (request) => {
+      const { account, key } = callerOf(request);
+      const record = await ledger.find(request.query.id);
+      const own =
+        record?.account === account &&
+        (viewCall(record, networks).api_key === key?.hash || !(await isRestricted(deps.keys, key)));
+      // The same answer for calls that do not exist and for those of other accounts: ids follow each other, and can be
+      // guessed.
+      if (!own) throw new GatewayError('not_found', 'Generation not found', { param: 'id' });
+      const tree = await viewTree(record, ledger, deps.receipt, networks);
+      const [data] = await withWaiting([tree], account, deps.tasks);
+      return { data };
+    },
+  );
 }
 
 function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: CallerOf): void {
@@ -133,7 +137,7 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
     summary: 'List your calls',
     operationId: 'listGenerations',
     description:
-      'Calls of your account, the newest first; to a key with a spending limit, an expiry or a list of services, those alone that were made with it. ' +
+      'Calls of your account, the newest first; to a key with a spending limit, a rate, an expiry or a list of services, those alone that were made with it. ' +
       'A page can have fewer calls than `limit`, or none, before the list is at its end: go on with `next_cursor` until that is null. With `format=csv` all of them are one file.',
     tags,
     querystring: {
@@ -142,22 +146,26 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
     },
     response: { 200: answer },
   };
-  app.get<{ Querystring: ListQuery }>('/generations', { schema }, async (request, reply) => {
-    const caller = callerOf(request);
-    const { account } = caller;
-    const key = await ownKey(deps.keys, caller, request.query.key, 'key');
-    const query = key === undefined ? request.query : { ...request.query, key };
-    const view = (record: LockRecord) => viewCall(record, deps.networks);
-    if (query.format === 'json') {
-      const page = await findGenerations(deps.findLocks, view, account, query);
-      return { ...page, data: await withWaiting(page.data, account, deps.tasks) };
-    }
-    refusePages(request.url);
-    const file = await generationsCsv(deps.findLocks, view, account, query);
-    // The server would read a stream to its end for HEAD, and throw all of it away.
-    const sent = request.method === 'HEAD' ? Readable.from([]) : file;
-    return reply.header('content-disposition', savedAs('calls.csv')).type(CSV_TYPE).send(sent);
-  });
+  app.get<{ Querystring: ListQuery }>(
+    '/generations',
+    { config: { actsAs: 'viewer' }, schema },
+    async (request, reply) => {
+      const caller = callerOf(request);
+      const { account } = caller;
+      const key = await ownKey(deps.keys, caller, request.query.key, 'key');
+      const query = key === undefined ? request.query : { ...request.query, key };
+      const view = (record: LockRecord) => viewCall(record, deps.networks);
+      if (query.format === 'json') {
+        const page = await findGenerations(deps.findLocks, view, account, query);
+        return { ...page, data: await withWaiting(page.data, account, deps.tasks) };
+      }
+      refusePages(request.url);
+      const file = await generationsCsv(deps.findLocks, view, account, query);
+      // The server would read a stream to its end for HEAD, and throw all of it away.
+      const sent = request.method === 'HEAD' ? Readable.from([]) : file;
+      return reply.header('content-disposition', savedAs('calls.csv')).type(CSV_TYPE).send(sent);
+    },
+  );
 }
 
 type ListQuery = GenerationsQuery & { readonly format: 'json' | 'csv' };

@@ -21,10 +21,14 @@ import {
   type NewAccountBody,
 } from './admin-accounts.ts';
 import { addAdminKeyRoutes } from './admin-key-routes.ts';
+import { addAdminMembersRoutes } from './admin-members-routes.ts';
+import { addAdminLimitsRoutes } from './admin-limits-routes.ts';
+import type { MembersDeps } from './members-view.ts';
 import { amountOf, amountProperties, type AmountBody } from './amount.ts';
 import { pageSchema, type Page } from './page.ts';
 
-interface AdminDeps extends AdminAccountsDeps, KeysDeps {
+interface AdminDeps extends AdminAccountsDeps, KeysDeps, MembersDeps {
+  readonly keys: KeysDeps['keys'];
   readonly gate: AdminGate;
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'transfer'>;
   readonly totals: (account: string) => Promise<AccountTotals>;
@@ -51,6 +55,8 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
     showAccount(app, deps);
     creditAccount(app, deps);
     addAdminKeyRoutes(app, deps, ADMINISTRATION);
+    addAdminLimitsRoutes(app, deps, ADMINISTRATION);
+    addAdminMembersRoutes(app, deps, ADMINISTRATION);
   };
 }
 

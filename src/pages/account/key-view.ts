@@ -1,6 +1,6 @@
 import { GatewayError } from '#wire';
 import { toUsdNumber, type Ledger } from '#billing';
-import type { KeyChanges, KeyRecord } from '#auth';
+import { type KeyChanges, type KeyRecord, USUAL_PERCENTAGES } from '#auth/keys';
 import { LIMIT_RESETS, budgetAt, type LimitReset } from '#auth/accounts';
 import { objectOf } from '../answer-schemas.ts';
 import { parseUsdField } from './amount.ts';
@@ -13,10 +13,31 @@ export interface KeyBody {
   readonly label?: string;
   readonly limit?: number | null;
   readonly limit_reset?: LimitReset | null;
+  readonly limit_soft?: boolean;
+  readonly limit_notify?: readonly number[] | null;
+  readonly requests_per_minute?: number | null;
+  readonly tokens_per_minute?: number | null;
   readonly expires_at?: string | null;
   readonly allowed_services?: readonly string[] | null;
   readonly disabled?: boolean;
 }
+
+/** Percentages of a limit. Beyond 100 they are for soft limits. */
+export const notifyProperty = {
+  type: ['array', 'null'],
+  maxItems: 10,
+  uniqueItems: true,
+  items: { type: 'integer', minimum: 1, maximum: 1_000 },
+} as const;
+
+/** A rate; `usual` says what null is. */
+export const rateProperty = (what: string, usual: string) =>
+  ({
+    type: ['integer', 'null'],
+    minimum: 1,
+    maximum: 1_000_000_000,
+    description: `The most ${what} in a minute; null is ${usual}.`,
+  }) as const;
 
 const LABEL = { type: 'string', minLength: 1, maxLength: 128 } as const;
 
@@ -33,6 +54,14 @@ export const keyBodyProperties = {
     enum: [...LIMIT_RESETS, null],
     description: 'When the limit starts anew, at 00:00 UTC; null is never.',
   },
+  limit_soft: { type: 'boolean', description: 'True: the limit refuses no call, and is told of alone.' },
+  limit_notify: {
+    ...notifyProperty,
+    description:
+      'Percentages of the limit that are told of when they are spent; null tells nothing. Of a soft limit the default is 50, 80 and 100.',
+  },
+  requests_per_minute: rateProperty('requests', "the gateway's rate, which no key goes beyond"),
+  tokens_per_minute: rateProperty('tokens', "the gateway's rate, which no key goes beyond"),
   expires_at: {
     type: ['string', 'null'],
     maxLength: 40,
@@ -94,6 +123,10 @@ export const keySchema = objectOf(
     hash: { type: 'string', description: 'Public identifier of the key: the SHA-256 of its text.' },
     name: { type: 'string' },
     label: { type: 'string' },
+    member: {
+      type: ['string', 'null'],
+      description: 'Account of the member whose key it is; null for the account itself.',
+    },
     disabled: { type: 'boolean' },
     limit: { type: ['number', 'null'], description: 'USD for each reset period.' },
     limit_remaining: {
@@ -101,6 +134,10 @@ export const keySchema = objectOf(
       description: 'USD left in this period; what running calls have locked is counted as spent.',
     },
     limit_reset: { type: ['string', 'null'] },
+    limit_soft: { type: 'boolean' },
+    limit_notify: { type: ['array', 'null'], items: { type: 'integer' } },
+    requests_per_minute: { type: ['integer', 'null'] },
+    tokens_per_minute: { type: ['integer', 'null'] },
     usage: { type: 'number', description: 'USD spent: in this period for a key whose limit resets, else in all.' },
     usage_daily: {
       type: 'number',
@@ -133,7 +170,7 @@ export interface KeyViewDeps {
 /** A key as answers show it, with its spending. */
 export async function viewKey(record: KeyRecord, deps: KeyViewDeps) {
   const [{ spent, locked }, lately] = await Promise.all([
-    deps.ledger.budget(budgetAt(record, deps.now()).id),
+    deps.ledger.budget(budgetAt(record.hash, record, deps.now()).id),
     deps.usage(record.account),
   ]);
   const { daily, weekly, monthly }: KeyUsage = {
@@ -146,10 +183,15 @@ export async function viewKey(record: KeyRecord, deps: KeyViewDeps) {
     hash: record.hash,
     name: record.label,
     label: record.label,
+    member: record.member,
     disabled: record.disabled,
     limit: record.limit === null ? null : toUsdNumber(record.limit),
     limit_remaining: remaining === null ? null : toUsdNumber(remaining > 0n ? remaining : 0n),
     limit_reset: record.limitReset,
+    limit_soft: record.limitSoft,
+    limit_notify: record.limitNotify,
+    requests_per_minute: record.requestsPerMinute,
+    tokens_per_minute: record.tokensPerMinute,
     usage: toUsdNumber(spent),
     usage_daily: toUsdNumber(daily),
     usage_weekly: toUsdNumber(weekly),
@@ -173,6 +215,11 @@ export function parseKeyBody(body: KeyBody, now: number): KeyChanges {
   if (body.disabled !== undefined) changes.disabled = body.disabled;
   if (body.limit !== undefined) changes.limit = body.limit === null ? null : parseUsdField(body.limit, 'limit');
   if (body.limit_reset !== undefined) changes.limitReset = body.limit_reset;
+  if (body.limit_soft !== undefined) changes.limitSoft = body.limit_soft;
+  const notify = body.limit_notify ?? (body.limit_soft === true ? USUAL_PERCENTAGES : body.limit_notify);
+  if (notify !== undefined) changes.limitNotify = notify?.length === 0 ? null : notify;
+  if (body.requests_per_minute !== undefined) changes.requestsPerMinute = body.requests_per_minute;
+  if (body.tokens_per_minute !== undefined) changes.tokensPerMinute = body.tokens_per_minute;
   if (body.expires_at !== undefined)
     changes.expiresAt = body.expires_at === null ? null : parseExpiry(body.expires_at, now);
   if (body.allowed_services !== undefined) changes.allowedServices = body.allowed_services;

@@ -1,7 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
-import { isDevelopment, type Admission, type Caller } from '#gateway';
-import { isRestricted, requireFullRights, type KeyChanges, requireFreshSignature, type Nonces } from '#auth/keys';
+import { isDevelopment, reaches, type Admission, type Caller } from '#gateway';
+import {
+  isRestricted,
+  requireFullRights,
+  type KeyChanges,
+  type KeyStore,
+  requireFreshSignature,
+  type Nonces,
+} from '#auth/keys';
 import { dataOf, objectOf } from '../answer-schemas.ts';
 import {
   changeKey,
@@ -46,12 +53,12 @@ function listOwnKeys(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admis
   const schema = {
     summary: 'List your keys',
     description:
-      'The keys of your account, the oldest first; to a key with a spending limit, an expiry or a list of services, itself alone. The keys themselves cannot be shown again.',
+      'The keys of your account, the oldest first; to a key with a spending limit, a rate, an expiry or a list of services, itself alone. The keys themselves cannot be shown again.',
     tags,
     querystring: pageSchema,
     response: { 200: keyListSchema },
   };
-  app.get<{ Querystring: Page }>('/keys', { schema }, async (request) => {
+  app.get<{ Querystring: Page }>('/keys', { config: { actsAs: 'viewer' }, schema }, async (request) => {
     const { caller } = admissionOf(request);
     if (!(await isRestricted(deps.keys, caller.key))) return listKeys(deps, caller.account, request.query);
     const own = await deps.keys.find(caller.key!.hash);
@@ -63,12 +70,12 @@ function showOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admiss
   const schema = {
     summary: 'Show one of your keys',
     description:
-      'A key of your account; to a key with a spending limit, an expiry or a list of services, itself alone.',
+      'A key of your account; to a key with a spending limit, a rate, an expiry or a list of services, itself alone.',
     tags,
     params,
     response: { 200: oneKeySchema },
   };
-  app.get<{ Params: HashParams }>('/keys/:hash', { schema }, async (request) => {
+  app.get<{ Params: HashParams }>('/keys/:hash', { config: { actsAs: 'viewer' }, schema }, async (request) => {
     const { caller } = admissionOf(request);
     const { hash } = request.params;
     const visible = caller.key?.hash === hash || !(await isRestricted(deps.keys, caller.key));
@@ -92,14 +99,15 @@ function createOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
     },
     response: { 201: newKeySchema },
   };
-  app.post<{ Body: KeyBody | undefined }>('/keys', { schema }, async (request, reply) => {
+  app.post<{ Body: KeyBody | undefined }>('/keys', { config: { actsAs: 'member' }, schema }, async (request, reply) => {
     const { caller } = admissionOf(request);
     await requireFullRights(deps.keys, caller, OF_KEYS);
     // A body that is refused must not cost the nonce.
     parseKeyBody(request.body ?? {}, deps.now());
     await requireFreshSignature(caller, deps.nonces);
     const kind = isDevelopment(caller) ? 'development' : 'live';
-    return reply.code(201).send(await createKey(deps, caller.account, kind, request.body));
+    const of = caller.member?.account ?? null;
+    return reply.code(201).send(await createKey(deps, caller.account, kind, request.body, of));
   });
 }
 
@@ -113,15 +121,20 @@ function changeOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
     body: keyChangesSchema,
     response: { 200: oneKeySchema },
   };
-  app.patch<{ Params: HashParams; Body: KeyBody | undefined }>('/keys/:hash', { schema }, async (request) => {
-    const { caller } = admissionOf(request);
-    await requireFullRights(deps.keys, caller, OF_KEYS);
-    const changes = parseKeyBody(request.body ?? {}, deps.now());
-    const { hash } = request.params;
-    if (mayLoosen(changes) || (changes.disabled === true && isOnlySession(caller, hash)))
-      await requireFreshSignature(caller, deps.nonces);
-    return changeKey(deps, caller.account, hash, changes);
-  });
+  app.patch<{ Params: HashParams; Body: KeyBody | undefined }>(
+    '/keys/:hash',
+    { config: { actsAs: 'member' }, schema },
+    async (request) => {
+      const { caller } = admissionOf(request);
+      await requireFullRights(deps.keys, caller, OF_KEYS);
+      const changes = parseKeyBody(request.body ?? {}, deps.now());
+      const { hash } = request.params;
+      await refuseOthersKey(caller, hash, deps.keys);
+      if (mayLoosen(changes) || (changes.disabled === true && isOnlySession(caller, hash)))
+        await requireFreshSignature(caller, deps.nonces);
+      return changeKey(deps, caller.account, hash, changes);
+    },
+  );
 }
 
 /** Whether a change can make a key able to do more than before: as good as making one, whatever header it came with. */
@@ -141,13 +154,21 @@ function deleteOwnKey(app: FastifyInstance, { keys, nonces }: OwnKeysDeps, admis
     params,
     response: { 200: deletedKeySchema },
   };
-  app.delete<{ Params: HashParams }>('/keys/:hash', { schema }, async (request) => {
+  app.delete<{ Params: HashParams }>('/keys/:hash', { config: { actsAs: 'member' }, schema }, async (request) => {
     const { caller } = admissionOf(request);
     const { hash } = request.params;
     if (caller.key?.hash !== hash) await requireFullRights(keys, caller, OF_KEYS);
+    await refuseOthersKey(caller, hash, keys);
     if (isOnlySession(caller, hash)) await requireFreshSignature(caller, nonces);
     return deleteKey(keys, caller.account, hash);
   });
+}
+
+/** Members below an admin change their own keys alone: the others are not there for them. */
+async function refuseOthersKey({ account, member }: Caller, hash: string, keys: Pick<KeyStore, 'find'>): Promise<void> {
+  if (member === undefined || reaches(member.role, 'admin')) return;
+  const record = await keys.find(hash);
+  if (record?.account !== account || record.member !== member.account) throw keyNotFound();
 }
 
 const rateLimitSchema = objectOf({

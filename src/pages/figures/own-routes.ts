@@ -84,36 +84,40 @@ function showUsage(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: Admi
     summary: 'Show your figures',
     operationId: 'ownAnalytics',
     description:
-      'Sums of the calls of your account by day, service, key, provider and primitive; to a key with a spending limit, an expiry or a list of services, those of the calls alone that were made with it.',
+      'Sums of the calls of your account by day, service, key, provider and primitive; to a key with a spending limit, a rate, an expiry or a list of services, those of the calls alone that were made with it.',
     tags: ['Analytics'],
     querystring: ownQuerySchema,
     response: { 200: { description: 'The sums; with `format=csv` a file', ...usageSchema } },
   };
-  app.get<{ Querystring: OwnQuery }>('/analytics/own', { schema }, async (request, reply) => {
-    const { query } = request;
-    const { caller } = admissionOf(request);
-    const range = parseDayRange(query, deps.now());
-    const groups = readGroups(query.group_by);
-    const { model, provider, primitive } = query;
-    const key = await ownKey(deps.keys, caller, query.key, 'key');
-    const { rows, asOf } = await readUsage(deps, {
-      account: caller.account,
-      range,
-      groups,
-      model,
-      provider,
-      primitive,
-      key,
-    });
-    const data = viewUsage(rows, range, groups, await namesOf(deps, caller, groups));
-    if (query.format === 'csv')
-      return reply
-        .header('content-disposition', savedAs(`usage-${dateOf(range.first)}-${dateOf(range.last)}.csv`))
-        .type(CSV_TYPE)
-        .serializer(String)
-        .send(usageCsv(data, groups));
-    return { data, totals: viewTotals(rows), group_by: groups, date_range: viewRange(range), as_of: viewAsOf(asOf) };
-  });
+  app.get<{ Querystring: OwnQuery }>(
+    '/analytics/own',
+    { config: { actsAs: 'viewer' }, schema },
+    async (request, reply) => {
+      const { query } = request;
+      const { caller } = admissionOf(request);
+      const range = parseDayRange(query, deps.now());
+      const groups = readGroups(query.group_by);
+      const { model, provider, primitive } = query;
+      const key = await ownKey(deps.keys, caller, query.key, 'key');
+      const { rows, asOf } = await readUsage(deps, {
+        account: caller.account,
+        range,
+        groups,
+        model,
+        provider,
+        primitive,
+        key,
+      });
+      const data = viewUsage(rows, range, groups, await namesOf(deps, caller, groups));
+      if (query.format === 'csv')
+        return reply
+          .header('content-disposition', savedAs(`usage-${dateOf(range.first)}-${dateOf(range.last)}.csv`))
+          .type(CSV_TYPE)
+          .serializer(String)
+          .send(usageCsv(data, groups));
+      return { data, totals: viewTotals(rows), group_by: groups, date_range: viewRange(range), as_of: viewAsOf(asOf) };
+    },
+  );
 }
 
 function readGroups(text: string): readonly UsageGroup[] {
@@ -184,7 +188,7 @@ function showActivity(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: A
     summary: 'Show your activity',
     operationId: 'listActivity',
     description:
-      'The last 30 days of your account, today included, by day, service and provider, in the shape of OpenRouter. A key with a spending limit, an expiry or a list of services sees its own calls alone.',
+      'The last 30 days of your account, today included, by day, service and provider, in the shape of OpenRouter. A key with a spending limit, a rate, an expiry or a list of services sees its own calls alone.',
     tags: ['Analytics'],
     querystring,
     response: { 200: { description: 'The sums', ...listOf(activitySchema) } },

@@ -21,6 +21,7 @@ export function addDepositsRoutes(
   app.get<{ Querystring: FundPage }>(
     '/deposits',
     {
+      config: { actsAs: 'viewer' },
       schema: {
         summary: 'List your deposits',
         description: 'What came in for your account over chains, the newest first.',
@@ -44,6 +45,7 @@ export function addDepositsRoutes(
   app.get<{ Params: { readonly id: string } }>(
     '/deposits/:id',
     {
+      config: { actsAs: 'viewer' },
       schema: {
         summary: 'Show a deposit',
         tags: ['Money'],

@@ -51,6 +51,7 @@ export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admiss
   app.get(
     '/wallets',
     {
+      config: { actsAs: 'viewer' },
       schema: {
         summary: 'List your wallets',
         description: 'Those that are bound to your account, the oldest first.',
@@ -71,6 +72,7 @@ export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admiss
   app.delete<{ Params: { readonly id: string } }>(
     '/wallets/:id',
     {
+      config: { actsAs: 'owner' },
       schema: {
         summary: 'Remove a wallet',
         description: 'What it sends from now on is its own. Bound again, it has to wait again.',
@@ -126,6 +128,7 @@ function addBinding(app: FastifyInstance, deps: WalletsDeps, admissionOf: Admiss
   app.post<{ Body: { readonly sign_in: string } }>(
     '/wallets',
     {
+      config: { actsAs: 'owner' },
       schema: {
         summary: 'Bind a wallet',
         description:

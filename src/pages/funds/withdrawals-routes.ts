@@ -78,6 +78,7 @@ function addRequest(app: FastifyInstance, deps: WithdrawalsDeps, admissionOf: Ad
   app.post<{ Body: WithdrawalBody }>(
     '/withdrawals',
     {
+      config: { actsAs: 'owner' },
       schema: {
         summary: 'Withdraw money',
         description:
@@ -168,6 +169,7 @@ function addReading(app: FastifyInstance, { funds, keys }: WithdrawalsDeps, admi
   app.get<{ Querystring: FundPage }>(
     '/withdrawals',
     {
+      config: { actsAs: 'viewer' },
       schema: {
         summary: 'List your withdrawals',
         description: 'The newest first.',
@@ -192,6 +194,7 @@ function addReading(app: FastifyInstance, { funds, keys }: WithdrawalsDeps, admi
   app.get<{ Params: IdParams }>(
     '/withdrawals/:id',
     {
+      config: { actsAs: 'viewer' },
       schema: {
         summary: 'Show a withdrawal',
         tags: TAGS,
@@ -211,6 +214,7 @@ function addChanges(app: FastifyInstance, { funds, keys }: WithdrawalsDeps, admi
   app.post<{ Params: IdParams }>(
     '/withdrawals/:id/cancel',
     {
+      config: { actsAs: 'owner' },
       schema: {
         summary: 'Cancel a withdrawal',
         description: 'Gives it back, as long as it is not signed. Afterwards 422: it may be on its chain.',
@@ -234,6 +238,7 @@ function addChanges(app: FastifyInstance, { funds, keys }: WithdrawalsDeps, admi
   app.post<{ Params: IdParams }>(
     '/withdrawals/:id/submit',
     {
+      config: { actsAs: 'owner' },
       schema: {
         summary: 'Have a withdrawal submitted',
         description:

@@ -134,7 +134,7 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
         schema: {
           summary: 'Show what you earned',
           description:
-            'By day and service, from the records of the ledger. For the wallet that signs in, or the account of the key. Whoever never provided a service has earned 0. Not for a key with a spending limit, an expiry or a list of services.',
+            'By day and service, from the records of the ledger. For the wallet that signs in, or the account of the key. Whoever never provided a service has earned 0. Not for a key with a spending limit, a rate, an expiry or a list of services.',
           tags: ['Providers'],
           querystring: dayRangeSchema,
           response: answer(earningsProperties),

@@ -77,6 +77,7 @@ export const PAGE_PATHS: readonly PagePath[] = [
   own('/dashboard/keys', 'Keys'),
   own('/dashboard/balance', 'Balance'),
   own('/dashboard/provider', 'Provider'),
+  own('/dashboard/organisation', 'Organisation'),
   own('/dashboard/sessions', 'Sessions'),
   own('/admin', 'Operator'),
 ];

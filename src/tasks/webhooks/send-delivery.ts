@@ -50,10 +50,10 @@ export interface SenderOptions {
 }
 
 /** The header that a signed delivery has. */
-const SIGNATURE = 'x-tollgate-signature';
+export const SIGNATURE = 'x-tollgate-signature';
 
 /** `t=<epoch seconds>,v1=<hex>`: HMAC-SHA256 of the time, a full stop and the body. */
-const signatureOf = (key: string, seconds: number, body: string): string =>
+export const signatureOf = (key: string, seconds: number, body: string): string =>
   `t=${seconds},v1=${createHmac('sha256', key).update(`${seconds}.${body}`).digest('hex')}`;
 
 /** Makes the function that sends one delivery. It resolves with `stopped` where `closed` broke it off. */

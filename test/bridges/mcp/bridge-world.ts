@@ -164,6 +164,7 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
     },
     limiter: createLocalLimiter({ now }),
     policy: () => ({ requestsPerMinute, burst: 0, tokensPerMinute: 1e12 }),
+    sharedPolicy: () => null,
     onRateLimited: () => {},
     catalog,
     router,
@@ -273,7 +274,7 @@ const accountOf = (name: string) => `tollgate:local:${name}`;
 
 function callerOf(name: string, { allowed }: WorldOptions): Caller {
   const allowedServices = allowed?.[name];
-  const key = allowedServices ? { hash: name, label: name, development: false, allowedServices, budget: null } : null;
+  const key = allowedServices ? { hash: name, label: name, development: false, allowedServices } : null;
   return { account: accountOf(name), key, wallet: null };
 }
 

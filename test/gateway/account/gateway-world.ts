@@ -13,7 +13,7 @@ import {
 } from '#billing';
 import type { LimitsConfig } from '#config';
 import { createRateLimiter, createRatePolicies, createServer } from '#gateway';
-import { createConsumerStore, createKeyStore, type KeyStore } from '#auth';
+import { createConsumerStore, createKeyStore, createLimitsStore, createMemberStore, type KeyStore } from '#auth';
 import { createKey, localAccount } from '#auth/accounts';
 import { accountRoutes, adminRoutes, auditRoutes, auditFunds, createKeyUsage } from '#pages';
 import { createAdminGuard } from '../../../src/auth/admin-key.ts';
@@ -126,6 +126,8 @@ export async function openWorld(): Promise<World> {
       gate: async ({ headers }) => createAdminGuard(adminKey)(headers),
       consumers: createConsumerStore(database, { now }),
       keys,
+      limits: createLimitsStore(database),
+      members: createMemberStore(database, { keys, now }),
       ledger,
       usage,
       totals,

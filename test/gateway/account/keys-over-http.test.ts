@@ -39,7 +39,7 @@ async function spend(
     prices: [price],
     expiresAt: clock.now + 1_000,
     detail: '{}',
-    budget,
+    budgets: [budget],
   });
   if (locked.ok)
     await ledger.settle({ id, price, provider: 'p', charge, draw: false, feeBps: 0, usage: '{}', detail: '{}' });

@@ -22,7 +22,7 @@ async function world({
   const gateway = () => {
     const keys = createKeyStore(database, { now });
     let finds = 0;
-    const counted: KeyStore = { ...keys, find: (hash) => ((finds += 1), keys.find(hash)) };
+    const counted: KeyStore = { ...keys, findWithLimits: (hash) => ((finds += 1), keys.findWithLimits(hash)) };
     return { keys, finds: () => finds, ...createKeyAuthenticator({ keys: counted, acceptDevelopmentKeys, now }) };
   };
   const first = gateway();
@@ -50,9 +50,16 @@ describe('authentication', () => {
         label: 'robot',
         development: true,
         allowedServices: ['m/one'],
-        budget: { id: `${record.hash}:daily-2026-03-04`, limit: 5_000_000n },
       },
       wallet: null,
+      budgets: [
+        {
+          of: 'key',
+          id: `${record.hash}:daily-2026-03-04`,
+          limit: 5_000_000n,
+          resetsAt: Date.parse('2026-03-05T00:00:00Z'),
+        },
+      ],
     };
     expect(await first.authenticate(bearer(text))).toEqual(caller);
     expect(await first.authenticate({ 'x-api-key': text })).toEqual(caller);
@@ -97,9 +104,9 @@ describe('authentication', () => {
     const { clock, first, create } = await world();
     const { text, record } = await create({ limit: 1n, limitReset: 'daily' });
     clock.now = Date.parse('2026-03-04T23:59:59.999Z');
-    expect((await first.authenticate(bearer(text))).key!.budget!.id).toBe(`${record.hash}:daily-2026-03-04`);
+    expect((await first.authenticate(bearer(text))).budgets![0]!.id).toBe(`${record.hash}:daily-2026-03-04`);
     clock.now += 1;
-    expect((await first.authenticate(bearer(text))).key!.budget!.id).toBe(`${record.hash}:daily-2026-03-05`);
+    expect((await first.authenticate(bearer(text))).budgets![0]!.id).toBe(`${record.hash}:daily-2026-03-05`);
   });
 
   it.each(ENGINES)(
@@ -156,13 +163,19 @@ describe('authentication while the database is slow or away', () => {
     hash: '',
     account: ALICE,
     label: 'k',
+    member: null,
     development: false,
     disabled: false,
     createdAt: 0,
     expiresAt: null,
     limit: null,
     limitReset: null,
+    limitSoft: false,
+    limitNotify: null,
+    requestsPerMinute: null,
+    tokensPerMinute: null,
     allowedServices: null,
+    ofAccount: [],
   };
 
   it('does not let a lookup that began before a revocation count after it', async () => {
@@ -171,7 +184,7 @@ describe('authentication while the database is slow or away', () => {
     const clock = { now: START };
     const { authenticate } = createKeyAuthenticator({
       keys: {
-        find: () => new Promise((resolve) => answers.push(resolve)),
+        findWithLimits: () => new Promise((resolve) => answers.push(resolve)),
         onChange: (listener) => (listeners.push(listener), () => {}),
       },
       acceptDevelopmentKeys: true,
@@ -204,7 +217,7 @@ describe('authentication while the database is slow or away', () => {
     let down = true;
     const { authenticate } = createKeyAuthenticator({
       keys: {
-        find: async (hash) => {
+        findWithLimits: async (hash) => {
           if (down) throw new DatabaseError('gone', { code: 'connection', unavailable: true });
           return { ...record, hash };
         },
@@ -221,7 +234,7 @@ describe('authentication while the database is slow or away', () => {
 
   it('survives any header, and lets none of it in', async () => {
     const { authenticate } = createKeyAuthenticator({
-      keys: { find: async () => null, onChange: () => () => {} },
+      keys: { findWithLimits: async () => null, onChange: () => () => {} },
       acceptDevelopmentKeys: true,
       now: () => START,
     });

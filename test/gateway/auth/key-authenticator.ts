@@ -5,9 +5,10 @@ import { createAuthenticator, type AuthenticatorOptions } from '../../../src/aut
 import { signInError } from '../../../src/auth/siwx/sign-in-error.ts';
 
 /** An authenticator of a gateway at which no wallet can sign in, and any number of keys may fail. */
-export function createKeyAuthenticator(options: Omit<AuthenticatorOptions, 'signIn' | 'attempts'>) {
+export function createKeyAuthenticator(options: Omit<AuthenticatorOptions, 'signIn' | 'attempts' | 'limits'>) {
   const { authenticate, close } = createAuthenticator({
     ...options,
+    limits: { of: async () => [], onChange: () => () => {} },
     attempts: createAttempts({ perMinute: Number.POSITIVE_INFINITY, now: options.now }),
     signIn: {
       domains: [],

@@ -18,6 +18,9 @@ describe.each(ENGINES)('the key store on %s', (engine) => {
       expiresAt: NOW + 1,
       limit: 2n ** 50n,
       limitReset: 'weekly',
+      limitSoft: true,
+      limitNotify: [80, 100],
+      requestsPerMinute: 30,
       allowedServices: ['a/b', 'c:d'],
     });
     expect(made!.record).toEqual({
@@ -30,6 +33,10 @@ describe.each(ENGINES)('the key store on %s', (engine) => {
       expiresAt: NOW + 1,
       limit: 2n ** 50n,
       limitReset: 'weekly',
+      limitSoft: true,
+      limitNotify: [80, 100],
+      requestsPerMinute: 30,
+      tokensPerMinute: null,
       allowedServices: ['a/b', 'c:d'],
     });
     expect(await keys.find(made!.record.hash)).toEqual(made!.record);

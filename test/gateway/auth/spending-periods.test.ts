@@ -42,19 +42,25 @@ describe('spending periods', () => {
 
   it('give each period of each reset a budget of its own', () => {
     const now = at('2026-06-01T12:00:00Z');
-    const key = { hash: 'h', limit: 5n };
-    const ids = LIMIT_RESETS.map((limitReset) => budgetAt({ ...key, limitReset }, now));
+    const key = { limit: 5n, limitSoft: false };
+    const ids = LIMIT_RESETS.map((limitReset) => budgetAt('h', { ...key, limitReset }, now));
     expect(ids).toEqual([
-      { id: 'h:daily-2026-06-01', limit: 5n },
-      { id: 'h:weekly-2026-06-01', limit: 5n },
-      { id: 'h:monthly-2026-06-01', limit: 5n },
+      { id: 'h:daily-2026-06-01', limit: 5n, resetsAt: at('2026-06-02T00:00:00Z') },
+      { id: 'h:weekly-2026-06-01', limit: 5n, resetsAt: at('2026-06-08T00:00:00Z') },
+      { id: 'h:monthly-2026-06-01', limit: 5n, resetsAt: at('2026-07-01T00:00:00Z') },
     ]);
-    expect(budgetAt({ ...key, limitReset: null }, now)).toEqual({ id: 'h:all', limit: 5n });
+    expect(budgetAt('h', { ...key, limitReset: null }, now)).toEqual({ id: 'h:all', limit: 5n, resetsAt: null });
   });
 
   it('count what a key without a limit spends, and never refuse it', () => {
-    const { id, limit } = budgetAt({ hash: 'h', limit: null, limitReset: 'daily' }, 0);
+    const { id, limit } = budgetAt('h', { limit: null, limitReset: 'daily', limitSoft: false }, 0);
     expect(id).toBe('h:all');
+    expect(limit).toBeGreaterThan(10n ** 18n);
+  });
+
+  it('count by the period what a soft limit is told of, and never refuse it', () => {
+    const { id, limit } = budgetAt('h', { limit: 5n, limitReset: 'daily', limitSoft: true }, 0);
+    expect(id).toBe('h:daily-1970-01-01');
     expect(limit).toBeGreaterThan(10n ** 18n);
   });
 });

@@ -104,6 +104,18 @@ it('posts warnings where that is wanted, and hides its own address and secret', 
   expect(lines.join('') + posted[0]!.text).not.toContain(url);
 });
 
+it('posts lines that ask for it at every level, each provider for itself', async () => {
+  const { alerts, logger } = start();
+  const flagged = (provider: string) =>
+    logger.warn({ provider, service: 'acme/model', flags: ['usage_missing'], alert: true }, 'provider flagged');
+  for (const provider of ['Acme', 'Globex', 'Acme']) flagged(provider);
+  logger.warn({ said: '"alert":true', provider: '{"alert":true}' }, '"alert":true');
+  await alerts.close();
+  expect(posted.map(({ body }) => body.facts)).toEqual(
+    ['Acme', 'Globex'].map((provider) => ({ provider, service: 'acme/model', flags: ['usage_missing'] })),
+  );
+});
+
 it('ends though nobody answers', async () => {
   close();
   const { alerts, logger } = start();

@@ -38,7 +38,7 @@ export function exampleCall(changes: Partial<Call> = {}): Call {
     primitive: 'model',
     caller: {
       account: 'tollgate:local:dev',
-      key: { hash: 'h'.repeat(64), label: 'laptop', development: true, allowedServices: null, budget: null },
+      key: { hash: 'h'.repeat(64), label: 'laptop', development: true, allowedServices: null },
       wallet: null,
     },
     requestId: 'req-1',

@@ -48,7 +48,7 @@ export function concludedCall(changes: Partial<ConcludedCall> = {}): ConcludedCa
       lent: 0n,
       kept: true,
       prices: ['price-1'],
-      budget: null,
+      budgets: [],
       state: 'held',
       feeBps: null,
       price: null,

@@ -14,6 +14,7 @@ import {
   createAuthenticator,
   createIdentity,
   createKeyStore,
+  createLimitsStore,
   createSignIn,
   type KeyStore,
 } from '#auth';
@@ -88,7 +89,14 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     now,
     elapsed: now,
   });
-  const authenticator = createAuthenticator({ keys, signIn, attempts, acceptDevelopmentKeys: true, now });
+  const authenticator = createAuthenticator({
+    keys,
+    limits: createLimitsStore(database),
+    signIn,
+    attempts,
+    acceptDevelopmentKeys: true,
+    now,
+  });
   const server = createServer({ limits: LIMITS, onError: () => {} });
   const told: string[] = [];
   const observer: TunnelObserver = {

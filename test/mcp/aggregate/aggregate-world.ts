@@ -56,7 +56,7 @@ export const ANYONE = { key: null } as const;
 
 /** A caller whose key may use these services. */
 export const keyFor = (...allowedServices: readonly string[]) => ({
-  key: { hash: 'h', label: '', development: false, allowedServices, budget: null },
+  key: { hash: 'h', label: '', development: false, allowedServices },
 });
 
 export function request(method: string, params: object | string): RequestMessage {

@@ -165,6 +165,7 @@ async function startGateway(
     },
     limiter: createLocalLimiter({ now }),
     policy: () => ({ requestsPerMinute: 1e9, burst: 1e9, tokensPerMinute: 1e12 }),
+    sharedPolicy: () => null,
     onRateLimited: () => {},
     catalog,
     router,

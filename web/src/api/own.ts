@@ -62,6 +62,8 @@ export interface CallsPage {
 export interface ApiKey {
   readonly hash: string;
   readonly label: string;
+  /** Account of the member of an organisation whose key it is. */
+  readonly member: string | null;
   readonly disabled: boolean;
   /** USD in each period; null is no limit. */
   readonly limit: number | null;

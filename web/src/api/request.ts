@@ -1,3 +1,4 @@
+import { actsFor } from './acting.ts';
 import { ApiError } from './api-error.ts';
 
 declare global {
@@ -22,7 +23,8 @@ interface RequestOptions {
  */
 export async function request(path: string, options: RequestOptions = {}): Promise<Response> {
   const { method = 'GET', json, headers, signal } = options;
-  const early = method === 'GET' ? takeEarly(path) : null;
+  const acting = actsFor(path);
+  const early = method === 'GET' && acting === null ? takeEarly(path) : null;
   let answer: Response;
   try {
     answer = await (early ??
@@ -30,6 +32,7 @@ export async function request(path: string, options: RequestOptions = {}): Promi
         method,
         headers: {
           'x-tollgate-web': '1',
+          ...(acting === null ? {} : { 'x-tollgate-account': acting }),
           ...(json === undefined ? {} : { 'content-type': 'application/json' }),
           ...headers,
         },

@@ -1,5 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback } from 'react';
+import { actFor } from './acting.ts';
 import { passIfSignedOut } from './api-error.ts';
 import { call } from './request.ts';
 
@@ -11,7 +12,7 @@ export interface Session {
   /** CAIP-10, or the gateway's own name of an account. */
   readonly account: string;
   readonly signed_in_by: SignInWay;
-  /** `limited`: of a key with a spending limit, an expiry or a list of services. */
+  /** `limited`: of a key with a spending limit, a rate, an expiry or a list of services. */
   readonly rights: 'full' | 'limited';
   /** The proof that keys, withdrawals and wallets need with the request; null: none. */
   readonly step_up: 'wallet' | 'api_key' | null;
@@ -56,6 +57,7 @@ export function useSession(): {
     (session: Session | null) => {
       if (session) localStorage.setItem(MARK, '1');
       else localStorage.removeItem(MARK);
+      actFor(null);
       // What was shown belongs to somebody else now.
       queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
       queries.setQueryData(SESSION_KEY, session);

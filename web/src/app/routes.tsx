@@ -33,6 +33,11 @@ export const ROUTES: readonly Route[] = [
   { path: '/dashboard/keys', title: 'Keys', load: () => import('../pages/dashboard/keys/page.tsx') },
   { path: '/dashboard/balance', title: 'Balance', load: () => import('../pages/dashboard/balance/page.tsx') },
   { path: '/dashboard/provider', title: 'Provider', load: () => import('../pages/dashboard/provider/page.tsx') },
+  {
+    path: '/dashboard/organisation',
+    title: 'Organisation',
+    load: () => import('../pages/dashboard/organisation/page.tsx'),
+  },
   { path: '/dashboard/sessions', title: 'Sessions', load: () => import('../pages/dashboard/sessions/page.tsx') },
   { path: '/admin', title: 'Operator', load: () => import('../pages/admin/page.tsx') },
 ];

@@ -43,7 +43,14 @@ import {
   type Speaker,
   type Speakers,
 } from '#gateway';
-import { createAttempts, createAuthenticator, createIdentity, createKeyStore, createSignIn } from '#auth';
+import {
+  createAttempts,
+  createAuthenticator,
+  createIdentity,
+  createKeyStore,
+  createLimitsStore,
+  createSignIn,
+} from '#auth';
 import { localAccount } from '#auth/accounts';
 import { createHttpUpstream, pricesOf } from '#network';
 import { createSessionStore } from '#tasks';
@@ -139,7 +146,14 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const keys = createKeyStore(database, { now });
   const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now });
   const signIn = await createSignIn({ ...config.signIn, chains: config.chains, attempts, now, elapsed: now });
-  const authenticator = createAuthenticator({ keys, signIn, attempts, acceptDevelopmentKeys: false, now });
+  const authenticator = createAuthenticator({
+    keys,
+    limits: createLimitsStore(database),
+    signIn,
+    attempts,
+    acceptDevelopmentKeys: false,
+    now,
+  });
   const policies = createRatePolicies(config.limits);
   const present = () => true;
   const health = createHealth({ now, cooldownMs: config.upstream.cooldownMs, present });
@@ -169,6 +183,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     authenticate: (headers, address) => authenticator.authenticate(headers, address),
     limiter: createLocalLimiter({ now }),
     policy: (caller) => policies.of(caller),
+    sharedPolicy: () => null,
     onRateLimited: () => {},
     catalog,
     router,

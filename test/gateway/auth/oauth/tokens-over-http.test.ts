@@ -10,6 +10,8 @@ import {
   createConsumerStore,
   createIdentity,
   createKeyStore,
+  createLimitsStore,
+  createMemberStore,
   createNonces,
   createSignIn,
   requireAdmission,
@@ -67,6 +69,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
   };
   const authenticator = createAuthenticator({
     keys: store,
+    limits: createLimitsStore(database),
     signIn,
     accessTokens: counted,
     attempts,
@@ -111,6 +114,8 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       networks: [],
       consumers: createConsumerStore(database, { now }),
       keys: store,
+      limits: createLimitsStore(database),
+      members: createMemberStore(database, { keys: store, now }),
       ledger,
       usage: async () => new Map(),
       totals,

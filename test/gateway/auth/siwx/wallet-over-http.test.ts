@@ -6,6 +6,7 @@ import {
   createAuthenticator,
   createIdentity,
   createKeyStore,
+  createLimitsStore,
   createNonces,
   createSignIn,
   nonceRoutes,
@@ -73,7 +74,14 @@ async function world({
     database,
     now,
   });
-  const authenticator = createAuthenticator({ keys, signIn, attempts, acceptDevelopmentKeys: true, now });
+  const authenticator = createAuthenticator({
+    keys,
+    limits: createLimitsStore(database),
+    signIn,
+    attempts,
+    acceptDevelopmentKeys: true,
+    now,
+  });
   const limiter = createRateLimiter({ redis: null, now });
   const policies = createRatePolicies({ ...LIMITS, requestsPerMinute: 10_000 });
 

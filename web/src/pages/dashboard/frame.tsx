@@ -1,11 +1,12 @@
 import { useMutation } from '@tanstack/react-query';
-import { ChartColumn, CircleUserRound, Gauge, KeyRound, LogOut, Plug, ScrollText, Wallet } from 'lucide-react';
+import { ChartColumn, CircleUserRound, Gauge, KeyRound, LogOut, Plug, ScrollText, Users, Wallet } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Link, useLocation } from 'wouter';
 import { AccountName } from '../../account/account-name.tsx';
 import { stayAway } from '../../account/local-developer.ts';
 import { ProofProvider } from '../../account/proof.tsx';
 import { SignedIn } from '../../account/signed-in.tsx';
+import { actFor, actsFor } from '../../api/acting.ts';
 import { type Session, signOut, useSession } from '../../api/session.ts';
 import { useCurrentInView } from '../../ui/current-in-view.ts';
 import { ErrorNote } from '../../ui/error-note.tsx';
@@ -18,6 +19,7 @@ const PAGES = [
   ['/dashboard/keys', 'Keys', KeyRound],
   ['/dashboard/balance', 'Balance', Wallet],
   ['/dashboard/provider', 'Provider', Plug],
+  ['/dashboard/organisation', 'Organisation', Users],
   ['/dashboard/sessions', 'Sessions', CircleUserRound],
 ] as const;
 
@@ -88,6 +90,27 @@ function Side({ session }: { readonly session: Session }): ReactNode {
   );
 }
 
+/** Says that the pages are of an organisation, and leads back. */
+function Acting(): ReactNode {
+  const account = actsFor();
+  if (account === null) return null;
+  const stop = () => {
+    actFor(null);
+    window.location.assign('/dashboard');
+  };
+  return (
+    <div className="mt-3 rounded-lg bg-warn-wash px-3 py-2 text-sm text-warn lg:mt-5">
+      <p>You act for</p>
+      <p className="truncate">
+        <AccountName account={account} />
+      </p>
+      <button type="button" onClick={stop} className="mt-1 font-medium underline">
+        Stop
+      </button>
+    </div>
+  );
+}
+
 const BY = { wallet: 'Wallet', api_key: 'API key', development: 'Local developer' } as const;
 
 function Who({ session }: { readonly session: Session }): ReactNode {
@@ -103,6 +126,7 @@ function Who({ session }: { readonly session: Session }): ReactNode {
   });
   return (
     <>
+      <Acting />
       {leave.error !== null && <ErrorNote error={leave.error} title="You are still signed in" />}
       <div className="mt-3 flex items-center justify-between gap-3 px-2.5 text-sm lg:mt-5 lg:border-t lg:border-line lg:pt-4">
         <div className="min-w-0">

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Plus } from 'lucide-react';
 import { useState, type ReactNode } from 'react';
+import { useMembers } from '../../../api/organisation.ts';
 import { type ApiKey, type CallsPage, callsQuery, useKeys } from '../../../api/own.ts';
 import { call } from '../../../api/request.ts';
 import { Badge } from '../../../ui/badge.tsx';
@@ -43,6 +44,8 @@ export default function KeysPage(): ReactNode {
 function Keys({ changeable, onNew }: { readonly changeable: boolean; readonly onNew: () => void }): ReactNode {
   const keys = useKeys();
   const [changed, setChanged] = useState<string | null>(null);
+  const members = useMembers(keys.data?.some(({ member }) => member !== null) === true);
+  const nameOf = (member: string) => members.data?.find(({ account }) => account === member)?.name ?? member;
   const columns: readonly Column<ApiKey>[] = [
     {
       id: 'name',
@@ -55,6 +58,7 @@ function Keys({ changeable, onNew }: { readonly changeable: boolean; readonly on
           </p>
           <p className="text-sm text-soft">
             made <Time at={key.created_at} />
+            {key.member !== null && ` by ${nameOf(key.member)}`}
           </p>
         </div>
       ),

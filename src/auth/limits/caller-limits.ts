@@ -1,0 +1,55 @@
+import type { Caller, CallerBudget, Rates } from '#gateway';
+import { budgetAt, type SpendLimit } from '../accounts/spend-period.ts';
+import { budgetName, type LimitsOf } from './account-limits.ts';
+
+/** The part of a caller that says what it may spend and how fast, and until when that holds. */
+export interface CallerLimits {
+  readonly parts: Pick<Caller, 'budgets' | 'rates'>;
+  /** Epoch milliseconds of the first end of a period; Infinity where none ends. */
+  readonly until: number;
+}
+
+type LimitedKey = SpendLimit & Rates & { readonly hash: string };
+
+/** The limits of a key, beside those of its account and of its member (`ofAccount`). */
+export function callerLimits(
+  account: string,
+  key: LimitedKey | null,
+  ofAccount: readonly LimitsOf[],
+  at: number,
+): CallerLimits {
+  const budgets: CallerBudget[] = [];
+  if (key !== null) budgets.push({ of: 'key', ...budgetAt(key.hash, key, at) });
+  let shared: Rates | null = null;
+  for (const { subject, limits } of ofAccount) {
+    const of = subject === 'account' ? 'account' : subject === 'operator' ? 'operator' : 'member';
+    const name = budgetName(account, subject);
+    for (const rule of limits.budgets) budgets.push({ of, ...budgetAt(name, rule, at) });
+    if (of !== 'member') shared = tighter(shared, limits);
+  }
+  const own = key === null || isUnset(key) ? null : key;
+  const until = budgets.reduce((least, { resetsAt }) => Math.min(least, resetsAt ?? Infinity), Infinity);
+  return {
+    parts: {
+      ...(budgets.length === 0 ? {} : { budgets }),
+      ...(own === null && shared === null ? {} : { rates: { key: own && ratesOf(own), account: shared } }),
+    },
+    until,
+  };
+}
+
+const isUnset = ({ requestsPerMinute, tokensPerMinute }: Rates): boolean =>
+  requestsPerMinute === null && tokensPerMinute === null;
+
+const ratesOf = ({ requestsPerMinute, tokensPerMinute }: Rates): Rates => ({ requestsPerMinute, tokensPerMinute });
+
+/** The lower of each; null where neither says any. */
+function tighter(one: Rates | null, other: Rates): Rates | null {
+  if (isUnset(other)) return one;
+  if (one === null) return ratesOf(other);
+  const least = (a: number | null, b: number | null) => (a === null ? b : b === null ? a : Math.min(a, b));
+  return {
+    requestsPerMinute: least(one.requestsPerMinute, other.requestsPerMinute),
+    tokensPerMinute: least(one.tokensPerMinute, other.tokensPerMinute),
+  };
+}

@@ -1,0 +1,103 @@
+import { loadStatement, type Database, type Row, type Value } from '#store';
+import type { MemberRole } from '#gateway';
+import type { KeyStore } from '../key-store.ts';
+
+/** Somebody who may act for an account. Times are epoch milliseconds. */
+export interface Member {
+  /** The account that is acted for: the organisation. */
+  readonly account: string;
+  /** The account that the member signs in as. */
+  readonly member: string;
+  readonly role: MemberRole;
+  readonly name: string;
+  readonly createdAt: number;
+}
+
+/** Members of accounts in the database. Rejects with the database's error when it cannot be reached. */
+export interface MemberStore {
+  find(account: string, member: string): Promise<Member | null>;
+  /** The one who came first is the first. */
+  list(account: string): Promise<readonly Member[]>;
+  /** The accounts that somebody is a member of, with their labels. */
+  of(member: string): Promise<readonly (Member & { readonly label: string })[]>;
+  /** null where it is a member already, or the account has MEMBERS_MAX. */
+  add(member: Omit<Member, 'createdAt'>): Promise<Member | null>;
+  /** null where there is no such member, or it is the last owner and would not be one any more. */
+  change(
+    account: string,
+    member: string,
+    changes: { readonly role?: MemberRole | undefined; readonly name?: string | undefined },
+  ): Promise<Member | null>;
+  /**
+   * Removes a member with its keys and limits: at once here, within a second on every other gateway. False where there
+   * is no such member, or it is the last owner.
+   */
+  remove(account: string, member: string): Promise<boolean>;
+}
+
+/** Members that an account may have, and accounts that somebody may be a member of. */
+export const MEMBERS_MAX = 1_000;
+
+const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
+const FIND = load('find-member');
+const LIST = load('list-members');
+const ORGANISATIONS = load('list-organisations');
+const TOUCH = load('touch-members');
+const INSERT = load('insert-member');
+const CHANGE = load('change-member');
+const DELETE = load('delete-member');
+const DELETE_KEYS = load('delete-keys-of-nobody');
+const DELETE_LIMITS = load('delete-limits-of-nobody');
+
+interface MemberStoreOptions {
+  readonly keys: Pick<KeyStore, 'gone'>;
+  readonly now: () => number;
+}
+
+export function createMemberStore(
+  database: Pick<Database, 'query' | 'batch'>,
+  { keys, now }: MemberStoreOptions,
+): MemberStore {
+  return {
+    async find(account, member) {
+      const [row] = await database.query(FIND, [account, member]);
+      return row ? memberOf(row) : null;
+    },
+    list: async (account) => (await database.query(LIST, [account])).map(memberOf),
+    of: async (member) =>
+      (await database.query(ORGANISATIONS, [member, MEMBERS_MAX])).map((row) => ({
+        ...memberOf(row),
+        label: row['label'] as string,
+      })),
+    async add({ account, member, role, name }) {
+      const [row] = await database.query(INSERT, [account, member, role, name, now(), MEMBERS_MAX]);
+      return row ? memberOf(row) : null;
+    },
+    async change(account, member, { role, name }) {
+      const set = (value: string | undefined): Value[] => (value === undefined ? [0, ''] : [1, value]);
+      const [, changed] = await database.batch([
+        { statement: TOUCH, params: [account] },
+        { statement: CHANGE, params: [account, member, ...set(role), ...set(name)] },
+      ]);
+      return changed![0] ? memberOf(changed![0]) : null;
+    },
+    async remove(account, member) {
+      const [, removed, ended] = await database.batch([
+        { statement: TOUCH, params: [account] },
+        { statement: DELETE, params: [account, member] },
+        { statement: DELETE_KEYS, params: [account, member] },
+        { statement: DELETE_LIMITS, params: [account, member] },
+      ]);
+      for (const { hash } of ended!) keys.gone(hash as string);
+      return removed!.length > 0;
+    },
+  };
+}
+
+const memberOf = (row: Row): Member => ({
+  account: row['account'] as string,
+  member: row['member'] as string,
+  role: row['role'] as MemberRole,
+  name: row['name'] as string,
+  createdAt: Number(row['created_at']),
+});

@@ -1,0 +1,1 @@
+SELECT * FROM members WHERE account = $1 AND member = $2

@@ -1,0 +1,1 @@
+SELECT * FROM members WHERE account = $1 ORDER BY created_at, member

@@ -1,0 +1,42 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** The roles of members, from the one that may least. */
+export const MEMBER_ROLES = ['viewer', 'member', 'admin', 'owner'] as const;
+export type MemberRole = (typeof MEMBER_ROLES)[number];
+
+/** The header that names the account that a member acts for. */
+export const ACCOUNT_HEADER = 'x-tollgate-account';
+
+/** Whether a role may what another may. */
+export const reaches = (role: MemberRole, needed: MemberRole): boolean =>
+  MEMBER_ROLES.indexOf(role) >= MEMBER_ROLES.indexOf(needed);
+
+/** The member that a caller is who acts for another account. */
+export interface CallerMember {
+  /** The account that the member signed in as. */
+  readonly account: string;
+  readonly role: MemberRole;
+  /** It came with an API key of its own account, and not with a wallet, a session or an access token. */
+  readonly byKey: boolean;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The role with which a member may do this for an account. Without it nobody acts for another account here. */
+    actsAs?: MemberRole;
+  }
+}
+
+const NEEDED = Symbol('role');
+type Marked = IncomingHttpHeaders & { [NEEDED]?: MemberRole };
+
+/**
+ * Lets members act for an account by this request, from a role on. The mark is on the headers, as these are all that
+ * authentication is given, and no client can send a symbol.
+ */
+export function letAct(headers: IncomingHttpHeaders, needed: MemberRole): void {
+  (headers as Marked)[NEEDED] = needed;
+}
+
+/** The role from which members act by this request; undefined where nobody does. */
+export const roleToAct = (headers: IncomingHttpHeaders): MemberRole | undefined => (headers as Marked)[NEEDED];

@@ -1,0 +1,39 @@
+import { GatewayError } from '#wire';
+import { formatUsd, type LockResult } from '#billing';
+import type { Caller } from '../call.ts';
+import type { CallerBudget } from './caller-limits.ts';
+
+type FullBudget = Extract<LockResult, { reason: 'budget_exceeded' }>['budget'];
+
+const NAMES: Readonly<Record<CallerBudget['of'], string>> = {
+  key: 'Spending limit of this API key',
+  member: 'Budget of this member',
+  account: 'Budget of the account',
+  operator: "The operator's budget for the account",
+};
+
+/**
+ * The error of a lock that a budget of the caller had no room for. `needed` completes it: `estimated cost: 0.01 USDC`.
+ * On HTTP wires the body has `budget` with the same facts.
+ */
+export function budgetError(
+  { budgets = [] }: Pick<Caller, 'budgets'>,
+  { id, limit, spent, locked }: FullBudget,
+  needed: string,
+): GatewayError {
+  const { of, resetsAt } = budgets.find((budget) => budget.id === id) ?? { of: 'key', resetsAt: null };
+  const resets = resetsAt === null ? null : new Date(resetsAt).toISOString();
+  const used = `${formatUsd(spent)} of ${formatUsd(limit)} USDC are spent and ${formatUsd(locked)} locked by running calls`;
+  const anew = resets === null ? 'it does not start anew by itself' : `it starts anew at ${resets}`;
+  return new GatewayError('insufficient_balance', `${NAMES[of]} is too low for ${needed}. ${used}; ${anew}`, {
+    body: {
+      budget: {
+        of,
+        limit_usd: formatUsd(limit),
+        spent_usd: formatUsd(spent),
+        locked_usd: formatUsd(locked),
+        resets_at: resets,
+      },
+    },
+  });
+}

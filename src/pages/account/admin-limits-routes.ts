@@ -1,0 +1,57 @@
+import type { FastifyInstance, FastifySchema } from 'fastify';
+import { accountParams, findAccount, type AdminAccountsDeps } from './admin-accounts.ts';
+import {
+  limitsBodySchema,
+  oneLimitsSchema,
+  changeLimits,
+  viewLimits,
+  type LimitsBody,
+  type LimitsDeps,
+} from './limits-view.ts';
+
+interface AccountParams {
+  readonly id: string;
+}
+
+const LIMITS = '/accounts/:id/limits';
+const CREDIT = { adminRole: 'credit' } as const;
+
+/**
+ * Adds the operator's limits of each account to `app`, which lets only the operator pass. They hold beside those that
+ * the owner sets. `common` is in every description.
+ */
+export function addAdminLimitsRoutes(
+  app: FastifyInstance,
+  deps: AdminAccountsDeps & LimitsDeps,
+  common: FastifySchema,
+): void {
+  const shown = {
+    ...common,
+    summary: "Show an account's limits",
+    description:
+      'The limits that the operator has set for the account, with what was spent. The owner may have set others.',
+    params: accountParams,
+    response: { 200: oneLimitsSchema },
+  };
+  app.get<{ Params: AccountParams }>(LIMITS, { schema: shown }, async ({ params }) => {
+    const { account } = await findAccount(params.id, deps);
+    return { data: await viewLimits(account, 'operator', await deps.limits.get(account, 'operator'), deps) };
+  });
+  const changed = {
+    ...common,
+    summary: "Change an account's limits",
+    description:
+      'Changes what is given and leaves the rest: budgets and rates of all keys of the account together. `budgets` replaces the list. At once here, within a second on every other gateway.',
+    params: accountParams,
+    body: limitsBodySchema,
+    response: { 200: oneLimitsSchema },
+  };
+  app.patch<{ Params: AccountParams; Body: LimitsBody }>(
+    LIMITS,
+    { schema: changed, config: CREDIT },
+    async ({ params, body }) => {
+      const { account } = await findAccount(params.id, deps);
+      return changeLimits(account, 'operator', body, deps);
+    },
+  );
+}

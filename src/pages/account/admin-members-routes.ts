@@ -1,0 +1,102 @@
+import type { FastifyInstance, FastifySchema } from 'fastify';
+import type { MemberRole } from '#gateway';
+import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
+import { accountParams, findAccount, type AdminAccountsDeps } from './admin-accounts.ts';
+import {
+  addMember,
+  findMember,
+  lastOwner,
+  memberParams,
+  memberSchema,
+  nameProperty,
+  newMemberSchema,
+  roleProperty,
+  viewMembers,
+  type MembersDeps,
+  type NewMemberBody,
+} from './members-view.ts';
+
+interface AccountParams {
+  readonly id: string;
+}
+interface MemberParams extends AccountParams {
+  readonly member: string;
+}
+
+const MEMBERS = '/accounts/:id/members';
+const MEMBER = '/accounts/:id/members/:member';
+const CREDIT = { adminRole: 'credit' } as const;
+const ofAMember = memberParams(accountParams.properties);
+
+/** Adds the members of each account to `app`, which lets only the operator pass. `common` is in every description. */
+export function addAdminMembersRoutes(
+  app: FastifyInstance,
+  deps: AdminAccountsDeps & MembersDeps,
+  common: FastifySchema,
+): void {
+  const listed = {
+    ...common,
+    summary: "List an account's members",
+    params: accountParams,
+    response: { 200: listOf(memberSchema) },
+  };
+  app.get<{ Params: AccountParams }>(MEMBERS, { schema: listed }, async ({ params }) => {
+    const { account } = await findAccount(params.id, deps);
+    return { data: await viewMembers(account, await deps.members.list(account), deps) };
+  });
+  const added = {
+    ...common,
+    summary: 'Add a member to an account',
+    description: 'An account with members is an organisation.',
+    params: accountParams,
+    body: newMemberSchema,
+    response: { 201: dataOf(memberSchema) },
+  };
+  app.post<{ Params: AccountParams; Body: NewMemberBody }>(
+    MEMBERS,
+    { schema: added, config: CREDIT },
+    async ({ params, body }, reply) => {
+      const { account } = await findAccount(params.id, deps);
+      const [data] = await viewMembers(account, [await addMember(account, body, deps)], deps);
+      return reply.code(201).send({ data });
+    },
+  );
+  const changed = {
+    ...common,
+    summary: 'Change a member of an account',
+    params: ofAMember,
+    body: {
+      type: 'object',
+      additionalProperties: false,
+      examples: [{ role: 'owner' }],
+      properties: { role: roleProperty, name: nameProperty },
+    },
+    response: { 200: dataOf(memberSchema) },
+  };
+  app.patch<{ Params: MemberParams; Body: { readonly role?: MemberRole; readonly name?: string } }>(
+    MEMBER,
+    { schema: changed, config: CREDIT },
+    async ({ params, body }) => {
+      const { account } = await findAccount(params.id, deps);
+      const { member } = await findMember(account, params.member, deps);
+      const { role, name } = body;
+      const found = await deps.members.change(account, member, { role, name: name?.trim() || undefined });
+      if (found === null) throw lastOwner();
+      const [data] = await viewMembers(account, [found], deps);
+      return { data };
+    },
+  );
+  const removed = {
+    ...common,
+    summary: 'Remove a member of an account',
+    description: 'The member stops at once, and their keys are deleted.',
+    params: ofAMember,
+    response: { 200: objectOf({ removed: { type: 'boolean' } }) },
+  };
+  app.delete<{ Params: MemberParams }>(MEMBER, { schema: removed, config: CREDIT }, async ({ params }) => {
+    const { account } = await findAccount(params.id, deps);
+    const { member } = await findMember(account, params.member, deps);
+    if (!(await deps.members.remove(account, member))) throw lastOwner();
+    return { removed: true };
+  });
+}

@@ -1,0 +1,157 @@
+import { GatewayError } from '#wire';
+import { formatUsd, toUsdNumber, type Ledger } from '#billing';
+import {
+  budgetName,
+  USUAL_PERCENTAGES,
+  type AccountLimits,
+  type BudgetRule,
+  type LimitsStore,
+  type LimitsSubject,
+} from '#auth/keys';
+import { budgetAt, LIMIT_RESETS, type LimitReset } from '#auth/accounts';
+import { dataOf, objectOf } from '../answer-schemas.ts';
+import { parseUsdField } from './amount.ts';
+import { notifyProperty, rateProperty } from './key-view.ts';
+
+/* Limits of an account, or of a member of it: what the operator and the owner can set, and how answers show it. */
+
+export interface LimitsDeps {
+  readonly limits: Pick<LimitsStore, 'of' | 'get' | 'put'>;
+  readonly ledger: Pick<Ledger, 'budget'>;
+  readonly now: () => number;
+}
+
+interface BudgetBody {
+  readonly limit: number;
+  readonly limit_reset?: LimitReset | null;
+  readonly limit_soft?: boolean;
+  readonly limit_notify?: readonly number[] | null;
+}
+
+/** The body that changes limits, after validation. */
+export interface LimitsBody {
+  readonly budgets?: readonly BudgetBody[];
+  readonly requests_per_minute?: number | null;
+  readonly tokens_per_minute?: number | null;
+}
+
+const BUDGETS_MAX = LIMIT_RESETS.length + 1;
+
+const budgetsProperty = {
+  type: 'array',
+  maxItems: BUDGETS_MAX,
+  description: 'What may be spent in each period. At most one of each reset.',
+  items: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['limit'],
+    properties: {
+      limit: { type: 'number', minimum: 0, description: 'USD in each period.' },
+      limit_reset: {
+        type: ['string', 'null'],
+        enum: [...LIMIT_RESETS, null],
+        description: 'When it starts anew, at 00:00 UTC; null, the default, is never.',
+      },
+      limit_soft: { type: 'boolean', description: 'True: it refuses no call, and is told of alone. Default false.' },
+      limit_notify: {
+        ...notifyProperty,
+        description: 'Percentages of the limit that are told of when they are spent. Default 50, 80 and 100.',
+      },
+    },
+  },
+} as const;
+
+export const limitsBodySchema = {
+  type: 'object',
+  additionalProperties: false,
+  examples: [{ budgets: [{ limit: 100, limit_reset: 'monthly', limit_notify: [80, 100] }], requests_per_minute: 600 }],
+  properties: {
+    budgets: budgetsProperty,
+    requests_per_minute: rateProperty('requests of all keys together', 'no limit besides those of the keys'),
+    tokens_per_minute: rateProperty('tokens of all keys together', 'no limit besides those of the keys'),
+  },
+} as const;
+
+const budgetSchema = objectOf({
+  limit: { type: 'number', description: 'USD in each period.' },
+  limit_remaining: { type: 'number', description: 'What running calls have locked is counted as spent.' },
+  limit_reset: { type: ['string', 'null'] },
+  limit_soft: { type: 'boolean' },
+  limit_notify: { type: 'array', items: { type: 'integer' } },
+  usage: { type: 'number', description: 'USD spent in this period.' },
+  resets_at: { type: ['string', 'null'] },
+});
+
+export const limitsSchema = objectOf({
+  budgets: { type: 'array', items: budgetSchema },
+  requests_per_minute: { type: ['integer', 'null'] },
+  tokens_per_minute: { type: ['integer', 'null'] },
+});
+export const oneLimitsSchema = dataOf(limitsSchema);
+
+/** Limits as answers show them, with what was spent. */
+export async function viewLimits(
+  account: string,
+  subject: LimitsSubject,
+  limits: AccountLimits,
+  { ledger, now }: Pick<LimitsDeps, 'ledger' | 'now'>,
+) {
+  const name = budgetName(account, subject);
+  const budgets = limits.budgets.map(async (rule) => {
+    const { id, resetsAt } = budgetAt(name, rule, now());
+    const { spent, locked } = await ledger.budget(id);
+    const left = rule.limit - spent - locked;
+    return {
+      limit: toUsdNumber(rule.limit),
+      limit_remaining: toUsdNumber(left > 0n ? left : 0n),
+      limit_reset: rule.limitReset,
+      limit_soft: rule.limitSoft,
+      limit_notify: rule.notify,
+      usage: toUsdNumber(spent),
+      resets_at: resetsAt === null ? null : new Date(resetsAt).toISOString(),
+    };
+  });
+  return {
+    budgets: await Promise.all(budgets),
+    requests_per_minute: limits.requestsPerMinute,
+    tokens_per_minute: limits.tokensPerMinute,
+  };
+}
+
+/**
+ * Limits after a body has changed them: what it gives is replaced, the rest stays. Throws GatewayError
+ * `invalid_request` for an amount that is not one, and for two budgets of one reset.
+ */
+function parseLimits(body: LimitsBody, before: AccountLimits): AccountLimits {
+  const { requests_per_minute: requests, tokens_per_minute: tokens } = body;
+  return {
+    budgets: body.budgets === undefined ? before.budgets : parseBudgets(body.budgets),
+    requestsPerMinute: requests === undefined ? before.requestsPerMinute : requests,
+    tokensPerMinute: tokens === undefined ? before.tokensPerMinute : tokens,
+  };
+}
+
+function parseBudgets(bodies: readonly BudgetBody[]): readonly BudgetRule[] {
+  const seen = new Map<LimitReset | null, BudgetRule>();
+  for (const [index, body] of bodies.entries()) {
+    const limit = parseUsdField(body.limit, `budgets[${index}].limit`);
+    const limitReset = body.limit_reset ?? null;
+    const before = seen.get(limitReset);
+    if (before)
+      throw new GatewayError(
+        'invalid_request',
+        `There are two budgets that start anew ${limitReset ?? 'never'}, of ${formatUsd(before.limit)} and of ${formatUsd(limit)} USD: give one`,
+        { param: `budgets[${index}].limit_reset` },
+      );
+    const notify = body.limit_notify === undefined ? USUAL_PERCENTAGES : (body.limit_notify ?? []);
+    seen.set(limitReset, { limit, limitReset, limitSoft: body.limit_soft ?? false, notify });
+  }
+  return [...seen.values()];
+}
+
+/** Changes limits and answers with them. */
+export async function changeLimits(account: string, subject: LimitsSubject, body: LimitsBody, deps: LimitsDeps) {
+  const limits = parseLimits(body, await deps.limits.get(account, subject));
+  await deps.limits.put(account, subject, limits);
+  return { data: await viewLimits(account, subject, limits, deps) };
+}

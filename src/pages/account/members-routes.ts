@@ -1,0 +1,239 @@
+import { randomBytes } from 'node:crypto';
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import { GatewayError } from '#wire';
+import { reaches, type Admission, type Caller, type MemberRole, type Pipeline } from '#gateway';
+import {
+  refuseRestricted,
+  requireAdmission,
+  requireFreshSignature,
+  requireFullRights,
+  type ConsumerStore,
+  type KeyStore,
+  type Member,
+  type Nonces,
+} from '#auth';
+import { localAccount } from '#auth/accounts';
+import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
+import { changeLimits, limitsBodySchema, type LimitsBody } from './limits-view.ts';
+import {
+  addMember,
+  findMember,
+  lastOwner,
+  memberParams,
+  memberSchema,
+  nameProperty,
+  newMemberSchema,
+  roleProperty,
+  viewMembers,
+  type MembersDeps,
+  type NewMemberBody,
+} from './members-view.ts';
+
+interface OwnMembersDeps extends MembersDeps {
+  readonly admit: Pipeline['admit'];
+  readonly consumers: Pick<ConsumerStore, 'create'>;
+  readonly keys: Pick<KeyStore, 'find' | 'list'>;
+  readonly nonces: Pick<Nonces, 'use'>;
+}
+
+interface MemberParams {
+  readonly member: string;
+}
+interface ChangesBody extends Pick<LimitsBody, 'budgets'> {
+  readonly role?: MemberRole;
+  readonly name?: string;
+}
+
+type CallerOf = (request: FastifyRequest) => Caller;
+
+const tags = ['Account'];
+const OF_MEMBERS = { what: 'change members', instead: 'ask the operator' };
+const ORGANISATIONS_MAX = 20;
+const HOW = 'A member acts for the account with the header `x-tollgate-account`.';
+
+/** Organisations of a caller, and the members of its account or of the one that it acts for. */
+export function membersRoutes(deps: OwnMembersDeps): FastifyPluginAsync {
+  return async (app) => {
+    const admissionOf: (request: FastifyRequest) => Admission = requireAdmission(app, deps.admit);
+    const callerOf: CallerOf = (request) => admissionOf(request).caller;
+    addOrganisations(app, deps, callerOf);
+    listMembers(app, deps, callerOf);
+    createMember(app, deps, callerOf);
+    changeMember(app, deps, callerOf);
+    removeMember(app, deps, callerOf);
+  };
+}
+
+const organisationSchema = objectOf({
+  account: { type: 'string', description: 'For `x-tollgate-account`.' },
+  label: { type: 'string' },
+  role: { type: 'string', description: 'Yours.' },
+  created_at: { type: 'string', description: 'When you became a member.' },
+});
+
+const viewOrganisation = ({ account, role, createdAt }: Member, label: string) => ({
+  account,
+  label,
+  role,
+  created_at: new Date(createdAt).toISOString(),
+});
+
+function addOrganisations(app: FastifyInstance, deps: OwnMembersDeps, callerOf: CallerOf): void {
+  const listed = {
+    summary: 'List your organisations',
+    description: `The accounts that your account is a member of. ${HOW}`,
+    tags,
+    response: { 200: listOf(organisationSchema) },
+  };
+  app.get('/organisations', { schema: listed }, async (request) => {
+    const { account, key } = callerOf(request);
+    await refuseRestricted(deps.keys, key, 'see organisations');
+    return { data: (await deps.members.of(account)).map((one) => viewOrganisation(one, one.label)) };
+  });
+  const made = {
+    summary: 'Create an organisation',
+    description: `A new account of which your account is the owner. ${HOW} A wallet signs in for this with a nonce of \`/auth/nonce\`.`,
+    tags,
+    body: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['label'],
+      examples: [{ label: 'Acme Ltd', name: 'Alice' }],
+      properties: {
+        label: { ...nameProperty, description: 'Name of the organisation.' },
+        name: { ...nameProperty, description: 'Your name in it.' },
+      },
+    },
+    response: { 201: dataOf(organisationSchema) },
+  };
+  app.post<{ Body: { readonly label: string; readonly name?: string } }>(
+    '/organisations',
+    { schema: made },
+    async (request, reply) => {
+      const caller = callerOf(request);
+      await requireFullRights(deps.keys, caller, { what: 'create an organisation', instead: 'sign in with a wallet' });
+      const owned = (await deps.members.of(caller.account)).filter(({ role }) => role === 'owner');
+      if (owned.length >= ORGANISATIONS_MAX)
+        throw new GatewayError('unprocessable', `You own ${ORGANISATIONS_MAX} organisations, which is the most`);
+      await requireFreshSignature(caller, deps.nonces);
+      const { label, name } = request.body;
+      const account = localAccount(`org-${randomBytes(8).toString('hex')}`);
+      await deps.consumers.create(account, label.trim() || account);
+      const owner = { account, member: caller.account, role: 'owner', name: name?.trim() || caller.account } as const;
+      const member = (await deps.members.add(owner))!;
+      return reply.code(201).send({ data: viewOrganisation(member, label.trim() || account) });
+    },
+  );
+}
+
+function listMembers(app: FastifyInstance, deps: OwnMembersDeps, callerOf: CallerOf): void {
+  const schema = {
+    summary: 'List members',
+    description: `Who acts for your account, or for the one that you act for, with what their keys spend. ${HOW}`,
+    tags,
+    response: { 200: listOf(memberSchema) },
+  };
+  app.get('/members', { schema, config: { actsAs: 'viewer' } }, async (request) => {
+    const { account, key } = callerOf(request);
+    await refuseRestricted(deps.keys, key, 'see members');
+    return { data: await viewMembers(account, await deps.members.list(account), deps) };
+  });
+}
+
+/** Owners are made, changed and removed by owners. The credentials of the account itself are an owner's. */
+function refuseBelow(caller: Caller, ...roles: readonly (MemberRole | undefined)[]): void {
+  const own = caller.member?.role ?? 'owner';
+  if (roles.includes('owner') && !reaches(own, 'owner'))
+    throw new GatewayError(
+      'permission_denied',
+      `Only an owner makes, changes or removes an owner: your role is ${own}`,
+    );
+}
+
+function createMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: CallerOf): void {
+  const schema = {
+    summary: 'Add a member',
+    description: `Lets another account act for yours, or for the one that you act for. ${HOW} A wallet signs in for this with a nonce of \`/auth/nonce\`.`,
+    tags,
+    body: newMemberSchema,
+    response: { 201: dataOf(memberSchema) },
+  };
+  app.post<{ Body: NewMemberBody }>('/members', { schema, config: { actsAs: 'admin' } }, async (request, reply) => {
+    const caller = callerOf(request);
+    await requireFullRights(deps.keys, caller, OF_MEMBERS);
+    refuseBelow(caller, request.body.role);
+    await requireFreshSignature(caller, deps.nonces);
+    const added = await addMember(caller.account, request.body, deps);
+    const [data] = await viewMembers(caller.account, [added], deps);
+    return reply.code(201).send({ data });
+  });
+}
+
+function changeMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: CallerOf): void {
+  const schema = {
+    summary: 'Change a member',
+    description:
+      'Changes what is given and leaves the rest: the role, the name, and what the keys of the member may spend. `budgets` replaces the list. A wallet signs in for this with a nonce of `/auth/nonce`.',
+    tags,
+    params: memberParams(),
+    body: {
+      type: 'object',
+      additionalProperties: false,
+      examples: [{ role: 'admin' }, { budgets: [{ limit: 20, limit_reset: 'monthly' }] }],
+      properties: { role: roleProperty, name: nameProperty, budgets: limitsBodySchema.properties.budgets },
+    },
+    response: { 200: dataOf(memberSchema) },
+  };
+  app.patch<{ Params: MemberParams; Body: ChangesBody }>(
+    '/members/:member',
+    { schema, config: { actsAs: 'admin' } },
+    async (request) => {
+      const caller = callerOf(request);
+      const { account } = caller;
+      await requireFullRights(deps.keys, caller, OF_MEMBERS);
+      const before = await findMember(account, request.params.member, deps);
+      const { role, name, budgets } = request.body;
+      refuseBelow(caller, before.role, role);
+      if (caller.member?.account === before.member && budgets !== undefined && caller.member.role !== 'owner')
+        throw new GatewayError('permission_denied', 'Your own budgets are changed by somebody else');
+      await requireFreshSignature(caller, deps.nonces);
+      if (budgets !== undefined) await changeLimits(account, before.member, { budgets }, deps);
+      const changed = await deps.members.change(account, before.member, { role, name: name?.trim() || undefined });
+      if (changed === null) throw lastOwner();
+      const [data] = await viewMembers(account, [changed], deps);
+      return { data };
+    },
+  );
+}
+
+function removeMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: CallerOf): void {
+  const schema = {
+    summary: 'Remove a member',
+    description:
+      'The member stops at once, and their keys are deleted: at once here, within a second on every other gateway. Any member may leave. A wallet signs in for this with a nonce of `/auth/nonce`.',
+    tags,
+    params: memberParams(),
+    response: { 200: objectOf({ removed: { type: 'boolean' } }) },
+  };
+  app.delete<{ Params: MemberParams }>(
+    '/members/:member',
+    { schema, config: { actsAs: 'viewer' } },
+    async (request) => {
+      const caller = callerOf(request);
+      const { account, member } = caller;
+      await requireFullRights(deps.keys, caller, OF_MEMBERS);
+      const before = await findMember(account, request.params.member, deps);
+      if (member && member.account !== before.member) {
+        if (!reaches(member.role, 'admin'))
+          throw new GatewayError(
+            'permission_denied',
+            `This needs the role admin of the account: yours is ${member.role}`,
+          );
+        refuseBelow(caller, before.role);
+      }
+      await requireFreshSignature(caller, deps.nonces);
+      if (!(await deps.members.remove(account, before.member))) throw lastOwner();
+      return { removed: true };
+    },
+  );
+}

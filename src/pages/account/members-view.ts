@@ -1,0 +1,122 @@
+import { GatewayError } from '#wire';
+import { toUsdNumber } from '#billing';
+import { MEMBER_ROLES, type MemberRole } from '#gateway';
+import { type Member, MEMBERS_MAX, NO_LIMITS, type MemberStore, type KeyStore } from '#auth/keys';
+import { parseAccountId, toCaip10 } from '#auth/accounts';
+import { objectOf } from '../answer-schemas.ts';
+import type { FindKeyUsage } from './key-usage.ts';
+import { limitsSchema, viewLimits, type LimitsDeps } from './limits-view.ts';
+
+/* Members of an account, as the operator and the owner see them. */
+
+export interface MembersDeps extends LimitsDeps {
+  readonly members: MemberStore;
+  readonly keys: Pick<KeyStore, 'list'>;
+  readonly usage: FindKeyUsage;
+  /** CAIP-2 ids of the gateway's own chains. */
+  readonly networks: readonly string[];
+}
+
+export interface NewMemberBody {
+  readonly account: string;
+  readonly role: MemberRole;
+  readonly name?: string;
+}
+
+const NAME = { type: 'string', minLength: 1, maxLength: 128, description: 'A name for people.' } as const;
+export const roleProperty = {
+  type: 'string',
+  enum: MEMBER_ROLES,
+  description:
+    '`viewer` sees everything, `member` also makes keys of their own, `admin` also changes members, keys and limits, `owner` also owners, and withdraws.',
+} as const;
+export const nameProperty = NAME;
+
+export const newMemberSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['account', 'role'],
+  examples: [{ account: 'eip155:8453:0x71C7656EC7ab88b098defB751B7401B5f6d8976F', role: 'member', name: 'Alice' }],
+  properties: {
+    account: {
+      type: 'string',
+      maxLength: 128,
+      description: 'The account that the member signs in as: a wallet in CAIP-10, or any account id.',
+    },
+    role: roleProperty,
+    name: NAME,
+  },
+} as const;
+
+export const memberParams = (of: Readonly<Record<string, object>> = {}) =>
+  objectOf({ ...of, member: { type: 'string', description: 'Account of the member, percent-encoded.' } });
+
+export const memberSchema = objectOf({
+  account: { type: 'string', description: 'The account that the member signs in as.' },
+  caip_account_id: { type: 'string', description: 'CAIP-10.' },
+  name: { type: 'string' },
+  role: { type: 'string' },
+  created_at: { type: 'string' },
+  keys: { type: 'integer', description: 'Keys of the member.' },
+  usage_monthly: { type: 'number', description: 'USD that these keys have spent in this UTC month.' },
+  budgets: limitsSchema.properties['budgets']!,
+});
+
+const KEYS_READ = 1_000;
+
+/** Members with their keys, what these spent, and their budgets. */
+export async function viewMembers(account: string, members: readonly Member[], deps: MembersDeps) {
+  const [keys, usage, limits] = await Promise.all([
+    deps.keys.list(account, { offset: 0, limit: KEYS_READ }),
+    deps.usage(account),
+    deps.limits.of(account),
+  ]);
+  return Promise.all(
+    members.map(async ({ member, name, role, createdAt }) => {
+      const own = keys.filter((key) => key.member === member);
+      const spent = own.reduce((sum, { hash }) => sum + (usage.get(hash)?.monthly ?? 0n), 0n);
+      const set = limits.find(({ subject }) => subject === member)?.limits ?? NO_LIMITS;
+      const { budgets } = await viewLimits(account, member, set, deps);
+      return {
+        account: member,
+        caip_account_id: toCaip10(member, deps.networks),
+        name,
+        role,
+        created_at: new Date(createdAt).toISOString(),
+        keys: own.length,
+        usage_monthly: toUsdNumber(spent),
+        budgets,
+      };
+    }),
+  );
+}
+
+/** Adds a member. Throws GatewayError `invalid_request`, and `unprocessable` where the account has too many. */
+export async function addMember(account: string, body: NewMemberBody, deps: MembersDeps): Promise<Member> {
+  const member = parseAccountId(body.account, deps.networks);
+  if (member === null)
+    throw new GatewayError(
+      'invalid_request',
+      'account is neither a wallet in CAIP-10 (eip155:… or solana:…) nor tollgate:local:<name> nor oauth:<issuer>:<subject>',
+      { param: 'account' },
+    );
+  if (member === account)
+    throw new GatewayError('invalid_request', 'An account is no member of itself', { param: 'account' });
+  const added = await deps.members.add({ account, member, role: body.role, name: body.name?.trim() || member });
+  if (added !== null) return added;
+  if (await deps.members.find(account, member))
+    throw new GatewayError('unprocessable', 'This account is a member already: change it with PATCH', {
+      param: 'account',
+    });
+  throw new GatewayError('unprocessable', `An account has at most ${MEMBERS_MAX} members`);
+}
+
+/** The account in a path. Throws GatewayError `not_found`. */
+export async function findMember(account: string, text: string, { members }: Pick<MembersDeps, 'members'>) {
+  const found = await members.find(account, text);
+  if (found === null) throw new GatewayError('not_found', 'Member not found', { param: 'member' });
+  return found;
+}
+
+export const lastOwner = (): GatewayError =>
+  new GatewayError('unprocessable', 'This is the last owner: make somebody else an owner first', { param: 'member' });

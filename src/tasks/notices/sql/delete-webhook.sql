@@ -1,0 +1,1 @@
+DELETE FROM account_webhooks WHERE account = $1 RETURNING account

@@ -1,0 +1,73 @@
+import { formatUsd, type MicroUsd } from '#billing';
+import { budgetsFromText } from '#auth';
+import { LIMIT_RESETS, type LimitReset, periodAt, periodName } from '#auth/accounts';
+import type { Row } from '#store';
+
+/** A budget that is told of, with what was spent of it. */
+export interface WatchedBudget {
+  /** The ledger's name. */
+  readonly id: string;
+  readonly account: string;
+  readonly of: 'key' | 'member' | 'account' | 'operator';
+  /** Hash and label of a key, id of a member; null for the whole account. */
+  readonly key: { readonly hash: string; readonly name: string } | null;
+  readonly member: string | null;
+  readonly limit: MicroUsd;
+  readonly limitReset: LimitReset | null;
+  readonly limitSoft: boolean;
+  readonly notify: readonly number[];
+  readonly spent: MicroUsd;
+}
+
+/** The names of the periods of an instant, as the ids of budgets end: daily, weekly, monthly. */
+export const periodNames = (at: number): readonly string[] =>
+  LIMIT_RESETS.map((reset) => periodName(reset, periodAt(reset, at).start));
+
+/** A row of watched-keys.sql. */
+export const keyBudget = (row: Row): WatchedBudget => ({
+  id: row['budget'] as string,
+  account: row['account'] as string,
+  of: 'key',
+  key: { hash: row['hash'] as string, name: row['label'] as string },
+  member: null,
+  limit: row['spend_limit'] as bigint,
+  limitReset: LIMIT_RESETS.find((reset) => reset === row['limit_reset']) ?? null,
+  limitSoft: row['limit_soft'] === 1n,
+  notify: JSON.parse(row['limit_notify'] as string) as number[],
+  spent: row['spent'] as bigint,
+});
+
+/** The budgets of a row of watched-limits.sql, which was asked for these periods. */
+export function limitBudgets(row: Row, periods: readonly string[]): readonly WatchedBudget[] {
+  const [account, subject, name] = [row['account'] as string, row['subject'] as string, row['name'] as string];
+  const of = subject === 'account' ? 'account' : subject === 'operator' ? 'operator' : 'member';
+  const member = of === 'member' ? subject : null;
+  return budgetsFromText(row['budgets'] as string).map((rule) => {
+    const { limitReset } = rule;
+    const period = limitReset === null ? 'all' : periods[LIMIT_RESETS.indexOf(limitReset)]!;
+    const spent = (row[limitReset ?? 'ever'] ?? 0n) as bigint;
+    return { ...rule, id: `${name}:${period}`, account, of, member, key: null, spent };
+  });
+}
+
+/** The percentages that are told of and spent. Nothing is spent of a limit of 0. */
+export const reached = ({ notify, spent, limit }: WatchedBudget): readonly number[] =>
+  notify.filter((percent) => spent > 0n && spent * 100n >= limit * BigInt(percent));
+
+/** The JSON that is told: the names are those of the API. */
+export function noticeBody(budget: WatchedBudget, percent: number, at: number): Readonly<Record<string, unknown>> {
+  const { account, of, key, member, limit, limitReset, limitSoft, spent } = budget;
+  return {
+    event: 'budget.reached',
+    time: new Date(at).toISOString(),
+    account,
+    of,
+    ...(key === null ? {} : { key }),
+    ...(member === null ? {} : { member }),
+    percent,
+    limit_usd: formatUsd(limit),
+    spent_usd: formatUsd(spent),
+    limit_reset: limitReset,
+    limit_soft: limitSoft,
+  };
+}

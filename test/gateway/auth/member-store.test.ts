@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest';
+import { createKeyStore } from '../../../src/auth/key-store.ts';
+import { createLimitsStore } from '../../../src/auth/limits/limits-store.ts';
+import { createMemberStore } from '../../../src/auth/members/member-store.ts';
+import { ENGINES, openTestDatabase } from '../test-database.ts';
+
+const ORG = 'tollgate:local:org';
+const now = () => Date.parse('2026-03-04T05:06:07Z');
+
+it.each(ENGINES)('members are added, changed and removed with their keys and limits: %s', async (engine) => {
+  const database = await openTestDatabase(engine);
+  const keys = createKeyStore(database, { now });
+  const limits = createLimitsStore(database);
+  const members = createMemberStore(database, { keys, now });
+  const [ann, bob] = ['tollgate:local:ann', 'tollgate:local:bob'];
+  const add = (member: string, role: 'owner' | 'member') => members.add({ account: ORG, member, role, name: member });
+  expect(await add(ann, 'owner')).toMatchObject({ member: ann, role: 'owner', createdAt: now() });
+  expect(await add(ann, 'member')).toBeNull();
+  expect(await add(bob, 'member')).not.toBeNull();
+  expect((await members.of(bob)).map(({ account, label }) => [account, label])).toEqual([[ORG, '']]);
+
+  const budget = { limit: 5n, limitReset: 'daily', limitSoft: false, notify: [80] } as const;
+  const set = { budgets: [budget], requestsPerMinute: null, tokensPerMinute: 7 };
+  await limits.put(ORG, bob, set);
+  await limits.put(ORG, 'account', { ...set, tokensPerMinute: null });
+  const { record } = (await keys.create({ account: ORG, label: 'k', kind: 'live', member: bob }))!;
+  expect((await keys.findWithLimits(record.hash))!.ofAccount).toEqual([
+    { subject: 'account', limits: { ...set, tokensPerMinute: null } },
+    { subject: bob, limits: set },
+  ]);
+  const own = (await keys.create({ account: ORG, label: 'own', kind: 'live' }))!.record;
+  expect((await keys.findWithLimits(own.hash))!.ofAccount.map(({ subject }) => subject)).toEqual(['account']);
+
+  expect(await members.change(ORG, ann, { role: 'admin' })).toBeNull();
+  expect(await members.remove(ORG, ann)).toBe(false);
+  expect(await members.change(ORG, bob, { name: 'Bob' })).toMatchObject({ name: 'Bob', role: 'member' });
+  const gone: string[] = [];
+  keys.onChange((hash) => gone.push(hash));
+  expect(await members.remove(ORG, bob)).toBe(true);
+  expect(gone).toEqual([record.hash]);
+  expect(await keys.find(record.hash)).toBeNull();
+  expect(await limits.of(ORG)).toHaveLength(1);
+  // A key that was made while its member was removed opens nothing.
+  const late = (await keys.create({ account: ORG, label: 'late', kind: 'live', member: bob }))!.record;
+  expect(await keys.findWithLimits(late.hash)).toBeNull();
+
+  await add(bob, 'owner');
+  const both = await Promise.all([members.remove(ORG, ann), members.remove(ORG, bob)]);
+  expect(both.filter(Boolean)).toHaveLength(1);
+});

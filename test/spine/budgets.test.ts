@@ -1,0 +1,281 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createHmac } from 'node:crypto';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import { freshDatabase } from '../support/fresh-database.ts';
+import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { SIGN_IN_TOML, signInHeaders, solanaWallet } from '../support/wallets.ts';
+import { escrowOf, treasuryOf } from '#billing';
+
+// What an account may spend in all, whoever calls for it, and who is told when much of it is spent.
+
+interface Post {
+  readonly body: string;
+  readonly signature: string | undefined;
+}
+
+let spine: Spine;
+let skew = 0;
+let receiver: Server;
+let drop = async () => {};
+let answers: number[] = [];
+const posts: Post[] = [];
+const alerts: Post[] = [];
+const now = () => Date.now() + skew;
+beforeAll(async () => {
+  receiver = createServer(async (request, response) => {
+    const signature = request.headers['x-tollgate-signature'] as string | undefined;
+    (request.url === '/alerts' ? alerts : posts).push({ body: await text(request), signature });
+    response.writeHead(request.url === '/alerts' ? 200 : (answers.shift() ?? 200)).end();
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => receiver.once('listening', resolve));
+  const toml = `${UNHURRIED}${SIGN_IN_TOML}[webhooks]\nallow_private = true\n[alerts]\nurl = "${at('/alerts')}"\n`;
+  const fresh = await freshDatabase(inject('postgresUrl'));
+  drop = fresh.drop;
+  spine = await startSpine({ toml, now, databaseUrl: fresh.url });
+});
+afterAll(async () => {
+  await spine.stop();
+  receiver.close();
+  await drop();
+});
+afterEach(async () => {
+  expect(await spine.faults()).toEqual([]);
+});
+
+const at = (path: string) => `http://127.0.0.1:${(receiver.address() as AddressInfo).port}${path}`;
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+const chat = (headers: Record<string, string>, content = 'hello !tokens:50', more: object = {}) =>
+  fetch(`${spine.url}/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(ask(content, more)),
+  });
+const change = async (url: string, key: string, body: object) => {
+  const response = await fetch(url, {
+    method: 'PATCH',
+    headers: { ...bearer(key), 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, body: (await response.json()) as { data: never; error: { message: string } } };
+};
+const own = (key: string, body: object) => change(`${spine.url}/limits`, key, body);
+const ofOperator = (account: string, body: object) =>
+  change(`${spine.origin}/admin/v1/accounts/${account}/limits`, spine.adminKey, body);
+interface Limits {
+  readonly budgets: readonly { readonly usage: number; readonly limit_remaining: number }[];
+}
+const limitsOf = async (key: string) =>
+  ((await (await spine.get('/limits', bearer(key))).json()) as { data: Limits & { operator: Limits } }).data;
+
+/** A second key of the account. */
+const another = async (account: string) =>
+  (await spine.app.keys.create({ account, label: 'second', kind: 'live' }))!.text;
+
+describe('a budget of an account', () => {
+  test('holds for a wallet that signs in itself', async () => {
+    const wallet = solanaWallet();
+    const to = escrowOf(wallet.account);
+    await spine.app.ledger.transfer({ id: 'wallet', from: treasuryOf('operator'), to, amount: 1_000_000n, memo: '' });
+    const headers = await signInHeaders(wallet);
+    expect((await chat(headers)).status).toBe(200);
+    await ofOperator(wallet.account, { budgets: [{ limit: 0 }] });
+    expect((await chat(headers)).status).toBe(402);
+  });
+
+  test('is shared by its keys: a call beyond it is refused with what is spent and when it starts anew', async () => {
+    const { key, account } = await spine.tenant('shared', '10');
+    const second = await another(account);
+    expect(await own(key, { budgets: [{ limit: 0.0005, limit_reset: 'daily' }] })).toMatchObject({
+      status: 200,
+      body: { data: { budgets: [{ limit: 0.0005, limit_reset: 'daily', limit_notify: [50, 80, 100], usage: 0 }] } },
+    });
+    let passed = 0;
+    for (let status = 200; status === 200; passed += 1)
+      ({ status } = await chat(bearer(passed % 2 === 0 ? key : second)));
+    expect(passed).toBeGreaterThan(2);
+    for (const one of [key, second]) {
+      const refused = await chat(bearer(one));
+      expect(refused.status).toBe(402);
+      const resets = `${new Date(now() + 86_400_000).toISOString().slice(0, 10)}T00:00:00.000Z`;
+      expect(await refused.json()).toMatchObject({
+        error: {
+          type: 'insufficient_balance',
+          message: expect.stringMatching(
+            new RegExp(
+              `^Budget of the account is too low for .* of 0\\.0005 USDC are spent .* it starts anew at ${resets}$`,
+            ),
+          ) as string,
+        },
+        budget: { of: 'account', limit_usd: '0.0005', resets_at: resets },
+      });
+    }
+    skew += 86_400_000;
+    expect((await chat(bearer(second))).status).toBe(200);
+  });
+
+  test('holds against calls at the same time, to the last micro-USD', async () => {
+    const { key, account } = await spine.tenant('crowd', '10');
+    const second = await another(account);
+    await own(key, { budgets: [{ limit: 0.001 }] });
+    const statuses = await Promise.all(
+      Array.from(
+        { length: 40 },
+        async (_, index) =>
+          (await chat(bearer(index % 2 === 0 ? key : second), 'hello !tokens:50 !head-delay:30')).status,
+      ),
+    );
+    expect(new Set(statuses)).toEqual(new Set([200, 402]));
+    await spine.quiet();
+    const [budget] = (await limitsOf(key)).budgets;
+    expect(budget!.usage).toBeLessThanOrEqual(0.001);
+    expect(budget!.usage + budget!.limit_remaining).toBeCloseTo(0.001, 9);
+  });
+
+  test('a failed call gives its part back, and a free one needs none', async () => {
+    const { key } = await spine.tenant('frugal', '10');
+    await own(key, { budgets: [{ limit: 0.0003 }] });
+    for (let i = 0; i < 3; i += 1) expect((await chat(bearer(key), 'hello !status:400')).status).toBe(400);
+    expect((await limitsOf(key)).budgets).toMatchObject([{ usage: 0, limit_remaining: 0.0003 }]);
+  });
+
+  test('of the operator holds beside that of the owner, who cannot lift it', async () => {
+    const { key, account } = await spine.tenant('bounded', '10');
+    expect((await ofOperator(account, { budgets: [{ limit: 0 }] })).status).toBe(200);
+    await own(key, { budgets: [{ limit: 1_000 }] });
+    const refused = await chat(bearer(key));
+    expect(await refused.json()).toMatchObject({ budget: { of: 'operator', limit_usd: '0', resets_at: null } });
+    expect((await limitsOf(key)).operator).toMatchObject({ budgets: [{ limit: 0 }] });
+    await ofOperator(account, { budgets: [] });
+    expect((await chat(bearer(key))).status).toBe(200);
+  });
+
+  test.each([
+    ['two of one reset', { budgets: [{ limit: 1 }, { limit: 2 }] }, 'two budgets that start anew never'],
+    ['an amount with too many places', { budgets: [{ limit: 0.0000001 }] }, 'budgets[0].limit'],
+    ['a percentage of 0', { budgets: [{ limit: 1, limit_notify: [0] }] }, 'limit_notify'],
+    ['a rate of 0', { requests_per_minute: 0 }, 'requests_per_minute'],
+  ])('%s is refused', async (_, body, words) => {
+    const refused = await own(spine.key, body);
+    expect(refused.status).toBe(400);
+    expect(refused.body.error.message).toContain(words);
+  });
+
+  test('is not for a limited key to see or to change', async () => {
+    const { key } = await spine.tenant('narrow', '1', { limit: 1_000n });
+    expect((await own(key, { budgets: [] })).status).toBe(403);
+    expect((await spine.get('/limits', bearer(key))).status).toBe(403);
+  });
+});
+
+describe('what is spent of a budget is told', () => {
+  const told = async () => {
+    await spine.app.notices.run();
+    return posts.splice(0).map(({ body }) => JSON.parse(body) as Record<string, unknown>);
+  };
+
+  test('once for each percentage, signed, to the owner and to the operator, though it refuses nothing', async () => {
+    const { key, account } = await spine.tenant('soft', '10');
+    const secret = 'a secret of sixteen and more';
+    expect((await change(`${spine.url}/limits/webhook`, key, { url: at('/budgets'), secret })).status).toBe(200);
+    await own(key, { budgets: [{ limit: 0.0002, limit_reset: 'monthly', limit_soft: true, limit_notify: [50, 200] }] });
+    expect(await told()).toEqual([]);
+    expect((await chat(bearer(key))).status).toBe(200);
+    await spine.quiet();
+    await spine.app.notices.run();
+    const [{ body, signature }] = posts.splice(0) as [Post];
+    expect(JSON.parse(body)).toMatchObject({
+      event: 'budget.reached',
+      account,
+      of: 'account',
+      percent: 50,
+      limit_usd: '0.0002',
+      limit_reset: 'monthly',
+      limit_soft: true,
+    });
+    const [, seconds, digest] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(signature!)!;
+    expect(createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')).toBe(digest);
+    for (let i = 0; i < 3; i += 1) expect((await chat(bearer(key))).status).toBe(200);
+    await spine.quiet();
+    expect((await told()).map(({ percent }) => percent)).toEqual([200]);
+    expect(await told()).toEqual([]);
+    await expect
+      .poll(() => alerts.map(({ body: one }) => JSON.parse(one) as object))
+      .toContainEqual(expect.objectContaining({ message: `a budget is spent to 50 %: account of ${account}` }));
+    const listed = (await (await spine.get('/limits/notices', bearer(key))).json()) as { data: object[] };
+    expect(listed.data).toMatchObject([
+      { percent: 200, state: 'told' },
+      { percent: 50, state: 'told' },
+    ]);
+  });
+
+  test('again to a webhook that failed, also of a key, and of the last calls of a period', async () => {
+    const { key, account } = await spine.tenant('late', '10');
+    await change(`${spine.url}/limits/webhook`, key, { url: at('/budgets') });
+    const made = (await spine.app.keys.create({
+      account,
+      label: 'robot',
+      kind: 'live',
+      limit: 100n,
+      limitReset: 'daily',
+      limitSoft: true,
+      limitNotify: [100],
+    }))!;
+    const midnight = Math.ceil(now() / 86_400_000) * 86_400_000;
+    skew += midnight - now() - 5_000;
+    expect((await chat(bearer(made.text))).status).toBe(200);
+    await spine.quiet();
+    skew += 20_000;
+    answers = [500];
+    expect(await told()).toMatchObject([{ of: 'key', key: { hash: made.record.hash, name: 'robot' }, percent: 100 }]);
+    expect(await told()).toEqual([]);
+    skew += 31_000;
+    expect(await told()).toMatchObject([{ of: 'key', percent: 100 }]);
+    skew += 3_600_000;
+    expect(await told()).toEqual([]);
+  });
+});
+
+describe('rates', () => {
+  const statuses = async (headers: Record<string, string>, count: number) => {
+    const seen: number[] = [];
+    for (let i = 0; i < count; i += 1) seen.push((await fetch(`${spine.url}/session/balance`, { headers })).status);
+    return seen;
+  };
+
+  test('of a key lower what the gateway gives, in its headers too', async () => {
+    const { key } = await spine.tenant('slow', '1', { requestsPerMinute: 3 });
+    expect(await statuses(bearer(key), 4)).toEqual([200, 200, 200, 429]);
+    const refused = await spine.get('/session/balance', bearer(key));
+    expect(refused.headers.get('x-ratelimit-limit-requests')).toBe('3');
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  });
+
+  test('of an account are shared by its keys', async () => {
+    const { key, account } = await spine.tenant('together', '1');
+    const second = await another(account);
+    await own(key, { requests_per_minute: 4 });
+    expect(await statuses(bearer(key), 2)).toEqual([200, 200]);
+    expect(await statuses(bearer(second), 3)).toEqual([200, 200, 429]);
+    const refused = await spine.get('/session/balance', bearer(key));
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get('x-ratelimit-limit-requests')).toBe('4');
+    expect(await refused.json()).toMatchObject({
+      error: { message: expect.stringContaining('4 requests per minute of the account') as string },
+    });
+  });
+
+  test('of tokens count what the calls of all keys used', async () => {
+    const { key, account } = await spine.tenant('wordy', '1');
+    const second = await another(account);
+    await ofOperator(account, { tokens_per_minute: 60 });
+    expect((await chat(bearer(key))).status).toBe(200);
+    await spine.quiet();
+    const refused = await chat(bearer(second));
+    expect(refused.status).toBe(429);
+    expect(await refused.json()).toMatchObject({
+      error: { message: expect.stringContaining('60 tokens per minute of the account') as string },
+    });
+  });
+});

@@ -1,0 +1,297 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { escrowOf, treasuryOf } from '#billing';
+import { fill, routesOf } from '../support/route-table.ts';
+import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { SIGN_IN_TOML, signInHeaders, solanaWallet } from '../support/wallets.ts';
+
+// An organisation is an account with members, who act for it by their role and have keys of their own in it.
+
+let spine: Spine;
+beforeAll(async () => {
+  spine = await startSpine({ toml: UNHURRIED + SIGN_IN_TOML });
+});
+afterAll(() => spine.stop());
+afterEach(async () => {
+  expect(await spine.faults()).toEqual([]);
+});
+
+interface Reply {
+  readonly status: number;
+  readonly body: {
+    readonly data?: never;
+    readonly key?: string;
+    readonly error?: { readonly message: string; readonly type: string };
+  };
+}
+const call = async (
+  key: string,
+  method: string,
+  path: string,
+  body?: object,
+  headers: Record<string, string> = {},
+): Promise<Reply> => {
+  const response = await fetch(`${spine.origin}${path.startsWith('/admin') ? '' : '/api/v1'}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: (await response.json()) as Reply['body'] };
+};
+const chat = async (key: string) => (await call(key, 'POST', '/chat/completions', ask('hello !tokens:50'))).status;
+
+let count = 0;
+/** An organisation with money, an owner and somebody of each other role, who act with keys of their own accounts. */
+async function organisation() {
+  count += 1;
+  const people = {} as Record<'owner' | 'admin' | 'member' | 'viewer', { account: string; key: string }>;
+  for (const role of ['owner', 'admin', 'member', 'viewer'] as const)
+    people[role] = await spine.tenant(`${role}-${count}`, '0');
+  const made = await call(people.owner.key, 'POST', '/organisations', { label: `Acme ${count}`, name: 'Olga' });
+  expect(made.status).toBe(201);
+  const { account } = made.body.data! as { account: string };
+  const to = escrowOf(account);
+  await spine.app.ledger.transfer({
+    id: `fund ${account}`,
+    from: treasuryOf('operator'),
+    to,
+    amount: 10_000_000n,
+    memo: '',
+  });
+  const as = (role: keyof typeof people) => (method: string, path: string, body?: object) =>
+    call(people[role].key, method, path, body, { 'x-tollgate-account': account });
+  for (const role of ['admin', 'member', 'viewer'] as const)
+    expect(await as('owner')('POST', '/members', { account: people[role].account, role, name: role })).toMatchObject({
+      status: 201,
+    });
+  const path = (role: keyof typeof people) => `/members/${encodeURIComponent(people[role].account)}`;
+  return { account, people, as, path };
+}
+
+describe('a member', () => {
+  test('sees the organisation, its balance and members, and acts for it alone', async () => {
+    const { account, people, as } = await organisation();
+    const own = await call(people.viewer.key, 'GET', '/organisations');
+    expect(own.body.data).toMatchObject([{ account, role: 'viewer' }]);
+    expect((await as('viewer')('GET', '/session/balance')).body).toMatchObject({ balance_micro_usdc: 10_000_000 });
+    expect((await call(people.viewer.key, 'GET', '/session/balance')).body).toMatchObject({ balance_micro_usdc: 0 });
+    const members = (await as('viewer')('GET', '/members')).body.data! as { name: string; role: string }[];
+    expect(members.map(({ name, role }) => [name, role])).toEqual([
+      ['Olga', 'owner'],
+      ['admin', 'admin'],
+      ['member', 'member'],
+      ['viewer', 'viewer'],
+    ]);
+  });
+
+  test('has keys of its own there, which pay from the organisation and show whose they are', async () => {
+    const { people, as } = await organisation();
+    const made = await as('member')('POST', '/keys', { name: 'robot' });
+    expect(made).toMatchObject({ status: 201, body: { data: { member: people.member.account } } });
+    expect(await chat(made.body.key!)).toBe(200);
+    await spine.quiet();
+    const listed = (await as('admin')('GET', '/members')).body.data! as {
+      role: string;
+      keys: number;
+      usage_monthly: number;
+    }[];
+    const { keys, usage_monthly: usage } = listed.find(({ role }) => role === 'member')!;
+    expect(keys).toBe(1);
+    expect(usage).toBeGreaterThan(0);
+    // The key is for calls: it is no way to what the role may not.
+    for (const [method, path] of [
+      ['POST', '/keys'],
+      ['GET', '/limits'],
+      ['PATCH', '/limits'],
+      ['POST', '/members'],
+      ['GET', '/members'],
+    ] as const)
+      expect(
+        (
+          await call(
+            made.body.key!,
+            method,
+            path,
+            method === 'GET' ? undefined : { account: 'tollgate:local:x', role: 'owner' },
+          )
+        ).status,
+        path,
+      ).not.toBe(200);
+  });
+
+  test('spends within a budget of its own, over all its keys', async () => {
+    const { as, path } = await organisation();
+    const keys = [];
+    for (const name of ['one', 'two']) keys.push((await as('member')('POST', '/keys', { name })).body.key!);
+    const others = (await as('admin')('POST', '/keys', { name: 'other' })).body.key!;
+    expect(
+      (await as('admin')('PATCH', path('member'), { budgets: [{ limit: 0.0003, limit_reset: 'monthly' }] })).status,
+    ).toBe(200);
+    expect(await chat(keys[0]!)).toBe(200);
+    let last: Reply = { status: 200, body: {} };
+    for (let i = 0; i < 9 && last.status === 200; i += 1)
+      last = await call(keys[i % 2]!, 'POST', '/chat/completions', ask('hello !tokens:50'));
+    expect(last).toMatchObject({ status: 402, body: { budget: { of: 'member', limit_usd: '0.0003' } } });
+    expect(await chat(others)).toBe(200);
+  });
+
+  test('who is removed stops at once, with its keys', async () => {
+    const { people, as, path } = await organisation();
+    const { key } = (await as('member')('POST', '/keys', {})).body;
+    expect(await chat(key!)).toBe(200);
+    expect(await as('owner')('DELETE', path('member'))).toMatchObject({ status: 200, body: { removed: true } });
+    expect(await chat(key!)).toBe(401);
+    expect((await as('member')('GET', '/session/balance')).status).toBe(404);
+    expect((await call(people.member.key, 'GET', '/organisations')).body.data).toEqual([]);
+    // A row of a key that outlived its member opens nothing either.
+    await spine.app.keys.create({
+      account: (await as('owner')('GET', '/keys'), people.member.account),
+      label: 'x',
+      kind: 'live',
+    });
+    expect(((await as('owner')('GET', '/keys')).body.data! as unknown[]).length).toBe(0);
+  });
+
+  test('may leave', async () => {
+    const { as, path } = await organisation();
+    expect((await as('viewer')('DELETE', path('viewer'))).status).toBe(200);
+    expect((await as('viewer')('GET', '/members')).status).toBe(404);
+  });
+});
+
+describe('a role', () => {
+  test('bounds what is done for the organisation', async () => {
+    const { as, path } = await organisation();
+    const key = (await as('admin')('POST', '/keys', {})).body.data! as { hash: string };
+    const limits = { requests_per_minute: 1_000 };
+    const cases: readonly (readonly [
+      string,
+      string,
+      object | undefined,
+      Record<'admin' | 'member' | 'viewer', number>,
+    ])[] = [
+      ['POST', '/keys', {}, { admin: 201, member: 201, viewer: 403 }],
+      ['PATCH', `/keys/${key.hash}`, { name: 'renamed' }, { admin: 200, member: 404, viewer: 403 }],
+      ['PATCH', '/limits', limits, { admin: 200, member: 403, viewer: 403 }],
+      ['GET', '/limits', undefined, { admin: 200, member: 200, viewer: 200 }],
+      ['PATCH', path('member'), { role: 'admin' }, { member: 403, viewer: 403, admin: 200 }],
+      ['PATCH', path('member'), { role: 'owner' }, { admin: 403, member: 403, viewer: 403 }],
+      ['PATCH', path('owner'), { role: 'viewer' }, { admin: 403, member: 403, viewer: 403 }],
+      ['DELETE', path('owner'), undefined, { admin: 403, member: 403, viewer: 403 }],
+      ['PATCH', path('admin'), { budgets: [] }, { admin: 403, member: 403, viewer: 403 }],
+      [
+        'POST',
+        '/withdrawals',
+        { network: 'eip155:8453', source: 'balance', amount_usd: 1 },
+        { admin: 403, member: 403, viewer: 403 },
+      ],
+    ];
+    for (const [method, at, body, expected] of cases)
+      for (const role of ['viewer', 'member', 'admin'] as const) {
+        if (at === path('member') && role === 'member' && expected.admin === 200) {
+          expect((await as(role)(method, at, body)).status).toBe(403);
+          continue;
+        }
+        expect((await as(role)(method, at, body)).status, `${method} ${at} by ${role}`).toBe(expected[role]);
+        if (at === path('member') && expected.admin === 200 && role === 'admin')
+          await as('owner')('PATCH', at, { role: 'member' });
+      }
+  });
+
+  test('of the last owner stays', async () => {
+    const { as, path } = await organisation();
+    const refused = {
+      status: 422,
+      body: { error: { message: 'This is the last owner: make somebody else an owner first' } },
+    };
+    expect(await as('owner')('DELETE', path('owner'))).toMatchObject(refused);
+    expect(await as('owner')('PATCH', path('owner'), { role: 'admin' })).toMatchObject(refused);
+    expect((await as('owner')('PATCH', path('admin'), { role: 'owner' })).status).toBe(200);
+    const both = await Promise.all([as('owner')('DELETE', path('admin')), as('admin')('DELETE', path('owner'))]);
+    expect(both.filter(({ status }) => status === 200).length).toBe(1);
+  });
+});
+
+test('strangers do not learn whether an account is there', async () => {
+  const { account } = await organisation();
+  for (const asked of [account, 'tollgate:local:nobody', 'nonsense', spine.account]) {
+    const reply = await call((await spine.tenant('stranger', '0')).key, 'GET', '/session/balance', undefined, {
+      'x-tollgate-account': asked,
+    });
+    expect(reply).toMatchObject({ status: 404, body: { error: { message: 'Account not found' } } });
+  }
+});
+
+test('nobody acts for another account where it is not said to be possible', async () => {
+  const { account, people } = await organisation();
+  const acting: string[] = [];
+  for (const { method, path } of routesOf(spine.app.server)) {
+    if (!path.startsWith('/api/v1/') || method === 'HEAD' || method === 'OPTIONS') continue;
+    const reply = await spine.app.server.inject({
+      method: method as 'GET',
+      url: fill(path, { '*': 'x' }),
+      headers: { authorization: `Bearer ${people.viewer.key}`, 'x-tollgate-account': account },
+      ...(method === 'GET' || method === 'DELETE' ? {} : { payload: {} }),
+    });
+    if (reply.payload.includes('This needs the role') || (method === 'GET' && reply.statusCode === 200))
+      acting.push(`${method} ${path}`);
+  }
+  expect(acting).toContain('PATCH /api/v1/limits');
+  expect(acting).toContain('POST /api/v1/withdrawals');
+  for (const name of [
+    'POST /api/v1/chat/completions',
+    'GET /api/v1/key',
+    'GET /api/v1/auth/sessions',
+    'GET /api/v1/provider/usage',
+    'GET /api/v1/provider/earnings',
+  ])
+    expect(acting).not.toContain(name);
+});
+
+test('a wallet that is a member proves itself for each change', async () => {
+  const { as, account } = await organisation();
+  const wallet = solanaWallet();
+  expect((await as('owner')('POST', '/members', { account: wallet.account, role: 'admin' })).status).toBe(201);
+  const headers = {
+    ...(await signInHeaders(wallet)),
+    'x-tollgate-account': account,
+    'content-type': 'application/json',
+  };
+  const send = (method: string, body?: object) =>
+    fetch(`${spine.url}/limits`, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
+  expect((await send('GET')).status).toBe(200);
+  expect(await (await fetch(`${spine.url}/session/balance`, { headers })).json()).toMatchObject({
+    caip_account_id: account,
+  });
+  expect((await send('PATCH', { tokens_per_minute: 5 })).status).toBe(401);
+  expect(await (await send('GET')).json()).toMatchObject({ data: { tokens_per_minute: null } });
+});
+
+test('a key with limits of its own acts for nobody', async () => {
+  const { account, people } = await organisation();
+  const { text } = (await spine.app.keys.create({
+    account: people.owner.account,
+    label: 'x',
+    kind: 'live',
+    limit: 5n,
+  }))!;
+  const reply = await call(text, 'GET', '/session/balance', undefined, { 'x-tollgate-account': account });
+  expect(reply.status).toBe(403);
+});
+
+test('the operator names members of any account, and all of it is logged', async () => {
+  const { account } = await spine.tenant('plain', '1');
+  const member = await spine.tenant('boss', '0');
+  const at = `/admin/v1/accounts/${account}/members`;
+  expect(await call(spine.adminKey, 'POST', at, { account: member.account, role: 'owner' })).toMatchObject({
+    status: 201,
+  });
+  const balance = await call(member.key, 'GET', '/session/balance', undefined, { 'x-tollgate-account': account });
+  expect(balance.body).toMatchObject({ balance_micro_usdc: 1_000_000 });
+  expect((await call(spine.adminKey, 'DELETE', `${at}/${member.account}`)).status).toBe(422);
+  expect((await call(spine.adminKey, 'GET', at)).body.data).toMatchObject([{ account: member.account, role: 'owner' }]);
+  const log = (await call(spine.adminKey, 'GET', '/admin/v1/audit-log')).body.data! as {
+    method: string;
+    path: string;
+  }[];
+  expect(log.slice(0, 2).map(({ method }) => method)).toEqual(['DELETE', 'POST']);
+});

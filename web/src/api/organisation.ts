@@ -1,0 +1,79 @@
+import { useQuery } from '@tanstack/react-query';
+import { actsFor } from './acting.ts';
+import { data } from './request.ts';
+
+/* Organisations, members and limits of the API. Amounts are USD. */
+
+export type Role = 'viewer' | 'member' | 'admin' | 'owner';
+export type Reset = 'daily' | 'weekly' | 'monthly';
+
+export interface Organisation {
+  readonly account: string;
+  readonly label: string;
+  readonly role: Role;
+}
+
+export interface Budget {
+  readonly limit: number;
+  readonly limit_remaining: number;
+  readonly limit_reset: Reset | null;
+  readonly limit_soft: boolean;
+  readonly limit_notify: readonly number[];
+  readonly usage: number;
+  readonly resets_at: string | null;
+}
+
+export interface Member {
+  readonly account: string;
+  readonly caip_account_id: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly keys: number;
+  readonly usage_monthly: number;
+  readonly budgets: readonly Budget[];
+}
+
+interface LimitsOf {
+  readonly budgets: readonly Budget[];
+  readonly requests_per_minute: number | null;
+  readonly tokens_per_minute: number | null;
+}
+
+export interface Limits extends LimitsOf {
+  /** Set by the operator. */
+  readonly operator: LimitsOf;
+}
+
+export interface Notice {
+  readonly time: string;
+  readonly of: 'key' | 'member' | 'account' | 'operator';
+  readonly key?: { readonly name: string };
+  readonly member?: string;
+  readonly percent: number;
+  readonly limit_usd: string;
+  readonly limit_reset: Reset | null;
+  readonly state: 'waiting' | 'told';
+}
+
+const API = '/api/v1';
+
+export const useOrganisations = (enabled = true) =>
+  useQuery({
+    queryKey: ['organisations'],
+    queryFn: () => data<readonly Organisation[]>(`${API}/organisations`),
+    enabled,
+  });
+export const useMembers = (enabled = true) =>
+  useQuery({ queryKey: ['members'], queryFn: () => data<readonly Member[]>(`${API}/members`), enabled });
+export const useLimits = () => useQuery({ queryKey: ['limits'], queryFn: () => data<Limits>(`${API}/limits`) });
+export const useNotices = () =>
+  useQuery({ queryKey: ['notices'], queryFn: () => data<readonly Notice[]>(`${API}/limits/notices`) });
+
+/** The role in the account that this tab acts for. The account that is signed in is its own owner. */
+export function useOwnRole(): Role {
+  const account = actsFor();
+  const { data: found } = useOrganisations(account !== null);
+  return account === null ? 'owner' : (found?.find((one) => one.account === account)?.role ?? 'viewer');
+}
+
+export const mayAdminister = (role: Role): boolean => role === 'owner' || role === 'admin';

@@ -1,0 +1,190 @@
+import { useState, type SyntheticEvent, type ReactNode } from 'react';
+import {
+  mayAdminister,
+  type Limits as Found,
+  type Notice,
+  type Role,
+  useLimits,
+  useNotices,
+} from '../../../api/organisation.ts';
+import { Button } from '../../../ui/button.tsx';
+import { Card } from '../../../ui/card.tsx';
+import { Dialog } from '../../../ui/dialog.tsx';
+import { ErrorNote } from '../../../ui/error-note.tsx';
+import { Field } from '../../../ui/field.tsx';
+import { QueryView } from '../../../ui/query-view.tsx';
+import { Time } from '../../../ui/time.tsx';
+import { useAct } from './act.ts';
+import { BudgetBars, periodName } from './budget-bars.tsx';
+import { budgetDraft, BudgetFields, budgetsBody, hasFault } from './budget-fields.tsx';
+
+/** Budgets and rates of the account, and what was told of them. `role` is that of whoever looks. */
+export function Limits({ role }: { readonly role: Role }): ReactNode {
+  const limits = useLimits();
+  const [changing, setChanging] = useState<'limits' | 'webhook' | null>(null);
+  const action = mayAdminister(role) && (
+    <div className="flex gap-2">
+      <Button size="small" onClick={() => setChanging('webhook')}>
+        Webhook
+      </Button>
+      <Button size="small" onClick={() => setChanging('limits')}>
+        Change
+      </Button>
+    </div>
+  );
+  return (
+    <Card title="Budgets and rates" action={action}>
+      <QueryView query={limits}>
+        {(found) => (
+          <>
+            <Shown of={found} />
+            <Dialog title="Budgets and rates" open={changing === 'limits'} onClose={() => setChanging(null)}>
+              <LimitsForm of={found} onDone={() => setChanging(null)} />
+            </Dialog>
+            <Dialog title="Webhook" open={changing === 'webhook'} onClose={() => setChanging(null)}>
+              <WebhookForm onDone={() => setChanging(null)} />
+            </Dialog>
+          </>
+        )}
+      </QueryView>
+    </Card>
+  );
+}
+
+function Shown({ of }: { readonly of: Found }): ReactNode {
+  const notices = useNotices();
+  const { operator } = of;
+  return (
+    <div className="grid gap-6">
+      {of.budgets.length > 0 ? (
+        <BudgetBars of="The account" budgets={of.budgets} />
+      ) : (
+        <p className="text-soft">No budget: all keys together may spend what the balance has.</p>
+      )}
+      {operator.budgets.length > 0 && (
+        <div>
+          <h3 className="mb-3 text-sm font-medium text-soft">Set by the operator</h3>
+          <BudgetBars of="The operator’s" budgets={operator.budgets} />
+        </div>
+      )}
+      <p className="text-sm text-soft">
+        {rateOf('requests', of.requests_per_minute, operator.requests_per_minute)},{' '}
+        {rateOf('tokens', of.tokens_per_minute, operator.tokens_per_minute)}. These are for all keys together.
+      </p>
+      {notices.data !== undefined && notices.data.length > 0 && <Notices of={notices.data} />}
+    </div>
+  );
+}
+
+function rateOf(what: string, own: number | null, operators: number | null): string {
+  const least = Math.min(own ?? Infinity, operators ?? Infinity);
+  return least === Infinity ? `No limit of ${what}` : `At most ${least.toLocaleString('en')} ${what} a minute`;
+}
+
+const SHOWN = 5;
+const WHOSE = { key: 'a key', member: 'a member', account: 'the account', operator: 'the operator’s budget' } as const;
+
+function Notices({ of }: { readonly of: readonly Notice[] }): ReactNode {
+  return (
+    <div>
+      <h3 className="mb-2 text-sm font-medium text-soft">Told lately</h3>
+      <ul className="grid gap-1.5 text-sm">
+        {of.slice(0, SHOWN).map((notice) => (
+          <li key={`${notice.time} ${notice.percent} ${notice.of}`} className="flex flex-wrap justify-between gap-x-4">
+            <span>
+              {notice.percent} % of {notice.limit_usd} USD, {periodName(notice.limit_reset).toLowerCase()}:{' '}
+              {notice.key?.name ?? notice.member ?? WHOSE[notice.of]}
+            </span>
+            <span className="text-soft">
+              <Time at={notice.time} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+interface FormProps {
+  readonly onDone: () => void;
+}
+
+const numberOrNull = (text: string) => (text.trim() === '' ? null : Number(text));
+
+function LimitsForm({ of, onDone }: FormProps & { readonly of: Found }): ReactNode {
+  const [draft, setDraft] = useState(() => budgetDraft(of.budgets));
+  const [requests, setRequests] = useState(String(of.requests_per_minute ?? ''));
+  const [tokens, setTokens] = useState(String(of.tokens_per_minute ?? ''));
+  const change = useAct(onDone);
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    if (hasFault(draft)) return;
+    const budgets = budgetsBody(draft, of.budgets);
+    const json = { budgets, requests_per_minute: numberOrNull(requests), tokens_per_minute: numberOrNull(tokens) };
+    change.mutate({ what: 'Change the budgets and rates of the account.', method: 'PATCH', path: '/limits', json });
+  };
+  return (
+    <form onSubmit={submit} className="grid gap-5">
+      <BudgetFields draft={draft} onChange={setDraft} />
+      <div className="grid grid-cols-2 items-end gap-4">
+        <Field
+          label="Requests a minute"
+          type="number"
+          min={1}
+          placeholder="no limit"
+          value={requests}
+          onChange={({ target }) => setRequests(target.value)}
+        />
+        <Field
+          label="Tokens a minute"
+          type="number"
+          min={1}
+          placeholder="no limit"
+          value={tokens}
+          onChange={({ target }) => setTokens(target.value)}
+        />
+      </div>
+      {change.error !== null && <ErrorNote error={change.error} />}
+      <Button type="submit" tone="primary" busy={change.isPending} className="justify-self-end">
+        Save
+      </Button>
+    </form>
+  );
+}
+
+function WebhookForm({ onDone }: FormProps): ReactNode {
+  const [url, setUrl] = useState('');
+  const [secret, setSecret] = useState('');
+  const change = useAct(onDone);
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    const json = { url: url.trim() === '' ? null : url.trim(), secret: secret === '' ? null : secret };
+    change.mutate({ what: 'Change where is told of budgets.', method: 'PATCH', path: '/limits/webhook', json });
+  };
+  return (
+    <form onSubmit={submit} className="grid gap-5">
+      <Field
+        label="Address"
+        hint="It is told of budgets that are spent to a percentage. Empty: nobody is told."
+        type="url"
+        placeholder="https://example.com/budgets"
+        value={url}
+        onChange={({ target }) => setUrl(target.value)}
+      />
+      <Field
+        label="Secret"
+        hint="Signs what is sent: at least 16 characters. Empty: it is not signed."
+        type="password"
+        autoComplete="off"
+        minLength={16}
+        maxLength={256}
+        value={secret}
+        onChange={({ target }) => setSecret(target.value)}
+      />
+      {change.error !== null && <ErrorNote error={change.error} />}
+      <Button type="submit" tone="primary" busy={change.isPending} className="justify-self-end">
+        Save
+      </Button>
+    </form>
+  );
+}

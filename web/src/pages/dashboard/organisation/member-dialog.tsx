@@ -1,0 +1,143 @@
+import { useState, type SyntheticEvent, type ReactNode } from 'react';
+import type { Member, Role } from '../../../api/organisation.ts';
+import { Button } from '../../../ui/button.tsx';
+import { Dialog } from '../../../ui/dialog.tsx';
+import { ErrorNote } from '../../../ui/error-note.tsx';
+import { Field, Select } from '../../../ui/field.tsx';
+import { useAct } from './act.ts';
+import { budgetDraft, BudgetFields, budgetsBody, hasFault } from './budget-fields.tsx';
+
+const ROLES: readonly { readonly value: Role; readonly text: string }[] = [
+  { value: 'viewer', text: 'Viewer: sees everything' },
+  { value: 'member', text: 'Member: also makes keys of their own' },
+  { value: 'admin', text: 'Admin: also changes keys, limits and members' },
+  { value: 'owner', text: 'Owner: also changes owners, and withdraws' },
+];
+
+/** The dialog that adds a member or changes one. null closes it. `role` is that of whoever looks. */
+export function MemberDialog({
+  shown,
+  role,
+  onClose,
+}: {
+  readonly shown: Member | 'new' | null;
+  readonly role: Role;
+  readonly onClose: () => void;
+}): ReactNode {
+  return (
+    <Dialog
+      title={shown === null || shown === 'new' ? 'Add a member' : shown.name}
+      open={shown !== null}
+      onClose={onClose}
+    >
+      {shown === 'new' && <NewMember role={role} onDone={onClose} />}
+      {shown !== null && shown !== 'new' && <Change of={shown} role={role} onDone={onClose} />}
+    </Dialog>
+  );
+}
+
+interface FormProps {
+  readonly role: Role;
+  readonly onDone: () => void;
+}
+
+/** Only an owner makes owners. */
+const choices = (role: Role) => (role === 'owner' ? ROLES : ROLES.filter(({ value }) => value !== 'owner'));
+
+function NewMember({ role: own, onDone }: FormProps): ReactNode {
+  const [account, setAccount] = useState('');
+  const [name, setName] = useState('');
+  const [role, setRole] = useState<Role>('member');
+  const add = useAct(onDone);
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    const json = { account: account.trim(), role, ...(name.trim() === '' ? {} : { name: name.trim() }) };
+    add.mutate({ what: `Add ${name.trim() || account.trim()} as ${role}.`, method: 'POST', path: '/members', json });
+  };
+  return (
+    <form onSubmit={submit} className="grid gap-5">
+      <Field
+        label="Account"
+        hint="The account that the member signs in as: a wallet such as eip155:8453:0x… or solana:…, or another account of this gateway."
+        required
+        spellCheck={false}
+        autoComplete="off"
+        value={account}
+        onChange={({ target }) => setAccount(target.value)}
+      />
+      <Field label="Name" maxLength={128} value={name} onChange={({ target }) => setName(target.value)} />
+      <Select
+        label="Role"
+        options={choices(own)}
+        value={role}
+        onChange={({ target }) => setRole(target.value as Role)}
+      />
+      {add.error !== null && <ErrorNote error={add.error} />}
+      <Button type="submit" tone="primary" busy={add.isPending} className="justify-self-end">
+        Add the member
+      </Button>
+    </form>
+  );
+}
+
+function Change({ of, role: own, onDone }: FormProps & { readonly of: Member }): ReactNode {
+  const [name, setName] = useState(of.name);
+  const [role, setRole] = useState(of.role);
+  const [draft, setDraft] = useState(() => budgetDraft(of.budgets));
+  const [sure, setSure] = useState(false);
+  const act = useAct(onDone);
+  const path = `/members/${encodeURIComponent(of.account)}`;
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    if (hasFault(draft)) return;
+    const json = {
+      ...(name.trim() === of.name ? {} : { name: name.trim() }),
+      ...(role === of.role ? {} : { role }),
+      ...(JSON.stringify(draft) === JSON.stringify(budgetDraft(of.budgets))
+        ? {}
+        : { budgets: budgetsBody(draft, of.budgets) }),
+    };
+    act.mutate({ what: `Change the member ${of.name}.`, method: 'PATCH', path, json });
+  };
+  return (
+    <form onSubmit={submit} className="grid gap-5">
+      <Field label="Name" required maxLength={128} value={name} onChange={({ target }) => setName(target.value)} />
+      <Select
+        label="Role"
+        options={of.role === 'owner' ? ROLES : choices(own)}
+        disabled={of.role === 'owner' && own !== 'owner'}
+        value={role}
+        onChange={({ target }) => setRole(target.value as Role)}
+      />
+      <BudgetFields draft={draft} onChange={setDraft} />
+      {act.error !== null && <ErrorNote error={act.error} />}
+      {sure ? (
+        <div className="flex flex-wrap items-center justify-between gap-3 rounded-lg bg-bad-wash px-4 py-3">
+          <p className="text-bad">{of.name} stops acting for the organisation, and their keys stop for ever.</p>
+          <div className="flex gap-2">
+            <Button size="small" onClick={() => setSure(false)}>
+              Keep
+            </Button>
+            <Button
+              size="small"
+              tone="danger"
+              busy={act.isPending}
+              onClick={() => act.mutate({ what: `Remove the member ${of.name}.`, method: 'DELETE', path })}
+            >
+              Remove
+            </Button>
+          </div>
+        </div>
+      ) : (
+        <div className="flex flex-wrap items-center justify-between gap-3">
+          <Button tone="danger" disabled={act.isPending} onClick={() => setSure(true)}>
+            Remove
+          </Button>
+          <Button type="submit" tone="primary" busy={act.isPending}>
+            Save
+          </Button>
+        </div>
+      )}
+    </form>
+  );
+}
