@@ -18,7 +18,11 @@ export function createHandover(current: Chain, previous: Chain): Chain {
 
   /** Reads both. Their balances are compared at one height: the one that is behind comes first, and no further. */
   async function incoming(text: string | null): Promise<IncomingPage> {
-    if (text === null) return ofBoth(await current.incoming(null), await previous.incoming(null));
+    if (text === null) {
+      const begun = ofBoth(await current.incoming(null), await previous.incoming(null));
+      // All that came before the beginning is in the balance.
+      return { ...(await incoming(begun.cursor)), events: [] };
+    }
     const [after, afterPrevious] = cursorsOf(text);
     const [height, heightPrevious] = [heightOf(after), heightOf(afterPrevious)];
     if (height !== heightPrevious) {

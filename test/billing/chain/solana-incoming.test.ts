@@ -94,7 +94,6 @@ test('two treasuries of a handover are read to one slot, however fast slots come
   const current = stage.another({ treasuryKey: next.secret, rpcUrl: proxy.url });
   const handover = createHandover(current, stage.another({ rpcUrl: proxy.url }));
   settle();
-  let { cursor } = await handover.incoming(null);
   // One with each question.
   proxy.set({
     when() {
@@ -103,6 +102,8 @@ test('two treasuries of a handover are read to one slot, however fast slots come
     },
     fault: { kind: 'refuse' },
   });
+  let { cursor } = await handover.incoming(null);
+  expect(await handover.balanceAt(cursor)).toBe(0n);
   const balances: (bigint | null)[] = [];
   let events = 0;
   for (let turn = 0; turn < 6; turn += 1) {

@@ -158,9 +158,15 @@ test('is not for an agent that acts under a call', async () => {
     status: 403,
     body: { error: { message: expect.stringContaining('run token') } },
   });
-  const draft = { network: world.network, payer: '0x', amount_usd: 1 };
-  expect(await world.call('POST', '/topup/transaction', { headers: bearer(token), body: draft })).toMatchObject({
-    status: 403,
+  const prepare = (key: string) =>
+    world.call('POST', '/topup/transaction', {
+      headers: bearer(key),
+      body: { network: world.network, payer: world.treasury, amount_usd: 1 },
+    });
+  expect((await prepare(token)).status).toBe(403);
+  expect(await prepare(world.spine.key)).toMatchObject({
+    status: 400,
+    body: { error: { message: expect.stringContaining('itself signs the terms of /topup') } },
   });
   await ledger.release({ id: lock.id, detail: '{}' });
 });

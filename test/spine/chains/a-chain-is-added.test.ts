@@ -63,6 +63,13 @@ it('is paid over from then on, and its books are compared', async () => {
   expect(JSON.parse((await reload(both)).body)).toMatchObject({ data: { chains: [], restart: [] } });
 });
 
+it('that is gone from the file, or has other terms, waits for a restart', async () => {
+  const changed = chainToml(solana).replace('min_topup = 0.5', 'min_topup = 0.6');
+  const done = JSON.parse((await reload(CHAINS_TOML + changed)).body) as { data: { restart: string[] } };
+  expect(done.data.restart.toSorted()).toEqual([`chains ${evm.network}`, `chains ${solana.network}`].toSorted());
+  expect(await networks()).toEqual([evm.network, solana.network]);
+});
+
 it('that does not answer yet has its contract wallets from then on', async () => {
   const contract = evmWallet();
   const onTen = { ...contract, chainId: 'eip155:10', sign: async () => `0x${'11'.repeat(80)}` };
@@ -92,11 +99,4 @@ asset = "${contract.address}"\nasset_name = "USD Coin"\nasset_version = "2"\n`;
   await expect
     .poll(async () => [...(await suspense()), await credited()], { timeout: 10_000 })
     .toEqual([payer.address, null]);
-});
-
-it('that is gone from the file, or has other terms, waits for a restart', async () => {
-  const changed = chainToml(solana).replace('min_topup = 0.5', 'min_topup = 0.6');
-  const done = JSON.parse((await reload(CHAINS_TOML + changed)).body) as { data: { restart: string[] } };
-  expect(done.data.restart.toSorted()).toEqual([`chains ${evm.network}`, `chains ${solana.network}`].toSorted());
-  expect(await networks()).toEqual([evm.network, solana.network]);
 });
