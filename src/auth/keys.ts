@@ -15,6 +15,7 @@ export {
   USUAL_PERCENTAGES,
 } from './limits/account-limits.ts';
 export { createLimitsStore, type LimitsStore } from './limits/limits-store.ts';
+export { MEMBER_ROLES, reaches } from './members/member-roles.ts';
 export { createMemberStore, type Member, MEMBERS_MAX, type MemberStore } from './members/member-store.ts';
 export { requireFreshSignature } from './siwx/fresh-signature.ts';
 export type { Nonces } from './siwx/nonces.ts';

@@ -1,15 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The roles of members, from the one that may least. */
-export const MEMBER_ROLES = ['viewer', 'member', 'admin', 'owner'] as const;
-export type MemberRole = (typeof MEMBER_ROLES)[number];
+export type MemberRole = 'viewer' | 'member' | 'admin' | 'owner';
 
 /** The header that names the account that a member acts for. */
 export const ACCOUNT_HEADER = 'x-tollgate-account';
-
-/** Whether a role may what another may. */
-export const reaches = (role: MemberRole, needed: MemberRole): boolean =>
-  MEMBER_ROLES.indexOf(role) >= MEMBER_ROLES.indexOf(needed);
 
 /** The member that a caller is who acts for another account. */
 export interface CallerMember {

@@ -1,9 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '#wire';
-import { ACCOUNT_HEADER, reaches, roleToAct, type Caller } from '#gateway';
+import { ACCOUNT_HEADER, roleToAct, type Caller } from '#gateway';
 import { parseAccountId } from '../accounts/account-id.ts';
 import { refuseRestricted } from '../full-rights.ts';
 import type { KeyStore } from '../key-store.ts';
+import { reaches } from './member-roles.ts';
 import type { MemberStore } from './member-store.ts';
 
 interface ActDeps {

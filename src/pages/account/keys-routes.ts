@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
-import { isDevelopment, reaches, type Admission, type Caller } from '#gateway';
+import { isDevelopment, type Admission, type Caller } from '#gateway';
 import {
   isRestricted,
+  reaches,
   requireFullRights,
   type KeyChanges,
   type KeyStore,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
-import { reaches, type Admission, type Caller, type MemberRole, type Pipeline } from '#gateway';
+import type { Admission, Caller, MemberRole, Pipeline } from '#gateway';
 import {
   refuseRestricted,
   requireAdmission,
@@ -13,6 +13,7 @@ import {
   type Nonces,
 } from '#auth';
 import { localAccount } from '#auth/accounts';
+import { reaches } from '#auth/keys';
 import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
 import { changeLimits, limitsBodySchema, type LimitsBody } from './limits-view.ts';
 import {

@@ -1,7 +1,7 @@
 import { GatewayError } from '#wire';
 import { toUsdNumber } from '#billing';
-import { MEMBER_ROLES, type MemberRole } from '#gateway';
-import { type Member, MEMBERS_MAX, NO_LIMITS, type MemberStore, type KeyStore } from '#auth/keys';
+import type { MemberRole } from '#gateway';
+import { type Member, MEMBER_ROLES, MEMBERS_MAX, NO_LIMITS, type MemberStore, type KeyStore } from '#auth/keys';
 import { parseAccountId, toCaip10 } from '#auth/accounts';
 import { objectOf } from '../answer-schemas.ts';
 import type { FindKeyUsage } from './key-usage.ts';

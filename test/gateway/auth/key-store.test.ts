@@ -27,6 +27,7 @@ describe.each(ENGINES)('the key store on %s', (engine) => {
       hash: parseKey(made!.text)!.hash,
       account: ALICE,
       label: 'ci "robot" 🤖',
+      member: null,
       development: false,
       disabled: false,
       createdAt: NOW,
