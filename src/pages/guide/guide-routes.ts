@@ -100,7 +100,7 @@ export async function guideRoutes(app: FastifyInstance, { version, publicUrl }: 
   );
 }
 
-/** A page for readers of Markdown. Files beside `docs/` are in the guide itself, so links to them go up one folder less. */
+/** A page as Markdown. Files beside `docs/` are in the guide itself here, so links to them go up one folder less. */
 const sourceText = ({ text }: GuidePage): string => text.replaceAll(/\]\(\.\.\/((?:\.\.\/)*CHANGELOG\.md)/g, ']($1');
 
 const beside = (name: string) => readFile(new URL(name, import.meta.url));
