@@ -99,7 +99,7 @@ function addOrganisations(app: FastifyInstance, deps: OwnMembersDeps, callerOf: 
       type: 'object',
       additionalProperties: false,
       required: ['label'],
-      examples: [{ label: 'Acme Ltd', name: 'Alice' }],
+      examples: [{ label: 'Acme', name: 'Operations' }],
       properties: {
         label: { ...nameProperty, description: 'Name of the organisation.' },
         name: { ...nameProperty, description: 'Your name in it.' },

@@ -36,7 +36,7 @@ export const newMemberSchema = {
   type: 'object',
   additionalProperties: false,
   required: ['account', 'role'],
-  examples: [{ account: 'eip155:8453:0x71C7656EC7ab88b098defB751B7401B5f6d8976F', role: 'member', name: 'Alice' }],
+  examples: [{ account: 'eip155:8453:0x71C7656EC7ab88b098defB751B7401B5f6d8976F', role: 'member', name: 'Research' }],
   properties: {
     account: {
       type: 'string',
