@@ -180,7 +180,7 @@ function changeMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
     body: {
       type: 'object',
       additionalProperties: false,
-      examples: [{ role: 'admin' }, { budgets: [{ limit: 20, limit_reset: 'monthly' }] }],
+      examples: [{ role: 'admin', budgets: [{ limit: 20, limit_reset: 'monthly' }] }],
       properties: { role: roleProperty, name: nameProperty, budgets: limitsBodySchema.properties.budgets },
     },
     response: { 200: dataOf(memberSchema) },

@@ -66,7 +66,7 @@ describe('is refused', () => {
       'input[1].container_id',
       responses({
         type: 'tool_use',
-        input: [HI, { type: 'code_interpreter_call', id: 'ci_1', container_id: 'cntr_1', code: '' }],
+        input: [HI, { type: 'function_call', call_id: 'c', name: 'x', arguments: '{}', container_id: 'cntr_1' }],
       }),
     ],
     [
