@@ -191,7 +191,7 @@ test('without --write no file of the home is touched, whatever the client', asyn
   for (const name of names) {
     const { code, output } = await place.run(['connect', name], { HOME: home });
     expect(code, output).toBe(0);
-    expect(output, name).toContain(`docs/clients/${name}.md`);
+    expect(output, name).toContain(`/docs/guide/clients/${name}`);
   }
   expect(await readdir(home)).toEqual([]);
 });
