@@ -30,6 +30,11 @@ export function Members({ role }: { readonly role: Role }): ReactNode {
             <AccountName account={member.caip_account_id} />
             <span className="block sm:hidden">{formatUsd(member.usage_monthly)} this month</span>
           </p>
+          {member.budgets.length > 0 && (
+            <div className="mt-2 max-w-56 md:hidden">
+              <BudgetBars of={member.name} budgets={member.budgets} />
+            </div>
+          )}
         </div>
       ),
     },
