@@ -20,7 +20,10 @@ const ALONE = [
 /** Files that compare how long calls take with and without a crowd beside them. They run after the others, with a processor for each. */
 const MEASURED = ['test/fairness/**/*.test.ts'];
 
-/** Crowds and long hauls, whose everyday questions other files ask as well: for `npm run test:deep`. */
+/**
+ * Crowds and long hauls, whose everyday questions other files ask as well: for `npm run test:deep`. Only there is it
+ * asked whether JSON-RPC entries leave timers, sockets or memory behind: `test/rpc/nothing-is-left`.
+ */
 const DEEP_ONLY = [
   'test/a2a/contract/across-versions.test.ts',
   'test/a2a/faults/gateways-are-killed.test.ts',

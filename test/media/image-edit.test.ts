@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import OpenAI, { toFile } from 'openai';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import {
   imageBlock,
@@ -278,6 +278,7 @@ test('no address leads to this machine or its networks, and nothing is locked fo
   });
   inner.listen(0);
   await once(inner, 'listening');
+  onTestFinished(() => void inner.close());
   const { port } = inner.address() as AddressInfo;
   const before = await spine.balance();
   const hosts = ['127.0.0.1', '[::ffff:7f00:1]', '[::1]', '169.254.169.254', 'localhost', '2130706433', '0x7f.1'];
@@ -291,7 +292,6 @@ test('no address leads to this machine or its networks, and nothing is locked fo
       });
   }
   expect([reached, await spine.balance()]).toEqual([0, before]);
-  inner.close();
 });
 
 test('a development gateway fetches an image from this machine, once for each request that is not a repeat', async () => {
