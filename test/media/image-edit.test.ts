@@ -185,9 +185,10 @@ test('a model that edits nothing, and fields that no provider takes, are refused
 });
 
 test('a large image is taken as it is, and a long text elsewhere is refused', async () => {
-  const large = Buffer.concat([base, Buffer.alloc(3 * 1024 * 1024, 7)]);
+  const large = Buffer.concat([base, Buffer.alloc(1.5 * 1024 * 1024, 7)]);
   await edited(ask({ images: [{ b64: dataUrl(large) }] }));
-  expect(await filesOf('image')).toEqual([large]);
+  // `toEqual` would look at each byte by itself.
+  expect((await filesOf('image')).map((file) => file.equals(large))).toEqual([true]);
   await edited(ask({ model: 'test/json', images: [{ b64: dataUrl(large) }] }));
   expect(last().body['images']).toEqual([{ image_url: dataUrl(large) }]);
   expect(await refusal(ask({ style: 'x'.repeat(300_000) }))).toMatchObject({ status: 400, param: 'style' });
