@@ -32,7 +32,10 @@ const NEEDED: Readonly<Record<string, object>> = {
   '/api/v1/images/edits': { model: 'demo/none', prompt: 'x', images: [SMALLEST_PNG] },
 };
 
-/** Values, one of which is wrong for any field. By day each field gets two that most refuse, and one that goes round. */
+/**
+ * Values, one of which is wrong for any field. By day each field gets two that most refuse, and one of the others,
+ * which goes round.
+ */
 const [WRONG, ROUND] = [
   [{ odd: 1 }, -1],
   [7.5, '', 'x'.repeat(300), [], true],
