@@ -1,6 +1,6 @@
 import type { Config } from '#config';
 import type { ServerOptions } from '#gateway';
-import { createAlerts, createLogger, type Logger } from '#observe';
+import { ALERT_LOST, createAlerts, createLogger, type Logger } from '#observe';
 import { createLateRooms, type LateRooms } from './late-rooms.ts';
 import type { AppOptions } from './options.ts';
 
@@ -29,8 +29,11 @@ export type Opened<Open extends (...args: never[]) => unknown> = Awaited<ReturnT
 
 export function openFoundation(config: Config, options: AppOptions, opened: AsyncDisposableStack): Foundation {
   const { now = Date.now, random = Math.random } = options;
-  const alerts = createAlerts(config.alerts);
-  if (alerts) opened.defer(() => alerts.close());
+  const alerts = createAlerts(config.alerts, { onLost: (lost) => logger.info(lost, ALERT_LOST) });
+  opened.defer(async () => {
+    await alerts?.close();
+    await flush();
+  });
   const { logger, flush, hide } = createLogger(config, {
     also: alerts?.take,
     color: options.color ?? false,

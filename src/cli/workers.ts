@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { availableParallelism } from 'node:os';
 import type { Config } from '#config';
-import { createAlerts, createLogger, type Logger } from '#observe';
+import { ALERT_LOST, createAlerts, createLogger, type Logger } from '#observe';
 import { CliError } from './cli-error.ts';
 import { removeGatewayFile, writeGatewayFile } from './discovery.ts';
 import { listeningFacts } from './listening-line.ts';
@@ -40,7 +40,7 @@ export async function superviseWorkers(
   { count, configFile }: { readonly count: number; readonly configFile: string | null },
 ): Promise<void> {
   check(config, count);
-  const alerts = createAlerts(config.alerts);
+  const alerts = createAlerts(config.alerts, { onLost: (lost) => logger.info(lost, ALERT_LOST) });
   const log = createLogger(config, { also: alerts?.take });
   const { logger } = log;
   const stop = catchSignals();

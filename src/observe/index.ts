@@ -1,4 +1,4 @@
-export { createAlerts } from './alerts.ts';
+export { ALERT_LOST, createAlerts } from './alerts.ts';
 export { createCallLog } from './call-log.ts';
 export { createDatabaseCheck } from './database-check.ts';
 export type { FundFigures } from './fund-metrics.ts';
