@@ -24,3 +24,8 @@ CREATE INDEX known_users_uncounted ON known_users (since) WHERE counted <> since
 -- What is counted is not scanned any more.
 DROP INDEX user_days_previous;
 DROP INDEX known_users_since;
+
+-- Each comparison of a treasury asks what came and left above a height: it reads that, and not all that ever did.
+CREATE INDEX withdrawals_height ON withdrawals (network, height) WHERE height IS NOT NULL;
+CREATE INDEX withdrawals_signed ON withdrawals (network, id) WHERE state = 'signed';
+CREATE INDEX deposits_height ON deposits (network, height) WHERE height IS NOT NULL;
