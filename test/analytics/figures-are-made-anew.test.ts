@@ -19,6 +19,8 @@ const breakSums = async () => {
   await change('UPDATE usage_days SET charged = charged + 5');
   await change('DELETE FROM public_days');
   await change('INSERT INTO user_days (day, account_hash) VALUES (1, 1)');
+  // As a gateway of before leaves it that notes an account while the migration counts.
+  await change('UPDATE known_counts SET users = users + 1');
 };
 const figures = async () => (await world.read('/analytics/public')).body;
 const faults = async () => (await world.spine.faults()) as readonly { readonly name: string }[];

@@ -12,7 +12,7 @@ CREATE TABLE known_counts (
   users BIGINT NOT NULL,
   PRIMARY KEY (since, wallet)
 );
--- As which row of user_counts the row is counted, and as which of known_counts; -2: not yet. A gateway that knows no counts leaves rows for one that does.
+-- As which row of user_counts the row is counted, and as which of known_counts; -2: not yet. A gateway that knows no counts leaves rows for one that does, but for a rebuild: that one forgets users and leaves their counts.
 ALTER TABLE user_days ADD COLUMN counted BIGINT NOT NULL DEFAULT -2;
 ALTER TABLE known_users ADD COLUMN counted BIGINT NOT NULL DEFAULT -2;
 INSERT INTO user_counts (day, previous, users) SELECT day, previous, COUNT(*) FROM user_days GROUP BY day, previous;
