@@ -38,14 +38,26 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
     return act;
   };
 
-  /** Moves money in the books. False, and the act refused, where its source has too little. */
+  /**
+   * Moves money in the books. False where its source has too little: then the act waits, and is never refused, as
+   * another gateway may book it at this moment.
+   */
   const book = async (act: Act, from: AccountName, to: AccountName, amount: MicroUsd): Promise<boolean> => {
     const memo = `${act.kind} ${act.network}: ${act.reference}`;
     const moved = await ledger.transfer({ id: `treasury-${act.kind}:${act.id}`, from, to, amount, memo });
     if (moved.ok || moved.reason === 'duplicate') return true;
-    const reason = `${from} has ${formatUsd(moved.available)} USDC`;
-    await rows.move(act.id, act.state, 'refused', { reason });
+    const reason = `It waits: ${tooLittle(from, moved.available)}`;
+    if (act.reason !== reason) await rows.move(act.id, act.state, act.state, { reason });
     return false;
+  };
+
+  /** Agrees to what nobody has booked yet, where whoever bears it can: of two at once the table keeps one answer. */
+  const agreeIfBorne = async (act: Act): Promise<void> => {
+    const bearer = act.bearer!;
+    const available = (await ledger.balance(bearer))?.available ?? 0n;
+    const bears = act.kind === 'write_up' || bearer.startsWith('treasury:') || available >= act.amount;
+    if (bears) await rows.move(act.id, 'requested', 'agreed');
+    else await rows.move(act.id, 'requested', 'refused', { reason: tooLittle(bearer, available) });
   };
 
   /** A difference is booked only where a comparison shows just this one. */
@@ -54,7 +66,7 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
     if (reserves === null) return;
     const { held, booked } = reserves;
     const difference = act.kind === 'write_off' ? booked - held : held - booked;
-    if (difference === act.amount) return void (await rows.move(act.id, 'requested', 'agreed'));
+    if (difference === act.amount) return agreeIfBorne(act);
     const reason = `The treasury holds ${formatUsd(held)} USDC, the books say ${formatUsd(booked)}: this is not the difference`;
     await rows.move(act.id, 'requested', 'refused', { reason });
   };
@@ -76,10 +88,10 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
     });
   };
 
-  /** Of two at once about the same losses the table keeps one: what was found to be right stays so. */
+  /** Of two acts at once about the same losses the table keeps one: what was found to be right stays so. */
   const agreeToMakeGood = async (act: Act): Promise<void> => {
     const lost = -((await ledger.balance(LOSSES))?.available ?? 0n);
-    if (lost >= act.amount) await rows.move(act.id, 'requested', 'agreed');
+    if (lost >= act.amount) await agreeIfBorne(act);
     else await rows.move(act.id, 'requested', 'refused', { reason: `The losses are ${formatUsd(lost)} USDC` });
   };
 
@@ -148,7 +160,9 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
   return { advance };
 }
 
-/** The end of an act that was booked. Somebody else may have found too little a moment before, and have said so. */
+const tooLittle = (account: AccountName, available: MicroUsd): string => `${account} has ${formatUsd(available)} USDC`;
+
+/** The end of an act that was booked. A gateway of before may have found too little, and have said that it is refused. */
 const finish = async (id: string, rows: ActRows): Promise<boolean> =>
   (await rows.move(id, 'agreed', 'done')) || (await rows.move(id, 'refused', 'done'));
 

@@ -190,7 +190,7 @@ function arrivedCommand(paint: Paint): Command {
 }
 
 function describe(act: Act, paint: Paint): string {
-  const { id, kind, status, network, amount_usd: amount, to_network: to, reference, sender, deposit } = act;
+  const { id, kind, status, network, amount_usd: amount, to_network: to, reference, reason, sender, deposit } = act;
   const shown = facts(
     [
       ['id', id],
@@ -201,6 +201,7 @@ function describe(act: Act, paint: Paint): string {
       ...(act.borne_by === null ? [] : [['borne by', act.borne_by] as const]),
       ...(act.fee_usd === null ? [] : [['fee', `${act.fee_usd} USD`] as const]),
       ['reference', reference],
+      ...(reason === null ? [] : [['why', reason] as const]),
     ],
     paint,
   );

@@ -54,5 +54,7 @@ test('by the command, on the database of a gateway that is stopped', async () =>
     code: 0,
     output: expect.stringContaining('The figures are made anew, up to 2026-11-21T00:00:01.000Z') as string,
   });
-  expect((await place.run(['audit'])).output).toMatch(/✓ analytics +equal/);
+  const { output } = await place.run(['audit']);
+  expect(output).toMatch(/✓ analytics +equal/);
+  expect(output).toMatch(/✓ hash chains +\d+ batches of 1 chain follow each other/);
 });

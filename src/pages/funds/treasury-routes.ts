@@ -41,7 +41,7 @@ const actProperties = {
   fee_micro_usdc: maybeMicro('What was kept on the way; it is a loss'),
   fee_usd: maybe('The same as a decimal'),
   reference: text('Your name of it'),
-  reason: maybe('Why it was refused'),
+  reason: maybe('Why it was refused, or what it waits for'),
   created_at: text('RFC 3339'),
   updated_at: text('RFC 3339'),
 } as const;
@@ -74,7 +74,7 @@ function viewAct(act: Act) {
     fee_micro_usdc: act.arrived === null ? null : Number(act.amount - act.arrived),
     fee_usd: act.arrived === null ? null : formatUsd(act.amount - act.arrived),
     reference: act.reference,
-    reason: act.state === 'refused' ? act.reason : null,
+    reason: act.reason,
     created_at: iso(act.createdAt),
     updated_at: iso(act.updatedAt),
   };
