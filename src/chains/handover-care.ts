@@ -31,6 +31,8 @@ export interface HandoverCare {
   isUnderWay(chain: Pick<Chain, 'network' | 'payerOf'>, previous: string): Promise<boolean>;
 }
 
+/** The ids of its moves begin so; those of the operator's do not. */
+export const HANDOVER_MOVE = 'handover-';
 /** Less than this is not worth the gas of a move each time that somebody sends it. */
 const LITTLE: MicroUsd = 1_000_000n;
 const LITTLE_WAITS_MS = 86_400_000;
@@ -64,7 +66,7 @@ export function createHandoverCare(options: HandoverCareOptions): HandoverCare {
       const amount = held.amount - (await signedAway(chain, previous, held.height));
       if (amount <= 0n || (amount < LITTLE && now() - newest < LITTLE_WAITS_MS)) return;
       await acts.begin({
-        id: `handover-${network}-${previous}-${made + 1}`,
+        id: `${HANDOVER_MOVE}${network}-${previous}-${made + 1}`,
         kind: 'move',
         network,
         amount,

@@ -108,13 +108,13 @@ async function request(funds: Funds | null, name: string, asked: Asked): Promise
   return answer(acts.request({ ...none, ...asked, id: hash('sha256', `treasury ${name}`), reference: name }));
 }
 
-async function answer(doing: Promise<Act>): Promise<ReturnType<typeof viewAct>> {
-  let act: Act;
-  try {
-    act = await doing;
-  } catch (error) {
+const explained = (doing: Promise<Act>): Promise<Act> =>
+  doing.catch((error: unknown) => {
     throw withdrawalError(error);
-  }
+  });
+
+async function answer(doing: Promise<Act>): Promise<ReturnType<typeof viewAct>> {
+  const act = await explained(doing);
   if (act.state === 'refused') throw new GatewayError('unprocessable', `Nothing was booked. ${act.reason}`);
   return viewAct(act);
 }
@@ -220,6 +220,8 @@ interface MoveBody extends ActBody {
   readonly fee_max_usd?: number | string;
 }
 
+const moveId = { type: 'object', required: ['id'], properties: { id: { type: 'string', maxLength: 128 } } } as const;
+
 function addMoves(app: FastifyInstance, funds: Funds | null): void {
   app.post<{ Body: MoveBody }>(
     '/treasury/moves',
@@ -267,6 +269,21 @@ function addMoves(app: FastifyInstance, funds: Funds | null): void {
     },
   );
 
+  app.post<{ Params: { readonly id: string } }>(
+    '/treasury/moves/:id/cancel',
+    {
+      schema: {
+        summary: 'Cancel a move',
+        description:
+          'Takes back a move that its treasury has not signed yet: it is `refused` then, with the reason `Canceled`. 422 where it is too late. Repeating it is safe.',
+        ...ADMINISTRATION,
+        params: moveId,
+        response: { 200: oneOf(actSchema) },
+      },
+    },
+    async ({ params }) => ({ data: viewAct(await explained(requireFunds(funds).chains.acts.cancel(params.id))) }),
+  );
+
   app.post<{ Params: { readonly id: string }; Body: { readonly deposit: string } }>(
     '/treasury/moves/:id/arrival',
     {
@@ -274,7 +291,7 @@ function addMoves(app: FastifyInstance, funds: Funds | null): void {
         summary: 'Say as what a move arrived',
         description: 'Names the deposit in suspense that is the money of a move. What is missing of it is a loss.',
         ...ADMINISTRATION,
-        params: { type: 'object', required: ['id'], properties: { id: { type: 'string', maxLength: 128 } } },
+        params: moveId,
         body: {
           type: 'object',
           required: ['deposit'],
