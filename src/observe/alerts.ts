@@ -26,9 +26,6 @@ interface LostAlert {
   readonly reason: string;
 }
 
-/** The line of the log of an alert that was given up. */
-export const ALERT_LOST = 'an alert was given up';
-
 const AGAIN_MS = 60_000;
 const RETRY_MS = 1_000;
 const ATTEMPTS_MAX = 8;

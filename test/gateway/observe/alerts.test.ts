@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { ALERT_LOST, createAlerts } from '../../../src/observe/alerts.ts';
+import { createAlerts } from '../../../src/observe/alerts.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { load } from '../config/load.ts';
 
@@ -47,7 +47,7 @@ const start = (toml = '', againMs?: number) => {
   const alerts = createAlerts(config.alerts, {
     retryMs: 1,
     ...(againMs === undefined ? {} : { againMs }),
-    onLost: (lost) => logger.info(lost, ALERT_LOST),
+    onLost: (lost) => logger.info(lost, 'an alert was given up'),
   })!;
   const lines: string[] = [];
   const { logger } = createLogger(config, { also: alerts.take, write: (line) => lines.push(line), style: 'json' });
