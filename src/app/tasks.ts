@@ -55,6 +55,7 @@ export function openTasks(middle: Middle) {
     fetch: createGuardedFetch({ allowPrivate }),
     secret: identity.secret('account webhooks'),
     now,
+    callMsMax: Math.max(config.upstream.callTimeoutMs, config.tasks.ttlMs, config.media.videoTtlMs),
     onNotice: ({ event: _event, time: _time, ...facts }) => {
       const { of, account, percent } = facts;
       logger.warn({ alert: true, ...facts }, `a budget is spent to ${percent} %: ${of} of ${account}`);

@@ -11,7 +11,6 @@ export {
 export { createKey, hashKey, parseKey } from './api-key.ts';
 export {
   budgetAt,
-  hasLimit,
   LIMIT_RESETS,
   type LimitReset,
   periodAt,

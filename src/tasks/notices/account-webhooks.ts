@@ -25,7 +25,6 @@ const sealOf = (account: string): string => `account webhook ${account}`;
 export function createAccountWebhooks(
   database: Pick<Database, 'query'>,
   texts: SealedTexts,
-  now: () => number,
 ): AccountWebhooks {
   return {
     async find(account) {
@@ -35,7 +34,7 @@ export function createAccountWebhooks(
     },
     async put(account, webhook) {
       const sealed = texts.seal(sealOf(account), JSON.stringify(webhook));
-      await database.query(PUT, [account, sealed, new URL(webhook.url).origin, now()]);
+      await database.query(PUT, [account, sealed]);
     },
     delete: async (account) => (await database.query(DELETE, [account])).length > 0,
   };

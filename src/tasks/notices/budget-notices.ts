@@ -1,3 +1,5 @@
+import type { MicroUsd } from '#billing';
+import { periodAt } from '#auth/accounts';
 import { createDueWorker, loadStatement, type Database, type Row } from '#store';
 import { createSealedTexts, dropOldest } from '#wire';
 import { OutboundFailure, type GuardedFetch } from '#network';
@@ -30,6 +32,8 @@ interface BudgetNoticesOptions {
   /** 32 bytes that all gateways of one database share. */
   readonly secret: Uint8Array;
   readonly now: () => number;
+  /** The longest that a call or a task goes on, milliseconds: its charge counts in the period in which it began. */
+  readonly callMsMax: number;
   /** Milliseconds between two looks; null: only `run` looks. Default 10 s. */
   readonly everyMs?: number | null;
   /** Told of each notice, on one gateway of the database. */
@@ -50,8 +54,11 @@ const SWEEP = load('sweep-notices');
 
 const EVERY_MS = 10_000;
 const PAGE = 500;
-/** A period is looked at once more after its end. */
+/** A period is looked at as before for this long after its end. */
 const PERIOD_GRACE_MS = 60_000;
+/** Pause between looks at periods that ended before that. */
+const PAST_EVERY_MS = 60_000;
+const DAY_MS = 86_400_000;
 const NOTED_MAX = 20_000;
 const CLAIMED = 20;
 const POST_MS = 10_000;
@@ -60,25 +67,46 @@ const LEASE_MS = 60_000;
 const RETRY_MS = 30_000;
 const RETRY_MS_MAX = 6 * 3_600_000;
 const ATTEMPTS_MAX = 12;
-const KEPT_MS = 100 * 86_400_000;
+const KEPT_MS = 100 * DAY_MS;
 
 export function createBudgetNotices({
   database,
   fetch,
   secret,
   now,
+  callMsMax,
   everyMs = EVERY_MS,
   onNotice,
   onLost,
   onError,
 }: BudgetNoticesOptions): BudgetNotices {
-  const webhooks = createAccountWebhooks(database, createSealedTexts(secret), now);
+  const webhooks = createAccountWebhooks(database, createSealedTexts(secret));
   /** Notices that are in the table already, so that no look writes them again. */
   const noted = new Map<string, true>();
 
-  const note = async (budget: WatchedBudget): Promise<void> => {
+  /** What was spent of each budget when it was looked at last. */
+  const spentBefore = new Map<string, MicroUsd>();
+  let lookedAtPast = -Infinity;
+
+  /**
+   * What is told of a budget. Of a period that is over for long: what calls have reached that were settled since the
+   * last look. All of it would be told as well where a limit is lowered afterwards.
+   */
+  const toTell = (budget: WatchedBudget, isPast: boolean): readonly number[] => {
+    const { id, spent } = budget;
+    const before = spentBefore.get(id);
+    spentBefore.delete(id);
+    dropOldest(spentBefore, NOTED_MAX - 1);
+    spentBefore.set(id, spent);
+    if (!isPast) return reached(budget);
+    if (before === undefined || before === spent) return [];
+    const then = reached({ ...budget, spent: before });
+    return reached(budget).filter((percent) => !then.includes(percent));
+  };
+
+  const note = async (budget: WatchedBudget, isPast: boolean): Promise<void> => {
     const { id, limit, account } = budget;
-    for (const percent of reached(budget)) {
+    for (const percent of toTell(budget, isPast)) {
       const name = `${id} ${limit} ${percent}`;
       if (noted.has(name)) continue;
       const at = now();
@@ -91,17 +119,23 @@ export function createBudgetNotices({
     }
   };
 
-  const look = async (periods: readonly string[]): Promise<void> => {
+  /** Looks at the periods of an instant. Those that ended before `past` are over for long. */
+  const look = async (at: number, past = -Infinity): Promise<void> => {
+    const isPast = ({ limitReset }: WatchedBudget) => limitReset !== null && periodAt(limitReset, at).end <= past;
+    const periods = periodNames(at);
     let [account, subject] = ['', ''];
     for (let rows: readonly Row[] = [], first = true; first || rows.length === PAGE; first = false) {
       rows = await database.query(WATCHED_LIMITS, [...periods, account, subject, PAGE]);
-      for (const row of rows) for (const budget of limitBudgets(row, periods)) await note(budget);
+      for (const row of rows) for (const budget of limitBudgets(row, at)) await note(budget, isPast(budget));
       [account, subject] = [rows.at(-1)?.['account'] as string, rows.at(-1)?.['subject'] as string];
     }
     let hash = '';
     for (let rows: readonly Row[] = [], first = true; first || rows.length === PAGE; first = false) {
       rows = await database.query(WATCHED_KEYS, [...periods, hash, PAGE]);
-      for (const row of rows) await note(keyBudget(row));
+      for (const row of rows) {
+        const budget = keyBudget(row);
+        await note(budget, isPast(budget));
+      }
       hash = rows.at(-1)?.['hash'] as string;
     }
   };
@@ -142,10 +176,15 @@ export function createBudgetNotices({
 
   const worker = createDueWorker({
     async turn({ closed, start }) {
-      const periods = periodNames(now());
-      const before = periodNames(now() - PERIOD_GRACE_MS);
-      if (before.join() !== periods.join()) await look(before);
-      await look(periods);
+      const at = now();
+      if (Math.abs(at - lookedAtPast) >= PAST_EVERY_MS) {
+        const past = at - PERIOD_GRACE_MS;
+        for (let day = past - DAY_MS; day > at - callMsMax - DAY_MS; day -= DAY_MS) await look(day, past);
+        lookedAtPast = at;
+      }
+      const before = at - PERIOD_GRACE_MS;
+      if (periodNames(before).join() !== periodNames(at).join()) await look(before);
+      await look(at);
       const due = await database.query(CLAIM, [now(), now() + LEASE_MS, CLAIMED]);
       for (const row of due) start(() => send(row, closed));
       return due.length === CLAIMED;
