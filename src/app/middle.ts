@@ -37,7 +37,8 @@ export async function openMiddle(money: Money) {
 }
 
 function openPipeline(routed: Routed, quotes: Quotes) {
-  const { config, drain, authenticator, limiter, policies, metrics, catalog, router, health, observer, now, elapsed } = routed;
+  const { config, drain, authenticator, limiter, policies, metrics, catalog, router, health, observer, now, elapsed } =
+    routed;
   const execute = createExecute({
     replyMemory: createReplyMemory(config.upstream),
     upstream: routed.upstream,

@@ -22,10 +22,7 @@ const DELETE = loadStatement(import.meta.url, './sql/delete-webhook.sql');
 const sealOf = (account: string): string => `account webhook ${account}`;
 
 /** Webhooks in the database, sealed. */
-export function createAccountWebhooks(
-  database: Pick<Database, 'query'>,
-  texts: SealedTexts,
-): AccountWebhooks {
+export function createAccountWebhooks(database: Pick<Database, 'query'>, texts: SealedTexts): AccountWebhooks {
   return {
     async find(account) {
       const [row] = await database.query(FIND, [account]);

@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest';
+import { createAttempts } from '../../../src/auth/attempts.ts';
+import { createKeyCallers } from '../../../src/auth/key-callers.ts';
 import { createKeyStore } from '../../../src/auth/key-store.ts';
 import { createLimitsStore } from '../../../src/auth/limits/limits-store.ts';
 import { createMemberStore } from '../../../src/auth/members/member-store.ts';
@@ -17,7 +19,9 @@ it.each(ENGINES)('members are added, changed and removed with their keys and lim
   expect(await add(ann, 'owner')).toMatchObject({ member: ann, role: 'owner', createdAt: now() });
   expect(await add(ann, 'member')).toBeNull();
   expect(await add(bob, 'member')).not.toBeNull();
-  expect((await members.of(bob, { offset: 0, limit: 10 })).map(({ account, label }) => [account, label])).toEqual([[ORG, '']]);
+  expect((await members.of(bob, { offset: 0, limit: 10 })).map(({ account, label }) => [account, label])).toEqual([
+    [ORG, ''],
+  ]);
 
   const budget = { limit: 5n, limitReset: 'daily', limitSoft: false, notify: [80] } as const;
   const set = { budgets: [budget], requestsPerMinute: null, tokensPerMinute: 7 };
@@ -29,12 +33,19 @@ it.each(ENGINES)('members are added, changed and removed with their keys and lim
   ]);
   const both = { budgets: [budget], requestsPerMinute: 9, tokensPerMinute: null };
   expect(await limits.get(ORG, 'account')).toEqual(both);
-  expect(await limits.change(ORG, 'account', { requestsPerMinute: null })).toEqual({ ...both, requestsPerMinute: null });
+  expect(await limits.change(ORG, 'account', { requestsPerMinute: null })).toEqual({
+    ...both,
+    requestsPerMinute: null,
+  });
   const { record } = (await keys.create({ account: ORG, label: 'k', kind: 'live', member: bob }))!;
   expect((await keys.findWithLimits(record.hash))!.ofAccount).toEqual([
     { subject: 'account', limits: { ...set, tokensPerMinute: null } },
     { subject: bob, limits: set },
   ]);
+  const attempts = createAttempts({ perMinute: 10, now });
+  const callers = createKeyCallers({ keys, limits, attempts, acceptDevelopmentKeys: false, now });
+  expect((await callers.callerOfHash(record.hash)).key).toMatchObject({ member: bob });
+  callers.close();
   const own = (await keys.create({ account: ORG, label: 'own', kind: 'live' }))!.record;
   expect((await keys.findWithLimits(own.hash))!.ofAccount.map(({ subject }) => subject)).toEqual(['account']);
 
