@@ -119,7 +119,7 @@ export async function viewLimits(
 }
 
 /**
- * What a body changes of limits: what it leaves out stays. Throws GatewayError `invalid_request` for an amount that is
+ * The changes that a body asks for: what it leaves out stays. Throws GatewayError `invalid_request` for an amount that is
  * not one, and for two budgets of one reset.
  */
 export function parseLimits(body: LimitsBody): Partial<AccountLimits> {

@@ -1,11 +1,9 @@
-import type { MicroUsd } from '#billing';
-import { periodAt } from '#auth/accounts';
 import { createDueWorker, loadStatement, type Database, type Row } from '#store';
-import { createSealedTexts, dropOldest } from '#wire';
+import { createSealedTexts } from '#wire';
 import { OutboundFailure, type GuardedFetch } from '#network';
 import { signatureOf, SIGNATURE } from '../webhooks/send-delivery.ts';
 import { createAccountWebhooks, type AccountWebhooks } from './account-webhooks.ts';
-import { keyBudget, limitBudgets, noticeBody, periodNames, reached, type WatchedBudget } from './threshold.ts';
+import { createBudgetLooks } from './budget-looks.ts';
 
 /** A notice as it was told. */
 interface BudgetNotice {
@@ -44,22 +42,13 @@ interface BudgetNoticesOptions {
 }
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const WATCHED_LIMITS = load('watched-limits');
-const WATCHED_KEYS = load('watched-keys');
-const NOTE = load('note');
 const CLAIM = load('claim-due');
 const END = load('end-attempt');
 const LIST = load('list-notices');
 const SWEEP = load('sweep-notices');
 
 const EVERY_MS = 10_000;
-const PAGE = 500;
-/** A period is looked at as before for this long after its end. */
-const PERIOD_GRACE_MS = 60_000;
-/** Pause between looks at periods that ended before that. */
-const PAST_EVERY_MS = 60_000;
 const DAY_MS = 86_400_000;
-const NOTED_MAX = 20_000;
 const CLAIMED = 20;
 const POST_MS = 10_000;
 /** Longer than a post takes: until then no other gateway sends it. */
@@ -81,64 +70,7 @@ export function createBudgetNotices({
   onError,
 }: BudgetNoticesOptions): BudgetNotices {
   const webhooks = createAccountWebhooks(database, createSealedTexts(secret));
-  /** Notices that are in the table already, so that no look writes them again. */
-  const noted = new Map<string, true>();
-
-  /** What was spent of each budget when it was looked at last. */
-  const spentBefore = new Map<string, MicroUsd>();
-  let lookedAtPast = -Infinity;
-
-  /**
-   * What is told of a budget. Of a period that is over for long: what calls have reached that were settled since the
-   * last look. All of it would be told as well where a limit is lowered afterwards.
-   */
-  const toTell = (budget: WatchedBudget, isPast: boolean): readonly number[] => {
-    const { id, spent } = budget;
-    const before = spentBefore.get(id);
-    spentBefore.delete(id);
-    dropOldest(spentBefore, NOTED_MAX - 1);
-    spentBefore.set(id, spent);
-    if (!isPast) return reached(budget);
-    if (before === undefined || before === spent) return [];
-    const then = reached({ ...budget, spent: before });
-    return reached(budget).filter((percent) => !then.includes(percent));
-  };
-
-  const note = async (budget: WatchedBudget, isPast: boolean): Promise<void> => {
-    const { id, limit, account } = budget;
-    for (const percent of toTell(budget, isPast)) {
-      const name = `${id} ${limit} ${percent}`;
-      if (noted.has(name)) continue;
-      const at = now();
-      const body = noticeBody(budget, percent, at);
-      const isNew =
-        (await database.query(NOTE, [id, limit, percent, account, at, JSON.stringify(body), at])).length > 0;
-      dropOldest(noted, NOTED_MAX - 1);
-      noted.set(name, true);
-      if (isNew) onNotice(body);
-    }
-  };
-
-  /** Looks at the periods of an instant. Those that ended before `past` are over for long. */
-  const look = async (at: number, past = -Infinity): Promise<void> => {
-    const isPast = ({ limitReset }: WatchedBudget) => limitReset !== null && periodAt(limitReset, at).end <= past;
-    const periods = periodNames(at);
-    let [account, subject] = ['', ''];
-    for (let rows: readonly Row[] = [], first = true; first || rows.length === PAGE; first = false) {
-      rows = await database.query(WATCHED_LIMITS, [...periods, account, subject, PAGE]);
-      for (const row of rows) for (const budget of limitBudgets(row, at)) await note(budget, isPast(budget));
-      [account, subject] = [rows.at(-1)?.['account'] as string, rows.at(-1)?.['subject'] as string];
-    }
-    let hash = '';
-    for (let rows: readonly Row[] = [], first = true; first || rows.length === PAGE; first = false) {
-      rows = await database.query(WATCHED_KEYS, [...periods, hash, PAGE]);
-      for (const row of rows) {
-        const budget = keyBudget(row);
-        await note(budget, isPast(budget));
-      }
-      hash = rows.at(-1)?.['hash'] as string;
-    }
-  };
+  const look = createBudgetLooks({ database, now, callMsMax, onNotice });
 
   /** null where it arrived, else why not. */
   const post = async (account: string, body: string, closed: AbortSignal): Promise<string | null> => {
@@ -176,15 +108,7 @@ export function createBudgetNotices({
 
   const worker = createDueWorker({
     async turn({ closed, start }) {
-      const at = now();
-      if (Math.abs(at - lookedAtPast) >= PAST_EVERY_MS) {
-        const past = at - PERIOD_GRACE_MS;
-        for (let day = past - DAY_MS; day > at - callMsMax - DAY_MS; day -= DAY_MS) await look(day, past);
-        lookedAtPast = at;
-      }
-      const before = at - PERIOD_GRACE_MS;
-      if (periodNames(before).join() !== periodNames(at).join()) await look(before);
-      await look(at);
+      await look();
       const due = await database.query(CLAIM, [now(), now() + LEASE_MS, CLAIMED]);
       for (const row of due) start(() => send(row, closed));
       return due.length === CLAIMED;
