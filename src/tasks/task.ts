@@ -10,7 +10,7 @@ export interface TaskKey {
   readonly taskId: string;
 }
 
-/** The owner of a task: its account, or only those who act under the same running call or with the same member's key. */
+/** The owner of a task: its account, or only those who act under the same running call or with one member's key. */
 export interface TaskOwner {
   readonly account: string;
   /**

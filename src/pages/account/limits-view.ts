@@ -119,8 +119,8 @@ export async function viewLimits(
 }
 
 /**
- * The changes that a body asks for: what it leaves out stays. Throws GatewayError `invalid_request` for an amount that is
- * not one, and for two budgets of one reset.
+ * The changes that a body asks for: what it leaves out stays. Throws GatewayError `invalid_request` for an amount that
+ * is not one, and for two budgets of one reset.
  */
 export function parseLimits(body: LimitsBody): Partial<AccountLimits> {
   const { budgets, requests_per_minute: requestsPerMinute, tokens_per_minute: tokensPerMinute } = body;
