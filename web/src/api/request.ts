@@ -68,10 +68,16 @@ async function errorOf(answer: Response): Promise<ApiError> {
   const requestId = answer.headers.get('x-request-id');
   const facts = { status: answer.status, requestId };
   try {
-    const { error } = (await answer.json()) as {
+    const { error, budget } = (await answer.json()) as {
       readonly error: { readonly message: string; readonly type: string; readonly param?: string | null };
+      readonly budget?: { readonly of: string };
     };
-    return new ApiError(error.message, { ...facts, type: error.type, param: error.param ?? null });
+    return new ApiError(error.message, {
+      ...facts,
+      type: error.type,
+      param: error.param ?? null,
+      budget: budget?.of ?? null,
+    });
   } catch (cause) {
     return new ApiError(`The gateway answered ${answer.status}`, { ...facts, type: 'unknown', cause });
   }
