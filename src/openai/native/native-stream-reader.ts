@@ -36,8 +36,8 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
   let retryAfterS: number | undefined;
 
   /** Returns false after the last event. */
-  function readEvent(bytes: Buffer, start: number, end: number): boolean {
-    return forms.pass(bytes, start, end, false) === end || parsed(bytes, start, end);
+  function readEvent(bytes: Buffer, start: number, end: number, refused: boolean): boolean {
+    return (!refused && forms.pass(bytes, start, end, false) === end) || parsed(bytes, start, end);
   }
 
   function parsed(bytes: Buffer, start: number, end: number): boolean {
