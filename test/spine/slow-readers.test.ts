@@ -12,6 +12,9 @@ const MIB = 1024 * 1024;
 /** More than the sockets between hold, even on loopback. */
 const REPLY_BYTES = 48 * MIB;
 const TOKENS = REPLY_BYTES / 8;
+const READERS = process.env['TOLLGATE_DEEP'] === '1' ? 20 : 6;
+/** Of those who leave. */
+const LEFT = READERS - 1;
 
 let firehose: Firehose;
 let spine: Spine;
@@ -45,11 +48,11 @@ function memoryUsed(): number {
   return heapUsed + external;
 }
 
-test('twenty clients that do not read hold up their providers, not our memory', async () => {
+test('clients that do not read hold up their providers, not our memory', async () => {
   const before = await spine.balance();
   const used = memoryUsed();
   const body = ask('hello', { model: 'test/long', max_tokens: TOKENS, stream: true });
-  readers = await Promise.all(Array.from({ length: 20 }, () => postLazily(spine.origin, spine.key, body)));
+  readers = await Promise.all(Array.from({ length: READERS }, () => postLazily(spine.origin, spine.key, body)));
   // Until no provider gets rid of another byte, however seldom this process has its turn.
   let sent = 0;
   for (let still = 0; still < 3; still = sent > 0 && sent === firehose.sent.bytes ? still + 1 : 0) {
@@ -57,7 +60,7 @@ test('twenty clients that do not read hold up their providers, not our memory', 
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   expect(firehose.sent).toMatchObject({ finished: 0, left: 0 });
-  // Clients and provider included, which are in this process too. The replies are 960 MiB. What is dropped is freed
+  // Clients and provider included, which are in this process too. The replies are 48 MiB each. What is dropped is freed
   // a little later.
   await expect.poll(() => memoryUsed() - used, { timeout: 60_000 }).toBeLessThan(20 * MIB);
 
@@ -71,8 +74,8 @@ test('twenty clients that do not read hold up their providers, not our memory', 
   for (const { socket } of others) socket.destroy();
   await spine.quiet();
   // The provider hears of it a turn of the event loop later.
-  await expect.poll(() => firehose.sent, { timeout: 60_000 }).toMatchObject({ finished: 1, left: 19 });
+  await expect.poll(() => firehose.sent, { timeout: 60_000 }).toMatchObject({ finished: 1, left: LEFT });
   const paid = before.available - (await spine.balance()).available;
-  expect(paid).toBeGreaterThan(whole + 19n * BigInt(MIB / 8 / 4));
-  expect(paid).toBeLessThan(whole + 19n * BigInt((2 * REPLY_BYTES) / 4));
+  expect(paid).toBeGreaterThan(whole + BigInt(LEFT) * BigInt(MIB / 8 / 4));
+  expect(paid).toBeLessThan(whole + BigInt(LEFT) * BigInt((2 * REPLY_BYTES) / 4));
 });

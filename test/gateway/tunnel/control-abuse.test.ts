@@ -63,6 +63,16 @@ test('registration after registration ends the connection', async () => {
   expect(world.told.filter((word) => word === 'refused').length).toBeLessThanOrEqual(3);
 });
 
+test('WebSocket pings without end end the connection', async () => {
+  await endsOnlyItself(
+    await startWorld(),
+    ({ socket }) => {
+      for (let i = 0; i <= 100; i++) socket.ping();
+    },
+    /more than 100 WebSocket pings at once/,
+  );
+});
+
 test('messages of a type that is not known, and empty lines, are passed over', async () => {
   const world = await startWorld();
   const peer = await world.dial({ serve });
