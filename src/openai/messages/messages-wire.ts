@@ -128,7 +128,8 @@ const COMPACTION = /^compact_([0-9]{4})([0-9]{2})([0-9]{2})$/;
 /**
  * JSON text of `context_management` without the edits that compact the conversation, unless their beta is listed. null
  * where no edit is left: the beta of the field may have gone with them, and a provider refuses the field without it.
- * undefined where nothing changes. Compaction reads the conversation once more, and the counts of `usage` leave that out.
+ * undefined where nothing changes. Compaction reads the conversation once more, and the counts of `usage` leave that
+ * out.
  */
 function withoutCompaction(management: unknown, lists: Lists, dropped: string[]): string | null | undefined {
   if (!isObject(management) || !Array.isArray(management['edits'])) return undefined;

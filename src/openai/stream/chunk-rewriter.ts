@@ -19,8 +19,10 @@ interface ChunkRewriter {
   readonly finishHeld: boolean;
   /** The output ran past its budget. Nothing is read after that. */
   readonly overCap: boolean;
-  /** Takes the payload of one event and writes its chunk to the output. `refused`: by `rewriteKnown`. Returns false after
-   * the last one. */
+  /**
+   * Takes the payload of one event and writes its chunk to the output. `refused`: by `rewriteKnown`. Returns false
+   * after the last one.
+   */
   rewrite(bytes: Buffer, start: number, end: number, refused: boolean): boolean;
   /**
    * Takes the events on the wire that begin with the payload at `start`, as many as have a known form. Returns the

@@ -24,8 +24,9 @@ const EVENT_BYTES_MAX = 1024 * 1024;
 
 /**
  * Finds events by bytes. `onData` gets the payload of each event as a range of a buffer that is valid during the
- * call only; it returns false to stop. `refused`: `takeRun` was asked for it and took nothing. `takeRun` may take several events at once: it gets the place of a payload and
- * the end of the bytes, and returns the place after the blank line of the last event that it took.
+ * call only; it returns false to stop. `takeRun` may take several events at once: it gets the place of a payload and
+ * the end of the bytes, and returns the place after the blank line of the last event that it took. `refused` tells
+ * `onData` that `takeRun` was asked for the event and took nothing.
  *
  * Lines end in LF, CRLF or CR; comments and other fields are skipped; lines of data are joined by LF. Time is linear
  * in the bytes, however they are split. Throws SseError at a line or event above `bytesMax`.

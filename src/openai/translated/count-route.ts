@@ -110,8 +110,9 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
         } catch (error) {
           return done(error as Error);
         }
-        if (admitted instanceof Promise) void admitted.then(() => done(), done);
-        else done();
+        const goOn = () => done();
+        if (admitted instanceof Promise) void admitted.then(goOn, done);
+        else goOn();
       },
       errorHandler: answerError({ onError }, wire),
     },
@@ -119,6 +120,6 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
   );
 }
 
-/** `next` of a value that may be there at once: a promise costs turns of the event loop, which most counts can spare. */
-const after = <T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> =>
-  value instanceof Promise ? value.then(next) : next(value);
+/** `use` of a value that may be there at once: a promise costs turns of the event loop, which most counts can spare. */
+const after = <T, R>(value: T | Promise<T>, use: (value: T) => R | Promise<R>): R | Promise<R> =>
+  value instanceof Promise ? value.then(use) : use(value);

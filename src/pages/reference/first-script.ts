@@ -2,8 +2,8 @@
 export const FIRST_SCRIPT_PATH = '/docs/static/first.js';
 
 /**
- * What the web pages left in this browser, before anything is painted: the theme that was chosen, and the mark of
- * somebody who is signed in (`web/src/api/session.ts`).
+ * Takes up, before anything is painted, the theme that was chosen on the web pages, and the mark of somebody who is
+ * signed in there (`web/src/api/session.ts`).
  */
 export const FIRST_SCRIPT =
   'const page = document.documentElement.dataset;' +
