@@ -35,7 +35,7 @@ export interface Pipeline {
    * The caller of a request that needs no credential: the account of a valid credential, else the client's network.
    * Nothing is counted.
    */
-  visitor(headers: IncomingHttpHeaders, address: string): Promise<Caller>;
+  visitor(headers: IncomingHttpHeaders, address: string): Caller | Promise<Caller>;
   /**
    * Counts requests that admit() did not: those of a batch, and of visitors. Throws GatewayError `rate_limit_exceeded`.
    */
