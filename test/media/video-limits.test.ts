@@ -104,7 +104,10 @@ test('videos under way count with the largest that they may become, so that none
   const refused = await queue();
   expect([refused.status, provider.jobs.size]).toEqual([429, 2]);
   expect(await refused.json()).toMatchObject({
-    error: { code: 'rate_limit_exceeded', message: expect.stringContaining('A video under way reserves 4096') as string },
+    error: {
+      code: 'rate_limit_exceeded',
+      message: expect.stringContaining('A video under way reserves 4096') as string,
+    },
   });
   expect(await spine.balance()).toEqual(before);
   for (const job of provider.jobs.values()) job.status = 'completed';

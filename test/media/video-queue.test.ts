@@ -250,7 +250,8 @@ test('pictures of some megabytes come as JSON and as a form, with their length i
   expect((await post({ body })).status).toBe(200);
   expect((await post({ body: new Blob([body]).stream(), duplex: 'half' })).status).toBe(200);
   const form = new FormData();
-  for (const [name, value] of Object.entries({ model: 'test/listed', prompt: 'A', seconds: '4' })) form.set(name, value);
+  for (const [name, value] of Object.entries({ model: 'test/listed', prompt: 'A', seconds: '4' }))
+    form.set(name, value);
   form.set('input_reference', new File([picture], 'a.png', { type: 'image/png' }));
   const headers = { authorization: `Bearer ${spine.key}` };
   const answer = await fetch(`${spine.url}/videos`, { method: 'POST', headers, body: form });

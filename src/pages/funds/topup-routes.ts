@@ -19,7 +19,7 @@ import {
 import { callerCaip10 } from '#auth/accounts';
 import { requireAdmission } from '#auth';
 import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
-import { requireFunds, type Funds } from './funds.ts';
+import { requireFunds, type Funds, withFunds } from './funds.ts';
 import { refuseRun } from './refuse-run.ts';
 
 export interface TopupDeps {
@@ -56,6 +56,7 @@ export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: Topup
     app.post<{ Body: AmountBody }>(
       '/topup',
       {
+        preValidation: withFunds(funds),
         schema: {
           summary: 'Pay in',
           description:

@@ -6,7 +6,7 @@ import type { Admission } from '#gateway';
 import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
 import { dataOf, objectOf } from '../answer-schemas.ts';
 import { refuseRun } from './refuse-run.ts';
-import { requireFunds, termsOf, type Funds } from './funds.ts';
+import { requireFunds, withFunds, termsOf, type Funds } from './funds.ts';
 
 interface DraftBody extends AmountBody {
   readonly network: string;
@@ -25,6 +25,7 @@ export function addTopupTransaction(
   app.post<{ Body: DraftBody }>(
     '/topup/transaction',
     {
+      preValidation: withFunds(funds),
       schema: {
         summary: 'Prepare a payment on Solana',
         description:
