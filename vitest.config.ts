@@ -12,7 +12,7 @@ const deep = process.env['TOLLGATE_DEEP'] === '1';
  */
 const ALONE = [
   'test/bench/**/*.test.ts',
-  'test/a2a/faults/nothing-is-left.test.ts',
+  'test/{a2a/faults,rpc}/nothing-is-left.test.ts',
   'test/mcp/faults/{connections-are-cut,soak}.test.ts',
   'test/spine/{slow-readers,soak}.test.ts',
 ];
@@ -20,7 +20,11 @@ const ALONE = [
 /** Files that compare how long calls take with and without a crowd beside them. They run after the others, with a processor for each. */
 const MEASURED = ['test/fairness/**/*.test.ts'];
 
-/** Crowds and long hauls, whose everyday questions other files ask as well: for `npm run test:deep`. */
+/**
+ * Crowds and long hauls, whose everyday questions other files ask as well: for `npm run test:deep`. Only there is it
+ * asked whether JSON-RPC entries and A2A tasks leave timers, sockets or memory behind (`nothing-is-left`); by day
+ * `test/mcp/faults/connections-are-cut` asks it of tools.
+ */
 const DEEP_ONLY = [
   'test/a2a/contract/across-versions.test.ts',
   'test/a2a/faults/{gateways-are-killed,nothing-is-left}.test.ts',

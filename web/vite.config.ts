@@ -13,9 +13,11 @@ const PROXIED =
 
 /** Parts that nearly every page shows: one file. */
 const FIRST_PARTS =
-  /vite[\\/]preload-helper|src[\\/](?:api[\\/](?:analytics|api-error|catalogue|request|session)|app[\\/](?:boot|error-boundary|not-found|search|title)|ui[\\/](?:badge|button|card|choice|copy|current-in-view|empty|error-note|heading|kinds?|money|number|price|query-view|skeleton|status|table|tabs|time|toast|window-of-rows))\.tsx?$/;
-/** The document of a service loads this before all else: it paints the code, without React. */
-const FIRST_PAINT = /src[\\/](?:code[\\/][\w-]+|pages[\\/]offering[\\/](?:code|first-paint))\.ts$/;
+  /vite[\\/]preload-helper|src[\\/](?:api[\\/](?:analytics|api-error|catalogue|request|session)|app[\\/](?:boot|error-boundary|not-found|search|title)|ui[\\/](?:badge|button|card|choice|copy|current-in-view|empty|error-note|heading|icon|kind|money|price|query-view|skeleton|status|table|tabs|time|toast|window-of-rows))\.tsx?$/;
+/** The document of a service loads these two before all else: they paint its first screen, without React. */
+const FIRST_PAINT = /src[\\/](?:code[\\/][\w-]+|pages[\\/]offering[\\/](?:card-texts|code|first-paint))\.ts$/;
+/** What the first paint shares with the parts of every page. */
+const WORDS = /src[\\/]ui[\\/](?:button-style|kinds|number|price-words|since|usd)\.ts$/;
 /** Parts of pages that show one thing in whole: another file, in place of one for each. */
 const DETAIL_PARTS = /src[\\/](?:code[\\/]code-tabs|ui[\\/](?:chart|code-block|fold|markdown|sparkline))\.tsx?$/;
 
@@ -23,9 +25,14 @@ export default defineConfig({
   root,
   // The one public file gets a name with a hash.
   publicDir: false,
-  plugins: [react(), tailwind(), earlyScript(), stylesFirst(), bootOfGateway()],
-  // React has had it since 18: the package is for older ones.
-  resolve: { alias: { 'use-sync-external-store/shim/index.js': 'react' } },
+  plugins: [react(), tailwind(), earlyScript(), firstThingsFirst(), bootOfGateway()],
+  resolve: {
+    alias: [
+      // React has had it since 18: the package is for older ones.
+      { find: 'use-sync-external-store/shim/index.js', replacement: 'react' },
+      { find: /^\.\.\/createLucideIcon\.mjs$/, replacement: join(root, 'src/ui/icon.tsx') },
+    ],
+  },
   server: { proxy: { [PROXIED.source]: { target: gateway, changeOrigin: false } } },
   build: {
     emptyOutDir: true,
@@ -44,8 +51,10 @@ export default defineConfig({
           groups: [
             {
               name: 'frame',
-              test: /node_modules[\\/](?:react|react-dom|scheduler|wouter|regexparam|@tanstack)[\\/]|rolldown\/runtime/,
+              test: /node_modules[\\/](?:react|react-dom|scheduler|wouter|regexparam|@tanstack)[\\/]/,
             },
+            // Before those that import it, or they would take it in.
+            { name: 'words', test: WORDS },
             { name: 'first-paint', test: FIRST_PAINT },
             { name: 'parts', test: FIRST_PARTS },
             { name: 'details', test: DETAIL_PARTS },
@@ -78,16 +87,24 @@ function earlyScript(): Plugin {
   };
 }
 
-/** Nothing is painted before the styles are there: on a slow line they come before the scripts. */
-function stylesFirst(): Plugin {
+/**
+ * The order in which a slow line brings the files. Nothing is painted before the styles are there. Then comes what the
+ * first paint needs: a browser that speaks HTTP/1.1 asks for six files at once.
+ */
+function firstThingsFirst(): Plugin {
   return {
-    name: 'styles-first',
+    name: 'first-things-first',
     apply: 'build',
     transformIndexHtml: {
       order: 'post',
       handler(html) {
         const styles = /\n *<link rel="stylesheet"[^>]*>/.exec(html)?.[0] ?? '';
-        return html.replace(styles, '').replace(/\n *<script type="application\/json"/, (first) => styles + first);
+        const words = /\n *<link rel="modulepreload"[^>]*\/words-[^>]*>/.exec(html)?.[0] ?? '';
+        return html
+          .replace(styles, '')
+          .replace(words, '')
+          .replace(/\n *<script type="application\/json"/, (first) => styles + first)
+          .replace(/\n *<script type="module"/, (first) => words + first);
       },
     },
   };

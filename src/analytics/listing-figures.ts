@@ -94,8 +94,8 @@ export async function findListing(
   const all = await query(BY_DAY, [service, primitive, first, last, development]);
   const prices = await query(PRICES, [service]);
   if (all.length === 0 && offering.length === 0) return null;
-  const hasFewUsers = await findHiddenServices(query, range, shown, { primitive, service });
-  const isHidden = (day: number) => day > shown.until || hasFewUsers(day, primitive, service);
+  const hiddenServices = await findHiddenServices(query, range, shown, { primitive, service });
+  const isHidden = (day: number) => day > shown.until || hiddenServices.has(day, primitive, service);
   const rows = all.filter((row) => !isHidden(Number(row['day'])));
   const names = [...new Set([...offering, ...rows.map((row) => row['provider'] as string)])].filter((id) => id !== '');
   const offerOf = (provider: string) => offerId({ primitive, provider, service });

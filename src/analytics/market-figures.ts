@@ -3,7 +3,7 @@ import { loadStatement, type Query, type Row } from '#store';
 import { daysOf, type DayRange } from './day-range.ts';
 import { findState } from './roll-up-state.ts';
 import { rowsText } from './rows-text.ts';
-import { findHiddenServices, findUsers, type Shown, uncountedAccount, type Users } from './shown-days.ts';
+import { findHiddenServices, findUsers, type Shown, type Users } from './shown-days.ts';
 
 /** Sums of calls. `charged` is micro-USD. */
 export interface MarketSums {
@@ -97,8 +97,9 @@ async function findDays(query: Query, range: DayRange, shown: Shown) {
   const isHidden = (day: number) => users.isHidden(day, sums.has(day));
   const days = daysOf(range).filter(isHidden);
   const hidden = rowsText(days.map((day) => [day]));
-  const rows = await query(LISTINGS, [first, last, development, hidden, uncountedAccount(shown), shown.usersMin]);
-  return { sums, users, isHidden, hidden, listings: rows.map(toListing) };
+  const hiddenServices = await findHiddenServices(query, range, shown);
+  const rows = await query(LISTINGS, [first, last, development, hidden, hiddenServices.text]);
+  return { sums, users, isHidden, hidden, hiddenServices, listings: rows.map(toListing) };
 }
 
 /** Users of the days that are shown. Most come on such a day first; the few others are looked for. */
@@ -131,14 +132,13 @@ export async function findListings(
 ): Promise<{ readonly listings: readonly (ListingSums & ListingAttempts)[]; readonly asOf: number }> {
   const { first, last } = range;
   const { asOf } = await findState(query);
-  const { hidden, listings } = await findDays(query, range, shown);
+  const { hidden, hiddenServices, listings } = await findDays(query, range, shown);
   const found = new Map<string, ListingSums & { successes: number; failures: number }>();
   for (const listing of listings)
     found.set(`${listing.primitive} ${listing.service}`, { ...listing, successes: 0, failures: 0 });
-  const hasFewUsers = await findHiddenServices(query, range, shown);
   for (const row of await query(ALL_ATTEMPTS, [first, last, hidden, shown.usersMin > 0 ? 1 : 0])) {
     const { primitive, service } = partsOfOffer(row['offer'] as string);
-    if (hasFewUsers(Number(row['day']), primitive, service)) continue;
+    if (hiddenServices.has(Number(row['day']), primitive, service)) continue;
     const key = `${primitive} ${service}`;
     let listing = found.get(key);
     if (!listing)

@@ -38,9 +38,12 @@ export interface RollUp {
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
 const MOVE = load('move-version');
 const PUT_CURSORS = load('put-cursors');
-const CLEAR = ['usage-days', 'listing-days', 'times', 'market-days', 'active-users', 'user-counts'].map((name) =>
-  load(`clear-${name}`),
-);
+const CLEAR = [
+  ...['usage-days', 'listing-days', 'times', 'market-days', 'active-users', 'user-counts', 'known-counts'].map((name) =>
+    load(`clear-${name}`),
+  ),
+  load('uncount-known-users'),
+];
 const ADD: readonly (readonly [Exclude<keyof Sums, 'asOf'>, ReturnType<typeof load>])[] = [
   ['usage', load('add-usage-days')],
   ['listings', load('add-listing-days')],

@@ -1,6 +1,7 @@
 import { loadStatement, type Query } from '#store';
 import { DEVELOPMENT, DEVELOPMENT_HASH } from './call-facts.ts';
 import type { DayRange } from './day-range.ts';
+import { rowsText } from './rows-text.ts';
 
 /** The days and calls that everybody may see. */
 export interface Shown {
@@ -43,7 +44,14 @@ export async function findUsers(query: Query, { first, last }: DayRange, shown: 
 }
 
 /** The account that does not count as a user; empty for none. */
-export const uncountedAccount = ({ development }: Shown): string => (development ? '' : DEVELOPMENT);
+const uncountedAccount = ({ development }: Shown): string => (development ? '' : DEVELOPMENT);
+
+/** Days of services that are not shown. */
+interface HiddenServices {
+  has(day: number, primitive: string, service: string): boolean;
+  /** Their rows (day, primitive, service) as a parameter of a statement. */
+  readonly text: string;
+}
 
 /** The days on which a service was called and had too few users, of one service or of all. */
 export async function findHiddenServices(
@@ -51,13 +59,14 @@ export async function findHiddenServices(
   { first, last }: DayRange,
   shown: Shown,
   { primitive, service } = { primitive: '', service: '' },
-): Promise<(day: number, primitive: string, service: string) => boolean> {
-  if (shown.usersMin === 0) return () => false;
+): Promise<HiddenServices> {
+  if (shown.usersMin === 0) return { has: () => false, text: rowsText([]) };
   const development = shown.development ? 1 : 0;
   const params = [first, last, development, uncountedAccount(shown), shown.usersMin, primitive, service];
   const rows = await query(HIDDEN_SERVICES, params);
-  const hidden = new Set(rows.map((row) => keyOf(Number(row['day']), `${row['primitive']}`, `${row['service']}`)));
-  return (...of) => hidden.has(keyOf(...of));
+  const hidden = rows.map((row) => [Number(row['day']), row['primitive'] as string, row['service'] as string] as const);
+  const keys = new Set(hidden.map((each) => keyOf(...each)));
+  return { has: (...of) => keys.has(keyOf(...of)), text: rowsText(hidden) };
 }
 
 const keyOf = (day: number, primitive: string, service: string): string => `${day} ${primitive} ${service}`;

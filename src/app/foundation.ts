@@ -1,6 +1,7 @@
 import type { Config } from '#config';
 import type { ServerOptions } from '#gateway';
-import { createAlerts, createLogger, type Logger } from '#observe';
+import { createLogger, createLogReceivers, type Logger } from '#observe';
+import { VERSION } from '../version.ts';
 import { createLateRooms, type LateRooms } from './late-rooms.ts';
 import type { AppOptions } from './options.ts';
 
@@ -9,6 +10,8 @@ export interface Foundation {
   readonly config: Config;
   readonly options: AppOptions;
   readonly logger: Logger;
+  /** Lines of the log that the collector did not get. */
+  readonly logLinesLost: () => number;
   /** Secrets of a configuration that is loaded later. */
   readonly hideInLogs: (config: Config) => void;
   /** Closes what the phases opened, the last one first. */
@@ -29,10 +32,13 @@ export type Opened<Open extends (...args: never[]) => unknown> = Awaited<ReturnT
 
 export function openFoundation(config: Config, options: AppOptions, opened: AsyncDisposableStack): Foundation {
   const { now = Date.now, random = Math.random } = options;
-  const alerts = createAlerts(config.alerts);
-  if (alerts) opened.defer(() => alerts.close());
+  const receivers = createLogReceivers(config, VERSION, () => logger);
+  opened.defer(async () => {
+    await receivers.close();
+    await flush();
+  });
   const { logger, flush, hide } = createLogger(config, {
-    also: alerts?.take,
+    also: receivers.take,
     color: options.color ?? false,
     ...(options.writeLog ? { write: options.writeLog } : {}),
   });
@@ -41,6 +47,7 @@ export function openFoundation(config: Config, options: AppOptions, opened: Asyn
     config,
     options,
     logger,
+    logLinesLost: receivers.lost,
     hideInLogs: hide,
     opened,
     late: createLateRooms(),

@@ -6,7 +6,17 @@ import { hasPayments } from './payments.ts';
 import type { Store } from './store.ts';
 
 /** The log of calls, metrics and traces. */
-export async function openObservers({ config, logger, opened, database, offers, late, now, elapsed }: Store) {
+export async function openObservers({
+  config,
+  logger,
+  logLinesLost,
+  opened,
+  database,
+  offers,
+  late,
+  now,
+  elapsed,
+}: Store) {
   const ownOffers = new Set(offers.map(({ id }) => id));
   const metrics = createMetrics({
     isOwn: (id) => ownOffers.has(id),
@@ -15,6 +25,7 @@ export async function openObservers({ config, logger, opened, database, offers, 
     tasksLive: () => countLiveTasks(database),
     mcp: () => late.mcp.counts(),
     funds: hasPayments(config) ? () => late.funds.figures() : undefined,
+    logLinesLost,
     now,
   });
   const tracer = await createTracer(config, {
@@ -24,9 +35,12 @@ export async function openObservers({ config, logger, opened, database, offers, 
   opened.defer(() => tracer.close());
   // Somebody who tries a gateway looks at its log. In production anybody could fill it.
   const refusals = createRefusalLog(logger, config.mode === 'development' ? 'info' : 'debug');
-  const observer = createCallObserver([createCallLog(logger), refusals.sink, metrics.sink, tracer.sink], {
-    now: elapsed,
-    hasOperation: (offer, tool) => late.mcp.hasTool(offer, tool),
-  });
+  const observer = createCallObserver(
+    [createCallLog(logger, tracer.spanOf), refusals.sink, metrics.sink, tracer.sink],
+    {
+      now: elapsed,
+      hasOperation: (offer, tool) => late.mcp.hasTool(offer, tool),
+    },
+  );
   return { metrics, refusals, observer, ownOffers };
 }

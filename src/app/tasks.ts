@@ -57,7 +57,11 @@ export function openTasks(middle: Middle) {
     now,
     onNotice: ({ event: _event, time: _time, ...facts }) => {
       const { of, account, percent } = facts;
-      logger.warn({ alert: true, ...facts }, `a budget is spent to ${percent} %: ${of} of ${account}`);
+      // What customers have set for themselves is theirs to be told of: any number of it may come at once.
+      logger.warn(
+        { ...(of === 'operator' ? { alert: true } : {}), ...facts },
+        `a budget is spent to ${percent} %: ${of} of ${account}`,
+      );
     },
     onLost: (lost) => logger.info({ ...lost }, 'the webhook of an account was given up'),
     onError: (error) => logger.warn({ err: error }, 'budgets could not be looked at; it is tried again'),

@@ -158,11 +158,12 @@ export function audit(database: Database, options: AuditOptions = {}): Promise<A
         checks.push(judge(name, rows.map(say), fine));
       }
       const batches = chains.batches + (log?.records ?? 0);
+      const of = log ? 1 : chains.chains;
       checks.push(
         judge(
           'hash chains',
           [...chains.problems, ...(log?.problems ?? [])],
-          `${batches} batches of ${log ? 1 : chains.chains} chains follow each other`,
+          `${batches} ${batches === 1 ? 'batch' : 'batches'} of ${of} ${of === 1 ? 'chain' : 'chains'} follow each other`,
         ),
       );
       const prices = await auditPrices(query);

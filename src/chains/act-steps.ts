@@ -1,24 +1,16 @@
-import { formatUsd, treasuryOf, type AccountName, type Ledger, type MicroUsd } from '#billing';
-import type { Act, ActRows } from './act-rows.ts';
-import { ChainUnavailable, FinalityBroken } from './chain.ts';
+import { createActBooking, type ActBookingOptions } from './act-booking.ts';
+import type { Act } from './act-rows.ts';
 import { LOSSES, TRANSIT, TRANSIT_ACCOUNT } from './deposit-crediting.ts';
 import type { DepositRows } from './deposit-rows.ts';
 import type { Deposits } from './deposits.ts';
-import type { OnProblem } from './problem.ts';
-import type { Reserves } from './treasury.ts';
 import type { WithdrawalRows } from './withdrawal-rows.ts';
 import type { Withdrawals } from './withdrawals.ts';
 
-export interface ActStepsOptions {
-  readonly rows: ActRows;
-  readonly ledger: Pick<Ledger, 'transfer' | 'balance'>;
-  readonly withdrawals: Pick<Withdrawals, 'requestOwn' | 'uncommitted'>;
+export interface ActStepsOptions extends ActBookingOptions {
+  readonly withdrawals: Pick<Withdrawals, 'requestOwn' | 'uncommitted' | 'cancel'>;
   readonly withdrawalRows: Pick<WithdrawalRows, 'find'>;
   readonly deposits: Pick<Deposits, 'attributeOne'>;
   readonly depositRows: Pick<DepositRows, 'find'>;
-  /** Compares the books of a network with its treasury. Rejects with ChainUnavailable. */
-  readonly compare: (network: string) => Promise<Reserves | null>;
-  readonly onProblem: OnProblem;
 }
 
 /** The steps of an act, from a row in the table to its end. */
@@ -30,61 +22,13 @@ interface ActSteps {
 const STEPS_MAX = 4;
 
 export function createActSteps(options: ActStepsOptions): ActSteps {
-  const { rows, ledger, withdrawals, onProblem } = options;
+  const { rows, withdrawals } = options;
+  const { book, agree, bookDifference, agreeToMakeGood, makeGood } = createActBooking(options);
 
   const reread = async (id: string): Promise<Act> => {
     const act = await rows.find(id);
     if (act === null) throw new Error(`act ${id} is gone`);
     return act;
-  };
-
-  /** Moves money in the books. False, and the act refused, where its source has too little. */
-  const book = async (act: Act, from: AccountName, to: AccountName, amount: MicroUsd): Promise<boolean> => {
-    const memo = `${act.kind} ${act.network}: ${act.reference}`;
-    const moved = await ledger.transfer({ id: `treasury-${act.kind}:${act.id}`, from, to, amount, memo });
-    if (moved.ok || moved.reason === 'duplicate') return true;
-    const reason = `${from} has ${formatUsd(moved.available)} USDC`;
-    await rows.move(act.id, act.state, 'refused', { reason });
-    return false;
-  };
-
-  /** A difference is booked only where a comparison shows just this one. */
-  const agree = async (act: Act): Promise<void> => {
-    const reserves = await comparedFor(act, options);
-    if (reserves === null) return;
-    const { held, booked } = reserves;
-    const difference = act.kind === 'write_off' ? booked - held : held - booked;
-    if (difference === act.amount) return void (await rows.move(act.id, 'requested', 'agreed'));
-    const reason = `The treasury holds ${formatUsd(held)} USDC, the books say ${formatUsd(booked)}: this is not the difference`;
-    await rows.move(act.id, 'requested', 'refused', { reason });
-  };
-
-  const bookDifference = async (act: Act): Promise<void> => {
-    const [from, to] =
-      act.kind === 'write_off' ? [act.bearer!, treasuryOf(act.network)] : [treasuryOf(act.network), act.bearer!];
-    if (!(await book(act, from, to, act.amount))) return;
-    if (!(await finish(act.id, rows))) return;
-    onProblem('info', 'a difference between a treasury and the books was booked', {
-      network: act.network,
-      amount: act.amount,
-      bearer: act.bearer,
-      reference: act.reference,
-    });
-    // Withdrawals go on where the two agree now.
-    await options.compare(act.network).catch((error: unknown) => {
-      if (!(error instanceof ChainUnavailable)) throw error;
-    });
-  };
-
-  /** Of two at once about the same losses the table keeps one: what was found to be right stays so. */
-  const agreeToMakeGood = async (act: Act): Promise<void> => {
-    const lost = -((await ledger.balance(LOSSES))?.available ?? 0n);
-    if (lost >= act.amount) await rows.move(act.id, 'requested', 'agreed');
-    else await rows.move(act.id, 'requested', 'refused', { reason: `The losses are ${formatUsd(lost)} USDC` });
-  };
-
-  const makeGood = async (act: Act): Promise<void> => {
-    if (await book(act, act.bearer!, LOSSES, act.amount)) await finish(act.id, rows);
   };
 
   /** The way out of a move is a withdrawal of the same id. */
@@ -146,23 +90,4 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
   };
 
   return { advance };
-}
-
-/** The end of an act that was booked. Somebody else may have found too little a moment before, and have said so. */
-const finish = async (id: string, rows: ActRows): Promise<boolean> =>
-  (await rows.move(id, 'agreed', 'done')) || (await rows.move(id, 'refused', 'done'));
-
-/** Compares for an act. null where nothing is known yet, or the act is refused now. */
-async function comparedFor(
-  { id, network }: Act,
-  { compare, rows }: Pick<ActStepsOptions, 'compare' | 'rows'>,
-): Promise<Reserves | null> {
-  try {
-    return await compare(network);
-  } catch (error) {
-    if (!(error instanceof FinalityBroken)) throw error;
-    // It stays so until somebody has looked: an act that waits would keep others about this network away.
-    await rows.move(id, 'requested', 'refused', { reason: error.message });
-    return null;
-  }
 }

@@ -1,6 +1,7 @@
 import { loadStatement, rowReader, type Database, type Value } from '#store';
 import type { MicroUsd } from '#billing';
 import type { ChainEvent, SignedPayment } from './chain.ts';
+import { TRANSIT_ACCOUNT } from './deposit-crediting.ts';
 
 /**
  * `received`: kept, and perhaps given to the chain. `crediting`: seen there, with what arrived. `credited`: in the
@@ -200,7 +201,7 @@ export function createDepositRows(database: Database, { now }: { readonly now: (
     paidIn: async (account) => (await database.query(PAID_IN, [account]))[0]!['amount'] as bigint,
     suspended: async (payer) => (await database.query(SUSPENDED, [payer, SUSPENDED_MAX])).map(toDeposit),
     openPayments: async (network, after) => (await database.query(OPEN_PAYMENTS, [network, after])).map(toDeposit),
-    attribute: (id, account) => changed(ATTRIBUTE, [id, account, now()]),
+    attribute: (id, account) => changed(ATTRIBUTE, [id, account, now(), TRANSIT_ACCOUNT]),
   };
 }
 

@@ -48,7 +48,8 @@ export function createHandoverBooks(
       await rows.beginHandover(book, {
         treasury: chain.treasury,
         opening,
-        openingId: `opening:${network}/${chain.treasury}`,
+        // An address may take over a second time, with another opening.
+        openingId: `opening:${network}/${chain.treasury}/${heightOf(cursor)}`,
         cursor: joined(cursor, book.cursor),
       });
       onProblem('info', 'a treasury hands over to another', { network, from: previous, to: chain.treasury });

@@ -31,6 +31,8 @@ export interface HandoverCare {
   isUnderWay(chain: Pick<Chain, 'network' | 'payerOf'>, previous: string): Promise<boolean>;
 }
 
+/** The ids of its moves begin so; those of the operator's do not. */
+export const HANDOVER_MOVE = 'handover-';
 /** Less than this is not worth the gas of a move each time that somebody sends it. */
 const LITTLE: MicroUsd = 1_000_000n;
 const LITTLE_WAITS_MS = 86_400_000;
@@ -38,11 +40,14 @@ const LITTLE_WAITS_MS = 86_400_000;
 export function createHandoverCare(options: HandoverCareOptions): HandoverCare {
   const { acts, actRows, withdrawalRows, depositRows, now } = options;
 
+  const isSame = (network: string, one: string, other: string): boolean =>
+    plainAddress(network, one) === plainAddress(network, other);
+
   /** The sum that the old treasury has signed away and that had not left it at a height. */
   const signedAway = async (chain: Chain, previous: string, height: bigint): Promise<MicroUsd> => {
     let sum = 0n;
     for await (const { signed, amount, fee } of all((after) => withdrawalRows.leaving(chain.network, height, after)))
-      if (chain.payerOf(signed!) === previous) sum += amount - fee;
+      if (isSame(chain.network, chain.payerOf(signed!), previous)) sum += amount - fee;
     return sum;
   };
 
@@ -61,7 +66,7 @@ export function createHandoverCare(options: HandoverCareOptions): HandoverCare {
       const amount = held.amount - (await signedAway(chain, previous, held.height));
       if (amount <= 0n || (amount < LITTLE && now() - newest < LITTLE_WAITS_MS)) return;
       await acts.begin({
-        id: `handover-${network}-${previous}-${made + 1}`,
+        id: `${HANDOVER_MOVE}${network}-${previous}-${made + 1}`,
         kind: 'move',
         network,
         amount,
@@ -75,12 +80,11 @@ export function createHandoverCare(options: HandoverCareOptions): HandoverCare {
     },
 
     async isUnderWay({ network, payerOf }, previous) {
-      const isPrevious = (address: string) => plainAddress(network, address) === plainAddress(network, previous);
       if ((await movesOf(network, previous)).underWay > 0) return true;
       for await (const { signed } of all((after) => withdrawalRows.signed(network, after)))
-        if (isPrevious(payerOf(signed!))) return true;
+        if (isSame(network, payerOf(signed!), previous)) return true;
       for await (const { payment } of all((after) => depositRows.openPayments(network, after)))
-        if (isPrevious(payment!.requirements.payTo)) return true;
+        if (isSame(network, payment!.requirements.payTo, previous)) return true;
       return false;
     },
   };

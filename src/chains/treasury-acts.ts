@@ -2,8 +2,10 @@ import { formatUsd } from '#billing';
 import type { Act, NewAct } from './act-rows.ts';
 import { createActSteps, type ActStepsOptions } from './act-steps.ts';
 import { ChainUnavailable, type Chain, type Incoming } from './chain.ts';
+import { HANDOVER_MOVE } from './handover-care.ts';
 import { plainAddress } from './plain-address.ts';
 import { WithdrawalProblem } from './withdrawal-problem.ts';
+import { CANCELED } from './withdrawals.ts';
 
 interface TreasuryActsOptions extends ActStepsOptions {
   /** null where it is not open yet. */
@@ -27,6 +29,11 @@ export interface TreasuryActs {
    * WithdrawalProblem.
    */
   arrived(id: string, deposit: string): Promise<Act>;
+  /**
+   * Takes back a move of which nothing is signed yet. Repeating it is safe. Rejects with WithdrawalProblem, also where
+   * it is too late.
+   */
+  cancel(id: string): Promise<Act>;
   /** All that can be done now with the acts that are not at their end, but for those that wait for a comparison. */
   carryOn(): Promise<void>;
   /** The same with those that wait for a comparison of a network, which takes seconds. */
@@ -126,6 +133,24 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
           throw wrong('This move has arrived already, or has not left, or the deposit is of another move', 'id');
       }
       return advance(id);
+    },
+
+    async cancel(id) {
+      const act = await rows.find(id);
+      if (act?.kind !== 'move') throw wrong('No move has this id', 'id');
+      if (id.startsWith(HANDOVER_MOVE))
+        throw wrong('A treasury that hands over makes this move, and would make it again', 'id');
+      // What was only written down is taken out first: then one row says whether it is signed or taken back.
+      if (act.state === 'requested') await advance(id);
+      const canceled = act.state !== 'refused' && (await withdrawals.cancel(id)) !== null;
+      const now = await advance(id);
+      if (canceled || (now.state === 'refused' && now.reason === CANCELED)) return now;
+      throw new WithdrawalProblem(
+        'unprocessable',
+        now.state === 'refused'
+          ? `There is nothing to cancel: the move was refused. ${now.reason}`
+          : 'It is too late: its treasury has signed the move',
+      );
     },
 
     carryOn: () => carryOnAll((act) => !waitsForComparison(act)),

@@ -17,6 +17,7 @@ const DIFFERENCES_EXIT = 1;
 
 interface BackupFlags extends TargetFlags {
   readonly json?: boolean;
+  readonly media?: boolean;
 }
 
 interface RestoreFlags extends BackupFlags {
@@ -29,10 +30,11 @@ The gateway may run meanwhile, under load. The backup is one tar file that only 
   database.dump          the database of PostgreSQL, as of one moment, made by pg_dump, which must be installed
   identity.json          the key that receipts are signed with and secrets are encrypted with, if the data directory has it
   admin-key              the admin key, if it was made by the gateway
+  blobs/                 files of images and videos beside the embedded database, unless --no-media leaves them out
   manifest.json          what is in it, of which moment, with the digest of each file
 
-It does not have: the configuration file, keys of treasuries and upstreams, TOLLGATE_IDENTITY_SEED, and the files of
-images and videos, which expire. Keep the first three apart from it.
+It does not have: the configuration file, keys of treasuries and upstreams, TOLLGATE_IDENTITY_SEED: keep them apart from
+it. Nor has it files of images and videos that are in a bucket, or of gateways on PostgreSQL. All such files expire.
 
 Examples:
   tollgate backup /backup/tollgate-$(date +%F).tar
@@ -59,6 +61,7 @@ export function backupCommand(): Command {
     .usage('<file> [options]')
     .argument('<file>', 'name of the new file')
     .description('Back up the database and the identity.')
+    .option('--no-media', 'leave out the files of images and videos')
     .option('--json', 'print the list of its files as JSON');
   return withTargetOptions(command).addHelpText('after', BACKUP_HELP).action(backup);
 }
@@ -86,7 +89,10 @@ async function backup(file: string, flags: BackupFlags): Promise<void> {
       `The gateway of ${config.dataDir} keeps its books in ${gateway.database}.\nName that database with its password in DATABASE_URL.`,
     );
   say(words);
-  const manifest = await makeBackup({ ...placeOf(config), identity: await identityOf(config) }, file);
+  const manifest = await makeBackup(
+    { ...placeOf(config), identity: await identityOf(config), media: flags.media !== false },
+    file,
+  );
   tell(flags, { file, ...manifest }, () => {
     const size = manifest.files.reduce((sum, { bytes }) => sum + bytes, 0);
     const hasIdentity = manifest.files.some(({ name }) => name === 'identity.json');
@@ -98,7 +104,8 @@ async function backup(file: string, flags: BackupFlags): Promise<void> {
       ...momentOf(manifest),
       ['files', `${manifest.files.length}, ${(size / 1e6).toFixed(1)} MB`],
       ['identity', hasIdentity ? 'in it: whoever has the file can sign as this gateway' : notInIt],
-      ['not in it', 'the configuration, keys of treasuries and upstreams, files of images and videos'],
+      ['media', mediaOf(manifest)],
+      ['not in it', 'the configuration, keys of treasuries and upstreams'],
     ] as const;
     return `${painter()('green', '✓')} ${file}\n${facts(lines, painter(), '  ')}`;
   });
@@ -176,6 +183,15 @@ function momentOf({ at, engine, record, tollgate }: Manifest): [string, string][
     ['database', engine === 'embedded' ? 'embedded' : 'PostgreSQL'],
     ['made by', `tollgate ${tollgate}`],
   ];
+}
+
+/** The files of images and videos, in words. */
+function mediaOf({ files, mediaLeft }: Manifest): string {
+  if (mediaLeft === null) return 'files of images and videos are not in it';
+  const media = files.filter(({ name }) => /^blobs\/..\//.test(name));
+  const size = (media.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6).toFixed(1);
+  const left = mediaLeft === 0 ? '' : `; not in it: ${mediaLeft}, in a bucket or expired`;
+  return `files of images and videos: ${media.length}, ${size} MB${left}`;
 }
 
 function tell(flags: BackupFlags, result: object, show: () => string): void {

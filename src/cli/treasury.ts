@@ -33,6 +33,8 @@ Examples:
   tollgate treasury write-off eip155:8453 25 --reference incident-4      the books take what the treasury holds
   tollgate treasury make-good 25 --with fees --reference incident-4-paid
   tollgate treasury move eip155:8453 eip155:1 500 --to 0x… --sender 0x… --fee-max 1 --reference m1
+  tollgate treasury cancel <id of the move>                             as long as nothing is signed
+  tollgate treasury suspense                                            what came in and is nobody's
   tollgate treasury arrived <id of the move> <id of the deposit>`;
 
 /** `tollgate treasury …`: losses, and moves between treasuries. */
@@ -46,6 +48,8 @@ export function treasuryCommand(): Command {
     .addCommand(writeOffCommand(paint))
     .addCommand(makeGoodCommand(paint))
     .addCommand(moveCommand(paint))
+    .addCommand(cancelCommand(paint))
+    .addCommand(suspenseCommand(paint))
     .addCommand(arrivedCommand(paint));
 }
 
@@ -54,7 +58,7 @@ function act(flags: ActFlags, path: string, body: object, paint: Paint): Promise
   return tell(flags, path, () => ({ ...body, reference: referenceOr(flags.reference) }), paint);
 }
 
-function tell(flags: AdminFlags, path: string, bodyOf: () => object, paint: Paint): Promise<void> {
+function tell(flags: AdminFlags, path: string, bodyOf: () => object | undefined, paint: Paint): Promise<void> {
   return administer(flags, {
     run: async (admin) => (await admin.request('POST', `/treasury/${path}`, bodyOf())).data as Act,
     show: (done) => describe(done, paint),
@@ -63,12 +67,12 @@ function tell(flags: AdminFlags, path: string, bodyOf: () => object, paint: Pain
 
 const REFERENCE = ['--reference <text>', 'your name of it; the same reference is done once'] as const;
 
-/** All of them, page by page. */
-async function listActs(admin: AdminClient): Promise<readonly Act[]> {
-  const all: Act[] = [];
+/** All entries of a list, page by page. */
+async function allOf<T>(admin: AdminClient, path: string): Promise<readonly T[]> {
+  const all: T[] = [];
   for (let place = ''; ;) {
-    const { data, next } = (await admin.request('GET', `/treasury/acts?limit=100${place}`)) as unknown as {
-      readonly data: readonly Act[];
+    const { data, next } = (await admin.request('GET', `${path}?limit=100${place}`)) as unknown as {
+      readonly data: readonly T[];
       readonly next: string | null;
     };
     all.push(...data);
@@ -82,7 +86,7 @@ function listCommand(paint: Paint): Command {
     new Command('list').summary('what was done, the newest first').description('What was done with treasuries.'),
   ).action((flags: AdminFlags) =>
     administer(flags, {
-      run: listActs,
+      run: (admin) => allOf<Act>(admin, '/treasury/acts'),
       show: (acts) =>
         acts.length === 0
           ? 'Nothing was done with the treasuries yet.'
@@ -177,6 +181,52 @@ function moveCommand(paint: Paint): Command {
   );
 }
 
+function cancelCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('cancel')
+      .summary('take back a move that is not signed yet')
+      .description('Takes back a move, as long as its treasury has not signed it.')
+      .argument('<move>', 'its id'),
+  ).action((id: string, flags: AdminFlags) =>
+    tell(flags, `moves/${encodeURIComponent(id)}/cancel`, () => undefined, paint),
+  );
+}
+
+interface Deposit {
+  readonly id: string;
+  readonly network: string;
+  readonly payer: string;
+  readonly credited_usd: string | null;
+  readonly created_at: string;
+}
+
+function suspenseCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('suspense')
+      .summary("deposits that are nobody's yet, the newest first")
+      .description("Lists the deposits in suspense: final on their chain, and nobody's yet."),
+  ).action((flags: AdminFlags) =>
+    administer(flags, {
+      run: (admin) => allOf<Deposit>(admin, '/deposits'),
+      show: (deposits) =>
+        deposits.length === 0
+          ? 'Nothing is in suspense.'
+          : table(
+              ['WHEN', 'NETWORK', 'USD', 'FROM', 'ID'],
+              deposits.map((each) => [
+                each.created_at.slice(0, 16),
+                each.network,
+                each.credited_usd ?? '-',
+                each.payer,
+                each.id,
+              ]),
+              paint,
+              ['USD'],
+            ),
+    }),
+  );
+}
+
 function arrivedCommand(paint: Paint): Command {
   return withAdminOptions(
     new Command('arrived')
@@ -190,7 +240,7 @@ function arrivedCommand(paint: Paint): Command {
 }
 
 function describe(act: Act, paint: Paint): string {
-  const { id, kind, status, network, amount_usd: amount, to_network: to, reference, sender, deposit } = act;
+  const { id, kind, status, network, amount_usd: amount, to_network: to, reference, reason, sender, deposit } = act;
   const shown = facts(
     [
       ['id', id],
@@ -201,10 +251,11 @@ function describe(act: Act, paint: Paint): string {
       ...(act.borne_by === null ? [] : [['borne by', act.borne_by] as const]),
       ...(act.fee_usd === null ? [] : [['fee', `${act.fee_usd} USD`] as const]),
       ['reference', reference],
+      ...(reason === null ? [] : [['why', reason] as const]),
     ],
     paint,
   );
-  if (status === 'done') return shown;
+  if (status === 'done' || status === 'refused') return shown;
   const isNamed = kind !== 'move' || sender !== null || deposit !== null;
   return isNamed
     ? `${shown}\n\nIt goes on by itself. See it with: ${OWN_NAME} treasury list`

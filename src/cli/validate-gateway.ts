@@ -26,6 +26,7 @@ function summarise(config: Config, file: string | null, paint: Paint): readonly 
     ...(config.signIn.domains.length > 0 ? [`${tick} wallets   sign in for ${config.signIn.domains.join(', ')}`] : []),
     `${tick} counters  ${config.redisUrl === null ? 'in the process' : `Redis at ${hostOf(config.redisUrl)}`}`,
     `${tick} traces    ${config.otlpEndpoint === null ? 'off' : `sent to ${config.otlpEndpoint}`}`,
+    ...(config.logsExporter === 'otlp' ? [`${tick} logs      sent to ${config.otlpEndpoint} too`] : []),
     ...config.services.map((one) => `${tick} ${one.service.primitive.padEnd(9)} ${describeService(one)}`),
   ];
   const warn = paint('yellow', '!');

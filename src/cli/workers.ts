@@ -1,7 +1,8 @@
 import cluster, { type Worker } from 'node:cluster';
 import { availableParallelism } from 'node:os';
 import type { Config } from '#config';
-import { createAlerts, createLogger, type Logger } from '#observe';
+import { createLogger, createLogReceivers, type Logger } from '#observe';
+import { VERSION } from '../version.ts';
 import { CliError } from './cli-error.ts';
 import { removeGatewayFile, writeGatewayFile } from './discovery.ts';
 import { listeningFacts } from './listening-line.ts';
@@ -40,8 +41,8 @@ export async function superviseWorkers(
   { count, configFile }: { readonly count: number; readonly configFile: string | null },
 ): Promise<void> {
   check(config, count);
-  const alerts = createAlerts(config.alerts);
-  const log = createLogger(config, { also: alerts?.take });
+  const receivers = createLogReceivers(config, VERSION, () => logger);
+  const log = createLogger(config, { also: receivers.take });
   const { logger } = log;
   const stop = catchSignals();
   // No worker outlives this process. Where it ends without this handler, the workers see their channel close.
@@ -75,8 +76,8 @@ export async function superviseWorkers(
     const failed = exits.find(({ code, signal }) => code !== 0 && signal !== 'SIGTERM');
     if (failed) process.exitCode = failed.code ?? 1;
     removeGatewayFile(config.dataDir);
+    await receivers.close();
     await log.flush();
-    await alerts?.close();
     process.off('exit', onExit);
     stop.forget();
     onHangUp.forget();

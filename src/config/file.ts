@@ -40,6 +40,13 @@ export function loadConfig(options: LoadOptions): Config {
 
   const values = readSections(table, options, reading);
   refuseKeylessStore(values.media, reading);
+  if (values.telemetry.logsExporter === 'otlp' && values.telemetry.otlpEndpoint === null)
+    complain(
+      reading,
+      'telemetry.otlp_endpoint',
+      'is missing: telemetry.logs_exporter is "otlp"',
+      'the OTLP/HTTP base address of the collector',
+    );
   const place = { commands: false, directory: dirname(options.file ?? '.') };
   const chains = readChains(table['chains'], place.directory, reading);
   const services = readBlocks(table, place, { max: BLOCKS_MAX, oneProvider: false }, reading);

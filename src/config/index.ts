@@ -28,6 +28,7 @@ export { indexLines } from './lines.ts';
 export type { ModelFacts, NativeWireName } from './model-facts.ts';
 export { serviceNameFault, SORT_SUFFIXES } from './names.ts';
 export { option } from './option.ts';
+export { otlpHeaderPairs } from './otlp-headers.ts';
 export { type AgentFacts, type MediaFacts, type Primitive, PRIMITIVES } from './primitive.ts';
 export { ConfigError, type ConfigProblem, nearest, show, WrongValue } from './problem.ts';
 export { complain, type Environment, isTable, type Reading, type Table, unknownKey } from './reading.ts';

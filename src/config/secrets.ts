@@ -1,5 +1,6 @@
 import type { ChainConfig, Config, KeyPlace } from './config.ts';
 import { SECTIONS } from './options.ts';
+import { otlpHeaderPairs } from './otlp-headers.ts';
 import { URLS, valueOf } from './value-of.ts';
 
 /** Every secret of a configuration, for whoever keeps them out of texts. Of the address of a store its password. */
@@ -12,7 +13,9 @@ export function secretsOf(config: Partial<Config>): readonly string[] {
   );
   const ofServices = (config.services ?? []).map(({ target }) => (target.kind === 'http' ? target.apiKey : null));
   const ofChains = (config.chains ?? []).flatMap(({ rpcUrl, payments }) => [rpcUrl, ...keysOf(payments)]);
-  return [...ofOptions, ...ofServices, ...ofChains].filter((value) => typeof value === 'string');
+  // Each by itself, and the credential of `Bearer …` too.
+  const ofCollector = otlpHeaderPairs(config.otlpHeaders ?? null).flatMap(([, value]) => [value, ...value.split(' ')]);
+  return [...ofOptions, ...ofCollector, ...ofServices, ...ofChains].filter((value) => typeof value === 'string');
 }
 
 const keysOf = (payments: ChainConfig['payments']): readonly (string | null)[] =>

@@ -65,7 +65,7 @@ export {
   statusSchema,
   viewStanding,
 } from './catalog/standing.ts';
-export { createFreshPage, sendPage, type TaggedPage, tagPage } from './catalog/tagged-page.ts';
+export { createFreshPage, hasTagged, sendPage, type TaggedPage, tagOf, tagPage } from './catalog/tagged-page.ts';
 export {
   type DefinitionView,
   type ListedTool,

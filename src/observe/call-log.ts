@@ -3,6 +3,7 @@ import { METERS, type Resolution, type Usage } from '#billing';
 import { type Call, toGatewayError } from '#gateway';
 import type { Logger } from './logger.ts';
 import type { CallOutcome, CallSink } from './observer.ts';
+import type { SpanOf } from './tracer.ts';
 
 /** The most that a consumer's `metadata` takes of a log line. */
 const METADATA_BYTES_MAX = 4096;
@@ -37,9 +38,9 @@ export function usageNumbers(usage: Usage | null | undefined): Record<string, nu
 
 /**
  * Writes one line for a billed call at `info`, for a free one at `debug`, and for a failed attempt or a flagged
- * reply at `warn`.
+ * reply at `warn`. Where the call has a span, it is named. Put this sink before the one that ends the span.
  */
-export function createCallLog(logger: Logger): CallSink {
+export function createCallLog(logger: Logger, spanOf: SpanOf = () => null): CallSink {
   return {
     attemptFailed(call, offer, failure) {
       const facts = {
@@ -47,6 +48,7 @@ export function createCallLog(logger: Logger): CallSink {
         generation_id: call.id,
         service: offer.service,
         provider: offer.provider.name,
+        ...spanOf(call),
       };
       const level = failure.blame === 'provider' ? 'warn' : 'info';
       logger[level](
@@ -62,6 +64,7 @@ export function createCallLog(logger: Logger): CallSink {
           service: offer.service,
           provider: offer.provider.name,
           flags,
+          ...spanOf(call),
           alert: true,
         },
         'provider flagged',
@@ -69,7 +72,7 @@ export function createCallLog(logger: Logger): CallSink {
     },
     finished(call, outcome) {
       const [level, message] = call.free === null ? (['info', 'call'] as const) : (['debug', 'free call'] as const);
-      if (logger.isLevelEnabled(level)) logger[level](describe(call, outcome), message);
+      if (logger.isLevelEnabled(level)) logger[level]({ ...describe(call, outcome), ...spanOf(call) }, message);
     },
   };
 }

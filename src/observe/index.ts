@@ -1,8 +1,8 @@
-export { createAlerts } from './alerts.ts';
 export { createCallLog } from './call-log.ts';
 export { createDatabaseCheck } from './database-check.ts';
 export type { FundFigures } from './fund-metrics.ts';
 export { healthRoutes } from './health.ts';
+export { createLogReceivers } from './log-receivers.ts';
 export { createLogger, type Logger } from './logger.ts';
 export { createMergedMetrics, type MetricSnapshot } from './merged-metrics.ts';
 export { metricsRoutes } from './metrics-routes.ts';

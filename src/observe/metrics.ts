@@ -35,6 +35,8 @@ interface MetricsOptions {
   readonly tasksLive?: () => number | Promise<number>;
   /** Money over chains. Absent on a gateway without chains. */
   readonly funds?: (() => Promise<FundFigures>) | undefined;
+  /** Lines of the log that the collector did not get, since the start. */
+  readonly logLinesLost?: () => number;
   readonly now?: () => number;
   /** Event loop, memory, garbage collection of this process. */
   readonly processMetrics?: boolean;
@@ -81,7 +83,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     sink: createCallMetrics({ registry, offers, mcp, locksHeld: options.locksHeld }),
     tasks: createTaskMetrics(registry, offers, options.tasksLive ?? (() => 0)),
     mcpSessionEnded: mcp.sessionEnded,
-    ...ofProcess(registry, options.tunnels ?? (() => ({ connections: 0, streams: 0 }))),
+    ...ofProcess(registry, options),
     text() {
       funds?.scraped();
       return textOf(registry);
@@ -97,7 +99,10 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
 /** Metrics that belong to no call: answers, limits, tunnels, the ledger. */
 function ofProcess(
   registry: prom.Registry,
-  tunnels: NonNullable<MetricsOptions['tunnels']>,
+  {
+    tunnels = () => ({ connections: 0, streams: 0 }),
+    logLinesLost = () => 0,
+  }: Pick<MetricsOptions, 'tunnels' | 'logLinesLost'>,
 ): Pick<Metrics, 'ledgerBatch' | 'rateLimited' | 'tunnelEvent' | 'reloaded' | 'answered'> {
   const { limited, http, events, reloads } = counters(registry, [], {
     limited: ['tollgate_rate_limited_total', 'Requests refused by a rate limit', 'of'],
@@ -122,6 +127,7 @@ function ofProcess(
     [],
     [
       ['tollgate_processes', 'Gateway processes that these figures are of', () => 1],
+      ['tollgate_log_lines_lost', 'Lines of the log that the collector did not get, since the start', logLinesLost],
       ['tollgate_tunnels', "Providers' proxies that are connected here", () => tunnels().connections],
       ['tollgate_tunnel_streams', "Calls that run through providers' proxies", () => tunnels().streams],
     ],

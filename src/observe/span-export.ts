@@ -1,4 +1,5 @@
 import type { Tracer as SpanTracer } from '@opentelemetry/api';
+import { otlpResource, type OtlpReceiver } from './otlp.ts';
 
 export interface SpanExport {
   readonly tracer: SpanTracer;
@@ -9,9 +10,9 @@ export interface SpanExport {
 const CLOSE_MS = 3000;
 const ATTRIBUTE_TEXT_MAX = 256;
 
-/** Sends spans to `endpoint` as OTLP over HTTP, in batches by a timer. `onError` gets the errors of failed batches. */
+/** Sends spans as OTLP over HTTP, in batches by a timer. `onError` gets the errors of failed batches. */
 export async function createSpanExport(
-  endpoint: string,
+  { url, headers }: OtlpReceiver,
   version: string | undefined,
   onError?: (error: Error) => void,
 ): Promise<SpanExport> {
@@ -23,7 +24,8 @@ export async function createSpanExport(
     ],
   );
   const exporter = new OTLPTraceExporter({
-    url: `${endpoint.replace(/\/+$/, '')}/v1/traces`,
+    url,
+    headers: { ...headers },
     timeoutMillis: CLOSE_MS,
   });
   const send = exporter.export.bind(exporter);
@@ -34,10 +36,7 @@ export async function createSpanExport(
       done({ code: 0 });
     });
   const provider = new TracerProvider({
-    resource: resourceFromAttributes({
-      'service.name': 'tollgate',
-      ...(version === undefined ? {} : { 'service.version': version }),
-    }),
+    resource: resourceFromAttributes(otlpResource(version)),
     spanLimits: { attributeValueLengthLimit: ATTRIBUTE_TEXT_MAX },
     spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: 1000, maxQueueSize: 8192 })],
   });

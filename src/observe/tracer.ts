@@ -7,13 +7,19 @@ import { statusOf } from './call-log.ts';
 import { mcpErrorAttributes, mcpSpanName, mcpSpanOf, type McpSpan } from './mcp-span.ts';
 import type { AttemptTime, CallOutcome, CallSink } from './observer.ts';
 import { OPERATIONS } from './offer-series.ts';
+import { otlpReceiver } from './otlp.ts';
 import { createSpanExport, type SpanExport } from './span-export.ts';
 import { formatTraceParent, parseTraceParent } from './trace-context.ts';
 
 export interface Tracer {
   readonly sink: CallSink;
+  /** The span of a call that runs; null where none is made. */
+  readonly spanOf: SpanOf;
   readonly close: SpanExport['close'];
 }
+
+/** Names the span of a call, in lower-case hex, for whoever writes something down about the call. */
+export type SpanOf = (call: Call) => { readonly trace_id: string; readonly span_id: string } | null;
 
 interface TracerOptions {
   readonly version?: string;
@@ -36,13 +42,21 @@ const STATUS_ERROR: SpanStatusCode.ERROR = 2;
  * Traces of calls. Without a configured endpoint nothing of OpenTelemetry is loaded, and a consumer's `traceparent`
  * is passed on to the provider as it came. Sampling is the SDK's: as the caller decided, else OTEL_TRACES_SAMPLER.
  */
-export async function createTracer(config: Pick<Config, 'otlpEndpoint'>, options: TracerOptions = {}): Promise<Tracer> {
-  if (config.otlpEndpoint === null) return { sink: { upstreamHeaders: passOn }, close: async () => {} };
+export async function createTracer(
+  config: Pick<Config, 'otlpEndpoint'> & Partial<Pick<Config, 'otlpHeaders'>>,
+  options: TracerOptions = {},
+): Promise<Tracer> {
+  if (config.otlpEndpoint === null)
+    return { sink: { upstreamHeaders: passOn }, spanOf: () => null, close: async () => {} };
   const [api, spans] = await Promise.all([
     import('@opentelemetry/api'),
-    createSpanExport(config.otlpEndpoint, options.version, options.onError),
+    createSpanExport(
+      otlpReceiver(config.otlpEndpoint, config.otlpHeaders ?? null, 'traces'),
+      options.version,
+      options.onError,
+    ),
   ]);
-  return { sink: traceCalls(api, spans.tracer), close: spans.close };
+  return { ...traceCalls(api, spans.tracer), close: spans.close };
 }
 
 /**
@@ -50,7 +64,10 @@ export async function createTracer(config: Pick<Config, 'otlpEndpoint'>, options
  * to its client, with sessions, ids and errors of its own, so it has a SERVER span. Below that each attempt has a
  * CLIENT span, which the provider's SERVER span goes below.
  */
-function traceCalls(api: typeof import('@opentelemetry/api'), tracer: SpanExport['tracer']): CallSink {
+function traceCalls(
+  api: typeof import('@opentelemetry/api'),
+  tracer: SpanExport['tracer'],
+): Pick<Tracer, 'sink' | 'spanOf'> {
   const { ROOT_CONTEXT, SpanKind, trace } = api;
   const calls = new Map<string, Traced>();
   const contextOf = ({ traceparent }: Call): Context => {
@@ -60,7 +77,12 @@ function traceCalls(api: typeof import('@opentelemetry/api'), tracer: SpanExport
     return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags, isRemote: true });
   };
 
-  return {
+  const spanOf: SpanOf = (call) => {
+    const context = calls.get(call.id)?.span.spanContext();
+    return context ? { trace_id: context.traceId, span_id: context.spanId } : null;
+  };
+
+  const sink: CallSink = {
     started(call) {
       const mcp = mcpSpanOf(call);
       const own = call.caller.account === OWN_ACCOUNT;
@@ -110,6 +132,7 @@ function traceCalls(api: typeof import('@opentelemetry/api'), tracer: SpanExport
       return { traceparent: formatTraceParent({ traceId, spanId, flags }) };
     },
   };
+  return { sink, spanOf };
 }
 
 /** The name and the attributes of the span of a call that starts. */

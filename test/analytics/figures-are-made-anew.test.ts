@@ -19,6 +19,8 @@ const breakSums = async () => {
   await change('UPDATE usage_days SET charged = charged + 5');
   await change('DELETE FROM public_days');
   await change('INSERT INTO user_days (day, account_hash) VALUES (1, 1)');
+  // As a gateway of before leaves it that notes an account while the migration counts.
+  await change('UPDATE known_counts SET users = users + 1');
 };
 const figures = async () => (await world.read('/analytics/public')).body;
 const faults = async () => (await world.spine.faults()) as readonly { readonly name: string }[];
@@ -52,5 +54,7 @@ test('by the command, on the database of a gateway that is stopped', async () =>
     code: 0,
     output: expect.stringContaining('The figures are made anew, up to 2026-11-21T00:00:01.000Z') as string,
   });
-  expect((await place.run(['audit'])).output).toMatch(/✓ analytics +equal/);
+  const { output } = await place.run(['audit']);
+  expect(output).toMatch(/✓ analytics +equal/);
+  expect(output).toMatch(/✓ hash chains +\d+ batches of 1 chain follow each other/);
 });

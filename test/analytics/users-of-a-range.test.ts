@@ -43,6 +43,9 @@ const PARTS: readonly (readonly (readonly [account: string, day: number])[])[] =
 const UNDONE = [
   'DROP TABLE user_counts',
   'DROP TABLE known_counts',
+  'DROP INDEX withdrawals_height',
+  'DROP INDEX withdrawals_signed',
+  'DROP INDEX deposits_height',
   'DROP INDEX user_days_uncounted',
   'DROP INDEX known_users_uncounted',
   'ALTER TABLE user_days DROP COLUMN counted',

@@ -77,7 +77,7 @@ test('a backup has all that was acknowledged before it, and ends where it says, 
       done.push(id);
     }
   })();
-  const facts = { databaseUrl: null, identity: 'of a seed', version: '0.1.0', env: {} };
+  const facts = { databaseUrl: null, identity: 'of a seed', media: true, version: '0.1.0', env: {} };
   await expect.poll(() => done.length).toBeGreaterThan(20);
   for (let round = 0; round < BACKUPS; round += 1) {
     const file = join(folder, `${round}.tar`);

@@ -1,6 +1,8 @@
+import { hash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { adHoc } from '../support/ad-hoc.ts';
 import { backupPostgres } from '../support/backup-postgres.ts';
 import { emptyDataDirectory } from '../support/data-directory.ts';
 import { bareDatabase, freshDatabase } from '../support/fresh-database.ts';
@@ -85,6 +87,26 @@ async function expectAll(restored: Spine, calls: readonly string[]): Promise<voi
   expect((await restored.audit()).checks.filter(({ ok }) => !ok)).toEqual([]);
 }
 
+const VIDEO = Buffer.alloc(3_000_000, 'frame ');
+const [HERE, AWAY, CHANGED] = ['a', 'b', 'c'].map((digit) => digit.repeat(32)) as [string, string, string];
+const videoIn = (dataDir: string, id = HERE) => join(dataDir, 'blobs', id.slice(0, 2), id);
+
+/** A file of a video, one that is in a bucket, and one that its disk has spoilt. */
+async function keepFiles(spine: Spine, dataDir: string): Promise<void> {
+  for (const id of [HERE, CHANGED]) {
+    mkdirSync(join(dataDir, 'blobs', id.slice(0, 2)), { recursive: true });
+    writeFileSync(videoIn(dataDir, id), id === HERE ? VIDEO : Buffer.alloc(VIDEO.length));
+  }
+  const later = Date.now() + 86_400_000;
+  for (const id of [HERE, AWAY, CHANGED])
+    await spine.app.database.query(
+      adHoc(
+        `INSERT INTO blobs (id, source, account, state, bytes, type, sha256, crc32, notes, holder, lease_until, created_at, expires_at)
+         VALUES ('${id}', '${id}', 'a', 'stored', ${VIDEO.length}, 'video/mp4', '${hash('sha256', VIDEO)}', 0, '{}', 'h', 0, 0, ${later})`,
+      ),
+    );
+}
+
 describe('the embedded database', () => {
   const file = () => join(place.dir, 'embedded.tar');
   let dataDir: string;
@@ -92,6 +114,7 @@ describe('the embedded database', () => {
   beforeAll(async () => {
     dataDir = emptyDataDirectory();
     const spine = await startSpine({ dataDir, toml: UNHURRIED });
+    await keepFiles(spine, dataDir);
     before = await backUpUnderLoad(spine, ['backup', file(), '--data', dataDir]);
     await spine.stop();
   });
@@ -104,6 +127,10 @@ describe('the embedded database', () => {
     expect(statSync(file()).mode & 0o077).toBe(0);
     expect(readdirSync(target).sort()).toEqual(expect.arrayContaining(['journal-head.json', 'ledger', 'tollgate.db']));
     expect(existsSync(join(target, 'restoring'))).toBe(false);
+    expect(readFileSync(videoIn(target)).equals(VIDEO)).toBe(true);
+    expect(existsSync(videoIn(target, CHANGED))).toBe(false);
+    const holder = (dir: string) => readFileSync(join(dir, 'blobs', 'holder'), 'utf8');
+    expect(holder(target)).toBe(holder(dataDir));
     const audited = await place.run(['audit', '--data', target], env);
     expect(audited, audited.output).toMatchObject({ code: 0 });
     const spine = await startSpine({ dataDir: target, toml: UNHURRIED, credit: '0' });
@@ -114,12 +141,22 @@ describe('the embedded database', () => {
   it('says what is in it, without restoring', async () => {
     const checked = await place.run(['restore', file(), '--check', '--json'], env);
     expect(checked.code).toBe(0);
-    const manifest = JSON.parse(checked.stdout) as { engine: string; record: { n: number }; files: { name: string }[] };
+    const manifest = JSON.parse(checked.stdout) as {
+      engine: string;
+      record: { n: number };
+      mediaLeft: number;
+      files: { name: string }[];
+    };
     expect(manifest.engine).toBe('embedded');
     expect(manifest.record.n).toBeGreaterThan(CALLS_BEFORE / CLIENTS);
     expect(manifest.files.map(({ name }) => name)).toEqual(
-      expect.arrayContaining(['tollgate.db', 'ledger/0000000000000000.log']),
+      expect.arrayContaining(['tollgate.db', 'ledger/0000000000000000.log', `blobs/aa/${HERE}`]),
     );
+    expect(manifest.mediaLeft).toBe(2);
+    const without = await place.run(['backup', join(place.dir, 'books.tar'), '--no-media', '--data', dataDir], env);
+    expect(without.output).toContain('files of images and videos are not in it');
+    const books = await place.run(['restore', join(place.dir, 'books.tar'), '--check', '--json'], env);
+    expect(books.stdout).not.toContain('blobs/');
   });
 
   it('is not restored over something, nor for another identity, nor over a backup', async () => {

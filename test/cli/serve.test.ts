@@ -1,9 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { loadConfig } from '#config';
 import { runGateway } from '../../src/cli/gateway-process.ts';
 import { chat, makePlace, type Place } from './tollgate.ts';
+import { endUnread } from './unread-log.ts';
 
 let place: Place;
 beforeEach(async () => {
@@ -39,6 +40,8 @@ describe('tollgate serve', () => {
     expect(gateway.output()).not.toContain('the-key-of-mine');
   });
 
+  it('ends although nobody reads its log any more', () => endUnread(place));
+
   it('--validate says that a file is right, without its secrets', async () => {
     const { code, output } = await place.run(['serve', '--config', 'tollgate.toml', '--validate'], env);
     expect(code).toBe(0);
@@ -71,21 +74,35 @@ describe('tollgate serve', () => {
 });
 
 it('a SIGHUP that comes while the gateway is built waits for it', async () => {
-  const load = () =>
-    loadConfig({ file: null, env: { PORT: '0' }, mode: 'production', overrides: { 'server.data_dir': place.data } });
+  const overrides = { 'server.data_dir': place.data, 'server.log_level': 'silent' };
+  const read = () => loadConfig({ file: null, env: { PORT: '0' }, mode: 'production', overrides });
+  const loaded = Promise.withResolvers<void>();
+  let loads = 0;
+  const load = () => {
+    loads += 1;
+    loaded.resolve();
+    return read();
+  };
+  // A gateway does not stay for whoever started it. The worker of the tests is to stay: it has files to come.
+  onTestFinished(() => process.channel?.ref());
   const listeners = process.listenerCount('SIGHUP');
   const running = runGateway(
-    { ...load(), adminKey: 'a'.repeat(40), logLevel: 'silent' },
+    { ...read(), adminKey: 'a'.repeat(40) },
     {
       configFile: null,
       load,
       discovery: false,
       pages: false,
-      ready: () => process.listeners('SIGTERM').at(-1)!('SIGTERM'),
+      async ready() {
+        await loaded.promise;
+        process.listeners('SIGTERM').at(-1)!('SIGTERM');
+      },
     },
   );
   expect(process.listenerCount('SIGHUP')).toBe(listeners + 1);
   process.listeners('SIGHUP').at(-1)!('SIGHUP');
+  expect(loads).toBe(0);
   await running;
+  expect(loads).toBe(1);
   expect(process.listenerCount('SIGHUP')).toBe(listeners);
 });

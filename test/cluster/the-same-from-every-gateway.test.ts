@@ -74,25 +74,24 @@ async function call(gateway: Spine, model: string, content: string, more: object
 }
 const CHANGING = new Set(['date', 'x-generation-id', 'x-response-time']);
 
+/** Of events alone. */
+const OF_STREAMS = ['!tokens:10 !eol:crlf !bom !comments', '!tokens:10 !no-done', '!error-at:3'];
 const ENDINGS = [
   '!tokens:20',
   '!tokens:100 !split:7',
-  '!tokens:10 !eol:crlf !bom !comments',
   '!tokens:10 !dribble',
   '!tokens:10 !usage:none',
   '!tokens:10 !usage:x1000',
-  '!tokens:10 !no-done',
   '!status:503:html !retry-after:7',
   '!status:400',
   '!cut:0',
   '!cut:250',
   '!cut-head:20',
-  '!error-at:3',
   '!stall:250',
 ];
 
 describe.each([false, true])('stream: %s', (stream) => {
-  it.each(ENDINGS)('%s', async (content) => {
+  it.each(stream ? [...ENDINGS, ...OF_STREAMS] : ENDINGS)('%s', async (content) => {
     const [first, ...others] = cluster.gateways;
     const expected = await call(first!, 'tunnel/model', content, { stream });
     for (const [index, model] of ['tunnel/model', `${proxy.id}:tunnel/model`].entries())

@@ -15,7 +15,7 @@ const LIMITS = {
   keepMs: 24 * HOUR_MS,
   bytesMax: 2 ** 40,
   accountBytesMax: 2 ** 40,
-  fileBytesMax: 64 * MIB,
+  fileBytesMax: 22 * MIB,
   freeBytesMin: 1,
 };
 
@@ -95,7 +95,7 @@ test('a file that breaks off leaves nothing, and one that is too large is refuse
   const source = sourceOf('broken');
   await expect(
     blobs.write({ source, account: 'films' }, async (file) => {
-      for (let part = 0; part < 3; part += 1) await file.write(randomBytes(9 * MIB));
+      for (let part = 0; part < 2; part += 1) await file.write(randomBytes(9 * MIB));
       throw new Error('the provider left');
     }),
   ).rejects.toThrow('the provider left');
@@ -103,7 +103,7 @@ test('a file that breaks off leaves nothing, and one that is too large is refuse
     put(
       blobs,
       source,
-      Array.from({ length: 9 }, () => Buffer.alloc(8 * MIB)),
+      Array.from({ length: 3 }, () => Buffer.alloc(8 * MIB)),
     ),
   ).rejects.toThrow('larger');
   expect(server.keys()).toEqual(before);

@@ -26,7 +26,10 @@ const HELD = "SELECT count(*) AS n FROM locks WHERE state = 'held'";
 const BLOBS = "SELECT count(*) AS n FROM blobs WHERE state = 'stored'";
 const WAITING = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
-/** The note of an end waits for an advisory lock. A lock of the row would not do: looks skip locked rows, so none would fetch the file. */
+/**
+ * The note of an end waits for an advisory lock. A lock of the row would not do: looks skip locked rows, so none would
+ * fetch the file.
+ */
 const WAIT_AT_THE_END = `
   CREATE FUNCTION wait_at_the_end() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$;

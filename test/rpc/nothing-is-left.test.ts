@@ -11,7 +11,7 @@ setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 const MIB = 1024 * 1024;
 /** Batches of 50. */
-const [FIRST, ROUNDS] = process.env['TOLLGATE_DEEP'] === '1' ? [6, 20] : [3, 5];
+const [FIRST, ROUNDS] = [6, 20];
 
 const count = (kind: string) => process.getActiveResourcesInfo().filter((name) => name === kind).length;
 const heap = async () => {

@@ -26,6 +26,7 @@ const CHANGES: Readonly<Record<string, 'credit' | 'configure' | 'root'>> = {
   'POST /treasury/losses/made-good': 'root',
   'POST /treasury/moves': 'root',
   'POST /treasury/moves/{id}/arrival': 'root',
+  'POST /treasury/moves/{id}/cancel': 'root',
   'POST /session': 'root',
   // Signs a browser out, with or without a key.
   'DELETE /session': 'root',

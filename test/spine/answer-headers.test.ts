@@ -75,10 +75,13 @@ test.each(['/chat/completions', '/models', '/providers'])('%s is never compresse
 });
 
 test('the head of a stream is sent before the first word', async () => {
-  const response = await spine.post('/chat/completions', ask('hello !stall:0:250', { stream: true }));
-  // fetch resolves with the head; the provider is still silent.
+  const seen = Promise.withResolvers<void>();
+  spine.provider.instruct({ stallAt: 0, stallUntil: seen.promise });
+  const response = await spine.post('/chat/completions', ask('hello', { stream: true }));
+  // fetch resolves with the head; the provider is silent until then.
   expect(spine.provider.log.at(-1)!.bytes).toBe(0);
-  await response.text();
+  seen.resolve();
+  expect(await response.text()).toContain('[DONE]');
 });
 
 test('a silent stream is kept alive by comments, which are no events', async () => {

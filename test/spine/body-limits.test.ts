@@ -131,8 +131,9 @@ describe('structure', () => {
     expect(status).toBe(400);
     expect(body.error.type).toBe('invalid_request');
     expect(body.error.message.length).toBeLessThan(500);
-    // Of the processor's time, which other processes cannot stretch; the client of this test is in it.
-    expect(slowest).toBeLessThan(atThisLoad(1_000 * PART));
+    // Of the processor's time, which other processes cannot stretch; the client of this test is in it, and a collection
+    // of all that this worker holds, which a smaller bomb does not make shorter.
+    expect(slowest).toBeLessThan(atThisLoad(Math.max(500, 1_000 * PART)));
   });
 });
 

@@ -200,14 +200,20 @@ describe('what is spent of a budget is told', () => {
     await spine.quiet();
     expect((await told()).map(({ percent }) => percent)).toEqual([200]);
     expect(await told()).toEqual([]);
-    await expect
-      .poll(() => alerts.map(({ body: one }) => JSON.parse(one) as object))
-      .toContainEqual(expect.objectContaining({ message: `a budget is spent to 50 %: account of ${account}` }));
     const listed = (await (await spine.get('/limits/notices', bearer(key))).json()) as { data: object[] };
     expect(listed.data).toMatchObject([
       { percent: 200, state: 'told' },
       { percent: 50, state: 'told' },
     ]);
+    await ofOperator(account, { budgets: [{ limit: 0.0002, limit_soft: true, limit_notify: [50] }] });
+    expect((await chat(bearer(key))).status).toBe(200);
+    await spine.quiet();
+    expect(await told()).toMatchObject([{ of: 'operator', percent: 50 }]);
+    const toldOperator = () =>
+      alerts
+        .map(({ body: one }) => (JSON.parse(one) as { readonly message: string }).message)
+        .filter((message) => message.endsWith(account));
+    await expect.poll(toldOperator).toEqual([`a budget is spent to 50 %: operator of ${account}`]);
   });
 
   test('again to a webhook that failed, also of a key, and of the last calls of a period', async () => {

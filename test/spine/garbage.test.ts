@@ -27,6 +27,6 @@ test('a client that sends garbage and keeps its side open keeps no connection', 
     new Promise<number>((resolve, reject) =>
       spine.app.server.server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
     );
-  await expect.poll(connections, { timeout: 2_000 }).toBe(0);
+  await expect.poll(connections).toBe(0);
   for (const { socket } of answers) socket.destroy();
 });

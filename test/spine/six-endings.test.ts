@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { earningsOf } from '#billing';
+import { nextClientGone } from '../support/client-gone.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
 import { events, MODEL, startSpine, type Spine } from '../support/spine.ts';
 
@@ -123,9 +124,10 @@ describe.each(['embedded', 'postgres'] as const)('on the %s database', (engine) 
   test('the client leaves midway and the provider ends in time: what was reported', async () => {
     const { paid, earned, generation } = await measure(async () => {
       const leaving = new AbortController();
+      spine.provider.instruct({ stallAt: 1_000, stallUntil: nextClientGone(spine) });
       const response = await spine.post(
         '/chat/completions',
-        request('hello !tokens:20 !token-ms:20', { stream: true }),
+        request('hello !tokens:20', { stream: true }),
         {},
         leaving.signal,
       );

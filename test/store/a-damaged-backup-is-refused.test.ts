@@ -10,7 +10,7 @@ import { emptyDataDirectory, newDataDirectory } from '../support/data-directory.
 
 const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 2_000 : 60;
 const VERSION = '0.1.0';
-const FACTS = { databaseUrl: null, identity: null, version: VERSION, env: {} };
+const FACTS = { databaseUrl: null, identity: null, version: VERSION, env: {}, media: true };
 
 let folder: string;
 let dataDir: string;
@@ -86,6 +86,7 @@ it('of a newer tollgate is refused with the version that it needs', async () => 
     migrations: ['0001_ledger', '9999_future'],
     record: null,
     identity: null,
+    mediaLeft: null,
     files: [],
   });
   for (const [name, content] of [

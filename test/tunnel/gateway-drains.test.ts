@@ -21,14 +21,17 @@ test('running streams are finished and paid, and the proxy is ready again at the
   const { spine } = world;
   const port = Number(new URL(spine.origin).port);
   const { proxy, upstream, pinned } = await world.supply('Steady', { random: () => 0.2 });
+  const told = Promise.withResolvers<void>();
+  upstream.instruct(...Array.from({ length: 4 }, () => ({ stallAt: 1_000, stallUntil: told.promise })));
   const streams = await Promise.all(
     Array.from({ length: 4 }, () =>
-      readStream(spine.post('/chat/completions', askTunnel('!tokens:25 !token-ms:50', { stream: true }))),
+      readStream(spine.post('/chat/completions', askTunnel('!tokens:25', { stream: true }))),
     ),
   );
   await Promise.all(streams.map((stream) => stream.tokens(1)));
   const closing = spine.app.close();
   await proxy.logged('the router stops: running calls go on, dialling anew');
+  told.resolve();
   for (const { end } of streams) expect(events(await end).at(-1)).toBe('[DONE]');
   await closing;
   expect(upstream.log.map(({ end }) => end)).toEqual(Array(4).fill('finished'));

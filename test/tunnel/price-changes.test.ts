@@ -10,10 +10,13 @@ test('a proxy started again with other prices: calls that run keep the old ones,
   const world = await startTunnelSpine();
   const { spine } = world;
   const before = await world.supply('Pricey', { prompt: 1, completion: 2 });
-  const stream = await readStream(
-    spine.post('/chat/completions', askTunnel('!tokens:20 !token-ms:50', { stream: true })),
+  const changed = Promise.withResolvers<void>();
+  before.upstream.instruct(
+    { stallAt: 1_000, stallUntil: changed.promise },
+    { stallAt: 0, stallUntil: changed.promise },
   );
-  const whole = spine.post('/chat/completions', askTunnel('!tokens:7 !head-delay:900'));
+  const stream = await readStream(spine.post('/chat/completions', askTunnel('!tokens:20', { stream: true })));
+  const whole = spine.post('/chat/completions', askTunnel('!tokens:7'));
   await stream.tokens(2);
   await until(() => before.upstream.log.length === 2);
 
@@ -28,6 +31,7 @@ test('a proxy started again with other prices: calls that run keep the old ones,
   expect((await world.endpoints())![0]!.pricing).toMatchObject({ prompt: '0.00003', completion: '0.00004' });
   expect(stream.text()).not.toContain('[DONE]');
 
+  changed.resolve();
   expect(await stream.end).toContain('[DONE]');
   expect(await spine.generation(stream.response.headers.get('x-generation-id'))).toMatchObject({
     state: 'settled',

@@ -18,12 +18,17 @@ test('what runs is finished and paid, new calls go elsewhere, nothing is lost, a
   const other = await world.supply('Other', { prompt: 9, completion: 9 });
   const PREFERRED = { provider: { order: ['Leaving'] } };
 
+  const elsewhere = Promise.withResolvers<void>();
+  upstream.instruct(...Array.from({ length: 3 }, () => ({ stallAt: 1_000, stallUntil: elsewhere.promise })), {
+    stallAt: 0,
+    stallUntil: elsewhere.promise,
+  });
   const running = await Promise.all(
     Array.from({ length: 3 }, () =>
-      readStream(spine.post('/chat/completions', askTunnel('!tokens:30 !token-ms:60', { ...PREFERRED, stream: true }))),
+      readStream(spine.post('/chat/completions', askTunnel('!tokens:30', { ...PREFERRED, stream: true }))),
     ),
   );
-  const whole = spine.post('/chat/completions', askTunnel('!tokens:9 !head-delay:700', PREFERRED));
+  const whole = spine.post('/chat/completions', askTunnel('!tokens:9', PREFERRED));
   await Promise.all(running.map((stream) => stream.tokens(1)));
   await until(() => upstream.log.length === 4);
   // Calls come all the time.
@@ -46,6 +51,7 @@ test('what runs is finished and paid, new calls go elsewhere, nothing is lost, a
   const pinned = await spine.post('/chat/completions', askTunnel('hello', { model: `${leaving.id}:${TUNNEL_MODEL}` }));
   expect(pinned.status).toBe(503);
 
+  elsewhere.resolve();
   for (const { response, end } of running) {
     const all = events(await end);
     expect(all.at(-1)).toBe('[DONE]');

@@ -42,6 +42,9 @@ test('a page has its title, a strict policy and every other header that protects
 test('a page that has not changed is not sent again', async () => {
   const etag = (await get('/providers')).headers.get('etag')!;
   expect((await get('/providers', { 'if-none-match': etag })).status).toBe(304);
+  // As a proxy that packs the page on the way names it.
+  expect((await get('/providers', { 'if-none-match': `W/${etag}` })).status).toBe(304);
+  expect((await get('/providers', { 'if-none-match': '"another"' })).status).toBe(200);
 });
 
 test('the document begins with facts about the gateway', async () => {

@@ -1,3 +1,6 @@
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openBrowser, type TestBrowser, type Visitor } from '../support/browser.ts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
@@ -61,4 +64,30 @@ test('a sign-in does not lead to another site', async () => {
     expect(await page.getByRole('link', { name: 'Go on' }).getAttribute('href'), next).toBe('/dashboard');
   }
   await close();
+});
+
+test('another site neither frames a page of the account, nor reads with its cookie, nor ends its session', async () => {
+  const { page, close } = await signedIn('/api/v1/auth/session', spine.key, { api_key: spine.key });
+  const site = createServer((_request, answer) => {
+    answer.setHeader('content-type', 'text/html');
+    answer.end(`<title>another site</title><iframe src="${spine.origin}/dashboard"></iframe>
+      <form method="post" enctype="text/plain" target="out" action="${spine.origin}/api/v1/auth/session"><input name='{"api_key":"' value='"}'></form><iframe name="out"></iframe>`);
+  }).listen(0, '127.0.0.1');
+  await once(site, 'listening');
+  try {
+    // The other name of this host is another site: the cookie of the session is for 127.0.0.1.
+    await page.goto(`http://localhost:${(site.address() as AddressInfo).port}/`, { waitUntil: 'networkidle' });
+    const frame = page.frames().find((each) => each !== page.mainFrame() && each.name() !== 'out')!;
+    expect(await frame.locator('h1, nav').count()).toBe(0);
+    const read = `fetch('${spine.origin}/api/v1/session/balance', { credentials: 'include' }).then(() => 'read', () => 'refused')`;
+    expect(await page.evaluate(read)).toBe('refused');
+    const end = { method: 'DELETE', mode: 'no-cors', credentials: 'include' };
+    await page.evaluate(`fetch('${spine.origin}/api/v1/auth/session', ${JSON.stringify(end)}).catch(() => {})`);
+    await page.evaluate(`document.forms[0].submit()`);
+    await page.goto(`${spine.origin}/dashboard`);
+    await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  } finally {
+    site.close();
+    await close();
+  }
 });

@@ -147,11 +147,18 @@ test('a service that is gone is a page that says so, and a gateway that does not
   await visitor.close();
 });
 
-test.each(['/models/demo/sage', '/agents/demo/croupier', '/images/demo/easel', '/tools/demo/toolbox'])(
-  'sees the code of %s before the scripts are there, where it stays',
-  async (path) => {
+test.each([
+  ['/models/demo/sage', 1280],
+  ['/models/demo/sage', 390],
+  ['/agents/demo/croupier', 1280],
+  ['/images/demo/easel', 390],
+  ['/tools/demo/toolbox', 1280],
+])(
+  'sees price, facts and code of %s, %i px wide, before the scripts are there, where they stay',
+  async (path, width) => {
     const visitor = await browser.visit({ origin });
     const { page } = visitor;
+    await page.setViewportSize({ width, height: 900 });
     let letGo = () => {};
     const held = new Promise<void>((done) => (letGo = done));
     await page.route('**/assets/frame-*.js', async (route) => {
@@ -161,11 +168,20 @@ test.each(['/models/demo/sage', '/agents/demo/croupier', '/images/demo/easel', '
     await page.goto(path, { waitUntil: 'commit' });
     const first = page.locator('#first-paint pre');
     const before = { text: await first.textContent(), box: await first.boundingBox() };
+    const column = page.locator('main .row-start-1');
+    // The facts say how long ago the service was listed, which grows while the page loads.
+    const words = async () => (await column.innerText()).replace(/\d+ \w+ ago|now/, 'ago');
+    const beside = await words();
+    const tryIt = await page.getByRole('link', { name: 'Try it' }).boundingBox();
     letGo();
     const pre = page.getByRole('region', { name: 'Code for curl' });
     await pre.waitFor();
     expect(await page.locator('#first-paint').count()).toBe(0);
     expect(before.text).toContain(`curl ${origin}/`);
+    expect(beside).toMatch(/^Price\n.*\nFacts\n/s);
+    expect(await words()).toBe(beside);
+    const { x, y } = (await page.getByRole('link', { name: 'Try it' }).boundingBox())!;
+    expect([x, Math.abs(y - tryIt!.y) <= 8]).toEqual([tryIt!.x, true]);
     // What comes from another question, such as the arguments of a tool, may change it later.
     if (!path.startsWith('/tools/')) expect(await pre.textContent()).toBe(before.text);
     const box = await pre.boundingBox();

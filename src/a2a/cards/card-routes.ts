@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
-import type { Catalog } from '#gateway';
+import { type Catalog, hasTagged } from '#gateway';
 import { readVersion, VERSION_HEADER, versionQuery } from '../wire/version.ts';
 import type { BridgedAgent, Cards } from './card-cache.ts';
 import type { CardOrigin, CardPage } from './card-pages.ts';
@@ -129,13 +129,7 @@ function send(request: FastifyRequest, reply: FastifyReply, { body, etag, modifi
     'access-control-allow-origin': '*',
     'x-content-type-options': 'nosniff',
   });
-  const known = request.headers['if-none-match'];
-  // A proxy that compresses on the way makes a tag weak.
-  if (
-    known !== undefined &&
-    (known.trim() === '*' || known.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag))
-  )
-    return reply.code(304).send();
+  if (hasTagged(request, etag)) return reply.code(304).send();
   return reply.type('application/json; charset=utf-8').send(body);
 }
 

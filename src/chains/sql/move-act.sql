@@ -1,2 +1,2 @@
--- One step of an act, for whoever finds it where the step begins. What has arrived for a move that was refused waits in suspense.
-UPDATE treasury_acts SET state = $3, reason = COALESCE($4, reason), arrived = COALESCE($5, arrived), deposit = CASE WHEN $3 = 'refused' THEN NULL ELSE deposit END, updated_at = $6 WHERE id = $1 AND state = $2 RETURNING id
+-- One step of an act, for whoever finds it where the step begins. What has arrived for a move that was refused waits in suspense. What is done waits for nothing.
+UPDATE treasury_acts SET state = $3, reason = CASE WHEN $3 = 'done' THEN NULL ELSE COALESCE($4, reason) END, arrived = COALESCE($5, arrived), deposit = CASE WHEN $3 = 'refused' THEN NULL ELSE deposit END, updated_at = $6 WHERE id = $1 AND state = $2 RETURNING id

@@ -1,4 +1,5 @@
 import { choice, optionalText, urlFault, whole } from '../option.ts';
+import { otlpHeadersFault } from '../otlp-headers.ts';
 import { listenHost } from './server.ts';
 
 /** `[cluster]`: other gateways of the same database. */
@@ -57,15 +58,29 @@ export const REDIS = {
   }),
 };
 
-/** `[telemetry]`: traces and metrics. */
+/** `[telemetry]`: traces, metrics and lines of the log. */
 export const TELEMETRY = {
   otlp_endpoint: optionalText({
     env: 'OTEL_EXPORTER_OTLP_ENDPOINT',
-    absent: 'no traces',
+    absent: 'no traces and logs are sent',
     takes: 'an http:// or https:// URL',
-    meaning: 'OTLP/HTTP base address that traces are sent to.',
+    meaning: 'OTLP/HTTP base address that traces are sent to, and logs with `telemetry.logs_exporter`.',
     fault: (value) => urlFault(value, ['http:', 'https:']),
     normal: (value) => value.replace(/\/$/, ''),
+  }),
+  otlp_headers: optionalText({
+    env: 'OTEL_EXPORTER_OTLP_HEADERS',
+    secret: true,
+    absent: 'none',
+    takes: 'name=value pairs with commas between, values percent-encoded',
+    meaning: 'Headers for the collector, such as `authorization=Bearer%20…`.',
+    fault: otlpHeadersFault,
+  }),
+  logs_exporter: choice({
+    env: 'OTEL_LOGS_EXPORTER',
+    of: ['none', 'otlp'],
+    default: 'none',
+    meaning: '`otlp`: lines of the log are sent to `telemetry.otlp_endpoint` too.',
   }),
   metrics: choice({
     of: ['admin', 'open'],

@@ -9,10 +9,24 @@ export interface TaggedPage {
 
 export function tagPage(value: unknown): TaggedPage {
   const body = Buffer.from(JSON.stringify(value));
-  return { body, etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"` };
+  return { body, etag: tagOf(body) };
 }
 
-/** Answers with the page, or with 304 to a client that has it (RFC 9110, 13.1.2). */
+/** The tag of a content: another content has another one. */
+export const tagOf = (content: Buffer | string): string =>
+  `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
+
+/** The client has what the tag names, so that 304 is its answer (RFC 9110, 13.1.2). */
+export function hasTagged(request: FastifyRequest, etag: string): boolean {
+  const known = request.headers['if-none-match'];
+  // A proxy that compresses on the way makes a tag weak.
+  return (
+    known !== undefined &&
+    (known.trim() === '*' || known.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag))
+  );
+}
+
+/** Answers with the page, or with 304 to a client that has it. */
 export function sendPage(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -20,10 +34,7 @@ export function sendPage(
   cacheControl = 'no-cache',
 ): FastifyReply {
   void reply.header('etag', etag).header('cache-control', cacheControl);
-  const known = request.headers['if-none-match'];
-  // A proxy that compresses on the way makes a tag weak.
-  if (known !== undefined && (known === '*' || known.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)))
-    return reply.code(304).send();
+  if (hasTagged(request, etag)) return reply.code(304).send();
   return reply.type('application/json; charset=utf-8').send(body);
 }
 

@@ -6,9 +6,9 @@ const APPENDED =
   /\/(chat\/completions|messages|messages\/count_tokens|responses|embeddings|models|images\/generations)$/;
 
 /**
- * The words of a 404 for an address that does not exist. `path` is without its query; `exists` tells of others. Clients show them to people
- * who did not choose the address: it follows from a base address. A client of MCP whose key does not work goes to
- * `/register`, as a 401 is an invitation to sign in to it.
+ * The words of a 404 for an address that does not exist. `path` is without its query; `exists` tells of others.
+ * Clients show the words to people who did not choose the address: it follows from a base address. A client of MCP
+ * whose key does not work goes to `/register`, as a 401 is an invitation to sign in to it.
  */
 export function missingEndpoint(method: string, path: string, exists: (path: string) => boolean): string {
   if (path === '/register') return NO_OAUTH;

@@ -16,6 +16,7 @@ import { gatherChunks } from './gather-chunks.ts';
 import { collectMethods } from './methods-of-paths.ts';
 import { answerBeforeTheBody } from './linger.ts';
 import { missingEndpoint } from './missing-endpoint.ts';
+import { namePlugins } from './name-plugins.ts';
 import { refusePipelines } from './refuse-pipelines.ts';
 import { schemaError } from './schema-problem.ts';
 
@@ -81,6 +82,8 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
       shouldUpgradeCallback: (request) => server.server.listenerCount('upgrade') > 0 && asksForTunnel(request),
     },
   });
+
+  namePlugins(server);
 
   // At a route's first request: most routes of most processes have none, and compiling all takes most of a start.
   server.setValidatorCompiler(({ schema, httpPart }) => {

@@ -94,7 +94,7 @@ export const MESSAGES_WIRE: NativeWire = {
       holds(messages, hasDocument)
     );
   },
-  loses: (_asked, text) => LOST.test(text),
+  loses: (text) => LOST.test(text),
   speech: createMessagesSpeech,
 };
 

@@ -75,7 +75,7 @@ export function asNative<B extends RoutedBody>(
       asked: fields,
       model: asked.model,
       headers: context.headers,
-      isLossy: untranslatable !== null || translation.dropped.length > 0 || native.loses(fields, text),
+      isLossy: untranslatable !== null || translation.dropped.length > 0 || native.loses(text),
       untranslatable,
     },
   };

@@ -35,7 +35,7 @@ export interface NativeWire {
    */
   hidesPrompt(asked: Json): boolean;
   /** The request has parts that a translation loses without a name for them. */
-  loses(asked: Json, text: string): boolean;
+  loses(text: string): boolean;
   /** Reads the replies of one call. `model` is the name that they carry. */
   speech(model: string): NativeSpeech;
 }

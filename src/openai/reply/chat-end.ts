@@ -42,7 +42,7 @@ export interface ChatTail {
   readonly written?: Uint8Array;
   /** The `usage` that `body` gets, without its cost. */
   readonly usage: Readonly<Record<string, unknown>>;
-  /** The part of the charge that is for the prompt: its tokens, those of a cache too, and its images; default nothing. */
+  /** The part of the charge that is for the tokens and images of the prompt; default nothing. */
   readonly promptCost?: MicroUsd;
   /** The part of the charge that is for completion tokens; default nothing. */
   readonly completionCost?: MicroUsd;

@@ -68,7 +68,7 @@ export const RESPONSES_WIRE: NativeWire = {
     return { sent, dropped: Array.isArray(input) && input.some(isContainerRun) ? ['container_id'] : [] };
   },
   hidesPrompt: ({ tools, input }) => hasHostedTool({ tools }) || holds(input, hasFile) || holds(input, hasHostedTool),
-  loses: (_asked, text) => LOST.test(text),
+  loses: (text) => LOST.test(text),
   speech: createResponsesSpeech,
 };
 

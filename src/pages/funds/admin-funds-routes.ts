@@ -214,7 +214,7 @@ function addSuspense(app: FastifyInstance, { funds, consumers, contractNetworks 
   );
 }
 
-/** Adds `/withdrawals`: fees that the operator takes out, and the list of all that was paid out for him. */
+/** Adds `/withdrawals`: fees that the operator takes out. What moves between treasuries is in `/treasury/acts`. */
 function addFeeWithdrawals(app: FastifyInstance, { funds, ledger }: AdminFundsDeps): void {
   const of = availableOf(ledger);
 
@@ -224,7 +224,7 @@ function addFeeWithdrawals(app: FastifyInstance, { funds, ledger }: AdminFundsDe
       schema: {
         summary: 'Withdraw fees',
         description:
-          'Pays the operator’s fees to an address. Losses are not taken off them: see `GET /payments`. With an `Idempotency-Key`, repeating it withdraws once.',
+          'Pays the operator’s fees to an address. As much as the losses of `GET /payments` has to stay. With an `Idempotency-Key`, repeating it withdraws once.',
         ...ADMINISTRATION,
         body: {
           type: 'object',

@@ -41,7 +41,7 @@ const actProperties = {
   fee_micro_usdc: maybeMicro('What was kept on the way; it is a loss'),
   fee_usd: maybe('The same as a decimal'),
   reference: text('Your name of it'),
-  reason: maybe('Why it was refused'),
+  reason: maybe('Why it was refused, or what it waits for'),
   created_at: text('RFC 3339'),
   updated_at: text('RFC 3339'),
 } as const;
@@ -74,7 +74,7 @@ function viewAct(act: Act) {
     fee_micro_usdc: act.arrived === null ? null : Number(act.amount - act.arrived),
     fee_usd: act.arrived === null ? null : formatUsd(act.amount - act.arrived),
     reference: act.reference,
-    reason: act.state === 'refused' ? act.reason : null,
+    reason: act.reason,
     created_at: iso(act.createdAt),
     updated_at: iso(act.updatedAt),
   };
@@ -108,13 +108,13 @@ async function request(funds: Funds | null, name: string, asked: Asked): Promise
   return answer(acts.request({ ...none, ...asked, id: hash('sha256', `treasury ${name}`), reference: name }));
 }
 
-async function answer(doing: Promise<Act>): Promise<ReturnType<typeof viewAct>> {
-  let act: Act;
-  try {
-    act = await doing;
-  } catch (error) {
+const explained = (doing: Promise<Act>): Promise<Act> =>
+  doing.catch((error: unknown) => {
     throw withdrawalError(error);
-  }
+  });
+
+async function answer(doing: Promise<Act>): Promise<ReturnType<typeof viewAct>> {
+  const act = await explained(doing);
   if (act.state === 'refused') throw new GatewayError('unprocessable', `Nothing was booked. ${act.reason}`);
   return viewAct(act);
 }
@@ -220,6 +220,8 @@ interface MoveBody extends ActBody {
   readonly fee_max_usd?: number | string;
 }
 
+const moveId = { type: 'object', required: ['id'], properties: { id: { type: 'string', maxLength: 128 } } } as const;
+
 function addMoves(app: FastifyInstance, funds: Funds | null): void {
   app.post<{ Body: MoveBody }>(
     '/treasury/moves',
@@ -267,6 +269,21 @@ function addMoves(app: FastifyInstance, funds: Funds | null): void {
     },
   );
 
+  app.post<{ Params: { readonly id: string } }>(
+    '/treasury/moves/:id/cancel',
+    {
+      schema: {
+        summary: 'Cancel a move',
+        description:
+          'Takes back a move that its treasury has not signed yet: it is `refused` then, with the reason `Canceled`. 422 where it is too late. Repeating it is safe.',
+        ...ADMINISTRATION,
+        params: moveId,
+        response: { 200: oneOf(actSchema) },
+      },
+    },
+    async ({ params }) => ({ data: viewAct(await explained(requireFunds(funds).chains.acts.cancel(params.id))) }),
+  );
+
   app.post<{ Params: { readonly id: string }; Body: { readonly deposit: string } }>(
     '/treasury/moves/:id/arrival',
     {
@@ -274,7 +291,7 @@ function addMoves(app: FastifyInstance, funds: Funds | null): void {
         summary: 'Say as what a move arrived',
         description: 'Names the deposit in suspense that is the money of a move. What is missing of it is a loss.',
         ...ADMINISTRATION,
-        params: { type: 'object', required: ['id'], properties: { id: { type: 'string', maxLength: 128 } } },
+        params: moveId,
         body: {
           type: 'object',
           required: ['deposit'],

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { hasTagged, tagOf } from '#gateway';
 import { ROOT } from '../web/built-folder.ts';
-import { tagOf } from '../web/page-files.ts';
 import { pageHeaders } from '../web/page-headers.ts';
 import type { Guide, GuidePage } from './guide-pages.ts';
 
@@ -53,7 +53,7 @@ export async function guideRoutes(app: FastifyInstance, { version, publicUrl }: 
     }
     const made = (await answer) ?? (await missing());
     void reply.headers(headers).headers({ etag: made.etag, 'cache-control': 'no-cache', vary: 'accept-encoding' });
-    if (made.status === 200 && request.headers['if-none-match'] === made.etag) return reply.code(304).send();
+    if (made.status === 200 && hasTagged(request, made.etag)) return reply.code(304).send();
     void reply.code(made.status).type(made.type);
     if (made.packed === null || !/\bgzip\b/.test(request.headers['accept-encoding'] ?? ''))
       return reply.send(made.bytes);

@@ -3,7 +3,7 @@ import { printable, GatewayError } from '#wire';
 import { type Catalog, createFreshPage, sendPage, tagPage } from '#gateway';
 import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
 import { providerDetailSchema, providerSchema, serviceSchema, toolServiceSchema } from './market-schema.ts';
-import { servicesRoutes } from './catalogue-routes.ts';
+import { servicesRoutes } from './services-routes.ts';
 import { viewProviderDetail, viewProviders } from './providers-view.ts';
 import { viewService, viewServices } from './tool-agent-view.ts';
 import { createToolPages, type MarketDeps } from './tool-pages.ts';

@@ -1,7 +1,7 @@
 import type { Primitive } from '#config';
 import type { PriceView } from '#gateway';
 
-/** A use that prices of one kind can be compared by. `catalogue-schema.ts` tells it to clients. */
+/** A use that prices of one kind can be compared by. `services-schema.ts` tells it to clients. */
 const TYPICAL = { promptTokens: 1_000, completionTokens: 1_000, seconds: 5 } as const;
 const PER_TOKENS = 1_000_000;
 

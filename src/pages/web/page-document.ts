@@ -43,7 +43,10 @@ export function pageDocument(
     description: escape(description.slice(0, DESCRIPTION_MAX)),
     boot: inDocument(boot),
   };
-  const first = firstPaint === null ? '' : `<script type="module" crossorigin async src="${firstPaint}"></script>`;
+  const first =
+    firstPaint === null
+      ? ''
+      : `<script type="module" crossorigin async blocking="render" src="${firstPaint}"></script>`;
   const document = template.replaceAll(/\{\{(\w+)\}\}/g, (whole, name: string) => values[name] ?? whole);
   const more = [
     ...scripts.map((path) => `<link rel="modulepreload" href="${path}">`),

@@ -1,15 +1,15 @@
-import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import { tagOf } from '#gateway';
 
 /** A built file in memory. */
 export interface PageFile {
   readonly bytes: Buffer;
   readonly type: string;
   readonly etag: string;
-  /** Packed, as the build did it, or else from soon after the start on. null for what does not get smaller. */
+  /** Packed by the build, or else soon after the files were read. null until then, and for what does not get smaller. */
   gzip: Buffer | null;
   brotli: Buffer | null;
 }
@@ -36,9 +36,6 @@ const TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 const PACKED = new Set(['.js', '.css', '.svg']);
-
-export const tagOf = (content: Buffer | string): string =>
-  `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
 
 /** Reads all files of a build. */
 export async function readPages(folder: string): Promise<PageFiles> {

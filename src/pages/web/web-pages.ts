@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError, parseHost } from '#wire';
 import type { Mode } from '#config';
-import type { Catalog } from '#gateway';
+import { type Catalog, hasTagged, tagOf } from '#gateway';
 import { findBuilt, ROOT } from './built-folder.ts';
 import { earlyRequests } from './early-requests.ts';
+import { createFirstAnswers } from './first-answers.ts';
 import { pageDocument } from './page-document.ts';
-import { readPages, tagOf, type PageFile, type PageFiles } from './page-files.ts';
+import { readPages, type PageFile, type PageFiles } from './page-files.ts';
 import { pageHeaders } from './page-headers.ts';
 import { PAGE_PATHS, type PagePath } from './page-paths.ts';
 
@@ -33,11 +34,12 @@ interface WebPages {
 const HIDDEN = { schema: { hide: true } } as const;
 const HTML = 'text/html; charset=utf-8';
 
-/** Serves the web pages: the same document at each of their paths, and the files that it loads. */
+/** Serves the web pages: at each of their paths a document with its own facts, and the files that all of them load. */
 export function addWebPages(server: FastifyInstance, options: WebPagesOptions): WebPages {
   const headers = pageHeaders(options.publicUrl);
   const ending = new AbortController();
   let found: Promise<PageFiles | null> | null = null;
+  const firstAnswers = createFirstAnswers(server);
   const pages = () => (found ??= open(ending.signal, options.onMissing));
 
   const elsewhere = Object.entries(options.elsewhere).filter((entry): entry is [string, string] => entry[1] !== null);
@@ -60,7 +62,7 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
         sign_in_domains: options.signInDomains,
         analytics: options.analytics,
         elsewhere: elsewhere.map(([path]) => path),
-        ...(page.service ? await answersTo(early, server) : { early }),
+        ...(page.service ? await firstAnswers(early) : { early }),
       };
       const document = pageDocument(built.document, {
         ...facts,
@@ -71,7 +73,7 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
       });
       const etag = tagOf(document);
       void reply.headers(headers).headers({ etag, 'cache-control': 'no-cache' });
-      if (known && request.headers['if-none-match'] === etag) return reply.code(304).send();
+      if (known && hasTagged(request, etag)) return reply.code(304).send();
       return reply
         .code(known ? 200 : 404)
         .type(HTML)
@@ -118,7 +120,7 @@ async function open(signal: AbortSignal, onMissing: (reason: string) => void): P
 const MISSING =
   'This gateway has no web pages at the moment. Its API works. The operator finds the reason in its log.\n';
 
-/** Names in these files change with their content, so they never change themselves. */
+/** The name of a file changes with its content: what a name stands for never changes. */
 const FOREVER = 'public, max-age=31536000, immutable';
 
 function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile): FastifyReply {
@@ -130,23 +132,9 @@ function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile):
         ? (['gzip', file.gzip] as const)
         : ([null, file.bytes] as const);
   void reply.headers({ 'cache-control': FOREVER, vary: 'accept-encoding', etag: file.etag });
-  if (request.headers['if-none-match'] === file.etag) return reply.code(304).send();
+  if (hasTagged(request, file.etag)) return reply.code(304).send();
   if (encoding) void reply.header('content-encoding', encoding);
   return reply.type(file.type).send(bytes);
-}
-
-/** Packets of a slow line that a document may be longer for. */
-const ANSWER_MAX = 8_192;
-
-/** The first answer goes into the document if it is small: the page then waits for no other request. */
-async function answersTo(
-  [first, ...rest]: readonly string[],
-  server: FastifyInstance,
-): Promise<{ readonly early: readonly string[]; readonly answers?: Readonly<Record<string, unknown>> }> {
-  if (first === undefined) return { early: rest };
-  const { statusCode, body } = await server.inject({ url: first, headers: { accept: 'application/json' } });
-  if (statusCode !== 200 || body.length > ANSWER_MAX) return { early: [first, ...rest] };
-  return { early: rest, answers: { [first]: JSON.parse(body) as unknown } };
 }
 
 interface Facts {

@@ -3,6 +3,7 @@ import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type ArchiveEntry, BackupError, createArchive, explained, type ArchivedFile } from './archive.ts';
 import { copyEmbedded, fileEntry } from './copy-embedded.ts';
+import { copyMedia } from './copy-media.ts';
 import { dumpPostgres } from './dump-postgres.ts';
 import { DATABASE, DIGEST, DUMP, FORMAT, KEPT_FILES, MANIFEST, sealManifest, type Manifest } from './manifest.ts';
 
@@ -17,9 +18,11 @@ export interface BackupPlace {
   readonly version: string;
   /** Environment of PostgreSQL's programs. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Whether the files of images and videos of an embedded database go with it. */
+  readonly media: boolean;
 }
 
-interface Content extends Pick<Manifest, 'engine' | 'migrations' | 'record'> {
+interface Content extends Pick<Manifest, 'engine' | 'migrations' | 'record' | 'mediaLeft'> {
   entries(): AsyncIterable<ArchiveEntry> | Iterable<ArchiveEntry>;
 }
 
@@ -43,7 +46,7 @@ async function writeBackup(place: BackupPlace, file: string): Promise<Manifest> 
   await mkdir(drafts, { mode: 0o700 });
   try {
     const content = await (place.databaseUrl === null
-      ? contentOfEmbedded(place.dataDir, join(drafts, DATABASE))
+      ? contentOfEmbedded(place, join(drafts, DATABASE))
       : contentOfPostgres(place, place.databaseUrl, join(drafts, DUMP)));
     const archive = await createArchive(part, now.getTime());
     try {
@@ -53,9 +56,9 @@ async function writeBackup(place: BackupPlace, file: string): Promise<Manifest> 
         const path = join(place.dataDir, name);
         if (existsSync(path)) files.push(await archive.add(fileEntry(name, path)));
       }
-      const { engine, migrations, record } = content;
+      const { engine, migrations, record, mediaLeft } = content;
       const facts = { format: FORMAT, tollgate: place.version, at: now.toISOString() } as const;
-      const manifest: Manifest = { ...facts, engine, migrations, record, identity: place.identity, files };
+      const manifest: Manifest = { ...facts, engine, migrations, record, identity: place.identity, mediaLeft, files };
       const { text, digest } = sealManifest(manifest);
       await archive.add(textEntry(MANIFEST, text));
       await archive.add(textEntry(DIGEST, digest));
@@ -72,16 +75,28 @@ async function writeBackup(place: BackupPlace, file: string): Promise<Manifest> 
   }
 }
 
-async function contentOfEmbedded(dataDir: string, draft: string): Promise<Content> {
+async function contentOfEmbedded({ dataDir, media }: BackupPlace, draft: string): Promise<Content> {
   if (!existsSync(join(dataDir, DATABASE)))
     throw new BackupError(`There is no database in ${dataDir}: run this on the machine that has the data directory`);
   const copy = await copyEmbedded(dataDir, draft);
-  return { engine: 'embedded', record: { n: copy.head.n, hash: copy.head.hash }, ...copy };
+  const files = media ? await copyMedia(dataDir, draft) : null;
+  return {
+    engine: 'embedded',
+    migrations: copy.migrations,
+    record: { n: copy.head.n, hash: copy.head.hash },
+    get mediaLeft() {
+      return files?.left ?? null;
+    },
+    async *entries() {
+      yield* copy.entries();
+      if (files !== null) yield* files.entries();
+    },
+  };
 }
 
 async function contentOfPostgres({ env }: BackupPlace, url: string, draft: string): Promise<Content> {
   const migrations = await dumpPostgres(url, draft, env);
-  return { engine: 'postgres', migrations, record: null, entries: () => [fileEntry(DUMP, draft)] };
+  return { engine: 'postgres', migrations, record: null, mediaLeft: null, entries: () => [fileEntry(DUMP, draft)] };
 }
 
 const textEntry = (name: string, text: string): ArchiveEntry => {

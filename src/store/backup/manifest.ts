@@ -19,6 +19,11 @@ export interface Manifest {
   readonly record: { readonly n: number; readonly hash: string } | null;
   /** Id of the key that receipts are signed with: tells the gateway's identity. null where it was not known. */
   readonly identity: string | null;
+  /**
+   * Files of images and videos that are not in it although its tables name them: in a bucket, or expired. null where
+   * none were looked for.
+   */
+  readonly mediaLeft: number | null;
   readonly files: readonly ArchivedFile[];
 }
 
@@ -27,10 +32,14 @@ export const MANIFEST = 'manifest.json';
 export const DIGEST = 'manifest.sha256';
 export const DATABASE = 'tollgate.db';
 export const DUMP = 'database.dump';
+/** The folder of images and videos, and the file that names it for the tables. */
+export const MEDIA_FOLDER = 'blobs';
+export const MEDIA_HOLDER = `${MEDIA_FOLDER}/holder`;
 /** Files of the data directory that go with the books. */
 export const KEPT_FILES = ['identity.json', 'admin-key'] as const;
 
-const NAMES = /^(?:tollgate\.db|database\.dump|identity\.json|admin-key|ledger\/\d{16}\.log(?:\.zst)?)$/;
+const NAMES =
+  /^(?:tollgate\.db|database\.dump|identity\.json|admin-key|ledger\/\d{16}\.log(?:\.zst)?|blobs\/holder|blobs\/[0-9a-f]{2}\/[0-9a-f]{32})$/;
 const TAIL_BYTES_MAX = 64 * 1024 * 1024;
 
 /** True for a file that a backup may have. No other name is ever written to. */

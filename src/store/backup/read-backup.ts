@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { LOG_FOLDER } from '../log/segments.ts';
 import { BackupError, explained, readArchive, type EntrySink } from './archive.ts';
 import { refuseTables, restorePostgres } from './dump-postgres.ts';
@@ -20,6 +20,8 @@ import {
 /** The folder in which a backup is unpacked and audited before it takes its place in the data directory. */
 const RESTORING = 'restoring';
 
+type RestorePlace = Omit<BackupPlace, 'media'>;
+
 /** A backup whose content is in its place, but for the embedded one: that waits for `finish`. */
 interface Restored {
   readonly manifest: Manifest;
@@ -38,11 +40,11 @@ export async function checkBackup(file: string, version: string): Promise<Manife
  * Restores a backup into an empty data directory, or an empty database of PostgreSQL. Rejects with BackupError, and
  * leaves things as they were, where the place is not empty, the file is damaged, or is of another engine or identity.
  */
-export function restoreBackup(place: BackupPlace, file: string): Promise<Restored> {
+export function restoreBackup(place: RestorePlace, file: string): Promise<Restored> {
   return explained(`${file} cannot be restored`, () => putBack(place, file));
 }
 
-async function putBack(place: BackupPlace, file: string): Promise<Restored> {
+async function putBack(place: RestorePlace, file: string): Promise<Restored> {
   const { dataDir, databaseUrl, version } = place;
   if (databaseUrl === null) refuseFiles(dataDir);
   else await refuseTables(databaseUrl);
@@ -88,6 +90,7 @@ async function unpack(
 }
 
 async function openFile(path: string): Promise<EntrySink> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const handle = await open(path, 'wx', 0o600);
   return {
     write: (part) => handle.writeFile(part),
@@ -111,7 +114,7 @@ function refuseFiles(dataDir: string): void {
 }
 
 async function refuseOther(
-  { databaseUrl, dataDir, identity }: BackupPlace,
+  { databaseUrl, dataDir, identity }: RestorePlace,
   manifest: Manifest,
   file: string,
 ): Promise<void> {

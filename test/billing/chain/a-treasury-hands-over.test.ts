@@ -245,7 +245,8 @@ describe.each([
     await end(next);
   });
 
-  test('whenever its process dies, the next one goes on', async () => {
+  test('whenever its process dies, the next one goes on; an address may take over a second time', async () => {
+    const used: Keys[] = [];
     for (const { at, when } of deathsAt(STEPS.filter((step) => DEEP || BY_DAY.includes(step)))) {
       const own = await world.available(OPERATOR_TREASURY);
       const next = await nextTreasury();
@@ -268,6 +269,19 @@ describe.each([
       expect(await world.available('treasury:transit')).toBe(0n);
       await gateway.close();
       await end(next);
+      used.push(next);
     }
+    const own = await world.available(OPERATOR_TREASURY);
+    const again = used[0]!;
+    expect(again.address).not.toBe(now.address);
+    await world.chain.mint(again.address, OWN);
+    await world.finalize();
+    world.treasuries = [again.address, now.address];
+    const gateway = await world.gateway({ keys: { treasuryKey: again.key, previousKey: now.key } });
+    await emptied(gateway);
+    await world.settle(gateway);
+    expect(await world.available(OPERATOR_TREASURY)).toBe(own + OWN);
+    await gateway.close();
+    await end(again);
   });
 });

@@ -1,6 +1,6 @@
 import { getApproveInstruction, getMintToInstruction } from '@solana-program/token';
 import type { Address, Instruction } from '@solana/kit';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { createHandover } from '../../../src/chains/handover.ts';
 import type { Incoming, IncomingPage } from '../../../src/chains/chain.ts';
 import { ataOf, mintBytes, TOKEN_PROGRAM, USDC } from '../../support/chain/solana-accounts.ts';
@@ -91,6 +91,7 @@ test('two treasuries of a handover are read to one slot, however fast slots come
   const next = await newPayer();
   twin.fundUsdc(next.address, 0n);
   const proxy = await startRpcFaultProxy(twin.url);
+  onTestFinished(() => proxy.stop());
   const current = stage.another({ treasuryKey: next.secret, rpcUrl: proxy.url });
   const handover = createHandover(current, stage.another({ rpcUrl: proxy.url }));
   settle();
@@ -117,7 +118,6 @@ test('two treasuries of a handover are read to one slot, however fast slots come
   expect(balances.filter((balance) => balance !== null).length).toBeGreaterThanOrEqual(3);
   for (const balance of balances) if (balance !== null) expect(balance % 3n).toBe(0n);
   expect(events).toBeGreaterThanOrEqual(6);
-  await proxy.stop();
 });
 
 test('what a delegate moves comes from who owns it', async () => {

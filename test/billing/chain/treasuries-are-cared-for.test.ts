@@ -153,24 +153,29 @@ describe.each([
     expect(await good(all, OPERATOR_TREASURY)).toMatchObject({ state: 'refused' });
     expect(await lost()).toBe(all - 1_500_000n);
     await gateway.close();
-    // Another gateway finds too little, and says so while this one books.
+    // This one finds too little, while another one books with what has just come, and dies before it says so.
+    let overtaken = false;
     const late = await world.gateway({
+      background: false,
       through: {
         database: (real) => real,
         ledger: (real) => ({
           balance: real.balance,
           async transfer(asked) {
             const moved = await real.transfer(asked);
-            const [kind, id] = asked.id.split(':');
-            const actRows = createActRows(world.database, { now: Date.now });
-            if (kind === 'treasury-make_good') await actRows.move(id!, 'agreed', 'refused', { reason: 'too little' });
-            return moved;
+            if (overtaken || !asked.id.startsWith('treasury-make_good:')) return moved;
+            overtaken = true;
+            return { ok: false, reason: 'insufficient', available: 0n };
           },
         }),
       },
     });
     const paid = actOf({ kind: 'make_good', network: '', amount: 1n, bearer: escrowOf(customer.account) });
-    expect(await late.chains.acts.request(paid)).toMatchObject({ state: 'done' });
+    expect(await late.chains.acts.request(paid)).toMatchObject({
+      state: 'agreed',
+      reason: expect.stringContaining('It waits') as string,
+    });
+    expect(await late.chains.acts.request(paid)).toMatchObject({ state: 'done', reason: null });
     expect(await lost()).toBe(all - 1_500_001n);
     await late.close();
     await world.settle();
@@ -338,6 +343,73 @@ describe.each([
       { message: 'A withdrawal is more than its fee of 0.05 USDC' },
     );
     await strict.close();
+  });
+
+  test('a move that is signed while it is canceled is one of both', async () => {
+    const amount = 2_000_000n;
+    const held = await world.balanceOf(world.treasury);
+    const transit = () => world.available('treasury:transit');
+    const other = await world.gateway({ background: false, policy: policy() });
+    /** A gateway that is overtaken right before a statement, once. */
+    const overtaken = async (name: string, first: () => Promise<unknown>) => {
+      let isFirst = true;
+      return world.gateway({
+        background: false,
+        policy: policy(),
+        through: {
+          ledger: (real) => real,
+          database: (real) => ({
+            ...real,
+            async query(statement, params) {
+              if (isFirst && statement.name.endsWith(name)) {
+                isFirst = false;
+                await first();
+              }
+              return real.query(statement, params);
+            },
+          }),
+        },
+      });
+    };
+    const begin = async () => {
+      const move = actOf({ kind: 'move', amount, toNetwork: world.network, address: own.address, sender: own.address });
+      expect(await other.chains.acts.request(move)).toMatchObject({ state: 'sending' });
+      return move.id;
+    };
+    const sign = async ({ chains }: MoneyGateway, id: string) =>
+      chains.withdrawals.carryOn((await chains.withdrawalRows.find(id))!);
+
+    const back = await begin();
+    const signer = await overtaken('sign-withdrawal', () => other.chains.acts.cancel(back));
+    await sign(signer, back);
+    expect(await other.chains.actRows.find(back)).toMatchObject({ state: 'refused', reason: 'Canceled' });
+    expect(await other.chains.acts.cancel(back)).toMatchObject({ state: 'refused', reason: 'Canceled' });
+    await world.finalize();
+    expect(await world.balanceOf(world.treasury)).toBe(held);
+    expect(await transit()).toBe(0n);
+    await signer.close();
+
+    const gone = await begin();
+    const canceler = await overtaken('move-withdrawal', () => sign(other, gone));
+    await expect(canceler.chains.acts.cancel(gone)).rejects.toMatchObject({
+      code: 'unprocessable',
+      message: 'It is too late: its treasury has signed the move',
+    });
+    await canceler.close();
+    await other.close();
+    const gateway = await world.gateway({ aheadMs: 60_000, policy: policy() });
+    await world.finalize();
+    const stateOf = async () => {
+      await world.finalize();
+      return (await gateway.chains.actRows.find(gone))?.state;
+    };
+    await expect.poll(stateOf, { timeout: 20_000 }).toBe('sent');
+    expect(await world.balanceOf(world.treasury)).toBe(held - amount);
+    await world.chain.send(own, world.treasury, amount);
+    await world.settle(gateway);
+    expect(await transit()).toBe(0n);
+    await expect(gateway.chains.acts.cancel(gone)).rejects.toThrow('too late');
+    await gateway.close();
   });
 
   test('money moves between treasuries without a halt, whenever the process dies', async () => {

@@ -11,7 +11,7 @@ let tools: ScriptedTools;
 let model: ScriptedModel;
 let world: World;
 let open = Promise.withResolvers<string>();
-const LONG = 'x'.repeat(1024 * 1024);
+const LONG = 'x'.repeat(300 * 1024);
 beforeAll(async () => {
   tools = await startScriptedTools({ wait: () => open.promise, long: async () => LONG });
   model = await startScriptedModel();

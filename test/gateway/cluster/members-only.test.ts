@@ -88,7 +88,7 @@ describe('the listener for gateways', () => {
   });
 
   it('closes connections that prove nothing in time, also half open ones', async () => {
-    const far = await scene.far(answer, { handshakeMs: 200 });
+    const far = await scene.far(answer, { handshakeMs: 800 });
     const silent = stranger(far);
     const begun = stranger(far);
     begun.write(Buffer.from([22, 3, 1, 0, 200, 1]));

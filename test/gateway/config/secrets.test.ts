@@ -25,6 +25,7 @@ test('there are secrets to test', () => {
     'cluster.secret',
     'database.url',
     'redis.url',
+    'telemetry.otlp_headers',
     'media.s3_secret_access_key',
     'alerts.url',
     'alerts.secret',

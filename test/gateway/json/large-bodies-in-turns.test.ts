@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseJson, readJson, readJsonText } from '../../../src/wire/json-guard.ts';
@@ -48,9 +49,10 @@ test('a large body is read as a small one is, wherever a piece of it ends', { ti
   await fc.assert(
     fc.asyncProperty(fc.array(piece, { maxLength: 40 }), fc.integer({ min: 0, max: 30 }), async (pieces, back) => {
       const body = Buffer.from(`["${'a'.repeat(MIB - back)}${pieces.join('')}"]`);
-      expect(await outcome(() => readJson(body, LIMITS))).toEqual(await outcome(() => parseJson(body, LIMITS)));
+      const read = await outcome(() => readJson(body, LIMITS));
+      expect(isDeepStrictEqual(read, await outcome(() => parseJson(body, LIMITS)))).toBe(true);
     }),
-    { numRuns: process.env['TOLLGATE_DEEP'] === '1' ? 200 : 24 },
+    { numRuns: process.env['TOLLGATE_DEEP'] === '1' ? 200 : 10 },
   );
 });
 

@@ -44,7 +44,11 @@ afterEach(() => close());
 
 const start = (toml = '', againMs?: number) => {
   const config = load(`[alerts]\nurl = "${url}"\nsecret = "${SECRET}"\n${toml}`);
-  const alerts = createAlerts(config.alerts, { retryMs: 1, ...(againMs === undefined ? {} : { againMs }) })!;
+  const alerts = createAlerts(config.alerts, {
+    retryMs: 1,
+    ...(againMs === undefined ? {} : { againMs }),
+    onLost: (lost) => logger.info(lost, 'an alert was given up'),
+  })!;
   const lines: string[] = [];
   const { logger } = createLogger(config, { also: alerts.take, write: (line) => lines.push(line), style: 'json' });
   return { alerts, logger, lines };
@@ -128,13 +132,40 @@ it('is not there without an address', () => {
   expect(createAlerts(load('').alerts)).toBeNull();
 });
 
-it('does not repeat a post that is refused', async () => {
-  statuses = [400];
-  const { alerts, logger } = start();
+it('does not repeat a post that is refused, and says that it was given up', async () => {
+  statuses = [404];
+  const { alerts, logger, lines } = start();
   logger.error('refused');
   logger.error('the next');
   await alerts.close();
   expect(messages()).toEqual(['refused', 'the next']);
+  expect(lines.slice(2).map((line) => JSON.parse(line) as object)).toMatchObject([
+    { level: 'info', msg: 'an alert was given up', message: 'refused', repeated: 0, reason: 'answered with 404' },
+  ]);
+});
+
+it('says that it gave up what nobody answers', async () => {
+  close();
+  const { alerts, logger, lines } = start();
+  logger.error('nobody listens');
+  await expect.poll(() => lines.length).toBe(2);
+  expect(JSON.parse(lines[1]!)).toMatchObject({ message: 'nobody listens', reason: 'no connection' });
+  await alerts.close();
+});
+
+it('keeps errors, and posts them first, whatever else there is', async () => {
+  const { alerts, logger, lines } = start();
+  const spent = (key: object) =>
+    logger.warn({ alert: true, key, percent: 80 }, 'a budget is spent to 80 %: key of tollgate:local:globex');
+  spent({ hash: 'first', name: 'robot' });
+  logger.error('withdrawals are stopped');
+  for (let key = 0; key < 150; key += 1) spent({ hash: `hash-${key}`, name: 'robot' });
+  await alerts.close();
+  expect(messages().slice(1, 2)).toEqual(['withdrawals are stopped']);
+  // The first is under way.
+  expect(posted).toHaveLength(101);
+  expect(posted.at(-1)!.body.facts).toMatchObject({ key: { hash: 'hash-149' } });
+  expect(lines.filter((line) => line.includes(`"reason":"too many wait"`))).toHaveLength(51);
 });
 
 it('posts a line whose words look like a secret, which stays JSON', async () => {

@@ -23,19 +23,38 @@ export interface OtlpSpan {
   readonly endTimeUnixNano: string;
 }
 
+interface OtlpLog {
+  readonly timeUnixNano: string;
+  readonly severityNumber: number;
+  readonly severityText: string;
+  readonly body: OtlpValue;
+  readonly attributes: readonly { readonly key: string; readonly value: object }[];
+  readonly traceId?: string;
+  readonly spanId?: string;
+}
+
 export interface OtlpPost {
   readonly path: string;
+  readonly headers: IncomingMessage['headers'];
   readonly body: {
     readonly resourceSpans: readonly {
       readonly resource: { readonly attributes: OtlpSpan['attributes'] };
       readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[];
     }[];
+    readonly resourceLogs: readonly {
+      readonly resource: { readonly attributes: OtlpSpan['attributes'] };
+      readonly scopeLogs: readonly { readonly logRecords: readonly OtlpLog[] }[];
+    }[];
   };
 }
 
-/** A receiver of OTLP over HTTP, as a collector is one. Closed at the end of the test. */
+/**
+ * A receiver of OTLP over HTTP, as a collector is one. Closed at the end of the test. `answers` are given first, each
+ * once, with 200 and `{}` after them.
+ */
 export async function startReceiver(
   answer = 200,
+  answers: (readonly [status: number, body: string])[] = [],
 ): Promise<{ readonly endpoint: string; readonly posts: readonly OtlpPost[] }> {
   const posts: OtlpPost[] = [];
   const server = createServer((request: IncomingMessage, response) => {
@@ -44,9 +63,11 @@ export async function startReceiver(
       for await (const chunk of request) chunks.push(chunk as Buffer);
       posts.push({
         path: `${request.method} ${request.url}`,
+        headers: request.headers,
         body: JSON.parse(Buffer.concat(chunks).toString()) as OtlpPost['body'],
       });
-      response.writeHead(answer, { 'content-type': 'application/json' }).end('{}');
+      const [status, body] = answers.shift() ?? [answer, '{}'];
+      response.writeHead(status, { 'content-type': 'application/json' }).end(body);
     })();
   });
   server.listen(0, '127.0.0.1');
@@ -60,7 +81,14 @@ export async function startReceiver(
 }
 
 export const spansOf = (posts: readonly OtlpPost[]): readonly OtlpSpan[] =>
-  posts.flatMap(({ body }) => body.resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)));
+  posts
+    .filter(({ path }) => path === 'POST /v1/traces')
+    .flatMap(({ body }) => body.resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)));
+
+export const logsOf = (posts: readonly OtlpPost[]): readonly OtlpLog[] =>
+  posts
+    .filter(({ path }) => path === 'POST /v1/logs')
+    .flatMap(({ body }) => body.resourceLogs.flatMap(({ scopeLogs }) => scopeLogs.flatMap((one) => one.logRecords)));
 
 export function attribute(span: OtlpSpan, key: string): string | number | boolean | undefined {
   const value = span.attributes.find((each) => each.key === key)?.value;

@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { callTool, modernPost, toolToml } from '../../mcp/calls/modern-post.ts';
 import { startRawMcp, type RawAnswer } from '../../support/raw-mcp.ts';
 import { startSpine } from '../../support/spine.ts';
-import { attributesOf, spansOf, startReceiver } from './otlp-receiver.ts';
+import { attributesOf, logsOf, spansOf, startReceiver } from './otlp-receiver.ts';
 
 const ENDINGS: Readonly<Record<string, RawAnswer>> = {
   forecast: '{"resultType":"complete","content":[]}',
@@ -25,7 +25,11 @@ it('what a gateway does for a client of MCP is seen in its metrics, its log and 
   onTestFinished(() => server.close());
   const spine = await startSpine({
     toml: toolToml({ name: 'weather', url: server.url }),
-    env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint, TOLLGATE_LOG_LEVEL: 'debug' },
+    env: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
+      OTEL_LOGS_EXPORTER: 'otlp',
+      TOLLGATE_LOG_LEVEL: 'debug',
+    },
   });
   let running = true;
   onTestFinished(() => (running ? spine.stop() : undefined));
@@ -50,6 +54,7 @@ it('what a gateway does for a client of MCP is seen in its metrics, its log and 
     'tollgate_calls_total{lock="pending"} 1',
     'tollgate_calls_total{lock="settled"} 3',
     'tollgate_locks_held 1',
+    'tollgate_log_lines_lost 0',
   ])
     expect(text.split('\n')).toContain(line);
   expect(text).not.toContain('invented');
@@ -77,6 +82,11 @@ it('what a gateway does for a client of MCP is seen in its metrics, its log and 
   await spine.stop();
   running = false;
   const spans = spansOf(collector.posts);
+  // Each line of a call is found by its span.
+  const told = logsOf(collector.posts).filter(({ body, spanId }) => body.stringValue?.endsWith('call') && spanId);
+  expect(told.length).toBeGreaterThanOrEqual(6);
+  const ids = new Set(spans.map(({ traceId, spanId }) => `${traceId} ${spanId}`));
+  expect(told.filter(({ traceId, spanId }) => !ids.has(`${traceId} ${spanId}`))).toEqual([]);
   expect(spans.filter(({ kind }) => kind === 2).map(({ name }) => name)).toEqual([
     'tools/list',
     'resources/read',

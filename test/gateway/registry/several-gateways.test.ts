@@ -30,7 +30,7 @@ describe('gateways on one database', () => {
     const connection = await joined(one, 'p');
     expect(
       await until(() => others.every(({ registry }) => registry.locate('p')?.connection === connection.id)),
-    ).toBeLessThan(500);
+    ).toBeLessThan(atThisLoad(500));
     expect(two.registry.locate('p')).toMatchObject({ kind: 'elsewhere', node: { id: one.id } });
     expect(two.returned).toEqual(['p']);
     await one.registry.register(connection, [model('a')]);

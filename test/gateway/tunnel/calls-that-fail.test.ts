@@ -144,17 +144,17 @@ describe('a provider that is not connected', () => {
   });
 
   test('is waited for no longer than may be, and not at all while another offer is left', async () => {
-    const world = await startWorld({ upstream: { waitMs: 80 } });
+    const world = await startWorld({ upstream: { waitMs: 300 } });
     const begun = performance.now();
     expect(await failed(world.send('nobody').head)).toMatchObject({
       retryable: true,
       unsent: true,
       message: 'the provider is not connected',
     });
-    expect(performance.now() - begun).toBeGreaterThan(70);
+    expect(performance.now() - begun).toBeGreaterThan(290);
     const again = performance.now();
     expect(await failed(world.send('nobody', {}, false).head)).toMatchObject({ unsent: true });
-    expect(performance.now() - again).toBeLessThan(atThisLoad(50));
+    expect(performance.now() - again).toBeLessThan(atThisLoad(200));
   });
 
   test('is waited for no more once the call is given up', async () => {

@@ -214,11 +214,13 @@ test('a client that leaves while it is asked who it is leaves nothing behind', a
   await once(socket, 'close');
   gate.resolve();
   await known.promise;
-  // It may have connected before the gateway learns that it left.
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  await until(() => world.tunnels.count().connections === 0);
+  // The rest of its admission waits for nothing: a turn later it is refused or has connected.
+  await new Promise((resolve) => setImmediate(resolve));
+  await until(() => !world.told.includes('connected') || world.told.some((line) => line.startsWith('left')));
+  const before = world.told.length;
   // It does not count any more.
   const peer = await world.dial();
   expect(await peer.register()).toMatchObject({ type: 'registered' });
   expect(world.tunnels.count()).toEqual({ connections: 1, streams: 0 });
+  expect(world.told.slice(before)).toEqual(['connected', 'registered 1']);
 });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { ALICE, event, hook, KEY, listenForNews, openWorld } from './webhook-world.ts';
+import { atThisLoad } from '../../support/at-this-load.ts';
 
 const hang = () => {};
 
@@ -69,7 +70,7 @@ test('what had no place is sent as soon as there is one', async () => {
 
 test('an attempt that hangs is given up in its time, and tried again', async () => {
   const { gateway, clock } = await openWorld('sqlite');
-  const webhooks = gateway({ relayLimits: { timeoutMs: 100 } });
+  const webhooks = gateway({ relayLimits: { timeoutMs: atThisLoad(400) } });
   let hangs = true;
   const receiver = await listenForNews((_got, response) => void (hangs || response.end()));
   await webhooks.set(KEY, ALICE, hook(receiver.url));

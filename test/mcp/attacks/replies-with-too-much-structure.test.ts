@@ -3,10 +3,10 @@ import { startRawMcp, type RawAnswer } from '../../support/raw-mcp.ts';
 import { startSpine } from '../../support/spine.ts';
 import { callTool, toolToml } from '../calls/modern-post.ts';
 
-const N = 3_000_000;
+const N = 600_000;
 const BOMBS: Readonly<Record<string, () => string>> = {
   deep: () => '['.repeat(N) + ']'.repeat(N),
-  keys: () => `{${Array.from({ length: 300_000 }, (_, i) => `"k${i}":1`).join(',')}}`,
+  keys: () => `{${Array.from({ length: N / 10 }, (_, i) => `"k${i}":1`).join(',')}}`,
   elements: () => `[${'1,'.repeat(N)}1]`,
 };
 

@@ -73,17 +73,21 @@ test('a stream that is listened on keeps its session', async () => {
   const id = await open(gateway.url, 'alice');
   const leave = new AbortController();
   const headers = { authorization: 'Bearer alice', 'mcp-session-id': id, accept: 'text/event-stream' };
-  await fetch(gateway.url, { headers, signal: leave.signal });
+  // A Response that nobody holds is collected, and its stream with it.
+  const heard = await fetch(gateway.url, { headers, signal: leave.signal });
+  expect(heard.status).toBe(200);
   for (let n = 0; n < 4; n++) {
     started.clock.ahead += IDLE_MS;
     expect(await gateway.sessions.sweep()).toBe(0);
   }
   expect([gateway.sessions.count(), gateway.listens.count]).toEqual([1, 1]);
+  expect(heard.bodyUsed).toBe(false);
   leave.abort();
   while (gateway.listens.count > 0) await new Promise((resolve) => setImmediate(resolve));
   started.clock.ahead += GONE_MS;
   expect(await gateway.sessions.sweep()).toBe(1);
   expect([gateway.sessions.count(), await started.rows(), server.open.size]).toEqual([0, 0, 0]);
+  expect(gateway.errors).toEqual([]);
 });
 
 test('one gateway does not end what another one uses', async () => {

@@ -1,3 +1,4 @@
+import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createMessageVoice } from '../../../src/openai/messages/message-voice.ts';
@@ -46,7 +47,10 @@ interface Joined {
   text: string;
 }
 
-/** The blocks of a message, by the rules that clients hold its events to. */
+/**
+ * The blocks of a message, by the rules that clients hold its events to. `expect` would take longer than all that is
+ * read here.
+ */
 function blocksOf(events: string): readonly Joined[] {
   const parsed = events
     .split('\n\n')
@@ -54,27 +58,30 @@ function blocksOf(events: string): readonly Joined[] {
     .map((one) => {
       const [name, data] = one.split('\n') as [string, string];
       const event = JSON.parse(data.slice('data: '.length)) as Event;
-      expect(name).toBe(`event: ${event.type}`);
+      equal(name, `event: ${event.type}`);
       return event;
     });
-  expect(parsed[0]!.type).toBe('message_start');
-  expect(parsed.slice(-2).map(({ type }) => type)).toEqual(['message_delta', 'message_stop']);
+  equal(parsed[0]!.type, 'message_start');
+  deepEqual(
+    parsed.slice(-2).map(({ type }) => type),
+    ['message_delta', 'message_stop'],
+  );
   const blocks: Joined[] = [];
   let open = -1;
   for (const { type, index, content_block: block, delta } of parsed) {
     if (type === 'content_block_start') {
-      expect([open, index]).toEqual([-1, blocks.length]);
+      deepEqual([open, index], [-1, blocks.length]);
       open = index!;
       blocks.push({ type: block!.type, id: block!.id, text: '' });
     } else if (type === 'content_block_delta') {
-      expect(index).toBe(open);
+      equal(index, open);
       blocks[open]!.text += delta!['text'] ?? delta!['thinking'] ?? delta!['partial_json'] ?? '';
     } else if (type === 'content_block_stop') {
-      expect(index).toBe(open);
+      equal(index, open);
       open = -1;
     }
   }
-  expect(open).toBe(-1);
+  equal(open, -1);
   return blocks;
 }
 
@@ -83,14 +90,20 @@ test('what is said comes whole and in blocks that follow each other, wherever it
     fc.property(deltas, lengths, (steps, cuts) => {
       const bytes = transcriptOf(steps);
       const whole = blocksOf(eventsFor([bytes]));
-      expect(blocksOf(eventsFor(cutAt(bytes, cuts)))).toEqual(whole);
+      deepEqual(blocksOf(eventsFor(cutAt(bytes, cuts))), whole);
       const all = (type: string) =>
         whole
           .filter((block) => block.type === type)
           .map((block) => block.text)
           .join('');
-      expect(all('text')).toBe(sayingOf(steps, (step) => step.text));
-      expect(all('thinking')).toBe(sayingOf(steps, (step) => step.thinking));
+      equal(
+        all('text'),
+        sayingOf(steps, (step) => step.text),
+      );
+      equal(
+        all('thinking'),
+        sayingOf(steps, (step) => step.thinking),
+      );
     }),
     { numRuns: RUNS },
   );
@@ -164,6 +177,7 @@ test('a transcript is the same message after a cut at every byte', () => {
 
     "
   `);
+  const blocks = blocksOf(whole);
   for (let at = 1; at < GOLDEN.length; at++)
-    expect(blocksOf(eventsFor([GOLDEN.subarray(0, at), GOLDEN.subarray(at)]))).toEqual(blocksOf(whole));
+    deepEqual(blocksOf(eventsFor([GOLDEN.subarray(0, at), GOLDEN.subarray(at)])), blocks);
 });

@@ -300,7 +300,7 @@ function passes(wire: NativeWire, checked: unknown, text: string): void {
   for (const name of ['provider', 'n_predict', 'session_id']) holds(!(name in sent), text);
   const size = measureNative(given);
   holds(size.bytes >= 0 && size.images >= 0, text);
-  wire.loses(asked, text);
+  wire.loses(text);
   wire.hidesPrompt(asked);
 }
 

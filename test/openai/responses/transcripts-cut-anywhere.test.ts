@@ -1,3 +1,4 @@
+import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createResponseVoice } from '../../../src/openai/responses/response-voice.ts';
@@ -52,7 +53,10 @@ interface Event {
 const textOf = (item: Item): string =>
   item.input ?? item.arguments ?? (item.content ?? item.summary ?? []).map(({ text }) => text).join('');
 
-/** The output of a response, by the rules that clients hold its events to. */
+/**
+ * The output of a response, by the rules that clients hold its events to. `expect` would take longer than all that is
+ * read here.
+ */
 function outputOf(events: string): readonly Item[] {
   const parsed = events
     .split('\n\n')
@@ -60,34 +64,37 @@ function outputOf(events: string): readonly Item[] {
     .map((one) => {
       const [name, data] = one.split('\n') as [string, string];
       const event = JSON.parse(data.slice('data: '.length)) as Event;
-      expect(name).toBe(`event: ${event.type}`);
+      equal(name, `event: ${event.type}`);
       return event;
     });
-  expect(parsed.map((event) => event.sequence_number)).toEqual(parsed.map((_, index) => index));
-  expect(parsed.slice(0, 2).map(({ type }) => type)).toEqual(['response.created', 'response.in_progress']);
+  for (const [index, event] of parsed.entries()) equal(event.sequence_number, index);
+  deepEqual(
+    parsed.slice(0, 2).map(({ type }) => type),
+    ['response.created', 'response.in_progress'],
+  );
   const { type, response } = parsed.at(-1)!;
-  expect(type).toBe(`response.${response!.status}`);
+  equal(type, `response.${response!.status}`);
   const open = new Map<number, { readonly id: string; said: string }>();
   let begun = 0;
   for (const event of parsed.slice(2, -1)) {
     const place = event.output_index!;
     if (event.type === 'response.output_item.added') {
-      expect(place).toBe(begun++);
+      equal(place, begun++);
       open.set(place, { id: event.item!.id, said: '' });
       continue;
     }
     const item = open.get(place)!;
     if (event.type === 'response.output_item.done') {
-      expect(event.item).toEqual(response!.output[place]);
+      deepEqual(event.item, response!.output[place]);
       // Arguments that are nothing are an empty object at the end.
-      expect(item.said || textOf(event.item!)).toBe(textOf(event.item!));
+      equal(item.said || textOf(event.item!), textOf(event.item!));
       open.delete(place);
       continue;
     }
-    expect(event.item_id).toBe(item.id);
+    equal(event.item_id, item.id);
     if (event.type.endsWith('.delta')) item.said += event.delta!;
   }
-  expect([open.size, begun]).toEqual([0, response!.output.length]);
+  deepEqual([open.size, begun], [0, response!.output.length]);
   return response!.output;
 }
 
@@ -96,14 +103,20 @@ test('what is said comes whole and in its order, wherever it is cut', () => {
     fc.property(deltas, lengths, (steps, cuts) => {
       const bytes = transcriptOf(steps);
       const whole = outputOf(eventsFor([bytes]));
-      expect(outputOf(eventsFor(cutAt(bytes, cuts)))).toEqual(whole);
+      deepEqual(outputOf(eventsFor(cutAt(bytes, cuts))), whole);
       const all = (type: string) =>
         whole
           .filter((item) => item.type === type)
           .map(textOf)
           .join('');
-      expect(all('message')).toBe(sayingOf(steps, (step) => step.text));
-      expect(all('reasoning')).toBe(sayingOf(steps, (step) => step.thinking));
+      equal(
+        all('message'),
+        sayingOf(steps, (step) => step.text),
+      );
+      equal(
+        all('reasoning'),
+        sayingOf(steps, (step) => step.thinking),
+      );
     }),
     { numRuns: RUNS },
   );
@@ -118,5 +131,5 @@ test('a transcript is the same response after a cut at every byte', () => {
     ['function_call', '{}'],
   ]);
   for (let at = 1; at < GOLDEN.length; at++)
-    expect(outputOf(eventsFor([GOLDEN.subarray(0, at), GOLDEN.subarray(at)]))).toEqual(whole);
+    deepEqual(outputOf(eventsFor([GOLDEN.subarray(0, at), GOLDEN.subarray(at)])), whole);
 });

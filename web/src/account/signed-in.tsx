@@ -1,7 +1,7 @@
 import { useEffect, useState, type ReactNode } from 'react';
 import { Link, useLocation } from 'wouter';
 import { askSession, type Session, signIn, useSession } from '../api/session.ts';
-import { buttonStyle } from '../ui/button.tsx';
+import { buttonStyle } from '../ui/button-style.ts';
 import { Empty } from '../ui/empty.tsx';
 import { PageSkeleton } from '../ui/skeleton.tsx';
 import { comesByItself, stayAway } from './local-developer.ts';

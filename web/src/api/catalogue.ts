@@ -1,7 +1,7 @@
 import { ANSWERS } from '../app/boot.ts';
 import { queryOptions, useQuery, type UseQueryResult } from '@tanstack/react-query';
 import type { Kind } from '../ui/kinds.ts';
-import type { Pricing } from './pricing.ts';
+import type { Pricing, ToolPrice } from './pricing.ts';
 import type { Service, ServiceStatus } from './service.ts';
 import { call, data } from './request.ts';
 
@@ -67,8 +67,7 @@ export interface Tool {
   readonly name: string;
   readonly title: string | null;
   readonly description: string;
-  /** USD. A tool that is charged by its use has the most that a call costs. */
-  readonly price: { readonly per_call?: string; readonly per_call_max?: string };
+  readonly price: ToolPrice;
   readonly input_schema?: unknown;
 }
 

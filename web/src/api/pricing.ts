@@ -17,3 +17,9 @@ export interface Pricing {
   readonly base?: number;
   readonly audio_multiplier?: number;
 }
+
+/** The price of one tool of a service, in USD. A tool that is charged by its use has the most that a call costs. */
+export interface ToolPrice {
+  readonly per_call?: string;
+  readonly per_call_max?: string;
+}

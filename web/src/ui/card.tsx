@@ -45,7 +45,7 @@ export function Figure({
   return (
     <div className={`relative min-w-0 ${className}`}>
       <dt className="text-sm text-soft">{name}</dt>
-      <dd className="figures mt-0.5 text-2xl font-semibold tracking-tight">{value}</dd>
+      <dd className="figures mt-0.5 text-xl font-semibold sm:text-2xl tracking-tight">{value}</dd>
       {note !== undefined && <dd className="mt-0.5 text-sm text-soft">{note}</dd>}
       {chart !== undefined && <dd className="absolute right-5 bottom-4 hidden sm:block">{chart}</dd>}
     </div>

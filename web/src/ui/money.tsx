@@ -1,25 +1,5 @@
 import type { ReactNode } from 'react';
-
-const MICRO = 1_000_000;
-
-/**
- * USD as people read it: cents for what is at least a cent, else as many digits as show three figures of it:
- * `$12.50`, `$0.0042`, `$0`.
- */
-export function formatUsd(usd: number): string {
-  const size = Math.abs(usd);
-  if (size === 0) return '$0';
-  if (size >= 1_000_000) return usd.toLocaleString('en-US', { ...USD, notation: 'compact', maximumFractionDigits: 2 });
-  const cents = Math.round(size * 100) / 100;
-  const digits = size >= 1 || Math.abs(cents - size) < 1e-9 ? 2 : Math.min(12, 2 - Math.floor(Math.log10(size)));
-  const text = usd.toLocaleString('en-US', { ...USD, minimumFractionDigits: 2, maximumFractionDigits: digits });
-  return text;
-}
-
-const USD = { style: 'currency', currency: 'USD' } as const;
-
-/** Micro-USD as people read it. */
-export const formatMicroUsd = (micro: number | bigint | string): string => formatUsd(Number(micro) / MICRO);
+import { formatMicroUsd, MICRO } from './usd.ts';
 
 const CENT = 10_000;
 

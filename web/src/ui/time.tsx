@@ -1,15 +1,6 @@
 import type { ReactNode } from 'react';
+import { since } from './since.ts';
 
-const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
-const STEPS = [
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
-  ['second', 1_000],
-] as const;
-const DAYS_RELATIVE = 7;
-
-const DATE = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' });
 const EXACT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
 
 /** A moment: how long ago, or its date if that is more than a week. The exact time is its title. */
@@ -29,14 +20,6 @@ export function Time({
       {exact ? EXACT.format(date) : since(date)}
     </time>
   );
-}
-
-function since(date: Date): string {
-  const passed = date.getTime() - Date.now();
-  const size = Math.abs(passed);
-  if (size > DAYS_RELATIVE * 86_400_000) return DATE.format(date);
-  for (const [unit, ms] of STEPS) if (size >= ms) return RELATIVE.format(Math.round(passed / ms), unit);
-  return 'now';
 }
 
 /** Milliseconds as people read them: `840 ms`, `2.4 s`, `3 min 20 s`. */

@@ -7,6 +7,7 @@ import { stayAway } from '../../account/local-developer.ts';
 import { ProofProvider } from '../../account/proof.tsx';
 import { SignedIn } from '../../account/signed-in.tsx';
 import { actFor, actsFor } from '../../api/acting.ts';
+import { useOrganisations } from '../../api/organisation.ts';
 import { type Session, signOut, useSession } from '../../api/session.ts';
 import { useCurrentInView } from '../../ui/current-in-view.ts';
 import { ErrorNote } from '../../ui/error-note.tsx';
@@ -93,7 +94,9 @@ function Side({ session }: { readonly session: Session }): ReactNode {
 /** Says that the pages are of an organisation, and leads back. */
 function Acting(): ReactNode {
   const account = actsFor();
+  const { data: organisations } = useOrganisations(account !== null);
   if (account === null) return null;
+  const label = organisations?.find((one) => one.account === account)?.label ?? '';
   const stop = () => {
     actFor(null);
     window.location.assign('/dashboard');
@@ -101,8 +104,8 @@ function Acting(): ReactNode {
   return (
     <div className="mt-3 rounded-lg bg-warn-wash px-3 py-2 text-sm text-warn lg:mt-5">
       <p>You act for</p>
-      <p className="truncate">
-        <AccountName account={account} />
+      <p className="truncate" title={account}>
+        {label === '' ? <AccountName account={account} /> : <b className="font-semibold">{label}</b>}
       </p>
       <button type="button" onClick={stop} className="mt-1 font-medium underline">
         Stop

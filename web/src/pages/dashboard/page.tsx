@@ -1,10 +1,11 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { type OwnFigures, useBalance, useCalls, useOwnAnalytics, utcDay } from '../../api/own.ts';
-import { buttonStyle } from '../../ui/button.tsx';
+import { buttonStyle } from '../../ui/button-style.ts';
 import { Card, Figure } from '../../ui/card.tsx';
 import { Empty } from '../../ui/empty.tsx';
-import { formatMicroUsd, Money } from '../../ui/money.tsx';
+import { Money } from '../../ui/money.tsx';
+import { formatMicroUsd } from '../../ui/usd.ts';
 import { formatCalls, formatShort } from '../../ui/number.ts';
 import { QueryView } from '../../ui/query-view.tsx';
 import { Skeleton } from '../../ui/skeleton.tsx';

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { useWeek } from '../../api/analytics.ts';
 import { BOOT } from '../../app/boot.ts';
 import { Figure } from '../../ui/card.tsx';
-import { formatMicroUsd } from '../../ui/money.tsx';
+import { formatMicroUsd } from '../../ui/usd.ts';
 import { formatShort } from '../../ui/number.ts';
 import { Skeleton } from '../../ui/skeleton.tsx';
 import { Sparkline } from '../../ui/sparkline.tsx';

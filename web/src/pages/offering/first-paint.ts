@@ -1,19 +1,67 @@
-import type { Service } from '../../api/service.ts';
+import type { ServiceDetail } from '../../api/catalogue.ts';
+import { buttonStyle } from '../../ui/button-style.ts';
+import { priceLines } from '../../ui/price-words.ts';
+import { since } from '../../ui/since.ts';
+import { factsOf, priceSentence, priceTitle } from './card-texts.ts';
 import { calledOf, snippetsOf } from './code.ts';
 
-// Paints the code of a service below the heading that came with the document, while React is still on its way. React
-// draws the same at the same place: test/web/visitor.test.ts holds both together. Nothing is loaded for it that the
-// page does not need anyway.
+// Paints the first screen of a service below the heading that came with the document, while React is still on its way:
+// price, facts and code. React draws the same at the same places: test/web/visitor.test.ts holds both together. Nothing
+// is loaded for it that the page does not need anyway.
 
 const boot = JSON.parse(document.getElementById('boot')?.textContent ?? '{}') as {
   readonly base_url?: string;
-  readonly answers?: Readonly<Record<string, { readonly data: Service }>>;
+  readonly answers?: Readonly<Record<string, { readonly data: ServiceDetail }>>;
 };
 const [answer] = Object.values(boot.answers ?? {});
 const place = document.getElementById('first-paint');
-if (place && answer) place.append(codeCard(answer.data));
+if (place && answer) {
+  const { data } = answer;
+  place.append(
+    element('div', 'grid min-w-0 gap-5', codeCard(data)),
+    element('div', 'row-start-1 grid min-w-0 gap-5 lg:col-start-2', priceCard(data), factsCard(data)),
+  );
+  document.getElementById('first-action')?.append(tryIt(data));
+}
 
-function codeCard(service: Service): Element {
+function tryIt({ name, primitive }: ServiceDetail): Element {
+  const link = element('a', buttonStyle('primary'), 'Try it');
+  link.setAttribute('href', `/playground?m=${encodeURIComponent(name)}&kind=${primitive}`);
+  return link;
+}
+
+function priceCard(service: ServiceDetail): Element {
+  const lines = priceLines(service.primitive, service.pricing).map(({ amount, unit }) =>
+    element(
+      'div',
+      'flex items-baseline justify-between gap-4',
+      element('dt', 'text-sm break-words text-soft', unit),
+      element('dd', 'figures font-semibold', amount),
+    ),
+  );
+  const sentence = priceSentence(service).map((piece) =>
+    typeof piece === 'string' ? piece : element('b', 'figures font-semibold text-ink', piece.strong),
+  );
+  return card(
+    priceTitle(service),
+    element('dl', 'grid gap-2', ...lines),
+    element('p', 'mt-4 border-t border-line pt-4 text-sm text-soft', ...sentence),
+  );
+}
+
+function factsCard(service: ServiceDetail): Element {
+  const facts = factsOf(service).map(([name, value]) =>
+    element(
+      'div',
+      'flex items-baseline justify-between gap-6',
+      element('dt', 'whitespace-nowrap text-soft', name),
+      element('dd', 'figures text-right', typeof value === 'string' ? value : since(new Date(value.at))),
+    ),
+  );
+  return card('Facts', element('dl', 'grid gap-2 text-sm', ...facts));
+}
+
+function codeCard(service: ServiceDetail): Element {
   const snippets = snippetsOf(calledOf(service, boot.base_url || location.origin));
   const { code, note } = snippets[0]!;
   const tabs = snippets.map(({ name }, index) =>
@@ -24,25 +72,29 @@ function codeCard(service: Service): Element {
     ),
   );
   const pre = element('pre', 'overflow-x-auto py-3.5 pl-4 pr-12 font-mono text-[13px] leading-[21px]', code);
+  return card(
+    'Use it from code',
+    element('div', 'flex gap-1 overflow-x-hidden border-b border-line', ...tabs),
+    element(
+      'div',
+      'grid grid-cols-[minmax(0,1fr)] gap-3 pt-4',
+      ...(note === undefined ? [] : [element('p', 'text-sm text-soft', note)]),
+      element('div', 'min-w-0 rounded-lg border border-line bg-sunk', pre),
+    ),
+  );
+}
+
+/** As `ui/card.tsx` draws it. */
+function card(title: string, ...content: readonly Element[]): Element {
   return element(
     'section',
     'min-w-0 overflow-hidden rounded-xl border border-line bg-card',
     element(
       'div',
       'flex min-h-13 flex-wrap items-center justify-between gap-x-4 gap-y-2 border-b border-line px-4 py-2 sm:px-5',
-      element('h2', 'text-base', 'Use it from code'),
+      element('h2', 'text-base', title),
     ),
-    element(
-      'div',
-      'px-4 py-4 sm:px-5 sm:py-5',
-      element('div', 'flex gap-1 overflow-x-hidden border-b border-line', ...tabs),
-      element(
-        'div',
-        'grid grid-cols-[minmax(0,1fr)] gap-3 pt-4',
-        ...(note === undefined ? [] : [element('p', 'text-sm text-soft', note)]),
-        element('div', 'min-w-0 rounded-lg border border-line bg-sunk', pre),
-      ),
-    ),
+    element('div', 'px-4 py-4 sm:px-5 sm:py-5', ...content),
   );
 }
 

@@ -5,7 +5,8 @@ import { providerPath, type ServiceDetail, type ServiceOffer } from '../../api/c
 import { Badge } from '../../ui/badge.tsx';
 import { Card } from '../../ui/card.tsx';
 import { formatShare } from '../../ui/number.ts';
-import { Price, shortPrice } from '../../ui/price.tsx';
+import { Price } from '../../ui/price.tsx';
+import { shortPrice } from '../../ui/price-words.ts';
 import { Status } from '../../ui/status.tsx';
 import { Table, type Column, type Sorting } from '../../ui/table.tsx';
 import { formatDuration, Time } from '../../ui/time.tsx';

@@ -6,7 +6,7 @@ import { useService, type ServiceDetail } from '../../api/catalogue.ts';
 import { Link } from '../../app/link.tsx';
 import { NotFound } from '../../app/not-found.tsx';
 import { useTitle } from '../../app/title.ts';
-import { buttonStyle } from '../../ui/button.tsx';
+import { buttonStyle } from '../../ui/button-style.ts';
 import { Copy } from '../../ui/copy.tsx';
 import { Heading } from '../../ui/heading.tsx';
 import { KIND_NAMES, KindMark, KINDS, type Kind } from '../../ui/kind.tsx';

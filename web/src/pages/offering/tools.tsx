@@ -5,7 +5,7 @@ import { Empty } from '../../ui/empty.tsx';
 import { Fold } from '../../ui/fold.tsx';
 import { JsonView } from '../../ui/json-view.tsx';
 import { Markdown } from '../../ui/markdown.tsx';
-import { toolPrice } from '../../ui/price.tsx';
+import { toolPrice } from '../../ui/price-words.ts';
 import { QueryView } from '../../ui/query-view.tsx';
 import { Skeleton } from '../../ui/skeleton.tsx';
 import { fieldsOf } from './schema.ts';

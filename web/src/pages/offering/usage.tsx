@@ -2,7 +2,7 @@ import { useMemo, type ReactNode } from 'react';
 import type { PriceVersion, ServiceFigures } from '../../api/figures.ts';
 import { Card, Figure } from '../../ui/card.tsx';
 import { Chart } from '../../ui/chart.tsx';
-import { formatMicroUsd, formatUsd } from '../../ui/money.tsx';
+import { formatMicroUsd, formatUsd } from '../../ui/usd.ts';
 import { formatNumber, formatShare, formatShort } from '../../ui/number.ts';
 import { Time } from '../../ui/time.tsx';
 

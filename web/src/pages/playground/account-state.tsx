@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { call } from '../../api/request.ts';
 import { useSession } from '../../api/session.ts';
 import { Link } from '../../app/link.tsx';
-import { buttonStyle } from '../../ui/button.tsx';
+import { buttonStyle } from '../../ui/button-style.ts';
 import { exactMicroUsd } from '../../calls/exact-usd.ts';
 
 export const BALANCE_KEY = ['playground', 'balance'] as const;

@@ -2,8 +2,8 @@ import { useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-q
 import { type Service as Listed, servicesQuery, type Tool } from '../../api/catalogue.ts';
 import { data } from '../../api/request.ts';
 import { KINDS, type Kind } from '../../ui/kind.tsx';
-import { formatUsd } from '../../ui/money.tsx';
-import { shortPrice, toolPrice } from '../../ui/price.tsx';
+import { formatUsd } from '../../ui/usd.ts';
+import { shortPrice, toolPrice } from '../../ui/price-words.ts';
 
 /** A service that the playground can call. Prices are USD. */
 export interface Service {

@@ -2,7 +2,7 @@ import { useMemo, type ReactNode } from 'react';
 import type { MarketFigures } from '../../api/figures.ts';
 import { Card, Figure } from '../../ui/card.tsx';
 import { Chart } from '../../ui/chart.tsx';
-import { formatMicroUsd } from '../../ui/money.tsx';
+import { formatMicroUsd } from '../../ui/usd.ts';
 import { formatShort } from '../../ui/number.ts';
 
 /** The sums of the range. */

@@ -5,7 +5,8 @@ import { askSession, signIn, type SignInProof, useSession } from '../../api/sess
 import { isElsewhere, Link } from '../../app/link.tsx';
 import { AccountName } from '../../account/account-name.tsx';
 import { stayAway } from '../../account/local-developer.ts';
-import { Button, buttonStyle } from '../../ui/button.tsx';
+import { buttonStyle } from '../../ui/button-style.ts';
+import { Button } from '../../ui/button.tsx';
 import { Card } from '../../ui/card.tsx';
 import { ErrorNote } from '../../ui/error-note.tsx';
 import { Heading } from '../../ui/heading.tsx';

@@ -6,7 +6,7 @@ import { Card } from '../../../ui/card.tsx';
 import { Dialog } from '../../../ui/dialog.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
 import { Field, Select } from '../../../ui/field.tsx';
-import { formatMicroUsd, formatUsd } from '../../../ui/money.tsx';
+import { formatMicroUsd, formatUsd } from '../../../ui/usd.ts';
 import { topUp } from '../../../wallet/pay-in.ts';
 import { useWallets } from '../../../wallet/use-wallets.ts';
 import type { FoundWallet } from '../../../wallet/wallet.ts';

@@ -9,7 +9,7 @@ import type { Session } from '../../../api/session.ts';
 import { Button } from '../../../ui/button.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
 import { Field, Select } from '../../../ui/field.tsx';
-import { formatMicroUsd, formatUsd } from '../../../ui/money.tsx';
+import { formatMicroUsd, formatUsd } from '../../../ui/usd.ts';
 import { faultsOf } from '../keys/new-key.tsx';
 import { networkName } from './networks.ts';
 

@@ -9,7 +9,7 @@ import { Card } from '../../../ui/card.tsx';
 import { Copy } from '../../../ui/copy.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
 import { KindMark } from '../../../ui/kind.tsx';
-import { formatUsd } from '../../../ui/money.tsx';
+import { formatUsd } from '../../../ui/usd.ts';
 import { formatNumber } from '../../../ui/number.ts';
 import { QueryView } from '../../../ui/query-view.tsx';
 import { formatDuration, Time } from '../../../ui/time.tsx';

@@ -8,7 +8,7 @@ import { Badge } from '../../../ui/badge.tsx';
 import { Button } from '../../../ui/button.tsx';
 import { Card } from '../../../ui/card.tsx';
 import { Empty } from '../../../ui/empty.tsx';
-import { formatUsd } from '../../../ui/money.tsx';
+import { formatUsd } from '../../../ui/usd.ts';
 import { QueryView } from '../../../ui/query-view.tsx';
 import { Table, type Column } from '../../../ui/table.tsx';
 import { Time } from '../../../ui/time.tsx';

@@ -67,8 +67,8 @@ export function BudgetFields({
         ))}
       </div>
       <Checkbox
-        label="Tell only"
-        hint="Calls are not refused. At 50, 80 and 100 percent the webhook is told."
+        label="Only send notices"
+        hint="Calls are not refused. Notices come at 50, 80 and 100 percent, on this page and to the webhook."
         checked={draft.soft}
         onChange={({ target }) => onChange({ ...draft, soft: target.checked })}
       />

@@ -14,6 +14,7 @@ import { ErrorNote } from '../../../ui/error-note.tsx';
 import { Field } from '../../../ui/field.tsx';
 import { QueryView } from '../../../ui/query-view.tsx';
 import { Time } from '../../../ui/time.tsx';
+import { formatUsd } from '../../../ui/usd.ts';
 import { useAct } from './act.ts';
 import { BudgetBars, periodName } from './budget-bars.tsx';
 import { budgetDraft, BudgetFields, budgetsBody, hasFault } from './budget-fields.tsx';
@@ -68,8 +69,8 @@ function Shown({ of }: { readonly of: Found }): ReactNode {
         </div>
       )}
       <p className="text-sm text-soft">
-        {rateOf('requests', of.requests_per_minute, operator.requests_per_minute)},{' '}
-        {rateOf('tokens', of.tokens_per_minute, operator.tokens_per_minute)}. These are for all keys together.
+        All keys together: {rateOf('requests', of.requests_per_minute, operator.requests_per_minute)},{' '}
+        {rateOf('tokens', of.tokens_per_minute, operator.tokens_per_minute)}.
       </p>
       {notices.data !== undefined && notices.data.length > 0 && <Notices of={notices.data} />}
     </div>
@@ -78,7 +79,7 @@ function Shown({ of }: { readonly of: Found }): ReactNode {
 
 function rateOf(what: string, own: number | null, operators: number | null): string {
   const least = Math.min(own ?? Infinity, operators ?? Infinity);
-  return least === Infinity ? `No limit of ${what}` : `At most ${least.toLocaleString('en')} ${what} a minute`;
+  return least === Infinity ? `any number of ${what}` : `at most ${least.toLocaleString('en')} ${what} a minute`;
 }
 
 const SHOWN = 5;
@@ -87,13 +88,13 @@ const WHOSE = { key: 'a key', member: 'a member', account: 'the account', operat
 function Notices({ of }: { readonly of: readonly Notice[] }): ReactNode {
   return (
     <div>
-      <h3 className="mb-2 text-sm font-medium text-soft">Told lately</h3>
+      <h3 className="mb-2 text-sm font-medium text-soft">Notices of budgets</h3>
       <ul className="grid gap-1.5 text-sm">
         {of.slice(0, SHOWN).map((notice) => (
           <li key={`${notice.time} ${notice.percent} ${notice.of}`} className="flex flex-wrap justify-between gap-x-4">
             <span>
-              {notice.percent} % of {notice.limit_usd} USD, {periodName(notice.limit_reset).toLowerCase()}:{' '}
-              {notice.key?.name ?? notice.member ?? WHOSE[notice.of]}
+              {notice.percent} % of {formatUsd(Number(notice.limit_usd))},{' '}
+              {periodName(notice.limit_reset).toLowerCase()}: {notice.key?.name ?? notice.member ?? WHOSE[notice.of]}
             </span>
             <span className="text-soft">
               <Time at={notice.time} />
@@ -159,13 +160,13 @@ function WebhookForm({ onDone }: FormProps): ReactNode {
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     const json = { url: url.trim() === '' ? null : url.trim(), secret: secret === '' ? null : secret };
-    change.mutate({ what: 'Change where is told of budgets.', method: 'PATCH', path: '/limits/webhook', json });
+    change.mutate({ what: 'Change the webhook of the budgets.', method: 'PATCH', path: '/limits/webhook', json });
   };
   return (
     <form onSubmit={submit} className="grid gap-5">
       <Field
         label="Address"
-        hint="It is told of budgets that are spent to a percentage. Empty: nobody is told."
+        hint="Gets a message when a budget is spent to one of its percentages. Empty: no messages."
         type="url"
         placeholder="https://example.com/budgets"
         value={url}
@@ -173,7 +174,7 @@ function WebhookForm({ onDone }: FormProps): ReactNode {
       />
       <Field
         label="Secret"
-        hint="Signs what is sent: at least 16 characters. Empty: it is not signed."
+        hint="Signs the messages: at least 16 characters. Empty: they are not signed."
         type="password"
         autoComplete="off"
         minLength={16}

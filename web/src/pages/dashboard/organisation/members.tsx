@@ -5,7 +5,7 @@ import { Badge } from '../../../ui/badge.tsx';
 import { Button } from '../../../ui/button.tsx';
 import { Card } from '../../../ui/card.tsx';
 import { Empty } from '../../../ui/empty.tsx';
-import { formatUsd } from '../../../ui/money.tsx';
+import { formatUsd } from '../../../ui/usd.ts';
 import { QueryView } from '../../../ui/query-view.tsx';
 import { Table, type Column } from '../../../ui/table.tsx';
 import { BudgetBars } from './budget-bars.tsx';
@@ -30,6 +30,11 @@ export function Members({ role }: { readonly role: Role }): ReactNode {
             <AccountName account={member.caip_account_id} />
             <span className="block sm:hidden">{formatUsd(member.usage_monthly)} this month</span>
           </p>
+          {member.budgets.length > 0 && (
+            <div className="mt-2 max-w-56 md:hidden">
+              <BudgetBars of={member.name} budgets={member.budgets} />
+            </div>
+          )}
         </div>
       ),
     },

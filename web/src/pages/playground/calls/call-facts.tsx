@@ -7,7 +7,7 @@ import { exactUsd } from '../../../calls/exact-usd.ts';
 import { MoneyLines } from '../../../calls/money-lines.tsx';
 import { Copy } from '../../../ui/copy.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
-import { formatUsd } from '../../../ui/money.tsx';
+import { formatUsd } from '../../../ui/usd.ts';
 import { formatNumber } from '../../../ui/number.ts';
 import { Skeleton } from '../../../ui/skeleton.tsx';
 import { formatDuration } from '../../../ui/time.tsx';

@@ -1,6 +1,7 @@
 import { Download, Pencil } from 'lucide-react';
 import type { ReactNode } from 'react';
-import { Button, buttonStyle } from '../../../ui/button.tsx';
+import { buttonStyle } from '../../../ui/button-style.ts';
+import { Button } from '../../../ui/button.tsx';
 import { Empty } from '../../../ui/empty.tsx';
 import { Skeleton } from '../../../ui/skeleton.tsx';
 import { CallFacts } from '../calls/call-facts.tsx';

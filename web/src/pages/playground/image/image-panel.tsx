@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { Code } from 'lucide-react';
 import { useState, type ReactNode } from 'react';
 import { Button } from '../../../ui/button.tsx';
-import { formatUsd } from '../../../ui/money.tsx';
+import { formatUsd } from '../../../ui/usd.ts';
 import { SignInToRun, useSignedIn } from '../account-state.tsx';
 import { faultOf } from '../calls/answer.ts';
 import { CallFaultNote } from '../calls/call-fault-note.tsx';

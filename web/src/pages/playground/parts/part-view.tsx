@@ -1,6 +1,6 @@
 import { Download, ExternalLink } from 'lucide-react';
 import type { ReactNode } from 'react';
-import { buttonStyle } from '../../../ui/button.tsx';
+import { buttonStyle } from '../../../ui/button-style.ts';
 import { Copy } from '../../../ui/copy.tsx';
 import { JsonView } from '../../../ui/json-view.tsx';
 import { Markdown, OutLink } from '../../../ui/markdown.tsx';

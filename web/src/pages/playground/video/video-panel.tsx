@@ -5,7 +5,7 @@ import { request } from '../../../api/request.ts';
 import { useSession } from '../../../api/session.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Empty } from '../../../ui/empty.tsx';
-import { formatUsd } from '../../../ui/money.tsx';
+import { formatUsd } from '../../../ui/usd.ts';
 import { BALANCE_KEY, SignInToRun } from '../account-state.tsx';
 import { type CallFault, faultOf } from '../calls/answer.ts';
 import { CallFaultNote } from '../calls/call-fault-note.tsx';

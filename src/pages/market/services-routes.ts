@@ -5,8 +5,8 @@ import type { Primitive } from '#config';
 import { createFreshPage, sendPage, tagPage, type TaggedPage } from '#gateway';
 import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
 import { primitivesSchema } from './market-schema.ts';
-import { marketServiceSchema, serviceRowSchema } from './catalogue-schema.ts';
-import { viewMarket, viewMarketService } from './catalogue-view.ts';
+import { serviceDetailSchema, serviceRowSchema } from './services-schema.ts';
+import { viewServiceRows, viewServiceOfKind } from './services-view.ts';
 import type { MarketDeps } from './tool-pages.ts';
 
 const OPEN = 'No credential is needed. Send the `etag` as `if-none-match`, and an unchanged page is not sent again.';
@@ -14,7 +14,10 @@ const OPEN = 'No credential is needed. Send the `etag` as `if-none-match`, and a
 /** Services of all kinds as peers: one list, and one page for each. Public. Register it under `/api/v1`. */
 export function servicesRoutes(app: FastifyInstance, deps: MarketDeps): void {
   const { catalog, now } = deps;
-  const list = createFreshPage(() => ({ data: viewMarket(catalog.offers, deps) }), { version: catalog.version, now });
+  const list = createFreshPage(() => ({ data: viewServiceRows(catalog.offers, deps) }), {
+    version: catalog.version,
+    now,
+  });
   const send = createPackedSender();
   app.get(
     '/services',
@@ -35,7 +38,7 @@ export function servicesRoutes(app: FastifyInstance, deps: MarketDeps): void {
   const listOfKind = (kind: Primitive) => {
     let page = lists.get(kind);
     if (!page) {
-      const view = () => viewMarket((asked) => (asked === kind ? catalog.offers(asked) : []), deps);
+      const view = () => viewServiceRows((asked) => (asked === kind ? catalog.offers(asked) : []), deps);
       lists.set(kind, (page = createFreshPage(() => ({ data: view() }), { version: catalog.version, now })));
     }
     return page();
@@ -67,12 +70,12 @@ export function servicesRoutes(app: FastifyInstance, deps: MarketDeps): void {
         tags: ['Models'],
         security: [],
         params: objectOf({ primitive, '*': name }),
-        response: { 200: { description: 'The service', ...dataOf(marketServiceSchema) } },
+        response: { 200: { description: 'The service', ...dataOf(serviceDetailSchema) } },
       },
     },
     (request, reply) => {
       const { offers } = catalog.resolve(request.params['*'], request.params.primitive);
-      return sendPage(request, reply, tagPage({ data: viewMarketService(offers, deps) }));
+      return sendPage(request, reply, tagPage({ data: viewServiceOfKind(offers, deps) }));
     },
   );
 }

@@ -51,7 +51,7 @@ const named = { id: { type: 'string', description: 'Public key' }, name: { type:
 export const serviceRowSchema = objectOf({ ...rowProperties, providers: { type: 'array', items: objectOf(named) } });
 
 /** A service with what each of its providers asks, and how it serves. */
-export const marketServiceSchema = objectOf({
+export const serviceDetailSchema = objectOf({
   ...rowProperties,
   providers: {
     type: 'array',

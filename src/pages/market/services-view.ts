@@ -59,7 +59,7 @@ interface ServiceOffer extends StandingView, ProviderName {
 const DESCRIPTION_MAX = 200;
 
 /** Every service of every kind, by kind and name. */
-export function viewMarket(
+export function viewServiceRows(
   offers: (primitive: Primitive) => readonly Offer[],
   standings: Standings,
 ): readonly ServiceRow[] {
@@ -75,7 +75,7 @@ export function viewMarket(
 }
 
 /** One service with its providers, the cheapest first. `group` are all offers of it, and not empty. */
-export function viewMarketService(
+export function viewServiceOfKind(
   group: readonly Offer[],
   standings: Standings,
 ): Omit<ServiceRow, 'providers'> & { readonly providers: readonly ServiceOffer[] } {

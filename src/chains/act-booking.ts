@@ -1,0 +1,111 @@
+import { formatUsd, treasuryOf, type AccountName, type Ledger, type MicroUsd } from '#billing';
+import type { Act, ActRows } from './act-rows.ts';
+import { ChainUnavailable, FinalityBroken } from './chain.ts';
+import { LOSSES } from './deposit-crediting.ts';
+import type { OnProblem } from './problem.ts';
+import type { Reserves } from './treasury.ts';
+
+export interface ActBookingOptions {
+  readonly rows: ActRows;
+  readonly ledger: Pick<Ledger, 'transfer' | 'balance'>;
+  /** Compares the books of a network with its treasury. Rejects with ChainUnavailable. */
+  readonly compare: (network: string) => Promise<Reserves | null>;
+  readonly onProblem: OnProblem;
+}
+
+/** The part of an act that changes the books. */
+interface ActBooking {
+  /**
+   * Moves money in the books. False where its source has too little: then the act waits, and is never refused, as
+   * another gateway may book it at this moment.
+   */
+  book(act: Act, from: AccountName, to: AccountName, amount: MicroUsd): Promise<boolean>;
+  /** A difference is booked only where a comparison shows just this one. Rejects with ChainUnavailable. */
+  agree(act: Act): Promise<void>;
+  bookDifference(act: Act): Promise<void>;
+  /** Of two acts at once about the same losses the table keeps one: what was found to be right stays so. */
+  agreeToMakeGood(act: Act): Promise<void>;
+  makeGood(act: Act): Promise<void>;
+}
+
+export function createActBooking(options: ActBookingOptions): ActBooking {
+  const { rows, ledger, onProblem } = options;
+
+  const book = async (act: Act, from: AccountName, to: AccountName, amount: MicroUsd): Promise<boolean> => {
+    const memo = `${act.kind} ${act.network}: ${act.reference}`;
+    const moved = await ledger.transfer({ id: `treasury-${act.kind}:${act.id}`, from, to, amount, memo });
+    if (moved.ok || moved.reason === 'duplicate') return true;
+    const reason = `It waits: ${tooLittle(from, moved.available)}`;
+    if (act.reason !== reason) await rows.move(act.id, act.state, act.state, { reason });
+    return false;
+  };
+
+  /** Agrees to what nobody has booked yet, where whoever bears it can: of two at once the table keeps one answer. */
+  const agreeIfBorne = async (act: Act): Promise<void> => {
+    const bearer = act.bearer!;
+    const available = (await ledger.balance(bearer))?.available ?? 0n;
+    const bears = act.kind === 'write_up' || bearer.startsWith('treasury:') || available >= act.amount;
+    if (bears) await rows.move(act.id, 'requested', 'agreed');
+    else await rows.move(act.id, 'requested', 'refused', { reason: tooLittle(bearer, available) });
+  };
+
+  const agree = async (act: Act): Promise<void> => {
+    const reserves = await comparedFor(act, options);
+    if (reserves === null) return;
+    const { held, booked } = reserves;
+    const difference = act.kind === 'write_off' ? booked - held : held - booked;
+    if (difference === act.amount) return agreeIfBorne(act);
+    const reason = `The treasury holds ${formatUsd(held)} USDC, the books say ${formatUsd(booked)}: this is not the difference`;
+    await rows.move(act.id, 'requested', 'refused', { reason });
+  };
+
+  const bookDifference = async (act: Act): Promise<void> => {
+    const [from, to] =
+      act.kind === 'write_off' ? [act.bearer!, treasuryOf(act.network)] : [treasuryOf(act.network), act.bearer!];
+    if (!(await book(act, from, to, act.amount))) return;
+    if (!(await finish(act.id, rows))) return;
+    onProblem('info', 'a difference between a treasury and the books was booked', {
+      network: act.network,
+      amount: act.amount,
+      bearer: act.bearer,
+      reference: act.reference,
+    });
+    // Withdrawals go on where the two agree now.
+    await options.compare(act.network).catch((error: unknown) => {
+      if (!(error instanceof ChainUnavailable)) throw error;
+    });
+  };
+
+  const agreeToMakeGood = async (act: Act): Promise<void> => {
+    const lost = -((await ledger.balance(LOSSES))?.available ?? 0n);
+    if (lost >= act.amount) await agreeIfBorne(act);
+    else await rows.move(act.id, 'requested', 'refused', { reason: `The losses are ${formatUsd(lost)} USDC` });
+  };
+
+  const makeGood = async (act: Act): Promise<void> => {
+    if (await book(act, act.bearer!, LOSSES, act.amount)) await finish(act.id, rows);
+  };
+
+  return { book, agree, bookDifference, agreeToMakeGood, makeGood };
+}
+
+const tooLittle = (account: AccountName, available: MicroUsd): string => `${account} has ${formatUsd(available)} USDC`;
+
+/** The end of an act that was booked. A gateway of before may have found too little, and have refused it. */
+const finish = async (id: string, rows: ActRows): Promise<boolean> =>
+  (await rows.move(id, 'agreed', 'done')) || (await rows.move(id, 'refused', 'done'));
+
+/** Compares for an act. null where nothing is known yet, or the act is refused now. */
+async function comparedFor(
+  { id, network }: Act,
+  { compare, rows }: Pick<ActBookingOptions, 'compare' | 'rows'>,
+): Promise<Reserves | null> {
+  try {
+    return await compare(network);
+  } catch (error) {
+    if (!(error instanceof FinalityBroken)) throw error;
+    // It stays so until somebody has looked: an act that waits would keep others about this network away.
+    await rows.move(id, 'requested', 'refused', { reason: error.message });
+    return null;
+  }
+}

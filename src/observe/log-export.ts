@@ -1,0 +1,156 @@
+import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
+import type { Config } from '#config';
+import { otlpReceiver, otlpResource } from './otlp.ts';
+import { otlpAttributes, toLogRecord } from './otlp-log-record.ts';
+
+/** Sends lines of the log to a collector. */
+interface LogExport {
+  /** Takes a finished line, without secrets. It is read and sent later. */
+  take(line: string): void;
+  /** Lines that no collector got, since the start. */
+  lost(): number;
+  /** Sends what waits; gives up after a few seconds. Never rejects. */
+  close(): Promise<void>;
+}
+
+interface LogExportOptions {
+  readonly version?: string;
+  /** Told once a minute of lines that no collector got. */
+  readonly onLost?: (lost: { readonly lines: number; readonly reason: string }) => void;
+  /** Milliseconds that lines wait for others. */
+  readonly everyMs?: number;
+  /** The first pause before a post is repeated; it doubles each time. */
+  readonly retryMs?: number;
+  /** Bytes of lines that wait, about. */
+  readonly bytesMax?: number;
+}
+
+const EVERY_MS = 1_000;
+const RETRY_MS = 1_000;
+const ATTEMPTS_MAX = 5;
+const POST_MS = 10_000;
+const CLOSE_MS = 3_000;
+const TOLD_MS = 60_000;
+/** To read so many takes a few milliseconds; a line of text in JSON is twice as long as OTLP. */
+const BATCH = 256;
+const BATCH_BYTES = 512 * 1_024;
+const BYTES_MAX = 8 * 1_024 * 1_024;
+/** The statuses after which OTLP lets a client try again. */
+const AGAIN: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+
+/**
+ * null where none is configured. One post after the other; what does not fit while the collector is slow or away is
+ * dropped, the newest first, and counted.
+ */
+export function createLogExport(
+  { otlpEndpoint, otlpHeaders, logsExporter }: Pick<Config, 'otlpEndpoint' | 'otlpHeaders' | 'logsExporter'>,
+  options: LogExportOptions = {},
+): LogExport | null {
+  if (logsExporter === 'none' || otlpEndpoint === null) return null;
+  const { everyMs = EVERY_MS, retryMs = RETRY_MS, bytesMax = BYTES_MAX } = options;
+  const receiver = otlpReceiver(otlpEndpoint, otlpHeaders, 'logs');
+  const resource = { attributes: otlpAttributes(otlpResource(options.version)) };
+  const scope = { name: 'tollgate', ...(options.version === undefined ? {} : { version: options.version }) };
+  const ended = new AbortController();
+  const closing = new AbortController();
+  let waiting: string[] = [];
+  let [bytes, lost, untold, toldAt] = [0, 0, 0, Number.NEGATIVE_INFINITY];
+  let sending: Promise<void> | null = null;
+
+  const lose = (lines: number, reason: string): void => {
+    if (lines === 0) return;
+    lost += lines;
+    untold += lines;
+    if (performance.now() - toldAt < TOLD_MS) return;
+    toldAt = performance.now();
+    const told = untold;
+    untold = 0;
+    options.onLost?.({ lines: told, reason });
+  };
+
+  /** null: it was taken; else why not, and whether it may be another time. */
+  const attempt = async (body: string): Promise<Failure | null> => {
+    try {
+      const response = await fetch(receiver.url, {
+        method: 'POST',
+        redirect: 'error',
+        headers: { 'content-type': 'application/json', ...receiver.headers },
+        body,
+        signal: AbortSignal.any([AbortSignal.timeout(POST_MS), ended.signal]),
+      });
+      if (response.ok) {
+        const refused = refusedOf(await response.text());
+        return refused === 0 ? null : { lines: refused, reason: 'the collector refused some', isFinal: true };
+      }
+      await response.body?.cancel();
+      return { lines: null, reason: `answered with ${response.status}`, isFinal: !AGAIN.has(response.status) };
+    } catch {
+      return { lines: null, reason: 'no answer', isFinal: false };
+    }
+  };
+
+  const post = async (lines: readonly string[]): Promise<void> => {
+    const body = JSON.stringify({
+      resourceLogs: [{ resource, scopeLogs: [{ scope, logRecords: lines.map(toLogRecord) }] }],
+    });
+    for (let tries = 1; ; tries += 1) {
+      const failure = await attempt(body);
+      if (failure === null) return;
+      if (failure.isFinal || tries >= ATTEMPTS_MAX || ended.signal.aborted)
+        return lose(failure.lines ?? lines.length, failure.reason);
+      await pause(retryMs * 2 ** (tries - 1), null, { signal: ended.signal }).catch(() => {});
+    }
+  };
+
+  const nextBatch = (): readonly string[] => {
+    let [count, size] = [0, 0];
+    while (count < waiting.length && count < BATCH && size < BATCH_BYTES) size += waiting[count++]!.length;
+    bytes -= size;
+    return waiting.splice(0, count);
+  };
+
+  const sendAll = async (): Promise<void> => {
+    await pause(everyMs, null, { signal: closing.signal, ref: false }).catch(() => {});
+    while (waiting.length > 0 && !ended.signal.aborted) {
+      await post(nextBatch());
+      await turn();
+    }
+    lose(waiting.length, 'the gateway stops');
+    [waiting, bytes, sending] = [[], 0, null];
+  };
+
+  return {
+    take(line) {
+      if (bytes + line.length > bytesMax || ended.signal.aborted) return lose(1, 'too many wait');
+      waiting.push(line);
+      bytes += line.length;
+      sending ??= sendAll();
+    },
+    lost: () => lost,
+    async close() {
+      const cut = setTimeout(() => ended.abort(), CLOSE_MS);
+      closing.abort();
+      while (sending !== null) await sending;
+      ended.abort();
+      clearTimeout(cut);
+    },
+  };
+}
+
+interface Failure {
+  /** How many of them; null for all. */
+  readonly lines: number | null;
+  readonly reason: string;
+  readonly isFinal: boolean;
+}
+
+/** A collector may take a part, and says so in a good answer. */
+function refusedOf(text: string): number {
+  try {
+    const { partialSuccess } = JSON.parse(text) as { partialSuccess?: { rejectedLogRecords?: unknown } };
+    const refused = Number(partialSuccess?.rejectedLogRecords ?? 0);
+    return Number.isSafeInteger(refused) && refused > 0 ? refused : 0;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,49 @@
+import type { ServiceDetail } from '../../api/catalogue.ts';
+import { formatNumber, formatTokens } from '../../ui/number.ts';
+import { formatUsd } from '../../ui/usd.ts';
+
+/** A piece of a sentence. What is strong stands out. */
+export type Piece = string | { readonly strong: string };
+
+const EXAMPLES = {
+  model: 'An answer of 1,000 tokens to a prompt of 1,000 tokens',
+  tool: 'One call',
+  agent: 'One message',
+  image: 'One image',
+} as const;
+
+export const priceTitle = ({ providers }: ServiceDetail): string => (providers.length > 1 ? 'Price, from' : 'Price');
+
+/** What one usual call costs, and how many of them a dollar pays for. */
+export function priceSentence({ primitive, typical_usd, typical_seconds }: ServiceDetail): readonly Piece[] {
+  const example = primitive === 'video' ? `A video of ${typical_seconds} seconds` : EXAMPLES[primitive];
+  return [
+    `${example} costs `,
+    { strong: typical_usd === 0 ? 'nothing' : formatUsd(typical_usd) },
+    ...(typical_usd > 0 ? [', so one dollar pays for ', { strong: uses(typical_usd) }, ' of them'] : []),
+    '. The most that a call can cost is locked before it runs, and what it does not use comes back.',
+  ];
+}
+
+const uses = (usd: number) => formatNumber(Math.floor(1 / usd + 1e-9));
+
+/** A fact that a caller needs to know, by its name. `at` is a moment in ISO 8601. */
+export type Fact = readonly [name: string, value: string | { readonly at: string }];
+
+/** What is known of the service, beside its price. */
+export function factsOf(service: ServiceDetail): readonly Fact[] {
+  const { context_length, max_output_tokens, input_modalities, output_modalities } = service;
+  const { durations, resolutions, aspect_ratios, providers, listed_since } = service;
+  const facts: readonly (Fact | null)[] = [
+    context_length === null ? null : ['Context', `${formatTokens(context_length)} tokens`],
+    max_output_tokens === null ? null : ['Longest answer', `${formatTokens(max_output_tokens)} tokens`],
+    input_modalities.length === 0 ? null : ['Takes', input_modalities.join(', ')],
+    output_modalities.length === 0 ? null : ['Gives', output_modalities.join(', ')],
+    durations.length === 0 ? null : ['Lengths', durations.join(', ')],
+    resolutions.length === 0 ? null : ['Resolutions', resolutions.join(', ')],
+    aspect_ratios.length === 0 ? null : ['Aspect ratios', aspect_ratios.join(', ')],
+    ['Providers', String(providers.length)],
+    ['Listed', { at: listed_since }],
+  ];
+  return facts.filter((fact) => fact !== null);
+}

@@ -1,0 +1,107 @@
+import type { Pricing, ToolPrice } from '../api/pricing.ts';
+import type { Kind } from './kinds.ts';
+import { formatUsd } from './usd.ts';
+
+/** An amount with its unit: `$0.50` `Per 1M tokens in`. */
+export interface PriceLine {
+  readonly amount: string;
+  readonly unit: string;
+}
+
+/** A price as one line, for rows of tables. */
+export function shortPrice(kind: Kind, pricing: Pricing): PriceLine {
+  switch (kind) {
+    case 'model': {
+      const { prompt, completion } = pricing;
+      if (isFree(prompt) && isFree(completion)) return FREE;
+      if (isFree(completion)) return { amount: formatUsd(prompt ?? 0), unit: 'per 1M tokens' };
+      return { amount: `${formatUsd(prompt ?? 0)} / ${formatUsd(completion!)}`, unit: IN_AND_OUT };
+    }
+    case 'tool':
+    case 'agent':
+      return callPrice(kind, pricing);
+    case 'image': {
+      const { generation = 0, resolutions = {} } = pricing;
+      return { amount: range([generation, ...Object.values(resolutions)]), unit: 'per image' };
+    }
+    case 'video':
+      return { amount: range(Object.values(secondsOf(pricing))), unit: 'per second' };
+  }
+}
+
+/** The unit of a model's price in a row. */
+export const IN_AND_OUT = 'per 1M tokens in / out';
+const FREE: PriceLine = { amount: 'Free', unit: '' };
+const isFree = (usd: number | null | undefined) => (usd ?? 0) === 0;
+
+function callPrice(kind: Kind, pricing: Pricing): PriceLine {
+  const { per_call, per_task, per_second, prompt, completion, tools = {} } = pricing;
+  const unit = kind === 'tool' ? 'per call' : per_task === null || per_task === undefined ? 'per message' : 'per task';
+  const fixed = [per_call ?? per_task ?? 0, ...Object.values(tools)];
+  const byUse = !isFree(prompt) || !isFree(completion) || (typeof per_second === 'number' && per_second > 0);
+  if (fixed.every((usd) => usd === 0)) return byUse ? { amount: 'By use', unit: '' } : FREE;
+  return { amount: range(fixed), unit: byUse ? `${unit}, and by use` : unit };
+}
+
+function range(values: readonly number[]): string {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  return low === high ? formatUsd(low) : `${formatUsd(low)}–${formatUsd(high)}`;
+}
+
+const secondsOf = ({ per_second }: Pricing): Readonly<Record<string, number>> =>
+  typeof per_second === 'number' ? { '': per_second } : (per_second ?? {});
+
+/** Every part of a price, each with its unit. */
+export function priceLines(kind: Kind, pricing: Pricing): readonly PriceLine[] {
+  const lines: [number | null | undefined, string][] = [];
+  switch (kind) {
+    case 'model':
+      lines.push(
+        [pricing.prompt ?? 0, 'Per 1M tokens in'],
+        [pricing.completion, 'Per 1M tokens out'],
+        [pricing.image, 'Per input image'],
+      );
+      break;
+    case 'tool':
+      lines.push(
+        [pricing.per_call ?? 0, 'Per call'],
+        ...named(pricing.tools, (name) => `Per call of ${name}`),
+        ...byUse(pricing),
+      );
+      break;
+    case 'agent':
+      lines.push([pricing.per_call, 'Per message'], [pricing.per_task, 'Per task'], ...byUse(pricing));
+      lines.push([pricing.nested_max, 'For calls of its own, at most']);
+      break;
+    case 'image':
+      lines.push([pricing.generation, 'Per image'], ...named(pricing.resolutions, (tier) => `Per image in ${tier}`));
+      lines.push(...named(pricing.variants, (variant) => `Per image, ${variant}`));
+      lines.push([pricing.edit, 'Per edit'], [pricing.input_image, 'Per image that is edited']);
+      break;
+    case 'video':
+      lines.push(...named(secondsOf(pricing), (tier) => (tier === '' ? 'Per second' : `Per second in ${tier}`)));
+      lines.push([pricing.base === 0 ? null : pricing.base, 'Per video, in addition']);
+      break;
+  }
+  return lines
+    .filter(([usd]) => usd !== null && usd !== undefined)
+    .map(([usd, unit]) => ({ amount: usd === 0 ? 'Free' : formatUsd(usd!), unit }));
+}
+
+const byUse = ({ per_second, prompt, completion, per_call_max }: Pricing): [number | null | undefined, string][] => [
+  [typeof per_second === 'number' ? per_second : null, 'Per second'],
+  [prompt, 'Per 1M tokens in'],
+  [completion, 'Per 1M tokens out'],
+  [per_call_max, 'Per call, at most'],
+];
+
+const named = (
+  prices: Readonly<Record<string, number>> | undefined,
+  unit: (name: string) => string,
+): [number, string][] => Object.entries(prices ?? {}).map(([name, usd]) => [usd, unit(name)]);
+
+/** The price of one tool of a service: `$0.01`, `At most $0.05` where it is charged by its use, `Free`. */
+export function toolPrice({ per_call, per_call_max }: ToolPrice): string {
+  if (per_call_max !== undefined) return `At most ${formatUsd(Number(per_call_max))}`;
+  return Number(per_call ?? 0) === 0 ? 'Free' : formatUsd(Number(per_call));
+}
