@@ -119,7 +119,7 @@ function isSpokenOf(property: unknown, name: string, said: string): boolean {
 const EXAMPLES_MAX = 8;
 const EXAMPLE_CHARS_MAX = 40;
 
-/** What was said in the form of one of the `examples` of a property, with other digits; null for nothing. */
+/** Words that were said in the form of one of the `examples` of a property, with other digits; null for none. */
 function likeAnExample(property: unknown, said: string): string | null {
   const examples = isObject(property) && Array.isArray(property['examples']) ? property['examples'] : [];
   for (const example of examples.slice(0, EXAMPLES_MAX)) {

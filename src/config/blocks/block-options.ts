@@ -22,7 +22,7 @@ function derivedText(
   return { ...checkedText(takes, meaning, fault), defaultText: from };
 }
 
-/** What other blocks of a file say, for those that leave it out. */
+/** Names that other blocks of a file say, for those that leave them out. */
 export interface SaidElsewhere {
   /** The spelling of a provider's name, which is written in one way. */
   readonly spelling: (provider: string) => string;

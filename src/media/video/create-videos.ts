@@ -117,7 +117,6 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
   }
 
   const again = async (task: Task): Promise<Task> => (await tasks.find(task, task)) ?? task;
-
   async function refresh(task: Task): Promise<Task> {
     if (!task.live || now() - (looked.get(task.taskId) ?? -Infinity) < FRESH_MS) return task;
     await note(task);

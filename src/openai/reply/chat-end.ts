@@ -138,7 +138,7 @@ function toEnd(
 
 const PROMPT_METERS = ['prompt', 'input_cache_read', 'input_cache_write', 'image'] as const;
 
-/** What a charge for tokens is for. What is left of it by rounding is for nothing by itself. */
+/** The parts of a charge for tokens. Rounding up leaves a rest that is in none of them. */
 export const costOfParts = (
   rates: Rates,
   usage: Usage | null,

@@ -105,7 +105,7 @@ export function createFetchVideos({
   };
 }
 
-/** What came was no whole MP4 file. */
+/** The file that came is no whole MP4 file. */
 class BrokenFile extends Error {}
 
 /** A provider's failure that its file is the reason of. */
