@@ -5,8 +5,8 @@ import { ChainUnavailable } from '#chains';
 import type { Admission } from '#gateway';
 import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
 import { dataOf, objectOf } from '../answer-schemas.ts';
-import { refuseRun } from './refuse-run.ts';
 import { requireFunds, withFunds, termsOf, type Funds } from './funds.ts';
+import { topupCaller } from './topup-caller.ts';
 
 interface DraftBody extends AmountBody {
   readonly network: string;
@@ -25,6 +25,7 @@ export function addTopupTransaction(
   app.post<{ Body: DraftBody }>(
     '/topup/transaction',
     {
+      config: { actsAs: 'admin' },
       preValidation: withFunds(funds),
       schema: {
         summary: 'Prepare a payment on Solana',
@@ -54,8 +55,7 @@ export function addTopupTransaction(
       },
     },
     async (request) => {
-      const { caller } = admissionOf(request);
-      refuseRun(caller);
+      const caller = topupCaller(admissionOf(request).caller);
       const { chains, ...rest } = requireFunds(funds);
       const { network, payer } = request.body;
       const { minTopup, topupMax } = termsOf({ chains, ...rest }, network);
