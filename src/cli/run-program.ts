@@ -7,11 +7,7 @@ import { painter } from './terminal.ts';
  * that say what to do.
  */
 export async function runProgram(program: Command, argv: readonly string[]): Promise<number> {
-  // A reader that has seen enough (`| head`) ends the program as it would any other.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0);
-    throw error;
-  });
+  process.stdout.off('error', endWithReader).on('error', endWithReader);
   prepare(program, program.name());
   if (argv.length <= 2) {
     program.outputHelp();
@@ -23,6 +19,12 @@ export async function runProgram(program: Command, argv: readonly string[]): Pro
   } catch (error) {
     return report(error);
   }
+}
+
+/** A reader that has seen enough (`| head`) ends the program as it would any other. */
+function endWithReader(error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE') process.exit(0);
+  throw error;
 }
 
 /** Usage errors are thrown, end with how to get help, and leave a code that no outcome of a command has. */

@@ -221,6 +221,6 @@ drain_ms = 1500
 [upstream]
 idle_timeout_ms = 600
 head_timeout_ms = 60000
-call_timeout_ms = 2500
+call_timeout_ms = 4000
 cooldown_ms = 0
 `;

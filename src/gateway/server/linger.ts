@@ -8,7 +8,7 @@ type BodyLimits = Pick<LimitsConfig, 'bodyBytesMax' | 'chatBodyBytesMax' | 'medi
 
 /** So much of a body is read after its request was answered, and for so long. */
 const LINGER_BYTES = 32 * 1024 * 1024;
-const LINGER_MS = 5_000;
+const LINGER_MS = 10_000;
 /** Between two looks at how much has come. */
 const WATCH_MS = 50;
 
