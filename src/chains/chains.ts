@@ -1,5 +1,5 @@
 import { createDueWorker, type Database, type DueWorker } from '#store';
-import { escrowOf, type MicroUsd } from '#billing';
+import { escrowOf, findTransfer, type MicroUsd } from '#billing';
 import { createActRows, type ActRows, type NewAct } from './act-rows.ts';
 import { createAttribution, type AttributionOptions } from './attribution.ts';
 import type { Chain, ChainSetup } from './chain.ts';
@@ -120,6 +120,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
   const withdrawals = createWithdrawals({
     rows: withdrawalRows,
     ledger,
+    transferOf: (id) => findTransfer(database, id),
     chainOf: networks.chain,
     policyOf: (network) => payoutPolicy(policyOf(network)),
     haltOf: async (network) => (await chainRows.find(network))?.halted ?? null,
