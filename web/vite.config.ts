@@ -16,7 +16,7 @@ const FIRST_PARTS =
   /vite[\\/]preload-helper|src[\\/](?:api[\\/](?:analytics|api-error|catalogue|request|session)|app[\\/](?:boot|error-boundary|not-found|search|title)|ui[\\/](?:badge|button|card|choice|copy|current-in-view|empty|error-note|heading|icon|kind|money|price|query-view|skeleton|status|table|tabs|time|toast|window-of-rows))\.tsx?$/;
 /** The document of a service loads these two before all else: they paint its first screen, without React. */
 const FIRST_PAINT = /src[\\/](?:code[\\/][\w-]+|pages[\\/]offering[\\/](?:card-texts|code|first-paint))\.ts$/;
-/** What the first paint shares with the parts of every page. */
+/** The first paint shares these with the parts of every page. */
 const WORDS = /src[\\/]ui[\\/](?:button-style|kinds|number|price-words|since|usd)\.ts$/;
 /** Parts of pages that show one thing in whole: another file, in place of one for each. */
 const DETAIL_PARTS = /src[\\/](?:code[\\/]code-tabs|ui[\\/](?:chart|code-block|fold|markdown|sparkline))\.tsx?$/;

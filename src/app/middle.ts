@@ -37,7 +37,8 @@ export async function openMiddle(money: Money) {
 }
 
 function openPipeline(routed: Routed, quotes: Quotes) {
-  const { config, drain, limiter, policies, metrics, catalog, router, health, observer, now, elapsed } = routed;
+  const { config, drain, authenticator, limiter, policies, metrics, catalog, router, health, observer, now, elapsed } =
+    routed;
   const execute = createExecute({
     replyMemory: createReplyMemory(config.upstream),
     upstream: routed.upstream,
@@ -49,6 +50,7 @@ function openPipeline(routed: Routed, quotes: Quotes) {
   });
   return createPipeline({
     authenticate: drain.authenticate,
+    act: authenticator.act,
     limiter,
     policy: policies.of,
     sharedPolicy: policies.shared,

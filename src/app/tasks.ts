@@ -55,6 +55,7 @@ export function openTasks(middle: Middle) {
     fetch: createGuardedFetch({ allowPrivate }),
     secret: identity.secret('account webhooks'),
     now,
+    callMsMax: Math.max(config.upstream.callTimeoutMs, config.tasks.ttlMs, config.media.videoTtlMs),
     onNotice: ({ event: _event, time: _time, ...facts }) => {
       const { of, account, percent } = facts;
       // What customers have set for themselves is theirs to be told of: any number of it may come at once.

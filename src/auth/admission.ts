@@ -8,7 +8,7 @@ const ADMISSION = Symbol('admission');
 type Admitted = FastifyRequest & { [ADMISSION]?: Admission };
 
 /** `request.ip`, which reads the list of proxies also where no proxy has said anything. */
-const addressOf = (request: FastifyRequest): string =>
+export const addressOf = (request: FastifyRequest): string =>
   (request.headers['x-forwarded-for'] === undefined ? request.raw.socket.remoteAddress : undefined) ?? request.ip;
 
 /**

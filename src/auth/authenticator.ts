@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, dropOldest } from '#wire';
-import { ACCOUNT_HEADER, type Caller, anonymousAt, hasCredentials, webRequestOf } from '#gateway';
+import { type Caller, anonymousAt, hasCredentials, webRequestOf } from '#gateway';
 import { kindOf } from './accounts/api-key.ts';
 import { bearerOf, readCredential } from './credential.ts';
 import { createLimitedAccounts } from './limits/limited-accounts.ts';
@@ -48,6 +48,8 @@ export interface Authenticator {
    * be.
    */
   readonly authenticate: (headers: IncomingHttpHeaders, address: string, calls?: boolean) => Caller | Promise<Caller>;
+  /** The caller as a member that acts for the account of its header, see actFor. */
+  readonly act: (headers: IncomingHttpHeaders, own: Caller) => Promise<Caller>;
   /** The caller by the session cookie alone; null without one. See SessionCallers. */
   readonly bySession: SessionCallers;
   readonly close: () => void;
@@ -64,13 +66,10 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 
   const accounts = createLimitedAccounts(options.limits, options.now);
   const byCredential = (headers: IncomingHttpHeaders, address: string, calls: boolean): Caller | Promise<Caller> => {
-    const own = proved(headers, address, calls);
-    const caller = headers[ACCOUNT_HEADER] === undefined ? own : acting(headers, own);
+    const caller = proved(headers, address, calls);
     return caller instanceof Promise ? caller.then(accounts.limited) : accounts.limited(caller);
   };
   const { members = { find: async () => null } } = options;
-  const acting = async (headers: IncomingHttpHeaders, own: Caller | Promise<Caller>): Promise<Caller> =>
-    actFor(headers, await own, { keys: options.keys, members });
   const proved = (headers: IncomingHttpHeaders, address: string, calls: boolean): Caller | Promise<Caller> => {
     const signedIn = readSignIn(headers);
     if (signedIn !== null) return signIn.known(signedIn) ?? signIn.verify(signedIn, address);
@@ -98,6 +97,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
         return orPay(error);
       }
     },
+    act: (headers, own) => actFor(headers, own, { keys: options.keys, members }),
     bySession,
     close() {
       keys.close();

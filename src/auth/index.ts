@@ -2,11 +2,11 @@ export { type AdminGate, createAdminGate } from './admin-gate.ts';
 export { createAdminKeys } from './administrators/admin-keys.ts';
 export { createAdminLog } from './administrators/admin-log.ts';
 export { logActs } from './administrators/log-acts.ts';
-export { requireAdmission } from './admission.ts';
+export { addressOf, requireAdmission } from './admission.ts';
 export { type Attempts, createAttempts } from './attempts.ts';
 export { createAuthenticator } from './authenticator.ts';
 export { type CardKey, createCardKey } from './card-key.ts';
-export { type Consumer, type ConsumerStore, createConsumerStore } from './consumer-store.ts';
+export { type Consumer, type ConsumerStore, createConsumerStore, ORGANISATIONS_MAX } from './consumer-store.ts';
 export { refuseRepeatedCredentials } from './credential.ts';
 export { isRestricted, refuseRestricted, requireFullRights } from './full-rights.ts';
 export { createIdentity, type Identity } from './identity.ts';
@@ -18,6 +18,7 @@ export {
   budgetsFromText,
   type LimitsSubject,
   NO_LIMITS,
+  ownerOfLimits,
   USUAL_PERCENTAGES,
 } from './limits/account-limits.ts';
 export { createLimitsStore, type LimitsStore } from './limits/limits-store.ts';

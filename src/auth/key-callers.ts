@@ -163,6 +163,7 @@ function knownOf(record: KeyWithLimits | null, at: number, acceptDevelopmentKeys
       label: record.label,
       development: record.development,
       allowedServices: record.allowedServices,
+      ...(record.member === null ? {} : { member: record.member }),
     },
     wallet: null,
     ...limits.parts,

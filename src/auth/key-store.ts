@@ -47,10 +47,13 @@ export type NewKeyFields = {
 export const KEYS_PER_ACCOUNT_MAX = 1_000;
 
 export interface KeyStore {
-  /** Makes a key; `text` is shown here and never again. null when the account has KEYS_PER_ACCOUNT_MAX already. */
+  /**
+   * Makes a key; `text` is shown here and never again. null when the account has KEYS_PER_ACCOUNT_MAX already, and for
+   * somebody who is no member, or a viewer.
+   */
   create(fields: NewKeyFields): Promise<{ readonly text: string; readonly record: KeyRecord } | null>;
   find(hash: string): Promise<KeyRecord | null>;
-  /** null also for the key of somebody who is no member any more. */
+  /** null also for the key of somebody who is no member any more, or a viewer. */
   findWithLimits(hash: string): Promise<KeyWithLimits | null>;
   /** Oldest first. */
   list(account: string, page: { readonly offset: number; readonly limit: number }): Promise<readonly KeyRecord[]>;
@@ -58,8 +61,8 @@ export interface KeyStore {
   update(account: string, hash: string, changes: KeyChanges): Promise<KeyRecord | null>;
   /** False when the account has no such key. */
   delete(account: string, hash: string): Promise<boolean>;
-  /** Tells the listeners of a key that was deleted with its member. */
-  gone(hash: string): void;
+  /** Tells the listeners of a key whose member was removed, or got another role. */
+  memberChanged(hash: string): void;
   /**
    * `listener` is given the hash of every key that this store has changed or deleted, once that is durable. Returns
    * a function that ends it.
@@ -70,6 +73,7 @@ export interface KeyStore {
 const INSERT = loadStatement(import.meta.url, './sql/insert-key.sql');
 const FIND = loadStatement(import.meta.url, './sql/find-key.sql');
 const FIND_WITH_LIMITS = loadStatement(import.meta.url, './sql/find-key-with-limits.sql');
+const TOUCH_MEMBER = loadStatement(import.meta.url, './sql/touch-member.sql');
 const LIST = loadStatement(import.meta.url, './sql/list-keys.sql');
 const UPDATE = loadStatement(import.meta.url, './sql/update-key.sql');
 const DELETE = loadStatement(import.meta.url, './sql/delete-key.sql');
@@ -105,7 +109,10 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         others.tokensPerMinute ?? null,
         others.member ?? null,
       ];
-      const [row] = await database.query(INSERT, [...fields, KEYS_PER_ACCOUNT_MAX]);
+      const insert = { statement: INSERT, params: [...fields, KEYS_PER_ACCOUNT_MAX] };
+      // Waits for a removal of the member that is under way, and has one that comes wait: no key outlives its member.
+      const touch = { statement: TOUCH_MEMBER, params: [account, others.member ?? ''] };
+      const [row] = (await database.batch(others.member ? [touch, insert] : [insert])).at(-1)!;
       return row ? { text, record: recordOf(row) } : null;
     },
 
@@ -155,7 +162,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
       return (await changing(hash, database.query(DELETE, [hash, account]))).length > 0;
     },
 
-    gone(hash) {
+    memberChanged(hash) {
       for (const listener of listeners) listener(hash);
     },
 

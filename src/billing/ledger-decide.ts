@@ -71,6 +71,9 @@ function lock(changes: LedgerChanges, request: LockRequest): LockResult {
   if (changes.lock(id)) return { ok: false, reason: 'duplicate', available };
   const parent = request.parent === undefined ? null : parentOf(changes, request, request.parent);
   if (parent && 'ok' in parent) return parent;
+  // Before the balance: whoever pays in place for what is missing has to know that the call will not be refused then.
+  const full = parent ? null : fullBudget(changes, request);
+  if (full) return { ok: false, reason: 'budget_exceeded', available, budget: full };
   // What costs nothing needs no money, nor an account for it.
   if (amount > 0n && changes.account(name) === null) return { ok: false, reason: 'no_account', available };
   if (parent) {
@@ -79,17 +82,7 @@ function lock(changes: LedgerChanges, request: LockRequest): LockResult {
     changes.push('lend', id, name, amount, parent.id);
   } else {
     if (escrow.available < amount) return { ok: false, reason: 'insufficient', available };
-    if (amount > 0n) {
-      const full = budgets.find(({ id: name, limit }) => {
-        const { spent, locked } = changes.budget(name);
-        return spent + locked + amount > limit;
-      });
-      if (full) {
-        const { spent, locked } = changes.budget(full.id);
-        return { ok: false, reason: 'budget_exceeded', available, budget: { ...full, spent, locked } };
-      }
-      for (const budget of budgets) changes.budget(budget.id).locked += amount;
-    }
+    if (amount > 0n) for (const budget of budgets) changes.budget(budget.id).locked += amount;
     escrow.available -= amount;
     escrow.locked += amount;
   }
@@ -116,6 +109,18 @@ function lock(changes: LedgerChanges, request: LockRequest): LockResult {
 }
 
 const NO_BUDGETS: readonly Budget[] = [];
+
+type FullBudget = Extract<LockResult, { reason: 'budget_exceeded' }>['budget'];
+
+/** The first budget that has no room for a lock; null where all have. What costs nothing needs none. */
+function fullBudget(changes: LedgerChanges, { amount, budgets = NO_BUDGETS }: LockRequest): FullBudget | null {
+  if (amount === 0n) return null;
+  for (const budget of budgets) {
+    const { spent, locked } = changes.budget(budget.id);
+    if (spent + locked + amount > budget.limit) return { ...budget, spent, locked };
+  }
+  return null;
+}
 
 /** The lock that a lock is taken from, or the refusal of that. */
 function parentOf(changes: LedgerChanges, { account, amount }: LockRequest, id: string): LockRow | LockResult {

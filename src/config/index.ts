@@ -25,6 +25,7 @@ export { freeze } from './freeze.ts';
 export { ANTHROPIC_VERSION, keyHeaders, MESSAGES_PATH, RESPONSES_PATH } from './key-headers.ts';
 export { isKey, keypairFileOption, privateKeyOption } from './key-options.ts';
 export { indexLines } from './lines.ts';
+export { IMAGE_PATHS, VIDEOS_PATH } from './media-paths.ts';
 export type { ModelFacts, NativeWireName } from './model-facts.ts';
 export { serviceNameFault, SORT_SUFFIXES } from './names.ts';
 export { option } from './option.ts';

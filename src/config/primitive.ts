@@ -18,10 +18,12 @@ export interface AgentFacts {
   readonly nestedMax: MicroUsd;
 }
 
+/** APIs of images: OpenAI's, a gateway's own as tollgate has it, or OpenRouter's. */
+export type ImageWireName = 'openai' | 'tollgate' | 'openrouter';
+
 /** How the API of an image service is asked. */
 interface ImageApi {
-  /** The API that it speaks: OpenAI's, a gateway's own as tollgate has it, or OpenRouter's. */
-  readonly wire: 'openai' | 'tollgate' | 'openrouter';
+  readonly wire: ImageWireName;
   /** It edits images, too. */
   readonly edits: boolean;
   /** The form that an edit is sent in. */

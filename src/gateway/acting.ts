@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { GatewayError } from '#wire';
 
 export type MemberRole = 'viewer' | 'member' | 'admin' | 'owner';
 
@@ -12,6 +13,8 @@ export interface CallerMember {
   readonly role: MemberRole;
   /** It came with an API key of its own account, and not with a wallet, a session or an access token. */
   readonly byKey: boolean;
+  /** It signed in as an account of play money. */
+  readonly development: boolean;
 }
 
 declare module 'fastify' {
@@ -31,6 +34,13 @@ type Marked = IncomingHttpHeaders & { [NEEDED]?: MemberRole };
 export function letAct(headers: IncomingHttpHeaders, needed: MemberRole): void {
   (headers as Marked)[NEEDED] = needed;
 }
+
+/** The error of a request that names an account to act for, where nobody does. */
+export const nobodyActs = (): GatewayError =>
+  new GatewayError(
+    'permission_denied',
+    `Nobody acts for another account here: leave out ${ACCOUNT_HEADER}, and call with a key of that account`,
+  );
 
 /** The role from which members act by this request; undefined where nobody does. */
 export const roleToAct = (headers: IncomingHttpHeaders): MemberRole | undefined => (headers as Marked)[NEEDED];

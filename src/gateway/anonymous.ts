@@ -19,17 +19,19 @@ export function anonymousAt(address: string): Caller {
 }
 
 /** See Pipeline.visitor. */
-export async function visitorOf(
+export function visitorOf(
   authenticate: (headers: IncomingHttpHeaders, address: string, calls: boolean) => Caller | Promise<Caller>,
   headers: IncomingHttpHeaders,
   address: string,
-): Promise<Caller> {
-  if (!hasCredentials(headers)) return anonymousAt(address);
+): Caller | Promise<Caller> {
+  // What is wrong with a credential is said where one is needed.
+  const stranger = () => anonymousAt(address);
+  if (!hasCredentials(headers)) return stranger();
   try {
-    return await authenticate(headers, address, true);
+    const caller = authenticate(headers, address, true);
+    return caller instanceof Promise ? caller.catch(stranger) : caller;
   } catch {
-    // What is wrong with it is said where a credential is needed.
-    return anonymousAt(address);
+    return stranger();
   }
 }
 

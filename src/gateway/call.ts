@@ -53,8 +53,8 @@ interface CallerSession {
 }
 
 /** Whether a caller uses play money. */
-export const isDevelopment = ({ key, session }: Pick<Caller, 'key' | 'session'>): boolean =>
-  key?.development === true || session?.by === 'development';
+export const isDevelopment = ({ key, session, member }: Pick<Caller, 'key' | 'session' | 'member'>): boolean =>
+  key?.development === true || session?.by === 'development' || member?.development === true;
 
 /** A call in whose course other calls are made: they are paid from its lock, see `lendable`. */
 interface CallerRun {
@@ -91,6 +91,8 @@ export interface CallerKey {
   readonly development: boolean;
   /** Service names the key may use; null is all. */
   readonly allowedServices: readonly string[] | null;
+  /** The member of the account that it is of; absent for a key of the account itself. */
+  readonly member?: string;
 }
 
 export interface Provider {

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, NEVER_ABORTED } from '#wire';
 import { formatUsd, type Billable, type Frame, type Leaving, type LockResult } from '#billing';
 import type { Primitive } from '#config';
+import { ACCOUNT_HEADER, nobodyActs } from './acting.ts';
 import { visitorOf } from './anonymous.ts';
 import type { Call, Caller, Handler } from './call.ts';
 import type { CallRequest } from './call-request.ts';
@@ -21,8 +22,8 @@ export interface Pipeline {
   /**
    * Authenticates and counts one request against the caller's limits. `address` is the client's; `calls`: calls are
    * made here, so that agents that act under a running call are let in too, and, where calls can be paid for in
-   * place, those without a credential. Throws or rejects with GatewayError `unauthorized`, `rate_limit_exceeded`,
-   * `permission_denied`.
+   * place, those without a credential. Who acts for another account is counted as itself. Throws or rejects with
+   * GatewayError `unauthorized`, `rate_limit_exceeded`, `permission_denied`, `not_found`.
    */
   admit(headers: IncomingHttpHeaders, address: string, calls?: boolean): Admission | Promise<Admission>;
   /**
@@ -34,7 +35,7 @@ export interface Pipeline {
    * The caller of a request that needs no credential: the account of a valid credential, else the client's network.
    * Nothing is counted.
    */
-  visitor(headers: IncomingHttpHeaders, address: string): Promise<Caller>;
+  visitor(headers: IncomingHttpHeaders, address: string): Caller | Promise<Caller>;
   /**
    * Counts requests that admit() did not: those of a batch, and of visitors. Throws GatewayError `rate_limit_exceeded`.
    */
@@ -61,6 +62,8 @@ export interface Pipeline {
 
 export interface PipelineOptions extends PrepareOptions {
   readonly authenticate: (headers: IncomingHttpHeaders, address: string, calls?: boolean) => Caller | Promise<Caller>;
+  /** The caller as a member that acts for the account of ACCOUNT_HEADER. Default: nobody acts for another account. */
+  readonly act?: (headers: IncomingHttpHeaders, own: Caller) => Promise<Caller>;
   readonly limiter: RateLimiter;
   /** `pages`: of what the pages of a session read, see pagesOf. */
   readonly policy: (caller: Caller, pages?: boolean) => RatePolicy;
@@ -100,6 +103,15 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     return Promise.resolve(admission).then((own) => takeShared(own, ONE_REQUEST, shared));
   }
 
+  /** After the rate: whom a caller may act for is asked of the database, and strangers ask, too. */
+  const acting = (headers: IncomingHttpHeaders, admission: Admission | Promise<Admission>) => {
+    if (headers[ACCOUNT_HEADER] === undefined) return admission;
+    return Promise.resolve(admission).then(async ({ caller, rate }) => {
+      if (options.act === undefined) throw nobodyActs();
+      return { caller: await options.act(headers, caller), rate };
+    });
+  };
+
   const limitedPoll = (caller: Caller) => take(caller, `polls ${limitedAs(caller)}`, false);
 
   /** Throws GatewayError `rate_limit_exceeded`. */
@@ -119,11 +131,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
     admit(headers, address, calls) {
       const caller = options.authenticate(headers, address, calls);
-      return caller instanceof Promise ? caller.then((one) => limited(one, calls)) : limited(caller, calls);
+      return acting(
+        headers,
+        caller instanceof Promise ? caller.then((one) => limited(one, calls)) : limited(caller, calls),
+      );
     },
     admitPoll(headers, address, calls) {
       const caller = options.authenticate(headers, address, calls);
-      return caller instanceof Promise ? caller.then(limitedPoll) : limitedPoll(caller);
+      return acting(headers, caller instanceof Promise ? caller.then(limitedPoll) : limitedPoll(caller));
     },
 
     visitor: (headers, address) => visitorOf(options.authenticate, headers, address),

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
-import type { Primitive, ServiceConfig } from '#config';
+import { IMAGE_PATHS, MESSAGES_PATH, type Primitive, RESPONSES_PATH, type ServiceConfig, VIDEOS_PATH } from '#config';
 import { parseServicePath } from '#network/tunnel';
 import type { Forward } from './forward.ts';
 import { refuse } from './own-reply.ts';
@@ -8,17 +8,26 @@ import { refuse } from './own-reply.ts';
  * The paths that a gateway may ask for with the provider's key: priced work, not the files, the fine-tuning and the
  * accounts of an upstream's API. Tools and agents are offered whole.
  */
-const OFFERED: Readonly<Record<Primitive, RegExp | null>> = {
-  model: /^\/(?:chat\/completions|completions|embeddings|messages|responses)$/,
-  image: /^\/(?:images(?:\/(?:generations|edits))?|image\/(?:generate|edit))$/,
-  video: /^\/videos(?:\/[\w-]{1,128}(?:\/content)?)?$/,
-  tool: null,
-  agent: null,
+const OFFERED: Readonly<Record<Primitive, (path: string) => boolean>> = {
+  model: (path) => MODEL_PATHS.has(path),
+  image: (path) => MADE_AT.has(path),
+  video: (path) => path.startsWith(VIDEOS_PATH) && BELOW_VIDEOS.test(path.slice(VIDEOS_PATH.length)),
+  tool: () => true,
+  agent: () => true,
 };
+const MODEL_PATHS: ReadonlySet<string> = new Set([
+  '/chat/completions',
+  '/completions',
+  '/embeddings',
+  MESSAGES_PATH,
+  RESPONSES_PATH,
+]);
+const MADE_AT: ReadonlySet<string> = new Set(Object.values(IMAGE_PATHS).flatMap(({ make, edit }) => [make, edit]));
+/** A job, and its file. */
+const BELOW_VIDEOS = /^(?:\/[\w-]{1,128}(?:\/content)?)?$/;
 
-function isOffered({ primitive, rest }: { readonly primitive: Primitive; readonly rest: string }): boolean {
-  return OFFERED[primitive]?.test(rest.split('?', 1)[0]!) ?? true;
-}
+const isOffered = ({ primitive, rest }: { readonly primitive: Primitive; readonly rest: string }): boolean =>
+  OFFERED[primitive](rest.split('?', 1)[0]!);
 
 /** Takes the calls of a tunnel, each by the service that its path names. `forwardOf` is asked once for each service. */
 export function createCallTable(

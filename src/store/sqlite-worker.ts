@@ -1,6 +1,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort } from 'node:worker_threads';
 import type { Row, Statement, Step, Value } from './database.ts';
+import { followsLog } from './follows-log.ts';
 import { compressClosed } from './log/compress.ts';
 import { followLog, type Follower } from './log/follow.ts';
 import { LogGone } from './log/reader.ts';
@@ -92,8 +93,6 @@ const BUSY = 5;
 const FULL = 13;
 /** Records gather this many milliseconds before the tables follow: a large transaction costs less for each of them. */
 const GATHER_MS = 250;
-/** Tables that follow the log: whoever names one must see all that the log has. */
-const FOLLOWS = /\b(?:accounts|budgets|locks|transfers|journal|journal_batches|ledger_log)\b/i;
 
 type Statements = Extract<Work, { readonly kind: 'query' | 'batch' }>;
 
@@ -147,7 +146,7 @@ async function use(setup: ConnectionSetup, database: DatabaseSync, guard: Databa
     let found = prepared.get(name);
     if (!found) {
       const statement = database.prepare(text.replaceAll(/\$(?=\d)/g, '?'));
-      prepared.set(name, (found = { statement, follows: FOLLOWS.test(text) }));
+      prepared.set(name, (found = { statement, follows: followsLog(text) }));
     }
     return found;
   };

@@ -73,7 +73,7 @@ export const stateOf = (state: string): string => (isStorable(state) ? state : U
 export const contextOf = (contextId: string | null | undefined): string | null =>
   contextId && isStorable(contextId) ? contextId : null;
 
-/** An account sees all that is its own; a run only what was begun under the same call. */
+/** An account sees all that is its own; a run only what was begun under the same call, a member's key what it began. */
 export function sees(task: TaskOwner, { account, run }: TaskOwner): boolean {
   return task.account === account && (run === null || task.run === run);
 }

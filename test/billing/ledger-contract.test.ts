@@ -115,6 +115,16 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
       for (const budget of [wide, tight]) expect(await ledger.budget(budget.id)).toEqual({ spent: 60n, locked: 0n });
       expect(await ledger.find(id)).toMatchObject({ budgets: [wide.id, tight.id] });
     });
+
+    test('is refused for a budget before it is refused for money', async () => {
+      const budget = { id: `first-${turn}`, limit: 50n };
+      for (const asked of [{ amount: 1_001n }, { account: 'stranger' }])
+        expect(await lock({ budgets: [budget], ...asked })).toMatchObject({ reason: 'budget_exceeded', budget });
+      expect(await lock({ amount: 1_001n, budgets: [{ ...budget, limit: 5_000n }] })).toMatchObject({
+        reason: 'insufficient',
+      });
+      expect(await ledger.budget(budget.id)).toEqual({ spent: 0n, locked: 0n });
+    });
   });
 
   describe('settle', () => {

@@ -143,3 +143,20 @@ test.each([
     { numRuns: 10 },
   );
 });
+
+test('memory that others use does not take the place of the large replies', () => {
+  const others = Buffer.allocUnsafeSlow(256 * 1024 * 1024);
+  const bytes = createReplyBytes(1024 * 1024, 2 * 1024 * 1024);
+  bytes.push(others.subarray(0, 1024 * 1024));
+  const { value } = bytes.take().next() as { readonly value: Buffer };
+  expect(value.buffer).toBeInstanceOf(SharedArrayBuffer);
+});
+
+test('large replies share so much memory that V8 does not see, and no more', () => {
+  const kept = Array.from({ length: 7 }, () => {
+    const bytes = createReplyBytes(32 * 1024 * 1024, 32 * 1024 * 1024);
+    bytes.push(new Uint8Array(1));
+    return (bytes.take().next() as { readonly value: Buffer }).value;
+  });
+  expect(kept.filter(({ buffer }) => buffer instanceof SharedArrayBuffer).length).toBeLessThanOrEqual(6);
+});

@@ -317,12 +317,19 @@ describe('an API of images', () => {
     [
       404,
       422,
-      '✓ is reached; it has /images/generations, and no list of models to try the key with (status 404); nothing was generated',
+      '✓ is reached; it has no list of models to try the key with (status 404); it has /images/generations; nothing was generated',
     ],
     [401, 400, '✗ does not accept the key: status 401'],
     [404, 401, '✗ does not accept the key: status 401'],
     [502, 400, '✗ answers with status 502'],
     [200, 404, '✗ has no POST /images/generations (status 404): is params.api_base right?'],
+    [200, 503, '✗ answers an empty POST /images/generations with status 503; right is a refusal such as 400'],
+    [200, 302, '✗ answers an empty POST /images/generations with status 302; right is a refusal such as 400'],
+    [
+      200,
+      200,
+      '✓ answers, and accepts the key; it has /images/generations; it took an empty request (status 200) and may have charged for it',
+    ],
   ])('with status %i, and %i for an empty request', async (list, posted, detail) => {
     statuses(list, posted);
     expect(await details(image())).toEqual([detail]);

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { createHmac } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import { adHoc } from '../support/ad-hoc.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { SIGN_IN_TOML, signInHeaders, solanaWallet } from '../support/wallets.ts';
@@ -16,7 +17,8 @@ interface Post {
 }
 
 let spine: Spine;
-let skew = 0;
+/** From noon on: no test of a period meets the end of one by chance. */
+let skew = 43_200_000 - (Date.now() % 86_400_000);
 let receiver: Server;
 let drop = async () => {};
 let answers: number[] = [];
@@ -69,6 +71,8 @@ interface Limits {
 const limitsOf = async (key: string) =>
   ((await (await spine.get('/limits', bearer(key))).json()) as { data: Limits & { operator: Limits } }).data;
 
+const SPEND = adHoc('UPDATE budgets SET spent = spent + $2 WHERE id = $1');
+
 /** A second key of the account. */
 const another = async (account: string) =>
   (await spine.app.keys.create({ account, label: 'second', kind: 'live' }))!.text;
@@ -78,7 +82,10 @@ describe('a budget of an account', () => {
     const wallet = solanaWallet();
     const to = escrowOf(wallet.account);
     await spine.app.ledger.transfer({ id: 'wallet', from: treasuryOf('operator'), to, amount: 1_000_000n, memo: '' });
-    const headers = await signInHeaders(wallet);
+    const headers = await signInHeaders(wallet, {
+      issuedAt: new Date(now()).toISOString(),
+      expirationTime: new Date(now() + 600_000).toISOString(),
+    });
     expect((await chat(headers)).status).toBe(200);
     await ofOperator(wallet.account, { budgets: [{ limit: 0 }] });
     expect((await chat(headers)).status).toBe(402);
@@ -104,7 +111,7 @@ describe('a budget of an account', () => {
           type: 'insufficient_balance',
           message: expect.stringMatching(
             new RegExp(
-              `^Budget of the account is too low for .* of 0\\.0005 USDC are spent .* it starts anew at ${resets}$`,
+              `^Budget of the account is too low for .* of 0\\.0005 USDC are spent .* it starts anew at ${resets}\\. An admin or owner of the account raises it$`,
             ),
           ) as string,
         },
@@ -229,10 +236,10 @@ describe('what is spent of a budget is told', () => {
       limitNotify: [100],
     }))!;
     const midnight = Math.ceil(now() / 86_400_000) * 86_400_000;
-    skew += midnight - now() - 5_000;
+    skew += midnight - now() - 60_000;
     expect((await chat(bearer(made.text))).status).toBe(200);
     await spine.quiet();
-    skew += 20_000;
+    skew += 75_000;
     answers = [500];
     expect(await told()).toMatchObject([{ of: 'key', key: { hash: made.record.hash, name: 'robot' }, percent: 100 }]);
     expect(await told()).toEqual([]);
@@ -240,6 +247,29 @@ describe('what is spent of a budget is told', () => {
     expect(await told()).toMatchObject([{ of: 'key', percent: 100 }]);
     skew += 3_600_000;
     expect(await told()).toEqual([]);
+    // Back to noon.
+    skew += 39_600_000;
+  });
+
+  test('of a call that is settled long after the end of its period, and not of a limit that is lowered then', async () => {
+    const { key, account } = await spine.tenant('night', '10');
+    await change(`${spine.url}/limits/webhook`, key, { url: at('/budgets') });
+    const set = (limit: number) => own(key, { budgets: [{ limit, limit_reset: 'daily', limit_notify: [100] }] });
+    await set(0.0003);
+    expect((await chat(bearer(key))).status).toBe(200);
+    await spine.quiet();
+    const day = new Date(now()).toISOString().slice(0, 10);
+    expect(await told()).toEqual([]);
+    skew += 2 * 86_400_000 - 43_200_000 - 3_600_000;
+    await set(0.0001);
+    expect(await told()).toEqual([]);
+    await set(0.0003);
+    // What a call that took so long is charged.
+    await spine.app.database.query(SPEND, [`account:${account}:daily-${day}`, 200n]);
+    skew += 60_000;
+    expect(await told()).toMatchObject([{ of: 'account', percent: 100, limit_usd: '0.0003' }]);
+    await spine.app.database.query(SPEND, [`account:${account}:daily-${day}`, -200n]);
+    skew += 43_200_000 + 3_600_000 - 60_000;
   });
 });
 
@@ -275,13 +305,13 @@ describe('rates', () => {
   test('of tokens count what the calls of all keys used', async () => {
     const { key, account } = await spine.tenant('wordy', '1');
     const second = await another(account);
-    await ofOperator(account, { tokens_per_minute: 60 });
+    await ofOperator(account, { tokens_per_minute: 2 });
     expect((await chat(bearer(key))).status).toBe(200);
     await spine.quiet();
     const refused = await chat(bearer(second));
     expect(refused.status).toBe(429);
     expect(await refused.json()).toMatchObject({
-      error: { message: expect.stringContaining('60 tokens per minute of the account') as string },
+      error: { message: expect.stringContaining('2 tokens per minute of the account') as string },
     });
   });
 });

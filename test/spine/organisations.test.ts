@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { escrowOf, treasuryOf } from '#billing';
+import { adHoc } from '../support/ad-hoc.ts';
 import { fill, routesOf } from '../support/route-table.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { SIGN_IN_TOML, signInHeaders, solanaWallet } from '../support/wallets.ts';
@@ -38,6 +39,8 @@ const call = async (
   return { status: response.status, body: (await response.json()) as Reply['body'] };
 };
 const chat = async (key: string) => (await call(key, 'POST', '/chat/completions', ask('hello !tokens:50'))).status;
+
+const SET_MEMBER = adHoc('UPDATE api_keys SET member = $1 WHERE hash = $2');
 
 let count = 0;
 /** An organisation with money, an owner and somebody of each other role, who act with keys of their own accounts. */
@@ -135,7 +138,7 @@ describe('a member', () => {
   });
 
   test('who is removed stops at once, with its keys', async () => {
-    const { people, as, path } = await organisation();
+    const { account, people, as, path } = await organisation();
     const { key } = (await as('member')('POST', '/keys', {})).body;
     expect(await chat(key!)).toBe(200);
     expect(await as('owner')('DELETE', path('member'))).toMatchObject({ status: 200, body: { removed: true } });
@@ -143,12 +146,25 @@ describe('a member', () => {
     expect((await as('member')('GET', '/session/balance')).status).toBe(404);
     expect((await call(people.member.key, 'GET', '/organisations')).body.data).toEqual([]);
     // A row of a key that outlived its member opens nothing either.
-    await spine.app.keys.create({
-      account: (await as('owner')('GET', '/keys'), people.member.account),
-      label: 'x',
-      kind: 'live',
-    });
-    expect(((await as('owner')('GET', '/keys')).body.data! as unknown[]).length).toBe(0);
+    const outlived = (await spine.app.keys.create({ account, label: 'x', kind: 'live' }))!;
+    expect(await chat(outlived.text)).toBe(200);
+    const { hash } = outlived.record;
+    await spine.app.database.query(SET_MEMBER, [people.member.account, hash]);
+    await spine.app.keys.update(account, hash, { label: 'y' });
+    expect(await chat(outlived.text)).toBe(401);
+  });
+
+  test('with a lower role calls no more, until it has its role again', async () => {
+    const { as, path } = await organisation();
+    const { key } = (await as('member')('POST', '/keys', {})).body;
+    expect(await chat(key!)).toBe(200);
+    const budgets = [{ limit: 0 }, { limit: 1 }];
+    expect((await as('owner')('PATCH', path('member'), { role: 'viewer', budgets })).status).toBe(400);
+    expect(await chat(key!)).toBe(200);
+    expect((await as('owner')('PATCH', path('member'), { role: 'viewer' })).status).toBe(200);
+    expect(await chat(key!)).toBe(401);
+    await as('owner')('PATCH', path('member'), { role: 'member' });
+    expect(await chat(key!)).toBe(200);
   });
 
   test('may leave', async () => {
@@ -219,6 +235,47 @@ test('strangers do not learn whether an account is there', async () => {
     });
     expect(reply).toMatchObject({ status: 404, body: { error: { message: 'Account not found' } } });
   }
+});
+
+test('who acts for an account is counted as itself, also where it is refused', async () => {
+  const { account, people, as } = await organisation();
+  const slow = await spine.tenant(`slow-${count}`, '0');
+  await call(slow.key, 'PATCH', '/limits', { requests_per_minute: 3 });
+  await as('owner')('POST', '/members', { account: slow.account, role: 'viewer' });
+  await as('owner')('PATCH', '/limits', { requests_per_minute: 1_000 });
+  const look = (of: string) => call(slow.key, 'GET', '/session/balance', undefined, { 'x-tollgate-account': of });
+  const statuses = [];
+  for (const asked of [account, 'tollgate:local:nobody', 'tollgate:local:none', account, account])
+    statuses.push((await look(asked)).status);
+  expect(statuses).toEqual([200, 404, 404, 429, 429]);
+  expect((await call(people.viewer.key, 'GET', '/session/balance')).status).toBe(200);
+});
+
+test('rates of an organisation are not used up by members who look', async () => {
+  const { as } = await organisation();
+  const { key } = (await as('member')('POST', '/keys', {})).body;
+  await as('owner')('PATCH', '/limits', { requests_per_minute: 3 });
+  for (let i = 0; i < 5; i += 1) expect((await as('viewer')('GET', '/session/balance')).status).toBe(200);
+  expect(await chat(key!)).toBe(200);
+});
+
+test('organisations that others made do not count against those that an account may make', async () => {
+  const [stranger, own] = [await spine.tenant('busy', '0'), await spine.tenant('free', '0')];
+  const make = (key: string) => call(key, 'POST', '/organisations', { label: 'x' });
+  for (let i = 0; i < 20; i += 1) {
+    const { account } = (await make(stranger.key)).body.data! as { account: string };
+    const headers = { 'x-tollgate-account': account };
+    await call(stranger.key, 'POST', '/members', { account: own.account, role: 'owner' }, headers);
+  }
+  expect(await make(stranger.key)).toMatchObject({
+    status: 422,
+    body: { error: { message: expect.stringContaining('You have made 20 organisations') as string } },
+  });
+  const { account } = (await make(own.key)).body.data! as { account: string };
+  const listed = async (query: string) =>
+    (await call(own.key, 'GET', `/organisations${query}`)).body.data! as readonly { readonly account: string }[];
+  expect((await listed('?limit=2'))[0]).toMatchObject({ account });
+  expect(await listed('?offset=20')).toHaveLength(1);
 });
 
 test('nobody acts for another account where it is not said to be possible', async () => {

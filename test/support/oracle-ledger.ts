@@ -102,16 +102,14 @@ export function createOracleLedger(now: () => number): OracleLedger {
         if (amount > left) return { ok: false, reason: 'parent_exhausted', available: left };
         change(above.id, { lent: above.lent + amount });
       } else {
+        for (const budget of amount > 0n ? asked : []) {
+          const used = budgets.get(budget.id) ?? { spent: 0n, locked: 0n };
+          if (used.spent + used.locked + amount > budget.limit)
+            return { ok: false, reason: 'budget_exceeded', available, budget: { ...budget, ...used } };
+        }
         if (amount > 0n && !known(escrow)) return { ok: false, reason: 'no_account', available };
         if (amount > available) return { ok: false, reason: 'insufficient', available };
-        if (amount > 0n) {
-          for (const budget of asked) {
-            const used = budgets.get(budget.id) ?? { spent: 0n, locked: 0n };
-            if (used.spent + used.locked + amount > budget.limit)
-              return { ok: false, reason: 'budget_exceeded', available, budget: { ...budget, ...used } };
-          }
-          for (const budget of asked) budgetOf(budget.id).locked += amount;
-        }
+        if (amount > 0n) for (const budget of asked) budgetOf(budget.id).locked += amount;
         move(amount, [escrow, 'available'], [escrow, 'locked']);
       }
       const nothing = {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { adHoc } from '../support/ad-hoc.ts';
 import { earningsOf, escrowOf } from '#billing';
 import { offeredModel } from '../support/dial-in.ts';
 import { askTunnel, startTunnelSpine, TUNNEL_MODEL, until } from '../support/tunnel-spine.ts';
@@ -43,21 +44,35 @@ test('the account of the key earns, under an id of its own that is always the sa
   expect(await world.endpoints()).toMatchObject([{ provider_id: id }]);
 });
 
-test('a key with a spending limit, or with a list of services, may not provide', async () => {
+test('a restricted key may not provide, nor may that of a member of an organisation', async () => {
   const world = await startTunnelSpine();
   const { spine } = world;
   const services = offeredModel({ url: 'http://127.0.0.1:9/v1' });
   const limited = await spine.tenant('limited', '0', { limit: 1_000_000n });
   const narrowed = await spine.tenant('narrowed', '0', { allowedServices: ['test/model'] });
-  for (const { key } of [limited, narrowed]) {
+  const expiring = await spine.tenant('expiring', '0', { expiresAt: Date.now() + 3_600_000 });
+  const soft = await spine.tenant('soft', '0', { limit: 1n, limitSoft: true });
+  const slow = await spine.tenant('slow', '0', { requestsPerMinute: 1_000 });
+  await spine.app.database.query(
+    adHoc("INSERT INTO members (account, member, role, name, created_at) VALUES ($1, $2, 'member', 'x', 0)"),
+    ['tollgate:local:org', limited.account],
+  );
+  const ofMember = await spine.tenant('org', '0', { member: limited.account });
+  for (const { key } of [limited, narrowed, expiring, soft, slow, ofMember]) {
     const proxy = await world.dialIn({ apiKey: key, services, ready: false });
     expect(await proxy.closed).toBe(2);
     expect(await proxy.logged('this provider may not connect here')).toMatchObject({
       status: 403,
-      message: expect.stringMatching(/key without restrictions/),
+      message: expect.stringMatching(/cannot provide, nor can the key of a member/),
     });
   }
   expect(await world.endpoints()).toBeNull();
+
+  // A key that is restricted while its tunnel is open.
+  const free = await spine.tenant('free', '0');
+  const proxy = await world.dialIn({ apiKey: free.key, services });
+  await spine.app.keys.update(free.account, free.hash, { requestsPerMinute: 5 });
+  expect(await proxy.closed).toBe(2);
 });
 
 test('the tunnel ends with its key, and no key of another account takes its place', async () => {

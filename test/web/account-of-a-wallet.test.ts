@@ -81,7 +81,7 @@ test('from the sign-in to the receipt of a call', { timeout: 120_000 }, async ()
   await holds();
   const [download] = await Promise.all([
     page.waitForEvent('download'),
-    page.getByRole('link', { name: 'CSV' }).click(),
+    page.getByRole('button', { name: 'CSV' }).click(),
   ]);
   const csv = await readFile(await download.path(), 'utf8');
   expect(csv.split('\r\n')[1]).toContain(MODEL);

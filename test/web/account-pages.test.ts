@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBrowser, type TestBrowser, type Visitor } from '../support/browser.ts';
 import { injectSolanaWallet, SOLANA_WALLET } from '../support/page-wallet.ts';
@@ -68,10 +69,55 @@ test('an organisation: made, acted for, with a member and a budget', { timeout: 
   await page.goto('/dashboard/keys');
   await page.getByText('You act for').waitFor();
   await page.getByText('No key yet').waitFor();
+  await page.goto('/dashboard/calls');
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'CSV' }).click(),
+  ]);
+  expect((await readFile(await download.path(), 'utf8')).trim().split('\r\n')).toHaveLength(1);
+  // The playground calls with the account that is signed in, and shows what is its own.
+  await spine.tenant('dev', '1');
+  await page.goto(`/playground?m=${encodeURIComponent(ask('').model)}`);
+  await page.getByRole('link', { name: /^Balance ?\$[1-9]/ }).waitFor();
+  await page.getByRole('textbox').fill('hello');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: /charged/ }).click();
+  await page.getByText(/^gen-/).waitFor();
+  expect(await page.getByRole('link', { name: /^gen-/ }).count()).toBe(0);
+  await page.goto('/dashboard/keys');
   await page.getByRole('button', { name: 'Stop' }).click();
   await page.getByText('You act for').waitFor({ state: 'detached' });
   expect(visitor.problems).toEqual([]);
   await visitor.close();
+});
+
+test('the front page leads who is signed in to the dashboard', async () => {
+  const { page, close } = await browser.visit({ origin: spine.origin });
+  const shown = () => page.getByRole('link', { name: /^(Sign in|Dashboard)$/ }).allTextContents();
+  await page.goto('/');
+  expect(await shown()).toEqual(['Sign in']);
+  await page.goto('/dashboard');
+  await page.getByRole('navigation', { name: 'Account' }).waitFor();
+  await page.goto('/');
+  expect(await shown()).toEqual(['Dashboard']);
+  await close();
+});
+
+test('prices that came with the document are not shown any more when they are old', async () => {
+  const { page, close } = await browser.visit({ origin: spine.origin });
+  const { model } = ask('');
+  await page.clock.install();
+  await page.goto(`/models/${model}`);
+  const price = page.getByText(/\$\d/).first();
+  await price.waitFor();
+  await page.getByRole('link', { name: 'Rankings' }).first().click();
+  await page.getByRole('heading', { level: 1, name: 'Rankings' }).waitFor();
+  await page.clock.fastForward('02:00:00');
+  await page.route('**/api/v1/services/model/**', () => {});
+  await page.goBack();
+  await page.locator('.shimmer').first().waitFor();
+  expect(await price.count()).toBe(0);
+  await close();
 });
 
 describe('the operator’s', () => {

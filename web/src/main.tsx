@@ -3,13 +3,14 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ApiError } from './api/api-error.ts';
 import { App, loadFirst } from './app/app.tsx';
+import { FRESH_MS } from './app/boot.ts';
 import { ToastProvider } from './ui/toast.tsx';
 import './styles.css';
 
 const queries = new QueryClient({
   defaultOptions: {
     queries: {
-      staleTime: 30_000,
+      staleTime: FRESH_MS,
       // What the gateway refused it refuses again.
       retry: (failures, error) => failures < 2 && !(error instanceof ApiError && error.status < 500),
     },

@@ -9,12 +9,4 @@ export {
   toCaip10,
 } from './account-id.ts';
 export { createKey, hashKey, parseKey } from './api-key.ts';
-export {
-  budgetAt,
-  hasLimit,
-  LIMIT_RESETS,
-  type LimitReset,
-  periodAt,
-  periodName,
-  type SpendLimit,
-} from './spend-period.ts';
+export { budgetAt, LIMIT_RESETS, type LimitReset, periodAt, periodName, type SpendLimit } from './spend-period.ts';

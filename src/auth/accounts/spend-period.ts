@@ -43,11 +43,6 @@ export interface SpendLimit {
 /** Nobody reaches it: far above all money, and small enough for sums in 64 bits. */
 const NO_LIMIT: MicroUsd = 2n ** 61n;
 
-/** Whether a budget of budgetAt has an end. */
-export function hasLimit(budget: Budget): boolean {
-  return budget.limit < NO_LIMIT;
-}
-
 /**
  * The ledger's budget of what somebody may spend now: `<name>:all`, or `<name>:daily-2026-01-31` with the reset and
  * the period's first day, so that a new period is a new budget that starts at 0. Without a limit there is one too, so

@@ -25,6 +25,12 @@ export interface AccountLimits extends Rates {
  */
 export type LimitsSubject = 'account' | 'operator' | (string & {});
 
+/** Whose budgets and rates these are, as callers are told. */
+export function ownerOfLimits(subject: LimitsSubject): 'account' | 'operator' | 'member' {
+  if (subject === 'account') return 'account';
+  return subject === 'operator' ? 'operator' : 'member';
+}
+
 export interface LimitsOf {
   readonly subject: LimitsSubject;
   readonly limits: AccountLimits;
@@ -37,8 +43,8 @@ export const USUAL_PERCENTAGES: readonly number[] = [50, 80, 100];
 
 /** The ledger's name of a budget, before the period: see budgetAt. Accounts have no `|` in their names. */
 export function budgetName(account: string, subject: LimitsSubject): string {
-  if (subject === 'account') return `account:${account}`;
-  return subject === 'operator' ? `operator:${account}` : `member:${account}|${subject}`;
+  const of = ownerOfLimits(subject);
+  return of === 'member' ? `member:${account}|${subject}` : `${of}:${account}`;
 }
 
 export const budgetsToText = (budgets: readonly BudgetRule[]): string =>

@@ -1,6 +1,6 @@
 import type { Caller, CallerBudget, Rates } from '#gateway';
 import { budgetAt, type SpendLimit } from '../accounts/spend-period.ts';
-import { budgetName, type LimitsOf } from './account-limits.ts';
+import { budgetName, ownerOfLimits, type LimitsOf } from './account-limits.ts';
 
 /** The part of a caller that says what it may spend and how fast, and until when that holds. */
 export interface CallerLimits {
@@ -22,7 +22,7 @@ export function callerLimits(
   if (key !== null) budgets.push({ of: 'key', ...budgetAt(key.hash, key, at) });
   let shared: Rates | null = null;
   for (const { subject, limits } of ofAccount) {
-    const of = subject === 'account' ? 'account' : subject === 'operator' ? 'operator' : 'member';
+    const of = ownerOfLimits(subject);
     const name = budgetName(account, subject);
     for (const rule of limits.budgets) budgets.push({ of, ...budgetAt(name, rule, at) });
     if (of !== 'member') shared = tighter(shared, limits);

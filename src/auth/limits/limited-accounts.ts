@@ -1,5 +1,6 @@
 import { dropOldest } from '#wire';
 import type { Caller } from '#gateway';
+import { ownerOfLimits } from './account-limits.ts';
 import { callerLimits, type CallerLimits } from './caller-limits.ts';
 import type { LimitsStore } from './limits-store.ts';
 
@@ -16,42 +17,63 @@ interface LimitedAccounts {
   close(): void;
 }
 
-interface Known extends CallerLimits {
+interface Look {
   readonly from: number;
+  /** Exclusively; Infinity while it is under way. */
+  until: number;
+  /** null while it is under way. */
+  found: CallerLimits['parts'] | null;
+  readonly result: Promise<CallerLimits['parts']>;
 }
 
 export function createLimitedAccounts(
   limits: Pick<LimitsStore, 'of' | 'onChange'>,
   now: () => number,
 ): LimitedAccounts {
-  const known = new Map<string, Known>();
-  const stop = limits.onChange((account) => known.delete(account));
+  const looks = new Map<string, Look>();
+  // A look that is under way may have read what was there before the change: it is not gone by any more.
+  const stop = limits.onChange((account) => looks.delete(account));
 
-  const look = async (caller: Caller): Promise<Caller> => {
-    const from = now();
-    const rows = (await limits.of(caller.account)).filter(
-      ({ subject }) => subject === 'account' || subject === 'operator',
+  const begin = (account: string, from: number): Look => {
+    const read = async () => {
+      const rows = (await limits.of(account)).filter(({ subject }) => ownerOfLimits(subject) !== 'member');
+      return callerLimits(account, null, rows, from);
+    };
+    const reading = read();
+    const look: Look = { from, until: Infinity, found: null, result: reading.then(({ parts }) => parts) };
+    looks.delete(account);
+    dropOldest(looks, CACHED_MAX - 1);
+    looks.set(account, look);
+    reading.then(
+      ({ parts, until }) => {
+        look.found = parts;
+        look.until = Math.min(until, from + CACHE_TTL_MS);
+      },
+      () => {
+        if (looks.get(account) === look) looks.delete(account);
+      },
     );
-    const found = callerLimits(caller.account, null, rows, from);
-    known.delete(caller.account);
-    dropOldest(known, CACHED_MAX - 1);
-    known.set(caller.account, { ...found, from, until: Math.min(found.until, from + CACHE_TTL_MS) });
-    return { ...caller, ...found.parts };
+    return look;
   };
+
+  const withLimits = (caller: Caller, parts: CallerLimits['parts']): Caller =>
+    parts.budgets === undefined && parts.rates === undefined ? caller : { ...caller, ...parts };
 
   return {
     limited(caller) {
-      // Calls of a run are paid from its lock, which was counted.
-      if (caller.key !== null || caller.run || caller.anonymous || caller.paying) return caller;
+      if (caller.key !== null || caller.anonymous || caller.paying) return caller;
+      const { account } = caller;
       const at = now();
-      const found = known.get(caller.account);
-      if (found === undefined || at < found.from || at >= found.until) return look(caller);
-      const { budgets, rates } = found.parts;
-      return budgets === undefined && rates === undefined ? caller : { ...caller, ...found.parts };
+      const known = looks.get(account);
+      // An answer counts from the start of its look, as a change is to hold within that time.
+      const isGood = known !== undefined && at >= known.from && at < Math.min(known.until, known.from + CACHE_TTL_MS);
+      const look = isGood ? known : begin(account, at);
+      if (look.found !== null) return withLimits(caller, look.found);
+      return look.result.then((parts) => withLimits(caller, parts));
     },
     close() {
       stop();
-      known.clear();
+      looks.clear();
     },
   };
 }

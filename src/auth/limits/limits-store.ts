@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Row } from '#store';
+import { loadStatement, type Database, type Row, type Value } from '#store';
 import {
   budgetName,
   budgetsFromText,
@@ -14,30 +14,43 @@ export interface LimitsStore {
   /** All limits of an account, by their subject. */
   of(account: string): Promise<readonly LimitsOf[]>;
   get(account: string, subject: LimitsSubject): Promise<AccountLimits>;
-  /** Replaces them: at once here, within a second on every other gateway. */
-  put(account: string, subject: LimitsSubject, limits: AccountLimits): Promise<void>;
+  /**
+   * Replaces what is given, and leaves the rest: at once here, within a second on every other gateway. Resolves with
+   * the limits as they are then.
+   */
+  change(account: string, subject: LimitsSubject, changes: Partial<AccountLimits>): Promise<AccountLimits>;
   /** `listener` is given each account whose limits this store has changed. Returns a function that ends it. */
   onChange(listener: (account: string) => void): () => void;
 }
 
 const LIST = loadStatement(import.meta.url, './sql/list-limits.sql');
-const PUT = loadStatement(import.meta.url, './sql/put-limits.sql');
-const DELETE = loadStatement(import.meta.url, './sql/delete-limits.sql');
+const CHANGE = loadStatement(import.meta.url, './sql/change-limits.sql');
+const DELETE_NONE = loadStatement(import.meta.url, './sql/delete-no-limits.sql');
 
-export function createLimitsStore(database: Pick<Database, 'query'>): LimitsStore {
+export function createLimitsStore(database: Pick<Database, 'query' | 'batch'>): LimitsStore {
   const listeners = new Set<(account: string) => void>();
   const of = async (account: string) => (await database.query(LIST, [account])).map(limitsOf);
   return {
     of,
     get: async (account, subject) => (await of(account)).find((one) => one.subject === subject)?.limits ?? NO_LIMITS,
-    async put(account, subject, limits) {
-      const { budgets, requestsPerMinute, tokensPerMinute } = limits;
-      const isEmpty = budgets.length === 0 && requestsPerMinute === null && tokensPerMinute === null;
-      const notifies = budgets.some(({ notify }) => notify.length > 0) ? 1 : 0;
-      const name = budgetName(account, subject);
-      const params = [account, subject, name, budgetsToText(budgets), requestsPerMinute, tokensPerMinute, notifies];
+    async change(account, subject, { budgets, requestsPerMinute, tokensPerMinute }) {
+      const set = <T extends Value>(value: T | undefined, none: T): Value[] =>
+        value === undefined ? [0, none] : [1, value];
+      const params = [
+        account,
+        subject,
+        budgetName(account, subject),
+        ...set(budgets && budgetsToText(budgets), '[]'),
+        ...set(requestsPerMinute, null),
+        ...set(tokensPerMinute, null),
+        budgets?.some(({ notify }) => notify.length > 0) ? 1 : 0,
+      ];
       try {
-        await (isEmpty ? database.query(DELETE, [account, subject]) : database.query(PUT, params));
+        const [changed] = await database.batch([
+          { statement: CHANGE, params },
+          { statement: DELETE_NONE, params: [account, subject] },
+        ]);
+        return limitsOf(changed![0]!).limits;
       } finally {
         // Also after a failure: a commit whose answer was lost may have happened.
         for (const listener of listeners) listener(account);
@@ -50,13 +63,13 @@ export function createLimitsStore(database: Pick<Database, 'query'>): LimitsStor
   };
 }
 
-/** A row with the columns `subject`, `budgets` and the two rates of `account_limits`. */
+/** A row with the columns `subject`, `rules` and the two rates of `account_limits`. */
 export function limitsOf(row: Row): LimitsOf {
   const rate = (name: string) => (row[name] === null ? null : Number(row[name]));
   return {
     subject: row['subject'] as string,
     limits: {
-      budgets: budgetsFromText(row['budgets'] as string),
+      budgets: budgetsFromText(row['rules'] as string),
       requestsPerMinute: rate('requests_per_minute'),
       tokensPerMinute: rate('tokens_per_minute'),
     },

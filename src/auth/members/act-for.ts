@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '#wire';
-import { ACCOUNT_HEADER, roleToAct, type Caller } from '#gateway';
+import { ACCOUNT_HEADER, isDevelopment, nobodyActs, roleToAct, type Caller } from '#gateway';
 import { parseAccountId } from '../accounts/account-id.ts';
 import { refuseRestricted } from '../full-rights.ts';
 import type { KeyStore } from '../key-store.ts';
@@ -19,11 +19,7 @@ interface ActDeps {
  */
 export async function actFor(headers: IncomingHttpHeaders, caller: Caller, deps: ActDeps): Promise<Caller> {
   const needed = roleToAct(headers);
-  if (needed === undefined)
-    throw new GatewayError(
-      'permission_denied',
-      `Nobody acts for another account here: leave out ${ACCOUNT_HEADER}, and call with a key of that account`,
-    );
+  if (needed === undefined) throw nobodyActs();
   if (caller.run || caller.anonymous || caller.paying)
     throw new GatewayError('permission_denied', 'Only a wallet, a session or an API key acts for another account');
   await refuseRestricted({ find: deps.keys.findWithLimits }, caller.key, 'act for another account');
@@ -34,7 +30,12 @@ export async function actFor(headers: IncomingHttpHeaders, caller: Caller, deps:
   if (!reaches(role, needed))
     throw new GatewayError('permission_denied', `This needs the role ${needed} of the account: yours is ${role}`);
   const { wallet, session } = caller;
-  const acting = { account: caller.account, role, byKey: caller.key !== null && session === undefined };
+  const acting = {
+    account: caller.account,
+    role,
+    byKey: caller.key !== null && session === undefined,
+    development: isDevelopment(caller),
+  };
   return { account, key: null, wallet, ...(session ? { session } : {}), member: acting };
 }
 

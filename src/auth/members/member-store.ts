@@ -18,11 +18,17 @@ export interface MemberStore {
   find(account: string, member: string): Promise<Member | null>;
   /** The one who came first is the first. */
   list(account: string): Promise<readonly Member[]>;
-  /** The accounts that somebody is a member of, with their labels. */
-  of(member: string): Promise<readonly (Member & { readonly label: string })[]>;
+  /** The accounts that somebody is a member of, with their labels: those first that it made itself, then the oldest. */
+  of(
+    member: string,
+    page: { readonly offset: number; readonly limit: number },
+  ): Promise<readonly (Member & { readonly label: string })[]>;
   /** null where it is a member already, or the account has MEMBERS_MAX. */
   add(member: Omit<Member, 'createdAt'>): Promise<Member | null>;
-  /** null where there is no such member, or it is the last owner and would not be one any more. */
+  /**
+   * null where there is no such member, or it is the last owner and would not be one any more. Keys of a viewer open
+   * nothing: at once here, within a second on every other gateway.
+   */
   change(
     account: string,
     member: string,
@@ -35,13 +41,14 @@ export interface MemberStore {
   remove(account: string, member: string): Promise<boolean>;
 }
 
-/** Members that an account may have, and accounts that somebody may be a member of. */
+/** Members that an account may have. */
 export const MEMBERS_MAX = 1_000;
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
 const FIND = load('find-member');
 const LIST = load('list-members');
 const ORGANISATIONS = load('list-organisations');
+const KEYS = load('list-keys-of-member');
 const TOUCH = load('touch-members');
 const INSERT = load('insert-member');
 const CHANGE = load('change-member');
@@ -50,7 +57,7 @@ const DELETE_KEYS = load('delete-keys-of-nobody');
 const DELETE_LIMITS = load('delete-limits-of-nobody');
 
 interface MemberStoreOptions {
-  readonly keys: Pick<KeyStore, 'gone'>;
+  readonly keys: Pick<KeyStore, 'memberChanged'>;
   readonly now: () => number;
 }
 
@@ -64,8 +71,8 @@ export function createMemberStore(
       return row ? memberOf(row) : null;
     },
     list: async (account) => (await database.query(LIST, [account])).map(memberOf),
-    of: async (member) =>
-      (await database.query(ORGANISATIONS, [member, MEMBERS_MAX])).map((row) => ({
+    of: async (member, { offset, limit }) =>
+      (await database.query(ORGANISATIONS, [member, limit, offset])).map((row) => ({
         ...memberOf(row),
         label: row['label'] as string,
       })),
@@ -75,10 +82,12 @@ export function createMemberStore(
     },
     async change(account, member, { role, name }) {
       const set = (value: string | undefined): Value[] => (value === undefined ? [0, ''] : [1, value]);
-      const [, changed] = await database.batch([
+      const [, changed, owned] = await database.batch([
         { statement: TOUCH, params: [account] },
         { statement: CHANGE, params: [account, member, ...set(role), ...set(name)] },
+        { statement: KEYS, params: [account, member] },
       ]);
+      for (const { hash } of owned!) keys.memberChanged(hash as string);
       return changed![0] ? memberOf(changed![0]) : null;
     },
     async remove(account, member) {
@@ -88,7 +97,7 @@ export function createMemberStore(
         { statement: DELETE_KEYS, params: [account, member] },
         { statement: DELETE_LIMITS, params: [account, member] },
       ]);
-      for (const { hash } of ended!) keys.gone(hash as string);
+      for (const { hash } of ended!) keys.memberChanged(hash as string);
       return removed!.length > 0;
     },
   };

@@ -1,5 +1,6 @@
 import { choice, tableOption, textList, trueOrFalse } from '../option.ts';
 import type { ImageService } from '../config.ts';
+import { IMAGE_PATHS } from '../media-paths.ts';
 import { isPrototypeName } from '../names.ts';
 import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL } from './block-options.ts';
 import { defineBlock } from './block.ts';
@@ -86,7 +87,7 @@ const offer = {
   'params.model': UPSTREAM_MODEL,
 };
 
-const target = apiOptions('/images/generations');
+const target = apiOptions(IMAGE_PATHS.openai.make);
 
 /** `[[images]]`: an API that makes images. */
 export const IMAGE_BLOCK = defineBlock<ImageService, typeof offer, typeof target>({

@@ -2,6 +2,7 @@ import { MoneyError, formatUsd, parseUsd, type MicroUsd, type Rates } from '#bil
 import { choice, option, tableOption, textList } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import type { VideoService } from '../config.ts';
+import { VIDEOS_PATH } from '../media-paths.ts';
 import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL } from './block-options.ts';
 import { defineBlock } from './block.ts';
 import { MEDIA_OPTIONS, quoted } from './media-options.ts';
@@ -61,7 +62,7 @@ function readMultiplier(value: unknown): bigint {
   throw new WrongValue(`is ${show(value)}`, right);
 }
 
-const target = apiOptions('/videos');
+const target = apiOptions(VIDEOS_PATH);
 
 /**
  * `[[videos]]`: an API that makes videos. Its variants are each resolution, without and with sound; its own rates

@@ -12,6 +12,14 @@ const NAMES: Readonly<Record<CallerBudget['of'], string>> = {
   operator: "The operator's budget for the account",
 };
 
+/** More money does not help. */
+const RAISED_BY: Readonly<Record<CallerBudget['of'], string>> = {
+  key: 'Whoever manages the keys of the account raises it',
+  member: 'An admin or owner of the organisation raises it',
+  account: 'An admin or owner of the account raises it',
+  operator: 'The operator alone raises it',
+};
+
 /**
  * The error of a lock that a budget of the caller had no room for. `needed` completes it: `estimated cost: 0.01 USDC`.
  * On HTTP wires the body has `budget` with the same facts.
@@ -25,15 +33,19 @@ export function budgetError(
   const resets = resetsAt === null ? null : new Date(resetsAt).toISOString();
   const used = `${formatUsd(spent)} of ${formatUsd(limit)} USDC are spent and ${formatUsd(locked)} locked by running calls`;
   const anew = resets === null ? 'it does not start anew by itself' : `it starts anew at ${resets}`;
-  return new GatewayError('insufficient_balance', `${NAMES[of]} is too low for ${needed}. ${used}; ${anew}`, {
-    body: {
-      budget: {
-        of,
-        limit_usd: formatUsd(limit),
-        spent_usd: formatUsd(spent),
-        locked_usd: formatUsd(locked),
-        resets_at: resets,
+  return new GatewayError(
+    'insufficient_balance',
+    `${NAMES[of]} is too low for ${needed}. ${used}; ${anew}. ${RAISED_BY[of]}`,
+    {
+      body: {
+        budget: {
+          of,
+          limit_usd: formatUsd(limit),
+          spent_usd: formatUsd(spent),
+          locked_usd: formatUsd(locked),
+          resets_at: resets,
+        },
       },
     },
-  });
+  );
 }

@@ -6,7 +6,7 @@ type Register = (this: unknown, plugin: object, options?: object) => unknown;
 
 /**
  * Gives every plugin of the server a name that has none. For a plugin without a name the framework looks through the
- * exports of all loaded modules, which was 4 % of a start.
+ * exports of all loaded modules.
  */
 export function namePlugins(server: FastifyInstance): void {
   const register = server.register as unknown as Register;

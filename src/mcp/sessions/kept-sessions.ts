@@ -115,8 +115,9 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
 
   const enter: KeptSessions<S>['enter'] = async (id, account, fits = () => true) => {
     const found = ID.test(id) ? await live.find(id, account) : null;
-    if (!found || !fits(found.session) || !(await live.enter(found))) return null;
-    return { session: found.session, ended: found.ended.signal, leave: () => live.leave(found) };
+    const used = found && (await live.enter(found, fits));
+    if (!used) return null;
+    return { session: used.session, ended: used.ended.signal, leave: () => live.leave(used) };
   };
 
   return {

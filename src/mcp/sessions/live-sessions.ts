@@ -19,8 +19,8 @@ interface LiveSessions<S extends KeptSession> {
   add(session: S, touchedAt: number): LiveSession<S>;
   /** Finds a session of an account, here or in the store; null where neither has it. */
   find(id: string, account: string): Promise<LiveSession<S> | null>;
-  /** Begins a use. False where the session has ended elsewhere. */
-  enter(live: LiveSession<S>): Promise<boolean>;
+  /** Begins a use of a session that was found. null where it has ended, or is not one that `fits`. */
+  enter(found: LiveSession<S>, fits: (session: S) => boolean): Promise<LiveSession<S> | null>;
   /** Ends a use, and stores what it changed. */
   leave(live: LiveSession<S>): void;
   /** Ends the session here. */
@@ -68,6 +68,20 @@ export function createLiveSessions<S extends KeptSession>({
     live.ended.abort();
   }
 
+  /**
+   * A session that was found a moment ago, in memory. Others that came since may have had it forgotten, or it was read
+   * again. null where it has ended here.
+   */
+  function present(found: LiveSession<S>): LiveSession<S> | null {
+    const there = cache.get(found.session.id);
+    if (there) return there;
+    if (found.ended.signal.aborted) return null;
+    // What ended while it was not here was not told: the store is asked.
+    found.touchedAt = -Infinity;
+    cache.add(found);
+    return found;
+  }
+
   function use(live: LiveSession<S>, uses: 1 | 0 | -1): void {
     live.uses += uses;
     live.lastUsedAt = now();
@@ -100,12 +114,14 @@ export function createLiveSessions<S extends KeptSession>({
       if (!arrival) arriving.set(key, (arrival = read(id, account).finally(() => arriving.delete(key))));
       return arrival;
     },
-    async enter(live) {
+    async enter(found, fits) {
+      const live = present(found);
+      if (live === null || !fits(live.session)) return null;
       use(live, 1);
-      if (await touch(live)) return true;
+      if (await touch(live)) return live;
       use(live, -1);
       drop(live.session.id);
-      return false;
+      return null;
     },
     leave(live) {
       use(live, -1);

@@ -62,13 +62,21 @@ export function createReplyBytes(declared: number | null, bytesMax: number): Rep
 
 const EMPTY = Buffer.alloc(0);
 
+/** Bytes of the memory that V8 does not see, and that is not collected yet. */
+let unseenBytes = 0;
+const unseen = new FinalizationRegistry<number>((bytes) => {
+  unseenBytes -= bytes;
+});
+
 /**
  * V8 counts the memory of buffers beside its heap, and begins a full collection after some 40 MB of it: 40 ms of the
  * event loop for each large image, while there is hardly anything to collect. It does not count what could be shared
  * between threads. Where much of that waits to be collected, the next counts, so that a collection comes.
  */
 function newMemory(bytes: number): Buffer {
-  if (bytes < UNSEEN_BYTES || process.memoryUsage().arrayBuffers + bytes > UNSEEN_BYTES_MAX)
-    return Buffer.allocUnsafeSlow(bytes);
-  return Buffer.from(new SharedArrayBuffer(bytes));
+  if (bytes < UNSEEN_BYTES || unseenBytes + bytes > UNSEEN_BYTES_MAX) return Buffer.allocUnsafeSlow(bytes);
+  const memory = new SharedArrayBuffer(bytes);
+  unseenBytes += bytes;
+  unseen.register(memory, bytes);
+  return Buffer.from(memory);
 }

@@ -1,9 +1,11 @@
+import { IMAGE_PATHS } from '#config';
 import type { Offer } from '#gateway';
 import { pricedQualities, tierAt, unprocessable } from '../image-price.ts';
 import { edgeOfTier, type ImageAsk, sizeIn } from '../request/image-ask.ts';
 import { formBody, jsonBody } from './edit-body.ts';
 import type { ImageWire } from './image-wire.ts';
 
+const PATHS = IMAGE_PATHS.openai;
 /** Fields of an image API that calls itself compatible with OpenAI's, by our names, with the names it has. */
 const WIRE_NAMES: Readonly<Record<string, string>> = { guide_scale: 'guidance_scale', steps: 'num_inference_steps' };
 
@@ -28,10 +30,9 @@ export const openaiImages: ImageWire = {
   request(ask, offer, asksForBase64) {
     const fields = openaiFields(ask, offer, asksForBase64);
     const { edit } = ask;
-    if (edit === null)
-      return { path: '/images/generations', contentType: 'application/json', body: JSON.stringify(fields) };
+    if (edit === null) return { path: PATHS.make, contentType: 'application/json', body: JSON.stringify(fields) };
     const inJson = offer.media!.imageApi?.body === 'json';
-    return { path: '/images/edits', ...(inJson ? jsonBody(fields, edit, IN_JSON) : formBody(fields, edit)) };
+    return { path: PATHS.edit, ...(inJson ? jsonBody(fields, edit, IN_JSON) : formBody(fields, edit)) };
   },
 };
 

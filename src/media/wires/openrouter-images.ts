@@ -1,7 +1,10 @@
+import { IMAGE_PATHS } from '#config';
 import { unprocessable } from '../image-price.ts';
 import { jsonBody } from './edit-body.ts';
 import type { ImageWire } from './image-wire.ts';
 import { openaiFields } from './openai-images.ts';
+
+const PATHS = IMAGE_PATHS.openrouter;
 
 /** OpenRouter's API: one path, where images of the request make it an edit. It has no masks. */
 export const openrouterImages: ImageWire = {
@@ -16,7 +19,7 @@ export const openrouterImages: ImageWire = {
       ask.edit === null
         ? { contentType: 'application/json', body: JSON.stringify(fields) }
         : jsonBody(fields, ask.edit, IN_JSON);
-    return { path: '/images', ...made };
+    return { path: ask.edit === null ? PATHS.make : PATHS.edit, ...made };
   },
 };
 

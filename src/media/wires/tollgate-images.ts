@@ -1,6 +1,9 @@
+import { IMAGE_PATHS } from '#config';
 import { jsonBody } from './edit-body.ts';
 import type { ImageWire } from './image-wire.ts';
 import { openaiFields } from './openai-images.ts';
+
+const PATHS = IMAGE_PATHS.tollgate;
 
 /** The API of another gateway: its fields are ours. */
 export const tollgateImages: ImageWire = {
@@ -11,8 +14,8 @@ export const tollgateImages: ImageWire = {
   request(ask, offer, asksForBase64) {
     const fields = this.fields(ask, offer, asksForBase64);
     return ask.edit === null
-      ? { path: '/image/generate', contentType: 'application/json', body: JSON.stringify(fields) }
-      : { path: '/image/edit', ...jsonBody(fields, ask.edit, IN_JSON) };
+      ? { path: PATHS.make, contentType: 'application/json', body: JSON.stringify(fields) }
+      : { path: PATHS.edit, ...jsonBody(fields, ask.edit, IN_JSON) };
   },
 };
 

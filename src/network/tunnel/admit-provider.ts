@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '#wire';
-import type { Caller } from '#gateway';
-import { type Identity, refuseRepeatedCredentials, providerIdOf } from '#auth';
-import { isWallet, hasLimit } from '#auth/accounts';
+import { ACCOUNT_HEADER, nobodyActs, type Caller } from '#gateway';
+import { type Identity, type KeyStore, refuseRepeatedCredentials, refuseRestricted, providerIdOf } from '#auth';
+import { isWallet } from '#auth/accounts';
 import { TUNNEL_PROTOCOL } from './wire.ts';
 
 /** A provider that proved who it is. */
@@ -16,6 +16,7 @@ export interface AdmittedProvider {
 export interface AdmitOptions {
   /** Throws GatewayError. */
   readonly authenticate: (headers: IncomingMessage['headers'], address: string) => Caller | Promise<Caller>;
+  readonly keys: Pick<KeyStore, 'find'>;
   readonly identity: Pick<Identity, 'providerId'>;
   /** Public keys and account ids that may dial in; empty is everybody. */
   readonly providers: readonly string[];
@@ -29,6 +30,7 @@ const refused = (message: string) => new GatewayError('permission_denied', messa
  */
 export function createAdmission({
   authenticate,
+  keys,
   identity,
   providers,
 }: AdmitOptions): (request: IncomingMessage, address: string) => Promise<AdmittedProvider> {
@@ -41,15 +43,12 @@ export function createAdmission({
         `Ask for the WebSocket subprotocol ${TUNNEL_PROTOCOL}: it is the one this gateway speaks with providers`,
       );
     refuseRepeatedCredentials(request.rawHeaders);
-    const { account, key, wallet, budgets = [] } = await authenticate(request.headers, address);
+    if (request.headers[ACCOUNT_HEADER] !== undefined) throw nobodyActs();
+    const { account, key, wallet } = await authenticate(request.headers, address);
     const provider = providerIdOf(account, identity);
     if (key === null && wallet === null)
       throw refused('An access token cannot provide: use a wallet, or an API key of the account');
-    const isLimited = budgets.some((budget) => budget.of === 'key' && hasLimit(budget));
-    if (key && (key.allowedServices !== null || isLimited))
-      throw refused(
-        'A key with a spending limit or a list of services cannot provide: use a key without restrictions, or a wallet',
-      );
+    await refuseRestricted(keys, key, 'provide');
     // A stolen key of a wallet's account could otherwise take the place of the wallet's own proxy.
     if (key && isWallet(account))
       throw refused("The account of this key is a wallet's: provide as the wallet itself, with [router.siwx]");

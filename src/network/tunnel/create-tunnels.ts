@@ -19,6 +19,7 @@ interface TunnelsOptions {
   /** Proxies dial in at its address. It must not listen yet. */
   readonly server: FastifyInstance;
   readonly authenticate: AdmitOptions['authenticate'];
+  readonly keys: AdmitOptions['keys'];
   readonly identity: AdmitOptions['identity'];
   readonly registry: Pick<Registry, 'join' | 'register' | 'leave' | 'onSuperseded'>;
   readonly config: Pick<TunnelConfig, 'providers' | 'silenceMs' | 'servicesMax' | 'connectionsPerAddressMax'>;
@@ -55,6 +56,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
   const limits = { ...LIMITS, ...options.limits };
   const admit = createAdmission({
     authenticate: options.authenticate,
+    keys: options.keys,
     identity: options.identity,
     providers: config.providers,
   });
@@ -97,7 +99,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
         silenceMs: config.silenceMs,
         limits,
         frames: place.frames,
-        stillAdmitted: () => stillOpens(options.authenticate, request, address),
+        stillAdmitted: () => stillOpens(() => admit(request, address)),
       });
       tunnels.set(tunnel.connection.id, tunnel);
       void tunnel.closed.then(() => {
@@ -202,16 +204,14 @@ function whyNoUpgrade({ upgrade, 'sec-websocket-protocol': protocol }: IncomingM
 
 const remoteAddress = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? '';
 
-/** False for a credential that was revoked or has expired. */
-async function stillOpens(
-  authenticate: AdmitOptions['authenticate'],
-  { headers }: IncomingMessage,
-  address: string,
-): Promise<boolean> {
+const ENDS: readonly GatewayError['code'][] = ['unauthorized', 'permission_denied'];
+
+/** False for a credential that was revoked, has expired, or was restricted since. */
+async function stillOpens(admit: () => Promise<AdmittedProvider>): Promise<boolean> {
   try {
-    await authenticate(headers, address);
+    await admit();
     return true;
   } catch (error) {
-    return !(error instanceof GatewayError && error.code === 'unauthorized');
+    return !(error instanceof GatewayError && ENDS.includes(error.code));
   }
 }

@@ -55,10 +55,10 @@ export function runDiscount(bytes: Uint8Array, start: number, end: number, count
   return Math.floor((Math.min(repeated, count) * (REPEATED_IN_ONE - 1)) / REPEATED_IN_ONE);
 }
 
-/** The discount of all texts of a message or a delta. */
-export function runDiscountOf(message: Json): number {
+/** The discount for runs in texts. */
+export function runDiscountOf(texts: Iterable<string>): number {
   let discount = 0;
-  for (const text of textsOf(message)) {
+  for (const text of texts) {
     if (text.length <= NO_RUN_BYTES) continue;
     const bytes = Buffer.from(text);
     discount += runDiscount(bytes, 0, bytes.length, bytes.length);
@@ -74,7 +74,7 @@ export function cutChoices(choices: readonly Json[], outputBytes: number, budget
   const bytesMax = outputBytesMax(budget);
   if (outputBytes <= bytesMax) return null;
   const messages = choices.map((choice) => choice['message'] as Json);
-  if (messages.reduce((bytes, message) => bytes + textBytes(message) - runDiscountOf(message), 0) <= bytesMax)
+  if (messages.reduce((bytes, message) => bytes + textBytes(message) - runDiscountOf(textsOf(message)), 0) <= bytesMax)
     return null;
   let left = bytesMax;
   return choices.map(({ index }, place) => {

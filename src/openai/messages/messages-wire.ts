@@ -76,7 +76,7 @@ export const MESSAGES_WIRE: NativeWire = {
     const turns = SEALED.test(text) ? withoutSealed(messages as readonly Turn[]) : messages;
     if (turns !== messages) sent['messages'] = JSON.stringify(turns);
     const management = withoutCompaction(asked['context_management'], lists, dropped);
-    if (management !== null) sent['context_management'] = management;
+    if (management !== undefined) sent['context_management'] = management;
     if (MAY_HAVE_TTL.test(text) && !lists('cache_control.ttl'))
       for (const [field, value] of Object.entries({ ...asked, messages: turns })) {
         if (!CACHED.has(field)) continue;
@@ -126,11 +126,13 @@ function plainCache(name: string, member: unknown): unknown {
 const COMPACTION = /^compact_([0-9]{4})([0-9]{2})([0-9]{2})$/;
 
 /**
- * JSON text of `context_management` without the edits that compact the conversation, unless their beta is listed;
- * null where nothing changes. Compaction reads the conversation once more, and the counts of `usage` leave that out.
+ * JSON text of `context_management` without the edits that compact the conversation, unless their beta is listed. null
+ * where no edit is left: the beta of the field may have gone with them, and a provider refuses the field without it.
+ * undefined where nothing changes. Compaction reads the conversation once more, and the counts of `usage` leave that
+ * out.
  */
-function withoutCompaction(management: unknown, lists: Lists, dropped: string[]): string | null {
-  if (!isObject(management) || !Array.isArray(management['edits'])) return null;
+function withoutCompaction(management: unknown, lists: Lists, dropped: string[]): string | null | undefined {
+  if (!isObject(management) || !Array.isArray(management['edits'])) return undefined;
   const all = management['edits'] as readonly unknown[];
   const edits = all.filter((edit) => {
     const type = isObject(edit) ? edit['type'] : null;
@@ -138,9 +140,9 @@ function withoutCompaction(management: unknown, lists: Lists, dropped: string[])
     if (lists('anthropic-beta') || lists(type.replace(COMPACTION, 'compact-$1-$2-$3'))) return true;
     return false;
   });
-  if (edits.length === all.length) return null;
+  if (edits.length === all.length) return undefined;
   dropped.push('context_management.compact');
-  return JSON.stringify({ ...management, edits });
+  return edits.length === 0 ? null : JSON.stringify({ ...management, edits });
 }
 
 interface Turn {

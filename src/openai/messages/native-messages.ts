@@ -11,6 +11,7 @@ import {
   noteOf,
   NOTHING,
   sumOf,
+  stringsOf,
   withMembersOf,
 } from '../native/native-speech.ts';
 import { isCount } from '../reply/chat-usage.ts';
@@ -48,7 +49,6 @@ export function createMessagesSpeech(model: string): NativeSpeech {
   };
 
   return {
-    output: 'content',
     get claim() {
       return claimOf(usage);
     },
@@ -90,8 +90,8 @@ export function createMessagesSpeech(model: string): NativeSpeech {
       if (type === 'content_block_start' && isObject(block)) return sizeOfBlock(block);
       if (type !== 'content_block_delta' || !isObject(delta)) return NOTHING;
       const { text, thinking, partial_json: json } = delta;
-      const said = bytesOf(text) + bytesOf(thinking) + bytesOf(json);
-      return { text: said, other: said > 0 ? 0 : jsonBytes(delta) };
+      const texts = stringsOf(text, thinking, json);
+      return { texts, other: texts.length > 0 ? 0 : jsonBytes(delta) };
     },
     last(end) {
       if (end.isBroken || held === null) return endOfCut(end);
@@ -129,11 +129,11 @@ const STOP = event('message_stop', {});
 /** Results of tools that ran at the provider are no words of the model, and what is encrypted is not readable. */
 function sizeOfBlock(block: Json): EventSize {
   const { type, text, thinking, name, input } = block;
-  if (type === 'text') return { text: bytesOf(text), other: 0 };
-  if (type === 'thinking') return { text: bytesOf(thinking), other: bytesOf(block['signature']) };
-  if (type !== 'tool_use') return { text: 0, other: jsonBytes(block) };
-  const given = isObject(input) && Object.keys(input).length > 0 ? jsonBytes(input) : 0;
-  return { text: bytesOf(name) + given, other: FRAME_BYTES };
+  if (type === 'text') return { texts: stringsOf(text), other: 0 };
+  if (type === 'thinking') return { texts: stringsOf(thinking), other: bytesOf(block['signature']) };
+  if (type !== 'tool_use') return { texts: [], other: jsonBytes(block) };
+  const given = isObject(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : null;
+  return { texts: stringsOf(name, given), other: FRAME_BYTES };
 }
 
 /** The claim as chat has it. Anthropic counts tokens of a cache beside the input's. */

@@ -125,7 +125,7 @@ export function createEventForms(tally: OutputTally, output: ByteOutput): EventF
     const frame = framed ? 0 : BLANK_LINE;
     const tail = parts[slots.length - 1]!;
     let at = start + head.length;
-    if (at >= limit) return start;
+    if (at >= limit || !endsAlike(head, bytes, at)) return start;
     expectedLength = 0;
     expect(head);
     slot.high = 0;
@@ -210,6 +210,7 @@ export function createEventForms(tally: OutputTally, output: ByteOutput): EventF
     },
     learn(type, text) {
       if (text.length > EVENT_CHARS_MAX || learned >= LEARNED_MAX + passed / EVENTS_PER_FORM) return;
+      // Also where nothing is learned: the search costs as much.
       learned++;
       const form = formOf(text, `event: ${type}\ndata: `);
       if (form === null) return;

@@ -1,13 +1,13 @@
 import type { UpstreamFailure } from '#wire';
 import { checkHead, contentTypeOf, malformed, retryAfterOf, toFailure } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
-import { outputBytesMax, runDiscount } from '../caps/output-bound.ts';
+import { outputBytesMax, runDiscountOf } from '../caps/output-bound.ts';
 import type { ReplyContext } from '../reply/chat-end.ts';
 import { Collector } from '../reply/chat-reply-collector.ts';
 import { partialTexts } from '../reply/partial-reply.ts';
 import { parseReply } from '../reply/whole-reply.ts';
 import { nativeCut, nativeEnd, nativeOverCap } from './native-end.ts';
-import type { NativeSpeech } from './native-speech.ts';
+import { bytesOfTexts, type NativeSpeech } from './native-speech.ts';
 
 /** Reads a reply in one piece of a wire that the client speaks too. It is kept until its end. */
 export class NativeReplyReader implements ReplyReader {
@@ -45,11 +45,12 @@ export class NativeReplyReader implements ReplyReader {
   end(): ReplyEnd {
     const bytes = this.#collected.take();
     const reply = parseReply(bytes);
-    const { text, other } = this.#speech.takeWhole(reply);
+    const { texts, other } = this.#speech.takeWhole(reply);
     const speech = this.#speech;
-    const size = { outputBytes: text, otherBytes: other, before: null, speech };
+    const outputBytes = bytesOfTexts(texts);
+    const size = { outputBytes, otherBytes: other, before: null, speech };
     const bytesMax = outputBytesMax(this.#context.budget);
-    if (text > bytesMax && text - discountOf(reply[speech.output], text) > bytesMax) {
+    if (outputBytes > bytesMax && outputBytes - runDiscountOf(texts) > bytesMax) {
       const said = partialTexts(bytes).said.slice(0, bytesMax);
       return nativeOverCap(this.#context, { ...size, write: (end) => speech.cutWhole(said, end) });
     }
@@ -62,10 +63,4 @@ export class NativeReplyReader implements ReplyReader {
     const write: Parameters<typeof nativeCut>[1]['write'] = (end) => speech.cutWhole(said, end);
     return nativeCut(this.#context, { speech, before: null, outputBytes, otherBytes: 0, write }, cut);
   }
-}
-
-/** The discount for runs in `count` bytes of text of an output. */
-function discountOf(output: unknown, count: number): number {
-  const bytes = Buffer.from(JSON.stringify(output));
-  return runDiscount(bytes, 0, bytes.length, count);
 }

@@ -18,16 +18,14 @@ export interface NativeEnd {
 
 /** The output in an event or a reply. */
 export interface EventSize {
-  /** Bytes of text. */
-  readonly text: number;
+  /** Its texts, which the cap is for. */
+  readonly texts: readonly string[];
   /** Bytes of other output. */
   readonly other: number;
 }
 
 /** Understands the replies of one wire, as far as they are billed and ended by it. One for each attempt. */
 export interface NativeSpeech {
-  /** The member of a reply in one piece that has its output. */
-  readonly output: 'content' | 'output';
   /** The provider's claim so far, as chat has it; null before one. */
   readonly claim: Json | null;
   /** Why the reply ended, in the provider's words. */
@@ -52,17 +50,26 @@ export interface NativeSpeech {
 }
 
 /** The size of what is no output. */
-export const NOTHING: EventSize = { text: 0, other: 0 };
+export const NOTHING: EventSize = { texts: [], other: 0 };
 /** Marks around an item, or a call of a tool. */
 export const FRAME_BYTES = 32;
 
+/** Those of the values that are text. */
+export const stringsOf = (...values: readonly unknown[]): string[] =>
+  values.filter((value) => typeof value === 'string' && value !== '') as string[];
+
 /** Bytes of a text; 0 of anything else. */
 export const bytesOf = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0);
+/** Bytes of all texts. */
+export const bytesOfTexts = (texts: readonly string[]): number =>
+  texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 export const jsonBytes = (value: unknown): number =>
   value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value));
 
-export const sumOf = (sizes: readonly EventSize[]): EventSize =>
-  sizes.reduce((sum, { text, other }) => ({ text: sum.text + text, other: sum.other + other }), NOTHING);
+export const sumOf = (sizes: readonly EventSize[]): EventSize => ({
+  texts: sizes.flatMap(({ texts }) => texts),
+  other: sizes.reduce((sum, { other }) => sum + other, 0),
+});
 
 /** Why a reply is not whole, as a member of its end. */
 export const noteOf = (cut: GatewayError | null): object =>

@@ -2,7 +2,7 @@ import { type JsonLimits, tooLarge, UpstreamFailure } from '#wire';
 import { checkHead, contentTypeOf, malformed, retryAfterOf, toFailure } from '#wire/replies';
 import type { ReplyReader } from '#gateway';
 import { createByteOutput } from '../stream/byte-output.ts';
-import { runDiscount } from '../caps/output-bound.ts';
+import { runDiscountOf } from '../caps/output-bound.ts';
 import { createOutputTally, roomOf } from '../stream/output-tally.ts';
 import { joined } from '../stream/joined.ts';
 import { parseChunk } from '../stream/parse-chunk.ts';
@@ -10,7 +10,7 @@ import { createSseScanner, SseError } from '../stream/sse.ts';
 import type { ReplyContext } from '../reply/chat-end.ts';
 import { createEventForms } from './event-forms.ts';
 import { nativeCut, nativeEnd, nativeOverCap, type NativeProduced } from './native-end.ts';
-import { eventText, type NativeSpeech } from './native-speech.ts';
+import { bytesOfTexts, eventText, type NativeSpeech } from './native-speech.ts';
 
 /** The last event of a response repeats the whole of it, with what was asked. */
 const EVENT_BYTES_MAX = 8 * 1024 * 1024;
@@ -36,8 +36,8 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
   let retryAfterS: number | undefined;
 
   /** Returns false after the last event. */
-  function readEvent(bytes: Buffer, start: number, end: number): boolean {
-    return forms.pass(bytes, start, end, false) === end || parsed(bytes, start, end);
+  function readEvent(bytes: Buffer, start: number, end: number, refused: boolean): boolean {
+    return (!refused && forms.pass(bytes, start, end, false) === end) || parsed(bytes, start, end);
   }
 
   function parsed(bytes: Buffer, start: number, end: number): boolean {
@@ -50,16 +50,16 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
     const given = speech.take(type, event, text);
     events++;
     const size = speech.sizeOf(type, event);
-    tally.bytes += size.text;
+    tally.bytes += bytesOfTexts(size.texts);
     tally.otherBytes += size.other;
-    if (size.text > 0) tally.discount += runDiscount(bytes, start, end, size.text);
+    tally.discount += runDiscountOf(size.texts);
     overCap = roomOf(tally) < 0;
     if (overCap) return false;
     if (given === null) return !speech.isOver;
     const line = oneLine(given);
     output.writeText(eventText(type, line));
     // Bytes of a known form go out as they are, which has to be one line.
-    if (size.text > 0 && line === given) forms.learn(type, given);
+    if (size.texts.length > 0 && line === given) forms.learn(type, given);
     return true;
   }
 

@@ -17,16 +17,16 @@ const isInContainer = ({ environment }: Json): boolean =>
   isObject(environment) && environment['type'] === 'container_reference';
 
 /** The conversation with such items as text of the model. The same array where it has none. */
-export function withoutContainers(input: readonly unknown[]): readonly unknown[] {
+export function withoutContainers<Item>(input: readonly Item[]): readonly (Item | Json)[] {
   if (!input.some(isContainerRun)) return input;
-  const runs = new Set(input.filter(isContainerRun).map(({ call_id: id }) => id));
+  const runs = new Set(input.flatMap((item) => (isContainerRun(item) ? [item['call_id']] : [])));
   const belongs = (item: unknown): item is Json =>
     isContainerRun(item) || (isObject(item) && item['type'] === 'shell_call_output' && runs.has(item['call_id']));
   return input.map((item) => (belongs(item) ? { role: 'assistant', content: wordsOfRun(item) } : item));
 }
 
 /** Says what ran and what came of it. Images are left out. */
-export function wordsOfRun({ type, code, action, output, outputs }: Json): string {
+function wordsOfRun({ type, code, action, output, outputs }: Json): string {
   const said = Array.isArray(outputs) ? outputs.filter((one) => isObject(one) && one['type'] === 'logs') : outputs;
   return `[${String(type)}: ${JSON.stringify({ code, action, output, outputs: said })}]`;
 }

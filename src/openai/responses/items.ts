@@ -2,7 +2,7 @@ import { isObject } from '#wire';
 import type { ChatMessage, ContentPart } from '../request/chat-schema.ts';
 import { addResult, addUser, GAP, reminderOf } from '../translated/chat-turns.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';
-import { isContainerRun, wordsOfRun } from './container-runs.ts';
+import { withoutContainers } from './container-runs.ts';
 import { noItemsKept } from './not-kept.ts';
 import type { ToolRegistry } from './tool-registry.ts';
 import { CONTENT, invalid } from './tools.ts';
@@ -36,7 +36,7 @@ interface State {
 export function readItems(input: ResponsesBody['input'], options: ItemOptions): Conversation {
   const state: State = { system: [], chat: [], options, tools: [], reminders: [], thoughts: [] };
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input ?? []);
-  items.forEach((item, index) => readItem(state, item, `input[${index}]`));
+  withoutContainers(items).forEach((item, index) => readItem(state, item, `input[${index}]`));
   addUser(state.chat, state.reminders);
   return state;
 }
@@ -66,7 +66,7 @@ function readItem(state: State, item: Json, at: string): void {
       throw noItemsKept(at);
     default: {
       // Calls of hosted tools, from a conversation that was begun elsewhere. Nothing is lost but their marks.
-      const text = isContainerRun(item) ? wordsOfRun(item) : textOf(item['content'] ?? item['output']);
+      const text = textOf(item['content'] ?? item['output']);
       if (text !== '') addUser(chat, [{ type: 'text', text }]);
     }
   }

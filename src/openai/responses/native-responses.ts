@@ -11,6 +11,7 @@ import {
   noteOf,
   NOTHING,
   sumOf,
+  stringsOf,
   withMembersOf,
 } from '../native/native-speech.ts';
 
@@ -56,7 +57,6 @@ export function createResponsesSpeech(model: string): NativeSpeech {
   });
 
   return {
-    output: 'output',
     get claim() {
       return usage === null ? null : claimOf(usage);
     },
@@ -85,11 +85,11 @@ export function createResponsesSpeech(model: string): NativeSpeech {
       return 'model' in response ? withMembersOf(text, event, 'response', { model }) : text;
     },
     sizeOf(type, { delta, item }) {
-      if (type.endsWith('.delta')) return { text: bytesOf(delta), other: 0 };
+      if (type.endsWith('.delta')) return { texts: stringsOf(delta), other: 0 };
       if (type !== 'response.output_item.done' || !isObject(item)) return NOTHING;
       // Of other items no delta told the words.
       return {
-        text: 0,
+        texts: [],
         other: TOLD_BY_DELTAS.has(item['type']) ? FRAME_BYTES + bytesOf(item['encrypted_content']) : jsonBytes(item),
       };
     },
@@ -122,13 +122,10 @@ const TOLD_BY_DELTAS: ReadonlySet<unknown> = new Set(['message', 'function_call'
 function sizeOfItem(item: unknown): EventSize {
   if (!isObject(item)) return NOTHING;
   const { type, content, summary, name, arguments: given, input, encrypted_content: sealed } = item;
-  if (!TOLD_BY_DELTAS.has(type)) return { text: 0, other: jsonBytes(item) };
+  if (!TOLD_BY_DELTAS.has(type)) return { texts: [], other: jsonBytes(item) };
   const parts = [content, summary].flatMap((one) => (Array.isArray(one) ? (one as unknown[]) : []));
-  const said = parts.reduce<number>((sum, part) => {
-    const { text, refusal } = isObject(part) ? part : {};
-    return sum + bytesOf(text) + bytesOf(refusal);
-  }, 0);
-  return { text: said + bytesOf(name) + bytesOf(given) + bytesOf(input), other: FRAME_BYTES + bytesOf(sealed) };
+  const said = parts.flatMap((part) => (isObject(part) ? [part['text'], part['refusal']] : []));
+  return { texts: stringsOf(...said, name, given, input), other: FRAME_BYTES + bytesOf(sealed) };
 }
 
 /** The claim as chat has it. */

@@ -19,8 +19,11 @@ interface ChunkRewriter {
   readonly finishHeld: boolean;
   /** The output ran past its budget. Nothing is read after that. */
   readonly overCap: boolean;
-  /** Takes the payload of one event and writes its chunk to the output. Returns false after the last one. */
-  rewrite(bytes: Buffer, start: number, end: number): boolean;
+  /**
+   * Takes the payload of one event and writes its chunk to the output. `refused`: by `rewriteKnown`. Returns false
+   * after the last one.
+   */
+  rewrite(bytes: Buffer, start: number, end: number, refused: boolean): boolean;
   /**
    * Takes the events on the wire that begin with the payload at `start`, as many as have a known form. Returns the
    * place after them, `start` where it took none.
@@ -120,8 +123,8 @@ export function createChunkRewriter(
     get overCap() {
       return overCap;
     },
-    rewrite(bytes, start, end) {
-      if (forms.rewrite(bytes, start, end, false, output) === end) return true;
+    rewrite(bytes, start, end, refused) {
+      if (!refused && forms.rewrite(bytes, start, end, false, output) === end) return true;
       const text = bytes.toString('utf8', start, end);
       if (bytes[start] === 0x5b && text.trim() === '[DONE]') {
         done = true;

@@ -25,13 +25,14 @@ const EVENT_BYTES_MAX = 1024 * 1024;
 /**
  * Finds events by bytes. `onData` gets the payload of each event as a range of a buffer that is valid during the
  * call only; it returns false to stop. `takeRun` may take several events at once: it gets the place of a payload and
- * the end of the bytes, and returns the place after the blank line of the last event that it took.
+ * the end of the bytes, and returns the place after the blank line of the last event that it took. `refused` tells
+ * `onData` that `takeRun` was asked for the event and took nothing.
  *
  * Lines end in LF, CRLF or CR; comments and other fields are skipped; lines of data are joined by LF. Time is linear
  * in the bytes, however they are split. Throws SseError at a line or event above `bytesMax`.
  */
 export function createSseScanner(
-  onData: (bytes: Buffer, start: number, end: number) => boolean,
+  onData: (bytes: Buffer, start: number, end: number, refused: boolean) => boolean,
   bytesMax: number = EVENT_BYTES_MAX,
   takeRun: (bytes: Buffer, start: number, end: number) => number = takeNone,
 ): SseScanner {
@@ -43,8 +44,8 @@ export function createSseScanner(
   let firstLine = true;
   let stopped = false;
 
-  function dispatch(bytes: Buffer, start: number, end: number): void {
-    if (end > start && !onData(bytes, start, end)) stopped = true;
+  function dispatch(bytes: Buffer, start: number, end: number, refused: boolean): void {
+    if (end > start && !onData(bytes, start, end, refused)) stopped = true;
   }
 
   function takeLine(bytes: Buffer, from: number, end: number): void {
@@ -55,7 +56,7 @@ export function createSseScanner(
     }
     if (start === end) {
       if (hasData) {
-        dispatch(data.bytes, 0, data.length);
+        dispatch(data.bytes, 0, data.length, false);
         data.clear();
         hasData = false;
       }
@@ -119,7 +120,7 @@ export function createSseScanner(
       if (end === -1 || chunk[end + 1] !== LF) break;
       if (end - at > bytesMax || at - i > bytesMax) throw tooLong(bytesMax);
       firstLine = false;
-      dispatch(chunk, start, end);
+      dispatch(chunk, start, end, true);
       i = end + 2;
     }
     return i;
@@ -139,7 +140,7 @@ export function createSseScanner(
       if (stopped) return;
       if (line.length > 0) takeLine(line.bytes, 0, line.length);
       line.clear();
-      if (hasData) dispatch(data.bytes, 0, data.length);
+      if (hasData) dispatch(data.bytes, 0, data.length, false);
       hasData = false;
       data.clear();
     },

@@ -1,4 +1,4 @@
-import { otherBytes, textBytes } from '../reply/message-text.ts';
+import { otherBytes, textBytes, textsOf } from '../reply/message-text.ts';
 import { runDiscountOf } from '../caps/output-bound.ts';
 import type { OutputTally } from './output-tally.ts';
 import { createToolCallDeltas } from './tool-call-deltas.ts';
@@ -43,7 +43,7 @@ export function createStreamedChoices(callId: string, tally: OutputTally): Strea
           opensCall ||= opened;
         }
         tally.bytes += textBytes(delta);
-        tally.discount += runDiscountOf(delta);
+        tally.discount += runDiscountOf(textsOf(delta));
         tally.otherBytes += otherBytes(delta);
         const reason = choice['finish_reason'] || beside;
         if (typeof reason === 'string' && reason !== '' && !finishReasons.has(index)) {

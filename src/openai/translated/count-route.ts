@@ -1,6 +1,6 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Caller, limitedAs, rateLimitError, type RateLimiter, type RatePolicy } from '#gateway';
-import { refuseRepeatedCredentials } from '#auth';
+import { addressOf, refuseRepeatedCredentials } from '#auth';
 import { tokensOf } from '../caps/tokens-of.ts';
 import { measurePrompt } from '../request/prompt-size.ts';
 import type { ChatDeps } from '../chat-routes.ts';
@@ -29,6 +29,10 @@ const TOKENS_PER_MESSAGE = 16;
 /** An image of a million pixels. */
 const TOKENS_PER_IMAGE = 1_400;
 
+/** On the request itself, as the admission of other routes is. */
+const CALLER = Symbol('caller');
+type Admitted = FastifyRequest & { [CALLER]?: Caller };
+
 /** Adds a route that counts the tokens of a prompt: an estimate that is made here. It is free, and asks no provider. */
 export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown }>(
   app: FastifyInstance,
@@ -37,17 +41,40 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
 ): void {
   const readBody = createReadBody<B>(config.limits, schema);
   const speakers = deps.speakers ?? (() => ({}));
-  const callers = new WeakMap<FastifyRequest, Caller>();
 
-  /** Before the body is read, as at every address. Throws GatewayError. */
-  async function admit(request: FastifyRequest): Promise<void> {
+  /** Before the body is read, as at every address. Throws or rejects with GatewayError. */
+  function admit(request: FastifyRequest): void | Promise<void> {
     refuseRepeatedCredentials(request.raw.rawHeaders);
-    const caller = await pipeline.visitor(request.headers, request.ip);
-    // Who has no credential, or a wrong one, is told so as at every other address.
-    if (caller.anonymous) return void callers.set(request, (await pipeline.admit(request.headers, request.ip)).caller);
-    const rate = await limiter.take(`count:${limitedAs(caller)}`, POLICY, { requests: 1, tokens: 0 });
-    if (!rate.allowed) throw rateLimitError(rate);
-    callers.set(request, caller);
+    const address = addressOf(request);
+    return after(pipeline.visitor(request.headers, address), (caller) => {
+      // Who has no credential, or a wrong one, is told so as at every other address.
+      if (caller.anonymous)
+        return after(pipeline.admit(request.headers, address), (admission) => {
+          (request as Admitted)[CALLER] = admission.caller;
+        });
+      return after(limiter.take(`count:${limitedAs(caller)}`, POLICY, { requests: 1, tokens: 0 }), (rate) => {
+        if (!rate.allowed) throw rateLimitError(rate);
+        (request as Admitted)[CALLER] = caller;
+      });
+    });
+  }
+
+  function count(asked: B, request: FastifyRequest, reply: FastifyReply): void {
+    const { translation, untranslatable } = translateAsFar(wire, asked, {
+      caller: (request as Admitted)[CALLER]!,
+      requestId: request.id,
+      headers: request.headers,
+      host: request.host,
+      now: deps.now(),
+      speakers: speakers(),
+    });
+    const { bytes, messages, images } = measurePrompt(translation.body);
+    // They were left out of the translation, and a provider that speaks the wire gets them.
+    const tools = untranslatable === null ? 0 : Buffer.byteLength(JSON.stringify(asked.tools ?? null));
+    void reply.header('request-id', request.id).send({
+      ...more,
+      input_tokens: tokensOf(bytes + tools) + messages * TOKENS_PER_MESSAGE + images * TOKENS_PER_IMAGE,
+    });
   }
 
   app.post<{ Body: Buffer | undefined }>(
@@ -76,27 +103,23 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
         },
       },
       validatorCompiler: () => () => true,
-      onRequest: admit,
+      onRequest(request, _reply, done) {
+        let admitted: void | Promise<void>;
+        try {
+          admitted = admit(request);
+        } catch (error) {
+          return done(error as Error);
+        }
+        const goOn = () => done();
+        if (admitted instanceof Promise) void admitted.then(goOn, done);
+        else goOn();
+      },
       errorHandler: answerError({ onError }, wire),
     },
-    async (request, reply) => {
-      const asked = await readBody(request.body, request.headers);
-      const { translation, untranslatable } = translateAsFar(wire, asked, {
-        caller: callers.get(request)!,
-        requestId: request.id,
-        headers: request.headers,
-        host: request.host,
-        now: deps.now(),
-        speakers: speakers(),
-      });
-      const { bytes, messages, images } = measurePrompt(translation.body);
-      // They were left out of the translation, and a provider that speaks the wire gets them.
-      const tools = untranslatable === null ? 0 : Buffer.byteLength(JSON.stringify(asked.tools ?? null));
-      void reply.header('request-id', request.id);
-      return {
-        ...more,
-        input_tokens: tokensOf(bytes + tools) + messages * TOKENS_PER_MESSAGE + images * TOKENS_PER_IMAGE,
-      };
-    },
+    (request, reply) => after(readBody(request.body, request.headers), (asked) => count(asked, request, reply)),
   );
 }
+
+/** `use` of a value that may be there at once: a promise costs turns of the event loop, which most counts can spare. */
+const after = <T, R>(value: T | Promise<T>, use: (value: T) => R | Promise<R>): R | Promise<R> =>
+  value instanceof Promise ? value.then(use) : use(value);

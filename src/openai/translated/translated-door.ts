@@ -216,19 +216,23 @@ export const answerError =
     void reply.code(status).headers(headers).send(body);
   };
 
-/** Reads a body and checks it. Rejects with GatewayError. */
+/** Reads a body and checks it; a large one in turns of the event loop. Throws or rejects with GatewayError. */
 export function createReadBody<B>(
   limits: ChatDeps['config']['limits'],
   schema: ChatWire<B>['schema'],
-): (bytes: Buffer | undefined, headers: IncomingHttpHeaders) => Promise<B> {
+): (bytes: Buffer | undefined, headers: IncomingHttpHeaders) => B | Promise<B> {
   const check = createCheck<B>(schema);
   const names: ActedOnAt = [[[], actedOn(Object.keys(schema.properties))]];
-  return async (bytes = EMPTY, headers) => {
-    refuseEncoding(headers);
-    const parsed = withModel(await readJson(bytes, limits));
+  const checked = (read: unknown): B => {
+    const parsed = withModel(read);
     const fault = typeof parsed === 'object' && parsed !== null ? lookAlikeAt(parsed, names) : null;
     if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
     return check(parsed);
+  };
+  return (bytes = EMPTY, headers) => {
+    refuseEncoding(headers);
+    const read = readJson(bytes, limits);
+    return read instanceof Promise ? read.then(checked) : checked(read);
   };
 }
 

@@ -57,7 +57,11 @@ export async function createKey(
   member: string | null = null,
 ): Promise<{ readonly key: string; readonly data: KeyView; readonly warnings?: readonly string[] }> {
   const made = await keys.create({ label: 'key', ...parseKeyBody(body ?? {}, deps.now()), account, kind, member });
-  if (!made) throw new GatewayError('unprocessable', 'This account has too many keys: delete those that are not used');
+  if (!made)
+    throw new GatewayError(
+      'unprocessable',
+      `This account has too many keys${member === null ? '' : ', or you are no member of it any more'}: delete those that are not used`,
+    );
   const missing = (made.record.allowedServices ?? []).filter((service) => !offers(service));
   const warnings = missing.map((service) => `Nothing is offered here as ${service} at the moment: check the name`);
   return { key: made.text, data: await viewKey(made.record, deps), ...(warnings.length > 0 ? { warnings } : {}) };

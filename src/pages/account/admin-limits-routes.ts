@@ -4,6 +4,7 @@ import {
   limitsBodySchema,
   oneLimitsSchema,
   changeLimits,
+  parseLimits,
   viewLimits,
   type LimitsBody,
   type LimitsDeps,
@@ -51,7 +52,7 @@ export function addAdminLimitsRoutes(
     { schema: changed, config: CREDIT },
     async ({ params, body }) => {
       const { account } = await findAccount(params.id, deps);
-      return changeLimits(account, 'operator', body, deps);
+      return changeLimits(account, 'operator', parseLimits(body), deps);
     },
   );
 }

@@ -16,6 +16,7 @@ import {
   limitsSchema,
   oneLimitsSchema,
   changeLimits,
+  parseLimits,
   viewLimits,
   type LimitsBody,
   type LimitsDeps,
@@ -84,8 +85,10 @@ function addLimits(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: Admis
   app.patch<{ Body: LimitsBody }>('/limits', { config: { actsAs: 'admin' }, schema: changed }, async (request) => {
     const { caller } = admissionOf(request);
     await requireFullRights(deps.keys, caller, OF_LIMITS);
+    // A body that is refused must not cost the nonce.
+    const changes = parseLimits(request.body);
     await requireFreshSignature(caller, deps.nonces);
-    return changeLimits(caller.account, 'account', request.body, deps);
+    return changeLimits(caller.account, 'account', changes, deps);
   });
 }
 

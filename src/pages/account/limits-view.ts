@@ -16,7 +16,7 @@ import { notifyProperty, rateProperty } from './key-view.ts';
 /* Limits of an account, or of a member of it: what the operator and the owner can set, and how answers show it. */
 
 export interface LimitsDeps {
-  readonly limits: Pick<LimitsStore, 'of' | 'get' | 'put'>;
+  readonly limits: Pick<LimitsStore, 'of' | 'get' | 'change'>;
   readonly ledger: Pick<Ledger, 'budget'>;
   readonly now: () => number;
 }
@@ -119,15 +119,15 @@ export async function viewLimits(
 }
 
 /**
- * Limits after a body has changed them: what it gives is replaced, the rest stays. Throws GatewayError
- * `invalid_request` for an amount that is not one, and for two budgets of one reset.
+ * The changes that a body asks for: what it leaves out stays. Throws GatewayError `invalid_request` for an amount that
+ * is not one, and for two budgets of one reset.
  */
-function parseLimits(body: LimitsBody, before: AccountLimits): AccountLimits {
-  const { requests_per_minute: requests, tokens_per_minute: tokens } = body;
+export function parseLimits(body: LimitsBody): Partial<AccountLimits> {
+  const { budgets, requests_per_minute: requestsPerMinute, tokens_per_minute: tokensPerMinute } = body;
   return {
-    budgets: body.budgets === undefined ? before.budgets : parseBudgets(body.budgets),
-    requestsPerMinute: requests === undefined ? before.requestsPerMinute : requests,
-    tokensPerMinute: tokens === undefined ? before.tokensPerMinute : tokens,
+    ...(budgets === undefined ? {} : { budgets: parseBudgets(budgets) }),
+    ...(requestsPerMinute === undefined ? {} : { requestsPerMinute }),
+    ...(tokensPerMinute === undefined ? {} : { tokensPerMinute }),
   };
 }
 
@@ -150,8 +150,12 @@ function parseBudgets(bodies: readonly BudgetBody[]): readonly BudgetRule[] {
 }
 
 /** Changes limits and answers with them. */
-export async function changeLimits(account: string, subject: LimitsSubject, body: LimitsBody, deps: LimitsDeps) {
-  const limits = parseLimits(body, await deps.limits.get(account, subject));
-  await deps.limits.put(account, subject, limits);
+export async function changeLimits(
+  account: string,
+  subject: LimitsSubject,
+  changes: Partial<AccountLimits>,
+  deps: LimitsDeps,
+) {
+  const limits = await deps.limits.change(account, subject, changes);
   return { data: await viewLimits(account, subject, limits, deps) };
 }

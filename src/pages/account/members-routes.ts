@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastif
 import { GatewayError } from '#wire';
 import type { Admission, Caller, MemberRole, Pipeline } from '#gateway';
 import {
+  ORGANISATIONS_MAX,
   refuseRestricted,
   requireAdmission,
   requireFreshSignature,
@@ -15,7 +16,7 @@ import {
 import { localAccount } from '#auth/accounts';
 import { reaches } from '#auth/keys';
 import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
-import { changeLimits, limitsBodySchema, type LimitsBody } from './limits-view.ts';
+import { changeLimits, limitsBodySchema, parseLimits, type LimitsBody } from './limits-view.ts';
 import {
   addMember,
   findMember,
@@ -29,10 +30,11 @@ import {
   type MembersDeps,
   type NewMemberBody,
 } from './members-view.ts';
+import { pageSchema, type Page } from './page.ts';
 
 interface OwnMembersDeps extends MembersDeps {
   readonly admit: Pipeline['admit'];
-  readonly consumers: Pick<ConsumerStore, 'create'>;
+  readonly consumers: Pick<ConsumerStore, 'createOrganisation'>;
   readonly keys: Pick<KeyStore, 'find' | 'list'>;
   readonly nonces: Pick<Nonces, 'use'>;
 }
@@ -49,7 +51,6 @@ type CallerOf = (request: FastifyRequest) => Caller;
 
 const tags = ['Account'];
 const OF_MEMBERS = { what: 'change members', instead: 'ask the operator' };
-const ORGANISATIONS_MAX = 20;
 const HOW = 'A member acts for the account with the header `x-tollgate-account`.';
 
 /** Organisations of a caller, and the members of its account or of the one that it acts for. */
@@ -82,14 +83,15 @@ const viewOrganisation = ({ account, role, createdAt }: Member, label: string) =
 function addOrganisations(app: FastifyInstance, deps: OwnMembersDeps, callerOf: CallerOf): void {
   const listed = {
     summary: 'List your organisations',
-    description: `The accounts that your account is a member of. ${HOW}`,
+    description: `The accounts that your account is a member of: those that you made, then the others, the oldest first. ${HOW}`,
     tags,
+    querystring: pageSchema,
     response: { 200: listOf(organisationSchema) },
   };
-  app.get('/organisations', { schema: listed }, async (request) => {
+  app.get<{ Querystring: Page }>('/organisations', { schema: listed }, async (request) => {
     const { account, key } = callerOf(request);
     await refuseRestricted(deps.keys, key, 'see organisations');
-    return { data: (await deps.members.of(account)).map((one) => viewOrganisation(one, one.label)) };
+    return { data: (await deps.members.of(account, request.query)).map((one) => viewOrganisation(one, one.label)) };
   });
   const made = {
     summary: 'Create an organisation',
@@ -113,13 +115,14 @@ function addOrganisations(app: FastifyInstance, deps: OwnMembersDeps, callerOf: 
     async (request, reply) => {
       const caller = callerOf(request);
       await requireFullRights(deps.keys, caller, { what: 'create an organisation', instead: 'sign in with a wallet' });
-      const owned = (await deps.members.of(caller.account)).filter(({ role }) => role === 'owner');
-      if (owned.length >= ORGANISATIONS_MAX)
-        throw new GatewayError('unprocessable', `You own ${ORGANISATIONS_MAX} organisations, which is the most`);
       await requireFreshSignature(caller, deps.nonces);
       const { label, name } = request.body;
       const account = localAccount(`org-${randomBytes(8).toString('hex')}`);
-      await deps.consumers.create(account, label.trim() || account);
+      if (!(await deps.consumers.createOrganisation(account, label.trim() || account, caller.account)))
+        throw new GatewayError(
+          'unprocessable',
+          `You have made ${ORGANISATIONS_MAX} organisations, which is the most: ask the operator for another`,
+        );
       const owner = { account, member: caller.account, role: 'owner', name: name?.trim() || caller.account } as const;
       const member = (await deps.members.add(owner))!;
       return reply.code(201).send({ data: viewOrganisation(member, label.trim() || account) });
@@ -197,10 +200,11 @@ function changeMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
       refuseBelow(caller, before.role, role);
       if (caller.member?.account === before.member && budgets !== undefined && caller.member.role !== 'owner')
         throw new GatewayError('permission_denied', 'Your own budgets are changed by somebody else');
+      const limits = budgets === undefined ? null : parseLimits({ budgets });
       await requireFreshSignature(caller, deps.nonces);
-      if (budgets !== undefined) await changeLimits(account, before.member, { budgets }, deps);
       const changed = await deps.members.change(account, before.member, { role, name: name?.trim() || undefined });
       if (changed === null) throw lastOwner();
+      if (limits !== null) await changeLimits(account, before.member, limits, deps);
       const [data] = await viewMembers(account, [changed], deps);
       return { data };
     },
@@ -222,9 +226,11 @@ function removeMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
     async (request) => {
       const caller = callerOf(request);
       const { account, member } = caller;
-      await requireFullRights(deps.keys, caller, OF_MEMBERS);
+      // Whoever leaves needs no more than to be who leaves, an access token included.
+      const leaves = member !== undefined && member.account === request.params.member;
+      if (!leaves) await requireFullRights(deps.keys, caller, OF_MEMBERS);
       const before = await findMember(account, request.params.member, deps);
-      if (member && member.account !== before.member) {
+      if (member && !leaves) {
         if (!reaches(member.role, 'admin'))
           throw new GatewayError(
             'permission_denied',

@@ -20,7 +20,7 @@ import { callerCaip10 } from '#auth/accounts';
 import { requireAdmission } from '#auth';
 import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
 import { requireFunds, type Funds } from './funds.ts';
-import { refuseRun } from './refuse-run.ts';
+import { topupCaller } from './topup-caller.ts';
 
 export interface TopupDeps {
   readonly admit: Pipeline['admit'];
@@ -56,10 +56,11 @@ export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: Topup
     app.post<{ Body: AmountBody }>(
       '/topup',
       {
+        config: { actsAs: 'admin' },
         schema: {
           summary: 'Pay in',
           description:
-            'Without a payment: 402 with the terms of x402 (version 2) in `PAYMENT-REQUIRED`. With one that was made for them, in `PAYMENT-SIGNATURE`: it is credited to your account, or, without a credential, to that of the paying wallet. ' +
+            'Without a payment: 402 with the terms of x402 (version 2) in `PAYMENT-REQUIRED`. With one that was made for them, in `PAYMENT-SIGNATURE`: it is credited to your account or to the one that you act for, or, without a credential, to that of the paying wallet. ' +
             '202 with `Retry-After`: it is not known yet whether it was settled; repeat the request with the same payment. A payment is credited once, however often it comes.',
           tags: ['Money'],
           // Whoever pays needs no other credential.
@@ -108,8 +109,7 @@ export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: Topup
       },
       async (request, reply) => {
         const { terms } = requireFunds(funds);
-        const { caller: admitted } = admissionOf(request);
-        refuseRun(admitted);
+        const admitted = topupCaller(admissionOf(request).caller);
         const amount = amountOf(request.body);
         const most = terms.reduce((highest, { topupMax }) => (topupMax > highest ? topupMax : highest), 0n);
         if (amount > most) {

@@ -5,7 +5,7 @@ import { ChainUnavailable } from '#chains';
 import type { Admission } from '#gateway';
 import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
 import { dataOf, objectOf } from '../answer-schemas.ts';
-import { refuseRun } from './refuse-run.ts';
+import { topupCaller } from './topup-caller.ts';
 import { requireFunds, termsOf, type Funds } from './funds.ts';
 
 interface DraftBody extends AmountBody {
@@ -25,6 +25,7 @@ export function addTopupTransaction(
   app.post<{ Body: DraftBody }>(
     '/topup/transaction',
     {
+      config: { actsAs: 'admin' },
       schema: {
         summary: 'Prepare a payment on Solana',
         description:
@@ -53,8 +54,7 @@ export function addTopupTransaction(
       },
     },
     async (request) => {
-      const { caller } = admissionOf(request);
-      refuseRun(caller);
+      const caller = topupCaller(admissionOf(request).caller);
       const { chains, ...rest } = requireFunds(funds);
       const { network, payer } = request.body;
       const { minTopup, topupMax } = termsOf({ chains, ...rest }, network);

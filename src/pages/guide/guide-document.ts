@@ -1,5 +1,5 @@
 import { ICON } from '../reference/icon.ts';
-import { THEME_PATH } from '../reference/theme-script.ts';
+import { FIRST_SCRIPT_PATH } from '../reference/first-script.ts';
 import { addressOfPage, GUIDE, type Guide, type GuidePage, sourceOfPage } from './guide-pages.ts';
 import { escapeHtml, renderPage, type RenderedPage } from './render-page.ts';
 
@@ -39,7 +39,7 @@ const frame = (guide: Guide, { title, version, here, body }: Frame): string => `
 <meta name="color-scheme" content="light dark">
 <link rel="icon" href="/favicon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="${GUIDE}/assets/guide.css">
-<script src="${THEME_PATH}"></script>
+<script src="${FIRST_SCRIPT_PATH}"></script>
 <script src="${GUIDE}/assets/guide.js" defer></script>
 </head>
 <body>

@@ -1,7 +1,7 @@
 import type { Primitive } from '#config';
 import { FRONT_STYLE } from './front-style.ts';
 import { ICON } from './icon.ts';
-import { THEME_PATH } from './theme-script.ts';
+import { FIRST_SCRIPT_PATH } from './first-script.ts';
 
 const KINDS: readonly (readonly [Primitive, string, string])[] = [
   ['model', 'Models', 'Chat, messages, responses and embeddings'],
@@ -41,14 +41,14 @@ export function frontDocument(facts: FrontFacts): string {
 <meta name="description" content="Models, tools, agents, images and videos of many providers at one address. Each call is priced before it starts, and settled by what it used.">
 <meta name="color-scheme" content="light dark">
 <link rel="icon" href="/favicon.svg" type="image/svg+xml">
-<script src="${THEME_PATH}"></script>
+<script src="${FIRST_SCRIPT_PATH}"></script>
 <style>${FRONT_STYLE}</style>
 </head>
 <body>
 <header><div class="wide">
 <a class="name" href="/">${MARK} tollgate</a>
 <nav aria-label="Main">${NAV}</nav>
-<a class="in" href="/sign-in">Sign in</a>
+<a class="in" href="/sign-in">Sign in</a><a class="in own" href="/dashboard">Dashboard</a>
 <details class="menu"><summary aria-label="Menu">${BARS}</summary><nav aria-label="Main">${NAV}</nav></details>
 </div></header>
 <main>

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { parseHost } from '#wire';
 import type { Primitive } from '#config';
 import { ICON } from './icon.ts';
-import { THEME_PATH, THEME_SCRIPT } from './theme-script.ts';
+import { FIRST_SCRIPT_PATH, FIRST_SCRIPT } from './first-script.ts';
 
 const CACHED = 'public, max-age=86400';
 
@@ -29,8 +29,8 @@ export function frontPage({ version, publicUrl, count }: FrontPageOptions): (app
           frontDocument({ version, address: publicUrl ?? addressOf(request), count: (kind) => count?.(kind) ?? null }),
         );
     });
-    app.get(THEME_PATH, { schema: { hide: true } }, async (_request, reply) =>
-      reply.header('content-type', 'text/javascript; charset=utf-8').header('cache-control', CACHED).send(THEME_SCRIPT),
+    app.get(FIRST_SCRIPT_PATH, { schema: { hide: true } }, async (_request, reply) =>
+      reply.header('content-type', 'text/javascript; charset=utf-8').header('cache-control', CACHED).send(FIRST_SCRIPT),
     );
     app.get('/favicon.svg', { schema: { hide: true } }, async (_request, reply) =>
       reply.header('content-type', 'image/svg+xml').header('cache-control', CACHED).send(ICON),

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { dropOldest } from '#wire';
 
-/** What a document says about the answers that its page asks for first. */
+/** A document tells its page of these answers, which it asks for first. */
 interface FirstAnswers {
   /** Paths that the browser asks for while it still loads the scripts. */
   readonly early: readonly string[];

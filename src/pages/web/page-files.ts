@@ -9,7 +9,7 @@ export interface PageFile {
   readonly bytes: Buffer;
   readonly type: string;
   readonly etag: string;
-  /** Packed by the build, or else soon after the files were read. null until then, and for what does not get smaller. */
+  /** Packed by the build, or soon after the files were read. null until then, and for what does not get smaller. */
   gzip: Buffer | null;
   brotli: Buffer | null;
 }

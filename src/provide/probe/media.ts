@@ -1,15 +1,8 @@
-import type { HttpTarget, Service } from '#config';
+import { type HttpTarget, IMAGE_PATHS, type Service, VIDEOS_PATH } from '#config';
 import { ask } from './ask.ts';
 import { ProbeFailure, type Check } from './check.ts';
 
 type MediaService = Extract<Service, { primitive: 'image' | 'video' }>;
-
-/** Paths of each API for images, and for edits of images. */
-const IMAGE_PATHS = {
-  openai: { make: '/images/generations', edit: '/images/edits' },
-  tollgate: { make: '/image/generate', edit: '/image/edit' },
-  openrouter: { make: '/images', edit: '/images' },
-} as const;
 
 /**
  * The API of an image or video service is there and takes the key, at each path that the gateway will ask. Nothing is
@@ -18,7 +11,7 @@ const IMAGE_PATHS = {
 export function mediaChecks(service: MediaService, target: HttpTarget): readonly Check[] {
   const { primitive, name } = service;
   const { wire = 'openai', edits = false } = service.media.imageApi ?? {};
-  const { make, edit } = primitive === 'video' ? { make: '/videos', edit: '' } : IMAGE_PATHS[wire];
+  const { make, edit } = primitive === 'video' ? { make: VIDEOS_PATH, edit: '' } : IMAGE_PATHS[wire];
   return [
     {
       kind: primitive,
@@ -27,10 +20,10 @@ export function mediaChecks(service: MediaService, target: HttpTarget): readonly
         const { status } = await ask({ method: 'GET', url: `${target.url}/models`, apiKey: target.apiKey });
         mustTakeKey(status);
         if (status >= 500) throw new ProbeFailure(`answers with status ${status}`);
-        await mustHave(target, make);
+        const found = await mustHave(target, make, 'generated');
         return status < 400
-          ? `answers, and accepts the key; it has ${make}; nothing was generated`
-          : `is reached; it has ${make}, and no list of models to try the key with (status ${status}); nothing was generated`;
+          ? `answers, and accepts the key; ${found}`
+          : `is reached; it has no list of models to try the key with (status ${status}); ${found}`;
       },
     },
     ...(edits
@@ -38,10 +31,7 @@ export function mediaChecks(service: MediaService, target: HttpTarget): readonly
           {
             kind: primitive,
             name: `${name}, edits`,
-            async run() {
-              await mustHave(target, edit);
-              return `it has ${edit}; nothing was edited`;
-            },
+            run: () => mustHave(target, edit, 'edited'),
           },
         ]
       : []),
@@ -52,9 +42,15 @@ function mustTakeKey(status: number): void {
   if (status === 401 || status === 403) throw new ProbeFailure(`does not accept the key: status ${status}`);
 }
 
-async function mustHave({ url, apiKey }: HttpTarget, path: string): Promise<void> {
+/** Says what an empty request brought: `done` is what the path is for, such as `generated`. */
+async function mustHave({ url, apiKey }: HttpTarget, path: string, done: string): Promise<string> {
   const { status } = await ask({ method: 'POST', url: url + path, apiKey, body: {} });
   mustTakeKey(status);
   if (status === 404 || status === 405)
     throw new ProbeFailure(`has no POST ${path} (status ${status}): is params.api_base right?`);
+  if (status >= 200 && status < 300)
+    return `it has ${path}; it took an empty request (status ${status}) and may have charged for it`;
+  if (status < 400 || status >= 500)
+    throw new ProbeFailure(`answers an empty POST ${path} with status ${status}; right is a refusal such as 400`);
+  return `it has ${path}; nothing was ${done}`;
 }

@@ -15,8 +15,8 @@ CREATE TABLE account_limits (
   subject TEXT NOT NULL,
   -- The ledger's name of its budgets, before the period.
   name TEXT NOT NULL,
-  -- JSON array of {limit, reset, soft, notify}, limits as decimal texts of micro-USD.
-  budgets TEXT NOT NULL,
+  -- Its budgets: JSON array of {limit, reset, soft, notify}, limits as decimal texts of micro-USD.
+  rules TEXT NOT NULL,
   requests_per_minute BIGINT,
   tokens_per_minute BIGINT,
   -- 1: a budget has percentages that are told of.
@@ -29,10 +29,7 @@ CREATE INDEX account_limits_notify ON account_limits (account, subject) WHERE no
 CREATE TABLE account_webhooks (
   account TEXT PRIMARY KEY,
   -- Address and signing key, sealed.
-  sealed TEXT NOT NULL,
-  -- Scheme and host, for answers.
-  origin TEXT NOT NULL,
-  created_at BIGINT NOT NULL
+  sealed TEXT NOT NULL
 );
 
 -- What was told of budgets: once for each percentage of a limit.

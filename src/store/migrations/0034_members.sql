@@ -12,6 +12,10 @@ CREATE TABLE members (
 );
 CREATE INDEX members_member ON members (member, created_at);
 
--- The member that a key is of. It works as long as that one is a member. NULL: it is of the account itself.
+-- The account that made an organisation: an account makes a few. NULL: the operator did, or nobody had to.
+ALTER TABLE consumers ADD COLUMN made_by TEXT;
+CREATE INDEX consumers_made_by ON consumers (made_by) WHERE made_by IS NOT NULL;
+
+-- The member that a key is of. It works as long as that one is a member who may have keys. NULL: it is of the account itself.
 ALTER TABLE api_keys ADD COLUMN member TEXT;
 CREATE INDEX api_keys_member ON api_keys (account, member) WHERE member IS NOT NULL;

@@ -22,11 +22,7 @@ const DELETE = loadStatement(import.meta.url, './sql/delete-webhook.sql');
 const sealOf = (account: string): string => `account webhook ${account}`;
 
 /** Webhooks in the database, sealed. */
-export function createAccountWebhooks(
-  database: Pick<Database, 'query'>,
-  texts: SealedTexts,
-  now: () => number,
-): AccountWebhooks {
+export function createAccountWebhooks(database: Pick<Database, 'query'>, texts: SealedTexts): AccountWebhooks {
   return {
     async find(account) {
       const [row] = await database.query(FIND, [account]);
@@ -35,7 +31,7 @@ export function createAccountWebhooks(
     },
     async put(account, webhook) {
       const sealed = texts.seal(sealOf(account), JSON.stringify(webhook));
-      await database.query(PUT, [account, sealed, new URL(webhook.url).origin, now()]);
+      await database.query(PUT, [account, sealed]);
     },
     delete: async (account) => (await database.query(DELETE, [account])).length > 0,
   };

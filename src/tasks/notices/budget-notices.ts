@@ -1,9 +1,9 @@
 import { createDueWorker, loadStatement, type Database, type Row } from '#store';
-import { createSealedTexts, dropOldest } from '#wire';
+import { createSealedTexts } from '#wire';
 import { OutboundFailure, type GuardedFetch } from '#network';
 import { signatureOf, SIGNATURE } from '../webhooks/send-delivery.ts';
 import { createAccountWebhooks, type AccountWebhooks } from './account-webhooks.ts';
-import { keyBudget, limitBudgets, noticeBody, periodNames, reached, type WatchedBudget } from './threshold.ts';
+import { createBudgetLooks } from './budget-looks.ts';
 
 /** A notice as it was told. */
 interface BudgetNotice {
@@ -30,6 +30,8 @@ interface BudgetNoticesOptions {
   /** 32 bytes that all gateways of one database share. */
   readonly secret: Uint8Array;
   readonly now: () => number;
+  /** The longest that a call or a task goes on, milliseconds: its charge counts in the period in which it began. */
+  readonly callMsMax: number;
   /** Milliseconds between two looks; null: only `run` looks. Default 10 s. */
   readonly everyMs?: number | null;
   /** Told of each notice, on one gateway of the database. */
@@ -40,19 +42,13 @@ interface BudgetNoticesOptions {
 }
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const WATCHED_LIMITS = load('watched-limits');
-const WATCHED_KEYS = load('watched-keys');
-const NOTE = load('note');
 const CLAIM = load('claim-due');
 const END = load('end-attempt');
 const LIST = load('list-notices');
 const SWEEP = load('sweep-notices');
 
 const EVERY_MS = 10_000;
-const PAGE = 500;
-/** A period is looked at once more after its end. */
-const PERIOD_GRACE_MS = 60_000;
-const NOTED_MAX = 20_000;
+const DAY_MS = 86_400_000;
 const CLAIMED = 20;
 const POST_MS = 10_000;
 /** Longer than a post takes: until then no other gateway sends it. */
@@ -60,51 +56,21 @@ const LEASE_MS = 60_000;
 const RETRY_MS = 30_000;
 const RETRY_MS_MAX = 6 * 3_600_000;
 const ATTEMPTS_MAX = 12;
-const KEPT_MS = 100 * 86_400_000;
+const KEPT_MS = 100 * DAY_MS;
 
 export function createBudgetNotices({
   database,
   fetch,
   secret,
   now,
+  callMsMax,
   everyMs = EVERY_MS,
   onNotice,
   onLost,
   onError,
 }: BudgetNoticesOptions): BudgetNotices {
-  const webhooks = createAccountWebhooks(database, createSealedTexts(secret), now);
-  /** Notices that are in the table already, so that no look writes them again. */
-  const noted = new Map<string, true>();
-
-  const note = async (budget: WatchedBudget): Promise<void> => {
-    const { id, limit, account } = budget;
-    for (const percent of reached(budget)) {
-      const name = `${id} ${limit} ${percent}`;
-      if (noted.has(name)) continue;
-      const at = now();
-      const body = noticeBody(budget, percent, at);
-      const isNew =
-        (await database.query(NOTE, [id, limit, percent, account, at, JSON.stringify(body), at])).length > 0;
-      dropOldest(noted, NOTED_MAX - 1);
-      noted.set(name, true);
-      if (isNew) onNotice(body);
-    }
-  };
-
-  const look = async (periods: readonly string[]): Promise<void> => {
-    let [account, subject] = ['', ''];
-    for (let rows: readonly Row[] = [], first = true; first || rows.length === PAGE; first = false) {
-      rows = await database.query(WATCHED_LIMITS, [...periods, account, subject, PAGE]);
-      for (const row of rows) for (const budget of limitBudgets(row, periods)) await note(budget);
-      [account, subject] = [rows.at(-1)?.['account'] as string, rows.at(-1)?.['subject'] as string];
-    }
-    let hash = '';
-    for (let rows: readonly Row[] = [], first = true; first || rows.length === PAGE; first = false) {
-      rows = await database.query(WATCHED_KEYS, [...periods, hash, PAGE]);
-      for (const row of rows) await note(keyBudget(row));
-      hash = rows.at(-1)?.['hash'] as string;
-    }
-  };
+  const webhooks = createAccountWebhooks(database, createSealedTexts(secret));
+  const look = createBudgetLooks({ database, now, callMsMax, onNotice });
 
   /** null where it arrived, else why not. */
   const post = async (account: string, body: string, closed: AbortSignal): Promise<string | null> => {
@@ -142,10 +108,7 @@ export function createBudgetNotices({
 
   const worker = createDueWorker({
     async turn({ closed, start }) {
-      const periods = periodNames(now());
-      const before = periodNames(now() - PERIOD_GRACE_MS);
-      if (before.join() !== periods.join()) await look(before);
-      await look(periods);
+      await look();
       const due = await database.query(CLAIM, [now(), now() + LEASE_MS, CLAIMED]);
       for (const row of due) start(() => send(row, closed));
       return due.length === CLAIMED;

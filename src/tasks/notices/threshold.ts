@@ -1,6 +1,6 @@
 import { formatUsd, type MicroUsd } from '#billing';
-import { budgetsFromText } from '#auth';
-import { LIMIT_RESETS, type LimitReset, periodAt, periodName } from '#auth/accounts';
+import { budgetsFromText, ownerOfLimits } from '#auth';
+import { budgetAt, LIMIT_RESETS, type LimitReset, periodAt, periodName } from '#auth/accounts';
 import type { Row } from '#store';
 
 /** A budget that is told of, with what was spent of it. */
@@ -37,16 +37,14 @@ export const keyBudget = (row: Row): WatchedBudget => ({
   spent: row['spent'] as bigint,
 });
 
-/** The budgets of a row of watched-limits.sql, which was asked for these periods. */
-export function limitBudgets(row: Row, periods: readonly string[]): readonly WatchedBudget[] {
+/** The budgets of a row of watched-limits.sql, which was asked for the periods of an instant. */
+export function limitBudgets(row: Row, at: number): readonly WatchedBudget[] {
   const [account, subject, name] = [row['account'] as string, row['subject'] as string, row['name'] as string];
-  const of = subject === 'account' ? 'account' : subject === 'operator' ? 'operator' : 'member';
+  const of = ownerOfLimits(subject);
   const member = of === 'member' ? subject : null;
-  return budgetsFromText(row['budgets'] as string).map((rule) => {
-    const { limitReset } = rule;
-    const period = limitReset === null ? 'all' : periods[LIMIT_RESETS.indexOf(limitReset)]!;
-    const spent = (row[limitReset ?? 'ever'] ?? 0n) as bigint;
-    return { ...rule, id: `${name}:${period}`, account, of, member, key: null, spent };
+  return budgetsFromText(row['rules'] as string).map((rule) => {
+    const spent = (row[rule.limitReset ?? 'ever'] ?? 0n) as bigint;
+    return { ...rule, id: budgetAt(name, rule, at).id, account, of, member, key: null, spent };
   });
 }
 

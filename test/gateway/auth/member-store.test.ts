@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest';
+import { createAttempts } from '../../../src/auth/attempts.ts';
+import { createKeyCallers } from '../../../src/auth/key-callers.ts';
 import { createKeyStore } from '../../../src/auth/key-store.ts';
 import { createLimitsStore } from '../../../src/auth/limits/limits-store.ts';
 import { createMemberStore } from '../../../src/auth/members/member-store.ts';
@@ -17,17 +19,33 @@ it.each(ENGINES)('members are added, changed and removed with their keys and lim
   expect(await add(ann, 'owner')).toMatchObject({ member: ann, role: 'owner', createdAt: now() });
   expect(await add(ann, 'member')).toBeNull();
   expect(await add(bob, 'member')).not.toBeNull();
-  expect((await members.of(bob)).map(({ account, label }) => [account, label])).toEqual([[ORG, '']]);
+  expect((await members.of(bob, { offset: 0, limit: 10 })).map(({ account, label }) => [account, label])).toEqual([
+    [ORG, ''],
+  ]);
 
   const budget = { limit: 5n, limitReset: 'daily', limitSoft: false, notify: [80] } as const;
   const set = { budgets: [budget], requestsPerMinute: null, tokensPerMinute: 7 };
-  await limits.put(ORG, bob, set);
-  await limits.put(ORG, 'account', { ...set, tokensPerMinute: null });
+  expect(await limits.change(ORG, bob, set)).toEqual(set);
+  // Two changes at once: neither undoes the other.
+  await Promise.all([
+    limits.change(ORG, 'account', { budgets: [budget] }),
+    limits.change(ORG, 'account', { requestsPerMinute: 9 }),
+  ]);
+  const both = { budgets: [budget], requestsPerMinute: 9, tokensPerMinute: null };
+  expect(await limits.get(ORG, 'account')).toEqual(both);
+  expect(await limits.change(ORG, 'account', { requestsPerMinute: null })).toEqual({
+    ...both,
+    requestsPerMinute: null,
+  });
   const { record } = (await keys.create({ account: ORG, label: 'k', kind: 'live', member: bob }))!;
   expect((await keys.findWithLimits(record.hash))!.ofAccount).toEqual([
     { subject: 'account', limits: { ...set, tokensPerMinute: null } },
     { subject: bob, limits: set },
   ]);
+  const attempts = createAttempts({ perMinute: 10, now });
+  const callers = createKeyCallers({ keys, limits, attempts, acceptDevelopmentKeys: false, now });
+  expect((await callers.callerOfHash(record.hash)).key).toMatchObject({ member: bob });
+  callers.close();
   const own = (await keys.create({ account: ORG, label: 'own', kind: 'live' }))!.record;
   expect((await keys.findWithLimits(own.hash))!.ofAccount.map(({ subject }) => subject)).toEqual(['account']);
 
@@ -36,15 +54,29 @@ it.each(ENGINES)('members are added, changed and removed with their keys and lim
   expect(await members.change(ORG, bob, { name: 'Bob' })).toMatchObject({ name: 'Bob', role: 'member' });
   const gone: string[] = [];
   keys.onChange((hash) => gone.push(hash));
+  // Keys of a viewer open nothing.
+  await members.change(ORG, bob, { role: 'viewer' });
+  expect(gone.splice(0)).toEqual([record.hash]);
+  expect(await keys.findWithLimits(record.hash)).toBeNull();
+  expect(await keys.create({ account: ORG, label: 'k', kind: 'live', member: bob })).toBeNull();
+  await members.change(ORG, bob, { role: 'member' });
+  expect(gone.splice(0)).toEqual([record.hash]);
+  expect(await keys.findWithLimits(record.hash)).not.toBeNull();
   expect(await members.remove(ORG, bob)).toBe(true);
   expect(gone).toEqual([record.hash]);
   expect(await keys.find(record.hash)).toBeNull();
   expect(await limits.of(ORG)).toHaveLength(1);
-  // A key that was made while its member was removed opens nothing.
-  const late = (await keys.create({ account: ORG, label: 'late', kind: 'live', member: bob }))!.record;
-  expect(await keys.findWithLimits(late.hash)).toBeNull();
+  // No key outlives its member, not even one that is made while that one is removed.
+  expect(await keys.create({ account: ORG, label: 'late', kind: 'live', member: bob })).toBeNull();
+  await add(bob, 'member');
+  await Promise.all([
+    keys.create({ account: ORG, label: 'race', kind: 'live', member: bob }),
+    members.remove(ORG, bob),
+    keys.create({ account: ORG, label: 'race', kind: 'live', member: bob }),
+  ]);
+  expect((await keys.list(ORG, { offset: 0, limit: 10 })).map(({ label }) => label)).toEqual(['own']);
 
   await add(bob, 'owner');
-  const both = await Promise.all([members.remove(ORG, ann), members.remove(ORG, bob)]);
-  expect(both.filter(Boolean)).toHaveLength(1);
+  const removed = await Promise.all([members.remove(ORG, ann), members.remove(ORG, bob)]);
+  expect(removed.filter(Boolean)).toHaveLength(1);
 });

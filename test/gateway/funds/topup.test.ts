@@ -96,6 +96,28 @@ describe('credits', () => {
     });
   });
 
+  test('the organisation that an admin acts for, also where a wallet pays that is signed in itself', async () => {
+    const made = await world.call('POST', '/organisations', {
+      headers: bearer(world.spine.key),
+      body: { label: 'Acme' },
+    });
+    const { account } = made.body.data as unknown as { account: string };
+    const owner = { ...bearer(world.spine.key), 'x-tollgate-account': account };
+    const wallet = await world.wallet();
+    const add = (role: string) =>
+      world.call('POST', '/members', { headers: owner, body: { account: wallet.account, role } });
+    expect((await add('member')).status).toBe(201);
+    const acting = { ...(await signInHeaders(wallet)), 'x-tollgate-account': account };
+    expect((await topup(acting)).status).toBe(403);
+    const member = `/members/${encodeURIComponent(wallet.account)}`;
+    expect((await world.call('PATCH', member, { headers: owner, body: { role: 'admin' } })).status).toBe(200);
+    const payment = await world.pay(wallet.signer, termsOf((await topup(acting)).headers));
+    expect(await topup({ ...acting, ...payment })).toMatchObject({
+      status: 200,
+      body: { data: { account, payer: wallet.address, balance_usd: '1.5' } },
+    });
+  });
+
   test('the wallet that is signed in, and not with what another one pays', async () => {
     const [payer, other] = [await world.wallet(), await world.wallet()];
     const signedIn = await signInHeaders(payer);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ownerOf } from '../../../src/tasks/task.ts';
 import { ENGINES } from '../../support/engines.ts';
 import { alice, bob, keyOf, newTask, tasksWorld } from './tasks-world.ts';
 
@@ -42,6 +43,19 @@ describe.each(ENGINES)('tasks on %s', (engine) => {
     expect(await tasks.find(keyOf('own'), underRun)).toBeNull();
     expect((await tasks.list(underRun, all)).tasks.map(({ taskId }) => taskId)).toEqual(['nested']);
     expect((await tasks.list(alice, all)).total).toBe(2);
+  });
+
+  it('are seen by the key of a member only where that key began them; the account sees them', async () => {
+    const tasks = await world();
+    const key = { hash: 'k1', label: 'k', development: false, allowedServices: null };
+    const keyOfMember = ownerOf({ account: 'alice', key: { ...key, member: 'carol' }, wallet: null });
+    const other = ownerOf({ account: 'alice', key: { ...key, hash: 'k2', member: 'carol' }, wallet: null });
+    await tasks.begin(newTask('carols', keyOfMember), null);
+    expect((await tasks.list(keyOfMember, all)).tasks.map(({ taskId }) => taskId)).toEqual(['carols']);
+    expect(await tasks.find(keyOf('carols'), other)).toBeNull();
+    expect(await tasks.find(keyOf('own'), keyOfMember)).toBeNull();
+    expect(ownerOf({ account: 'alice', key, wallet: null })).toEqual(alice);
+    expect(await tasks.find(keyOf('carols'), alice)).toMatchObject({ taskId: 'carols' });
   });
 
   it('go on only for those who see them', async () => {

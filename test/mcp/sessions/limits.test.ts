@@ -1,4 +1,7 @@
 import { expect, test } from 'vitest';
+import { createSessionStore } from '#tasks';
+import { createKeptSessions, type KeptSession } from '../../../src/mcp/sessions/kept-sessions.ts';
+import { openTestDatabase } from '../../gateway/test-database.ts';
 import { events, json, startScripted } from './scripted-server.ts';
 import { INITIALIZE, open, post, startWorld } from './session-world.ts';
 
@@ -70,6 +73,32 @@ test('memory holds so many and no more, and the others are taken up when they ar
   for (const id of ids) expect(await list(id)).toBe(200);
   expect(gateway.sessions.count()).toBe(2);
   expect(await started.rows()).toBe(5);
+});
+
+test('a session that memory forgot while it was found is used, kept alive and ended as any other', async () => {
+  const clock = { now: 0 };
+  const now = () => clock.now;
+  const sessionIdleMs = 60_000;
+  const kept = createKeptSessions<KeptSession>({
+    kind: 'test',
+    store: createSessionStore(await openTestDatabase('sqlite'), { now }),
+    config: { sessionsMax: 10, sessionsInMemoryMax: 1, sessionIdleMs },
+    now,
+    onError: (error) => expect.unreachable(String(error)),
+    toState: () => '',
+    fromState: ({ id, account }) => ({ id, account }),
+  });
+  const opened = await Promise.all(['a', 'b', 'c'].map((account) => kept.add({ account })));
+  // All are read from the store at once, and memory has room for one.
+  kept.close();
+  const uses = await Promise.all(opened.map((session) => kept.enter(session!.id, session!.account)));
+  expect(kept.count()).toBe(3);
+  for (let time = 0; time < 5 * sessionIdleMs; time += sessionIdleMs / 4) {
+    clock.now = time;
+    expect(await kept.sweep()).toBe(0);
+  }
+  for (const session of opened) kept.drop(session!.id);
+  expect(uses.map((use) => use!.ended.aborted)).toEqual([true, true, true]);
 });
 
 test('an initialize that is too long to be kept is refused', async () => {

@@ -126,6 +126,11 @@ describe('a model that lists nothing', () => {
     expect(dropped).toBe('context_management.compact, compact-2026-01-12');
   });
 
+  test('gets no list of edits that is empty, which is refused without its beta', async () => {
+    const { body } = await sent('messages', asks(PLAIN, { context_management: { edits: [COMPACT] } }));
+    expect(body).not.toHaveProperty('context_management');
+  });
+
   test('gets no tier for a response', async () => {
     const { body, dropped } = await sent('responses', { model: PLAIN, input: 'Hi', service_tier: 'priority' });
     expect(body).not.toHaveProperty('service_tier');

@@ -73,6 +73,35 @@ describe('a reply in one piece', () => {
   });
 });
 
+// A run in what is not counted buys nothing for the words beside it.
+describe('words beyond the cap beside a long run of data', () => {
+  const words = 'every word differs '.repeat(2000);
+  const run = 'A'.repeat(200_000);
+  const messageWith = { content: [{ type: 'web_search_tool_result', tool_use_id: 't', content: run }] };
+  const responseWith = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: run };
+  const said = { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: words }] };
+  test.each([
+    ['messages', () => message({ content: [...messageWith.content, { type: 'text', text: words }] })],
+    ['responses', () => response({ output: [responseWith, said] })],
+  ])('of %s are over it', async (wire, text) => {
+    upstream.answer = () => ({ text: text() });
+    const input = [{ role: 'user', content: 'Hi' }];
+    const reply = await post(wire, { max_tokens: 2000, messages: input, max_output_tokens: 2000, input });
+    await reply.text();
+    expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({ flags: ['over_cap'] });
+  });
+
+  test('are over it in a stream', async () => {
+    const delta = { type: 'text_delta', text: words.slice(0, 1000) };
+    const event1 = event('content_block_delta', { index: 0, delta, note: run.slice(0, 2000) });
+    const [start, open] = messageEvents();
+    upstream.answer = () => ({ text: start! + open! + event1.repeat(40) + messageEvents().slice(-3).join('') });
+    const reply = await ask({ max_tokens: 2000, stream: true });
+    await reply.text();
+    expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({ flags: ['over_cap'] });
+  });
+});
+
 test('an event in several lines teaches no form that breaks the stream', async () => {
   const events = messageEvents();
   const lines = (text: string) =>

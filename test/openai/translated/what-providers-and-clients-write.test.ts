@@ -114,3 +114,23 @@ test('an address that is no UTF-8 is of no service', () => {
   expect(at('https://here.example/mcp/%E0%A4%A')).toBeNull();
   expect(at('https://here.example/mcp/acme/t%C3%B6ols')).toBe('acme/töols');
 });
+
+test('what ran in a container is told as text of the model, with what came of it', () => {
+  const environment = { type: 'container_reference', container_id: 'cntr_1' };
+  const input = [
+    { role: 'user', content: 'List it' },
+    { type: 'shell_call', call_id: 'call_1', action: { commands: ['ls'] }, environment },
+    { type: 'shell_call_output', call_id: 'call_1', output: [{ stdout: 'a.txt', stderr: '' }] },
+    { role: 'user', content: 'And now?' },
+  ];
+  const { chat } = readItems(input, { registry: createToolRegistry(), thought: () => null });
+  const said = [
+    '[shell_call: {"action":{"commands":["ls"]}}]',
+    '[shell_call_output: {"output":[{"stdout":"a.txt","stderr":""}]}]',
+  ];
+  expect(chat.map(({ role, content }) => [role, content])).toEqual([
+    ['user', [{ type: 'text', text: 'List it' }]],
+    ['assistant', said.join('\n\n')],
+    ['user', [{ type: 'text', text: 'And now?' }]],
+  ]);
+});

@@ -1,7 +1,7 @@
 const NAME = 'tollgate.acts-for';
 /** The parts of the API that members take for an organisation. */
 const TAKES =
-  /^\/api\/v1\/(session\/|credits|generation|keys|analytics\/own|limits|members|deposits|withdrawals|wallets)/;
+  /^\/api\/v1\/(session\/|credits|generation|keys|analytics\/own|limits|members|deposits|withdrawals|wallets|topup)/;
 
 /** The organisation that this tab acts for, if the path takes one; null: the account that is signed in. */
 export const actsFor = (path = '/api/v1/members'): string | null =>

@@ -7,6 +7,8 @@ export class ApiError extends Error {
   readonly param: string | null;
   /** Of the request, for the operator. */
   readonly requestId: string | null;
+  /** Whose budget refused the call: `key`, `member`, `account` or `operator`; null where none did. */
+  readonly budget: string | null;
 
   constructor(
     message: string,
@@ -15,6 +17,7 @@ export class ApiError extends Error {
       readonly type: string;
       readonly param?: string | null;
       readonly requestId?: string | null;
+      readonly budget?: string | null;
       readonly cause?: unknown;
     },
   ) {
@@ -24,6 +27,7 @@ export class ApiError extends Error {
     this.type = facts.type;
     this.param = facts.param ?? null;
     this.requestId = facts.requestId ?? null;
+    this.budget = facts.budget ?? null;
   }
 }
 
@@ -48,6 +52,8 @@ const HELP: Readonly<Record<string, string>> = {
 /** An error as one sentence, and what the reader can do about it. */
 export function explain(error: unknown): { readonly sentence: string; readonly help: string | null } {
   if (error instanceof ApiError) {
+    // Its sentence says who raises it.
+    if (error.budget !== null) return { sentence: withStop(error.message), help: null };
     const help =
       HELP[error.type] ??
       (error.status === 401

@@ -1,4 +1,4 @@
-import { ANSWERS } from '../app/boot.ts';
+import { answerOfDocument } from '../app/boot.ts';
 import { queryOptions, useQuery, type UseQueryResult } from '@tanstack/react-query';
 import type { Kind } from '../ui/kinds.ts';
 import type { Pricing, ToolPrice } from './pricing.ts';
@@ -92,7 +92,7 @@ export const useServices = (): UseQueryResult<readonly Service[]> => useQuery(se
 /** The service of the document is there at once, so that the first drawing is the whole page. */
 export function useService(kind: Kind, name: string): UseQueryResult<ServiceDetail> {
   const path = `/api/v1/services/${kind}/${named(name)}`;
-  const { data: first } = (ANSWERS[path] ?? {}) as { readonly data?: ServiceDetail };
+  const { data: first } = (answerOfDocument(path) ?? {}) as { readonly data?: ServiceDetail };
   return useQuery<ServiceDetail>({
     queryKey: ['services', kind, name],
     queryFn: () => data<ServiceDetail>(path),

@@ -60,7 +60,7 @@ const API = '/api/v1';
 export const useOrganisations = (enabled = true) =>
   useQuery({
     queryKey: ['organisations'],
-    queryFn: () => data<readonly Organisation[]>(`${API}/organisations`),
+    queryFn: () => data<readonly Organisation[]>(`${API}/organisations?limit=100`),
     enabled,
   });
 export const useMembers = (enabled = true) =>

@@ -14,6 +14,8 @@ interface RequestOptions {
   readonly json?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
+  /** For the account that is signed in, also where this tab acts for an organisation. */
+  readonly own?: boolean;
 }
 
 /**
@@ -22,8 +24,8 @@ interface RequestOptions {
  * can be read as they come.
  */
 export async function request(path: string, options: RequestOptions = {}): Promise<Response> {
-  const { method = 'GET', json, headers, signal } = options;
-  const acting = actsFor(path);
+  const { method = 'GET', json, headers, signal, own = false } = options;
+  const acting = own ? null : actsFor(path);
   const early = method === 'GET' && acting === null ? takeEarly(path) : null;
   let answer: Response;
   try {
@@ -68,10 +70,16 @@ async function errorOf(answer: Response): Promise<ApiError> {
   const requestId = answer.headers.get('x-request-id');
   const facts = { status: answer.status, requestId };
   try {
-    const { error } = (await answer.json()) as {
+    const { error, budget } = (await answer.json()) as {
       readonly error: { readonly message: string; readonly type: string; readonly param?: string | null };
+      readonly budget?: { readonly of: string };
     };
-    return new ApiError(error.message, { ...facts, type: error.type, param: error.param ?? null });
+    return new ApiError(error.message, {
+      ...facts,
+      type: error.type,
+      param: error.param ?? null,
+      budget: budget?.of ?? null,
+    });
   } catch (cause) {
     return new ApiError(`The gateway answered ${answer.status}`, { ...facts, type: 'unknown', cause });
   }

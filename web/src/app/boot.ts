@@ -26,5 +26,9 @@ export const BOOT: Boot = {
   ...boot,
 };
 
-/** Answers of the API that came with the document, by path. */
-export const ANSWERS: Readonly<Record<string, unknown>> = boot.answers ?? {};
+/** Answers of the API are shown without being asked for again for so long. */
+export const FRESH_MS = 30_000;
+
+/** The answer of the API that came with the document, while it is fresh; undefined for none. */
+export const answerOfDocument = (path: string): unknown =>
+  performance.now() < FRESH_MS ? boot.answers?.[path] : undefined;

@@ -8,16 +8,23 @@ import { Outcome } from './outcome.tsx';
 /** Deeper ones stand below each other: a phone has no more room. */
 const INDENTED_MAX = 6;
 
-/** A call and the calls that were made under it, each with its own cost. */
-export function CallTree({ call }: { readonly call: CallDetail }): ReactNode {
+/** A call and the calls that were made under it, each with its own cost. `linked`: they lead to their pages. */
+export function CallTree({ call, linked = true }: { readonly call: CallDetail; readonly linked?: boolean }): ReactNode {
   return (
     <ul>
-      <Branch call={call} depth={0} />
+      <Branch call={call} depth={0} linked={linked} />
     </ul>
   );
 }
 
-function Branch({ call, depth }: { readonly call: CallDetail; readonly depth: number }): ReactNode {
+interface BranchProps {
+  readonly call: CallDetail;
+  readonly depth: number;
+  readonly linked: boolean;
+}
+
+function Branch({ call, depth, linked }: BranchProps): ReactNode {
+  const name = `${call.service}${call.tool === null ? '' : ` › ${call.tool}`}`;
   return (
     <li>
       <div className="flex items-center gap-2.5 py-1.5">
@@ -26,13 +33,14 @@ function Branch({ call, depth }: { readonly call: CallDetail; readonly depth: nu
           <span className="min-w-0 grow truncate">
             <span className="font-medium">{call.service}</span> <span className="text-soft">itself</span>
           </span>
+        ) : !linked ? (
+          <span className="min-w-0 grow truncate font-medium">{name}</span>
         ) : (
           <Link
             href={`/dashboard/calls/${encodeURIComponent(call.id)}`}
             className="min-w-0 grow truncate font-medium hover:underline"
           >
-            {call.service}
-            {call.tool === null ? '' : ` › ${call.tool}`}
+            {name}
           </Link>
         )}
         <span className={call.outcome === 'complete' ? 'max-sm:hidden' : ''}>
@@ -43,7 +51,7 @@ function Branch({ call, depth }: { readonly call: CallDetail; readonly depth: nu
       {call.children.length > 0 && (
         <ul className={depth < INDENTED_MAX ? 'ml-1.5 border-l border-line pl-3 sm:pl-5' : ''}>
           {call.children.map((child) => (
-            <Branch key={child.id} call={child} depth={depth + 1} />
+            <Branch key={child.id} call={child} depth={depth + 1} linked={linked} />
           ))}
         </ul>
       )}

@@ -1,4 +1,4 @@
-// The first paint of a page waits for these files, and on a phone each formatter of `Intl` takes tens of milliseconds to
+// The first paint of a page waits for these files. On a phone each formatter of `Intl` takes tens of milliseconds to
 // make: plain numbers do without, and the others are made when they are needed.
 
 /** The digits before the point in groups of three: `12,345.6` */

@@ -1,3 +1,4 @@
+import { actsFor } from '../api/acting.ts';
 import { ApiError } from '../api/api-error.ts';
 import { call, data } from '../api/request.ts';
 import { type ConnectedWallet, WalletError } from './wallet.ts';
@@ -85,9 +86,14 @@ async function payOnEvm(wallet: ConnectedWallet, network: string, usd: string): 
 
 /** The ways to pay an amount in. */
 async function termsOf(usd: string): Promise<readonly Requirements[]> {
+  const acting = actsFor('/api/v1/topup');
   const answer = await fetch('/api/v1/topup', {
     method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-tollgate-web': '1' },
+    headers: {
+      'content-type': 'application/json',
+      'x-tollgate-web': '1',
+      ...(acting === null ? {} : { 'x-tollgate-account': acting }),
+    },
     body: JSON.stringify({ amount_usd: usd }),
   });
   const body = (await answer.json()) as {

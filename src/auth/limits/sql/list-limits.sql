@@ -1,1 +1,1 @@
-SELECT subject, budgets, requests_per_minute, tokens_per_minute FROM account_limits WHERE account = $1 ORDER BY subject
+SELECT subject, rules, requests_per_minute, tokens_per_minute FROM account_limits WHERE account = $1 ORDER BY subject

@@ -1,6 +1,7 @@
 import { isObject } from '#wire';
 import { malformed } from '#wire/replies';
 import type { Offer, UpstreamRequest } from '#gateway';
+import { VIDEOS_PATH } from '#config';
 import type { MediaInput } from '../request/media-input.ts';
 import { sizeIn, type VideoAsk } from '../request/video-ask.ts';
 import { planAt, unprocessable } from '../video-price.ts';
@@ -118,7 +119,7 @@ export function createAsJson(fields: Readonly<Record<string, Value>>, requestId:
         ? { image_url: value.url }
         : value;
   const body = JSON.stringify(Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, asJson(value)])));
-  return { method: 'POST', path: '/videos', headers: headersOf(requestId, 'application/json'), body };
+  return { method: 'POST', path: VIDEOS_PATH, headers: headersOf(requestId, 'application/json'), body };
 }
 
 /** The same as a form, with files as they are. */
@@ -141,7 +142,7 @@ export async function createAsForm(
   const body = Buffer.from(await encoded.arrayBuffer());
   return {
     method: 'POST',
-    path: '/videos',
+    path: VIDEOS_PATH,
     headers: headersOf(requestId, encoded.headers.get('content-type')!),
     body,
   };

@@ -1,1 +1,1 @@
-SELECT account, sealed, origin, created_at FROM account_webhooks WHERE account = $1
+SELECT sealed FROM account_webhooks WHERE account = $1

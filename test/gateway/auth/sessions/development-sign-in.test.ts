@@ -26,6 +26,24 @@ test('a browser of this machine signs in as the local developer, who makes keys'
   expect([made.status, made.body.key.slice(0, 11)]).toEqual([201, 'svc-sk-dev-']);
 });
 
+test('a key of play money makes keys of play money, also for an organisation', async () => {
+  const headers = { authorization: `Bearer ${spine.key}` };
+  const made = await spine.app.server.inject({
+    method: 'POST',
+    url: '/api/v1/organisations',
+    headers,
+    payload: { label: 'x' },
+  });
+  const { account } = made.json<{ data: { account: string } }>().data;
+  const key = await spine.app.server.inject({
+    method: 'POST',
+    url: '/api/v1/keys',
+    headers: { ...headers, 'x-tollgate-account': account },
+    payload: {},
+  });
+  expect([key.statusCode, key.json<{ key: string }>().key.slice(0, 11)]).toEqual([201, 'svc-sk-dev-']);
+});
+
 test.each([
   ['the name of a stranger that leads here', { host: 'rebound.example' }],
   ['a name of the network', { host: '192.168.1.5:8402' }],

@@ -14,7 +14,7 @@ const EXAMPLES = {
 
 export const priceTitle = ({ providers }: ServiceDetail): string => (providers.length > 1 ? 'Price, from' : 'Price');
 
-/** What one usual call costs, and how many of them a dollar pays for. */
+/** The cost of one usual call, and how many of them a dollar pays for. */
 export function priceSentence({ primitive, typical_usd, typical_seconds }: ServiceDetail): readonly Piece[] {
   const example = primitive === 'video' ? `A video of ${typical_seconds} seconds` : EXAMPLES[primitive];
   return [
@@ -30,7 +30,7 @@ const uses = (usd: number) => formatNumber(Math.floor(1 / usd + 1e-9));
 /** A fact that a caller needs to know, by its name. `at` is a moment in ISO 8601. */
 export type Fact = readonly [name: string, value: string | { readonly at: string }];
 
-/** What is known of the service, beside its price. */
+/** The facts of the service beside its price. */
 export function factsOf(service: ServiceDetail): readonly Fact[] {
   const { context_length, max_output_tokens, input_modalities, output_modalities } = service;
   const { durations, resolutions, aspect_ratios, providers, listed_since } = service;

@@ -15,13 +15,13 @@ export const useSignedIn = (): boolean => useSession().session !== null;
 /** Back to this page once signed in. */
 const signInHref = () => `/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`;
 
-/** The balance, with the way to add to it. */
+/** The balance of who makes the calls, with the way to add to it. */
 export function Balance(): ReactNode {
   const signedIn = useSignedIn();
   const balance = useQuery({
     queryKey: BALANCE_KEY,
     enabled: signedIn,
-    queryFn: () => call<{ readonly balance_micro_usdc: number }>('/api/v1/session/balance'),
+    queryFn: () => call<{ readonly balance_micro_usdc: number }>('/api/v1/session/balance', { own: true }),
   });
   if (!signedIn) return null;
   return (

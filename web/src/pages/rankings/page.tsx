@@ -62,7 +62,7 @@ function Rankings(): ReactNode {
 
 function save(figures: MarketFigures): void {
   const { start_date, end_date } = figures.date_range;
-  saveFile(`tollgate-${start_date}-${end_date}.csv`, 'text/csv', csvOf(figures));
+  saveFile(`tollgate-${start_date}-${end_date}.csv`, new Blob([csvOf(figures)], { type: 'text/csv' }));
 }
 
 function AsOf({ figures: { as_of, date_range } }: { readonly figures: MarketFigures }): ReactNode {

@@ -1,8 +1,6 @@
-import { Download } from 'lucide-react';
 import { useMemo, type ReactNode } from 'react';
 import { type OwnFigures, useOwnAnalytics, utcDay } from '../../../api/own.ts';
 import { useSearchState } from '../../../app/search.ts';
-import { buttonStyle } from '../../../ui/button-style.ts';
 import { Card, Figure } from '../../../ui/card.tsx';
 import { Chart, type Series } from '../../../ui/chart.tsx';
 import { Choice } from '../../../ui/choice.tsx';
@@ -14,6 +12,7 @@ import { formatNumber, formatShort } from '../../../ui/number.ts';
 import { QueryView } from '../../../ui/query-view.tsx';
 import { Skeleton } from '../../../ui/skeleton.tsx';
 import { Table, type Column } from '../../../ui/table.tsx';
+import { CsvButton } from '../csv-button.tsx';
 import { Frame } from '../frame.tsx';
 
 const METRICS = [
@@ -76,14 +75,10 @@ export default function ActivityPage(): ReactNode {
       title="Activity"
       lead="What you use, by day. Days are UTC days."
       action={() => (
-        <a
-          href={`/api/v1/analytics/own?group_by=day,${by}&start_date=${from}&format=csv`}
-          download
-          className={buttonStyle()}
-        >
-          <Download size={16} aria-hidden />
-          CSV
-        </a>
+        <CsvButton
+          path={`/api/v1/analytics/own?group_by=day,${by}&start_date=${from}&format=csv`}
+          name={`activity-${from}.csv`}
+        />
       )}
     >
       {() => (

@@ -1,4 +1,5 @@
 import { useState, type ReactNode } from 'react';
+import { actsFor } from '../../../api/acting.ts';
 import type { Chain } from '../../../api/own.ts';
 import type { Session } from '../../../api/session.ts';
 import { Card } from '../../../ui/card.tsx';
@@ -17,7 +18,8 @@ export function DepositAddresses({
 }): ReactNode {
   const [network, setNetwork] = useState(chains[0]!.network);
   const { treasury, asset } = chains.find((one) => one.network === network) ?? chains[0]!;
-  const ofWallet = session.account.startsWith('eip155:') || session.account.startsWith('solana:');
+  const ofWallet =
+    actsFor() === null && (session.account.startsWith('eip155:') || session.account.startsWith('solana:'));
   return (
     <Card title="Or send USDC yourself">
       {chains.length > 1 && (

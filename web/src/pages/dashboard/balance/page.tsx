@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
-import { useBalance, useChains } from '../../../api/own.ts';
+import { mayAdminister, useOwnRole } from '../../../api/organisation.ts';
+import { type Chain, useBalance, useChains } from '../../../api/own.ts';
 import { Card, Figure } from '../../../ui/card.tsx';
 import { Empty } from '../../../ui/empty.tsx';
 import { Money } from '../../../ui/money.tsx';
@@ -48,7 +49,7 @@ export default function BalancePage(): ReactNode {
               ) : (
                 <>
                   <div className="grid items-start gap-5 xl:grid-cols-2">
-                    <TopUp chains={known} />
+                    <PayIn chains={known} />
                     <DepositAddresses chains={known} session={session} />
                   </div>
                   <Deposits />
@@ -65,6 +66,16 @@ export default function BalancePage(): ReactNode {
         </div>
       )}
     </Frame>
+  );
+}
+
+function PayIn({ chains }: { readonly chains: readonly Chain[] }): ReactNode {
+  const role = useOwnRole();
+  if (mayAdminister(role)) return <TopUp chains={chains} />;
+  return (
+    <Card title="Add money from a wallet">
+      <p className="text-soft">An admin or owner of the organisation pays in. Your role is {role}.</p>
+    </Card>
   );
 }
 

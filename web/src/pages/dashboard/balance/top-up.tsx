@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type SyntheticEvent, type ReactNode } from 'react';
+import { actsFor } from '../../../api/acting.ts';
 import type { Chain } from '../../../api/own.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Card } from '../../../ui/card.tsx';
@@ -102,7 +103,7 @@ function Pay({
     <div className="grid gap-4">
       <p className="text-soft">
         Choose the wallet that pays on {networkName(network)}. It shows the amount and the receiver before it signs. The
-        money goes to the account that you are signed in to.
+        money goes to {actsFor() === null ? 'the account that you are signed in to' : 'the organisation'}.
       </p>
       {pay.error !== null && <ErrorNote error={pay.error} />}
       <WalletList

@@ -1,8 +1,6 @@
-import { Download } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { callsQuery, useCalls, useKeys } from '../../../api/own.ts';
 import { useSearchState } from '../../../app/search.ts';
-import { buttonStyle } from '../../../ui/button-style.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Card } from '../../../ui/card.tsx';
 import { Empty } from '../../../ui/empty.tsx';
@@ -10,6 +8,7 @@ import { Field, Select } from '../../../ui/field.tsx';
 import { KIND_NAMES, KINDS } from '../../../ui/kinds.ts';
 import { QueryView } from '../../../ui/query-view.tsx';
 import { Skeleton } from '../../../ui/skeleton.tsx';
+import { CsvButton } from '../csv-button.tsx';
 import { Frame } from '../frame.tsx';
 import { CallsTable } from './calls-table.tsx';
 
@@ -22,10 +21,7 @@ export default function CallsPage(): ReactNode {
       title="Calls"
       lead="Every call of your account, with what it cost and why."
       action={() => (
-        <a href={`/api/v1/generations?${callsQuery({ ...filters, format: 'csv' })}`} download className={buttonStyle()}>
-          <Download size={16} aria-hidden />
-          CSV
-        </a>
+        <CsvButton path={`/api/v1/generations?${callsQuery({ ...filters, format: 'csv' })}`} name="calls.csv" />
       )}
     >
       {() => (

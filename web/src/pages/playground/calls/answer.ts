@@ -6,6 +6,8 @@ export interface CallFault {
   readonly type: string;
   readonly status: number;
   readonly requestId: string | null;
+  /** Whose budget refused the call; null or absent where none did. */
+  readonly budget?: string | null;
 }
 
 /** A step that is told of while an answer is made: a tool that the gateway calls, or words of a tool or agent. */
@@ -70,7 +72,13 @@ export const beginAnswer = (): Answer => ({
 
 export const faultOf = (error: unknown): CallFault =>
   error instanceof ApiError
-    ? { message: error.message, type: error.type, status: error.status, requestId: error.requestId }
+    ? {
+        message: error.message,
+        type: error.type,
+        status: error.status,
+        requestId: error.requestId,
+        budget: error.budget,
+      }
     : {
         message: error instanceof Error ? error.message : String(error),
         type: 'broken',

@@ -1,6 +1,7 @@
 import { ChevronDown } from 'lucide-react';
 import { useEffect, useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
+import { actsFor } from '../../../api/acting.ts';
 import type { CallDetail } from '../../../api/own.ts';
 import { CallTree } from '../../../calls/call-tree.tsx';
 import { exactUsd } from '../../../calls/exact-usd.ts';
@@ -103,21 +104,27 @@ export function CallFacts({
 }
 
 function RecordView({ record }: { readonly record: CallDetail }): ReactNode {
+  // The pages of calls are of the organisation then, which did not make this one.
+  const linked = actsFor() === null;
   return (
     <div className="grid gap-4">
       <MoneyLines call={record} />
       {record.children.length > 0 && (
         <div>
           <p className="mb-1.5 font-semibold">The call and those under it</p>
-          <CallTree call={record} />
+          <CallTree call={record} linked={linked} />
         </div>
       )}
       <dl className="grid items-center gap-x-4 gap-y-1.5 sm:grid-cols-[auto_minmax(0,1fr)]">
         <dt className="text-soft">Generation</dt>
         <dd className="flex items-center gap-1">
-          <Link href={`/dashboard/calls/${record.id}`} className="link font-mono text-[13px] break-all">
-            {record.id}
-          </Link>
+          {linked ? (
+            <Link href={`/dashboard/calls/${record.id}`} className="link font-mono text-[13px] break-all">
+              {record.id}
+            </Link>
+          ) : (
+            <code className="font-mono text-[13px] break-all">{record.id}</code>
+          )}
           <Copy text={record.id} label="Copy the id" />
         </dd>
         {record.receipt !== null && (

@@ -18,12 +18,14 @@ export function CallFaultNote({
         Try again
       </Button>
     );
-  const title = TITLES[fault.status];
+  // More money does not help there.
+  const isOfBudget = typeof fault.budget === 'string';
+  const title = isOfBudget ? 'This call would cost more than may be spent.' : TITLES[fault.status];
   return (
     <ErrorNote
       {...(title === undefined ? {} : { title })}
       error={errorOfFault(fault)}
-      action={<NextStep status={fault.status} again={again} />}
+      action={isOfBudget ? again : <NextStep status={fault.status} again={again} />}
     />
   );
 }

@@ -16,7 +16,7 @@ export function useCallRecord(id: string | null, enabled = true): UseQueryResult
   return useQuery({
     queryKey: [...RECORD_KEY, id],
     enabled: enabled && id !== null,
-    queryFn: () => data<CallDetail>(`/api/v1/generation?id=${encodeURIComponent(id!)}`),
+    queryFn: () => data<CallDetail>(`/api/v1/generation?id=${encodeURIComponent(id!)}`, { own: true }),
     staleTime: ({ state }) => (state.data === undefined || state.data.state === 'held' ? 0 : Infinity),
     refetchInterval: ({ state }) =>
       state.data?.state === 'held' && state.dataUpdateCount < LOOKS_MAX ? LOOK_MS : false,

@@ -1,1 +1,0 @@
-DELETE FROM account_limits WHERE account = $1 AND subject = $2

@@ -1,0 +1,22 @@
+import { useMutation } from '@tanstack/react-query';
+import { Download } from 'lucide-react';
+import type { ReactNode } from 'react';
+import { request } from '../../api/request.ts';
+import { Button } from '../../ui/button.tsx';
+import { saveFile } from '../../ui/save-file.ts';
+import { useToast } from '../../ui/toast.tsx';
+
+/** Saves the file at a path of the API. A link would not say which account this tab acts for. */
+export function CsvButton({ path, name }: { readonly path: string; readonly name: string }): ReactNode {
+  const tell = useToast();
+  const save = useMutation({
+    mutationFn: async () => saveFile(name, await (await request(path)).blob()),
+    onError: (error) => tell(`Not saved: ${error.message}`),
+  });
+  return (
+    <Button busy={save.isPending} onClick={() => save.mutate()}>
+      <Download size={16} aria-hidden />
+      CSV
+    </Button>
+  );
+}
