@@ -90,7 +90,6 @@ const CLOSED: ChainPolicy = {
 export async function openChains(options: ChainsOptions): Promise<Chains> {
   const { database, ledger, now, onProblem, background = true } = options;
   const ended = new AbortController();
-  const { signal } = ended;
   const policies = new Map(options.chains.map(({ network, policy }) => [network, policy]));
   const policyOf = (network: string) => policies.get(network) ?? CLOSED;
 
@@ -112,10 +111,10 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
         withdrawals,
         handoverCare: background ? handoverCare : { ...handoverCare, empty: async () => {} },
         onProblem,
-        signal,
+        signal: ended.signal,
       }),
     onChange: options.onChange,
-    signal,
+    signal: ended.signal,
   });
   const withdrawals = createWithdrawals({
     rows: withdrawalRows,
@@ -140,7 +139,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
       isArrival: (...event) => acts.isArrival(...event),
       accountOfMemo: options.accountOfMemo,
     }),
-    signal,
+    signal: ended.signal,
   });
   const acts = createTreasuryActs({
     rows: actRows,
