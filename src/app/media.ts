@@ -15,7 +15,7 @@ export async function openMedia(
   middle: Middle,
   { tasks, webhooks }: Pick<ReturnType<typeof openTasks>, 'tasks' | 'webhooks'>,
 ) {
-  const { config, database, identity, cluster, pipeline, logger, opened, late, now, onError } = middle;
+  const { config, database, identity, cluster, pipeline, logger, opened, late, now, elapsed, onError } = middle;
   const [files, ...former] = await openStores(config);
   const far = cluster.peers === null ? null : createFarBlobs(database, cluster.peers);
   if (cluster.listener !== null)
@@ -48,6 +48,7 @@ export async function openMedia(
       logger[level]({ err: error }, 'a video could not be looked at or fetched; it is tried again');
     },
     now,
+    elapsed,
   });
   opened.defer(() => videos.close());
   late.gaveUpVideo = (task) => videos.gaveUp(task);

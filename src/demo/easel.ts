@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isObject, RequestError } from './request.ts';
 import { type Picture, toPng } from './png.ts';
+import { seedOf } from './seed.ts';
 
 const IMAGES_MAX = 10;
 const EDGE_MAX = 4096;
@@ -21,7 +22,7 @@ export function paintImages(body: unknown, created: number): object {
     throw new RequestError('size must be written like 1024x1024.', 'size');
   if (format !== undefined && format !== 'b64_json')
     throw new RequestError('response_format must be b64_json.', 'response_format');
-  const first = Number.isInteger(seed) ? (seed as number) : 0;
+  const first = seedOf(seed);
   const data = Array.from({ length: n as number }, (_, index) => ({
     b64_json: toPng(paint(prompt, first + index, width, height)).toString('base64'),
     seed: first + index,

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { picture, type Tile } from './h264.ts';
 import { toMp4 } from './mp4.ts';
 import { isObject, RequestError } from './request.ts';
+import { seedOf } from './seed.ts';
 
 /** A film that was asked for. */
 interface Job {
@@ -69,7 +70,7 @@ function readJob(body: unknown, createdAt: number): Job {
   if (!(width >= 64 && height >= 64 && width <= EDGE_MAX && height <= EDGE_MAX && width % 2 === 0 && height % 2 === 0))
     throw new RequestError('size must be written like 1280x720, with even numbers.', 'size');
   const id = `video_${randomUUID().replaceAll('-', '')}`;
-  return { id, prompt, seed: Number.isInteger(seed) ? (seed as number) : 0, seconds: length, width, height, createdAt };
+  return { id, prompt, seed: seedOf(seed), seconds: length, width, height, createdAt };
 }
 
 function show({ id, seconds, width, height, createdAt }: Job, at: number): object {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Rgba, rgbaToPng } from './png.ts';
 import { readPng } from './read-png.ts';
 import { RequestError } from './request.ts';
+import { seedOf } from './seed.ts';
 
 const IMAGES_MAX = 10;
 const EDGE_MAX = 4096;
@@ -21,7 +22,7 @@ export async function retouchImages(form: FormData, created: number): Promise<ob
   const mask = await pictureOf(form.get('mask'), 'mask');
   const size = form.get('size');
   const [width, height] = size === null ? [base.width, base.height] : edgesOf(size);
-  const first = Number(form.get('seed') ?? 0);
+  const first = seedOf(Number(form.get('seed') ?? -1));
   const data = Array.from({ length: n }, (_, index) => ({
     b64_json: rgbaToPng(lowerBar(base, mask, prompt, first + index, width, height)).toString('base64'),
   }));

@@ -77,6 +77,8 @@ function exampleNumber(schema: Readonly<Record<string, unknown>>, said: number[]
 }
 
 function exampleString(schema: Readonly<Record<string, unknown>>, name: string, said: string): string {
+  const alike = likeAnExample(schema, said);
+  if (alike !== null) return alike;
   if (typeof schema['default'] === 'string') return schema['default'];
   switch (schema['format']) {
     case 'date':
@@ -107,7 +109,29 @@ function limit(schema: Readonly<Record<string, unknown>>, name: string): number 
 /** A property that nobody requires is filled in when its name, or one of the words it allows, was said. */
 function isSpokenOf(property: unknown, name: string, said: string): boolean {
   const allowed = isObject(property) && Array.isArray(property['enum']) ? property['enum'] : [];
-  return mentions(said, name) || allowed.some((value) => typeof value === 'string' && mentions(said, value));
+  return (
+    mentions(said, name) ||
+    allowed.some((value) => typeof value === 'string' && mentions(said, value)) ||
+    likeAnExample(property, said) !== null
+  );
+}
+
+const EXAMPLES_MAX = 8;
+const EXAMPLE_CHARS_MAX = 40;
+
+/** Words that were said in the form of one of the `examples` of a property, with other digits; null for none. */
+function likeAnExample(property: unknown, said: string): string | null {
+  const examples = isObject(property) && Array.isArray(property['examples']) ? property['examples'] : [];
+  for (const example of examples.slice(0, EXAMPLES_MAX)) {
+    if (typeof example !== 'string' || example.length > EXAMPLE_CHARS_MAX || !/\d/.test(example)) continue;
+    const form = example
+      .split(/\d+/)
+      .map((text) => RegExp.escape(text))
+      .join(String.raw`\d{1,9}`);
+    const found = new RegExp(`(?<![\\w.])${form}(?![\\w.])`, 'i').exec(said);
+    if (found !== null) return found[0];
+  }
+  return null;
 }
 
 function mentions(said: string, word: string): boolean {

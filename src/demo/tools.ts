@@ -55,7 +55,14 @@ const ROLL_DICE = {
   description:
     'Rolls dice as players write them, such as "d20", "2d6" or "3d8+2", and says each of them and their sum.',
   inputSchema: schema(
-    { dice: { ...text, default: '1d6', description: 'How many dice of how many sides, and what is added: "2d6+1"' } },
+    {
+      dice: {
+        ...text,
+        default: '1d6',
+        description: 'How many dice of how many sides, and what is added: "2d6+1"',
+        examples: ['2d6+1', '2d6-1', '2d6', 'd20+1', 'd20-1', 'd20'],
+      },
+    },
     [],
   ),
   outputSchema: schema({ dice: text, rolls: { type: 'array', items: integer }, total: integer }, [

@@ -184,6 +184,7 @@ export {
   type Asked,
   createServe,
   openCall,
+  runPrepared,
   type Opened,
   type OpenedCall,
   type Refusal,

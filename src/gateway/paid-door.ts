@@ -20,13 +20,16 @@ export const PAYABLE =
   'is answered, from whoever has no account too.';
 
 /**
- * Routes of `app` get bytes, so that the structure is capped before anything is built, and so that their digest can
- * identify a repeated request. `more`: content types beside JSON.
+ * Routes of `app` that are added from now on get bytes, so that the structure is capped before anything is built, and
+ * so that their digest can identify a repeated request. They take at most `bodyLimit` bytes, where they do not set a
+ * limit of their own. `more`: content types beside JSON.
  */
 export function takeBytes(app: FastifyInstance, bodyLimit: number, ...more: readonly (string | RegExp)[]): void {
+  // Not a parser's limit: a body that says its length is judged by its route's, before a parser is chosen.
+  app.addHook('onRoute', (route) => void (route.bodyLimit ??= bodyLimit));
   app.removeAllContentTypeParsers();
   for (const type of ['application/json', /^application\/[\w.-]+\+json(?:;|$)/i, ...more])
-    app.addContentTypeParser(type, { parseAs: 'buffer', bodyLimit }, (_request, body, done) => done(null, body));
+    app.addContentTypeParser(type, { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
 }
 
 /** Throws GatewayError for a compressed body. */

@@ -224,7 +224,15 @@ export function openCall(
   callId: string,
   gone: Leaving,
 ): OpenedCall | Promise<OpenedCall> {
-  const begun = (call: Call): OpenedCall => ({ id: call.id, call, frames: pipeline.run(call, gone) });
   const prepared = pipeline.prepare(request, callId);
-  return prepared instanceof Promise ? prepared.then(begun) : begun(prepared);
+  return prepared instanceof Promise
+    ? prepared.then((call) => runPrepared(pipeline, call, gone))
+    : runPrepared(pipeline, prepared, gone);
 }
+
+/** Begins to run a prepared call: what openCall does second. */
+export const runPrepared = (pipeline: Pick<Pipeline, 'run'>, call: Call, gone: Leaving): OpenedCall => ({
+  id: call.id,
+  call,
+  frames: pipeline.run(call, gone),
+});

@@ -185,15 +185,16 @@ const usageWithCost = (settled: SettledFrame, stream: boolean): Record<string, u
 
 /** Empty where it is not known yet. */
 function costOf(settled: SettledFrame, stream: boolean): Record<string, unknown> {
-  const { costDetails, completionCost = 0n } = settled.tail as ChatTail;
+  const { costDetails, promptCost = 0n, completionCost = 0n } = settled.tail as ChatTail;
   if (settled.pending) return {};
   const { charged, fee } = settled.settlement;
   const forCompletion = completionCost < charged ? completionCost : charged;
+  const rest = charged - forCompletion;
   const details: Record<string, unknown> = {
     charged_usd: formatUsd(charged),
     fee_usd: formatUsd(fee),
-    // Clients of this shape parse both as numbers and fail without them. Their sum is `cost`.
-    upstream_inference_prompt_cost: toUsdNumber(charged - forCompletion),
+    // Clients of this shape parse both as numbers and fail without them.
+    upstream_inference_prompt_cost: toUsdNumber(promptCost < rest ? promptCost : rest),
     upstream_inference_completions_cost: toUsdNumber(forCompletion),
     ...costDetails,
   };

@@ -135,7 +135,6 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
     app.post<{ Body: Buffer | undefined }>(
       '/chat/completions',
       {
-        bodyLimit: limits.chatBodyBytesMax,
         schema: {
           ...DESCRIBED,
           description: DESCRIBED.description + (payments.open ? PAYABLE : ''),

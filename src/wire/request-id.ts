@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-const PRINTABLE = /^[\x21-\x7e]{1,128}$/;
+const PRINTABLE = /^[\x20-\x7e]{1,128}$/;
 const prefix = `req-${randomBytes(8).toString('hex')}`;
 let counter = 0;
 

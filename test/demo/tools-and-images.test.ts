@@ -97,3 +97,27 @@ it('says what images it got, and counts them', async () => {
   );
   expect(reply.usage?.prompt_tokens).toBe(3 + 4 + 1 + 3 * 85);
 });
+
+it('fills in what was said in the form of an example', async () => {
+  const dice = { type: 'string', default: '1d6', examples: ['2d6+1', '2d6', 'd20'] };
+  const rolling: OpenAI.ChatCompletionTool[] = [
+    { type: 'function', function: { name: 'roll_dice', parameters: { type: 'object', properties: { dice } } } },
+  ];
+  const rolled = async (text: string) => (await calls(text, { tools: rolling })).map((call) => JSON.stringify(call));
+  expect((await rolled('Roll 2d6'))[0]).toContain('2d6');
+  expect((await rolled('Roll 3d8+2, please'))[0]).toContain('3d8+2');
+  expect((await rolled('Roll the dice'))[0]).toContain('1d6');
+});
+
+it('paints another picture each time where no seed is named, also with -1', async () => {
+  const paint = async (more: object) => {
+    const response = await fetch(`${started.demo.url}/images/generations`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ prompt: 'A gate', size: '32x32', ...more }),
+    });
+    return ((await response.json()) as { data: { b64_json: string }[] }).data[0]!.b64_json;
+  };
+  for (const more of [{}, { seed: -1 }]) expect(await paint(more)).not.toBe(await paint(more));
+  expect(await paint({ seed: 7 })).toBe(await paint({ seed: 7 }));
+});

@@ -125,11 +125,15 @@ describe.each(ENGINES)('%s', (name) => {
   test('room is checked for an account and for all', async () => {
     const { blobs, account } = await startStore();
     await blobs.admit(account, 4);
-    await expect(blobs.admit(account, 6)).rejects.toMatchObject({ code: 'service_unavailable', retryAfterS: 60 });
+    await expect(blobs.admit(account, 6)).rejects.toMatchObject({ code: 'rate_limit_exceeded', retryAfterS: 60 });
     await put(blobs, account, sourceOf(name, made, 'room'), 'x'.repeat(900));
     await blobs.admit(account, 4);
     await put(blobs, account, sourceOf(name, made, 'more room'), 'x'.repeat(900));
-    await expect(blobs.admit(account, 4)).rejects.toMatchObject({ code: 'service_unavailable' });
+    await expect(blobs.admit(account, 4)).rejects.toMatchObject({ code: 'rate_limit_exceeded' });
+    const room = { id: `${account} room`, account: `${account} b`, files: 4, expiresAt: Number.MAX_SAFE_INTEGER };
+    await blobs.takeRoom(room);
+    await expect(blobs.admit(`${account} c`, 5)).rejects.toMatchObject({ code: 'service_unavailable' });
+    await blobs.giveRoomBack(room.id);
   });
 
   test('a file that expires is not found any more, and is swept', async () => {

@@ -76,16 +76,20 @@ test('files are kept for a day, and nothing of them after that', async () => {
 });
 
 test.each([
-  ['of the account', 'free_bytes_min = 0\nfile_bytes_max = 4096\naccount_bytes_max = 4500'],
-  ['of all files', 'free_bytes_min = 0\nfile_bytes_max = 4096\nbytes_max = 4500'],
-])('a video for which the room %s does not reach is refused before anything is locked', async (_what, media) => {
+  ['of the account', 429, 'free_bytes_min = 0\nfile_bytes_max = 4096\naccount_bytes_max = 4500'],
+  ['of all files', 503, 'free_bytes_min = 0\nfile_bytes_max = 4096\nbytes_max = 4500'],
+])('a video for which the room %s does not reach is refused before anything is locked', async (_of, status, media) => {
   const { provider, spine, queue, retrieve } = await startWorld(media);
   const { id } = (await (await queue()).json()) as Queued;
   expect((await retrieve(id)).status).toBe(200);
   const before = await spine.balance();
   const made = provider.jobs.size;
   const refused = await queue();
-  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '60']);
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([status, '60']);
+  // What is wrong with a request itself is said first.
+  const wrong = async (more: object) =>
+    (await spine.post('/video/queue', { model: 'test/film', prompt: 'A', duration: '4s', ...more })).status;
+  expect([await wrong({ model: 'test/none' }), await wrong({ duration: '7s' })]).toEqual([404, 422]);
   expect([await spine.balance(), provider.jobs.size]).toEqual([before, made]);
 });
 
@@ -98,7 +102,13 @@ test('videos under way count with the largest that they may become, so that none
   for (let n = 0; n < 2; n += 1) ids.push(((await (await queue()).json()) as Queued).id);
   const before = await spine.balance();
   const refused = await queue();
-  expect([refused.status, provider.jobs.size]).toEqual([503, 2]);
+  expect([refused.status, provider.jobs.size]).toEqual([429, 2]);
+  expect(await refused.json()).toMatchObject({
+    error: {
+      code: 'rate_limit_exceeded',
+      message: expect.stringContaining('A video under way reserves 4096') as string,
+    },
+  });
   expect(await spine.balance()).toEqual(before);
   for (const job of provider.jobs.values()) job.status = 'completed';
   for (const id of ids) expect((await retrieve(id)).headers.get('content-type')).toBe('video/mp4');

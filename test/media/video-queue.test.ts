@@ -10,10 +10,13 @@ const LISTED =
 
 let provider: VideoProvider;
 let spine: Spine;
+/** Milliseconds that have passed for the gateway alone. */
+let passed = 0;
 beforeAll(async () => {
   provider = await startVideoProvider();
   const { url } = provider;
   spine = await startSpine({
+    elapsed: () => performance.now() + passed,
     toml:
       `${UNHURRIED}[upstream]\ncooldown_ms = 1\n[media]\nfree_bytes_min = 0\n` +
       videoBlock({ url }) +
@@ -186,6 +189,7 @@ test('a file that is shorter than it said, or no MP4, is never given out and nev
   const job = provider.last();
   const tries = () => provider.requests.filter(({ path }) => path === `/v1/videos/${job.id}/content`).length;
   const looked = async (count: number) => {
+    passed += 60_000;
     await expect
       .poll(
         async () => {
@@ -204,8 +208,59 @@ test('a file that is shorter than it said, or no MP4, is never given out and nev
   await looked(2);
   expect((await spine.balance()).locked).toBe(450_000n);
   job.serve = null;
+  passed += 60_000;
   expect(Buffer.from(await (await final(id)).arrayBuffer())).toEqual(file);
   expect(before.available - (await spine.balance()).available).toBe(450_000n);
+});
+
+test('a file that is broken each time it is fetched fails the task, free of charge', async () => {
+  const before = await spine.balance();
+  provider.begin(() => ({
+    serve: (_request, response) => response.writeHead(200, { 'content-type': 'video/mp4' }).end('<html>no film</html>'),
+  }));
+  const { id } = await queued(ask());
+  const job = provider.last();
+  const tries = () => provider.requests.filter(({ path }) => path === `/v1/videos/${job.id}/content`).length;
+  const ended = final(id);
+  const triesLater = () => {
+    passed += 60_000;
+    return tries();
+  };
+  await expect.poll(triesLater, { timeout: 20_000, interval: 200 }).toBe(3);
+  expect(await (await ended).json()).toMatchObject({
+    status: 'failed',
+    error: { code: 'broken_file', message: expect.stringContaining('does not begin like an MP4 file') as string },
+  });
+  expect(await spine.balance()).toEqual(before);
+  expect(tries()).toBe(3);
+});
+
+test('pictures of some megabytes come as JSON and as a form, with their length in the head or without', async () => {
+  const picture = Buffer.alloc(1_500_000);
+  Buffer.from('89504e470d0a1a0a0000000d494844520000000100000001', 'hex').copy(picture);
+  const body = JSON.stringify(
+    ask({ model: 'test/listed', image_url: `data:image/png;base64,${picture.toString('base64')}` }),
+  );
+  const post = (init: object) =>
+    fetch(`${spine.url}/video/queue`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${spine.key}`, 'content-type': 'application/json' },
+      ...init,
+    });
+  expect((await post({ body })).status).toBe(200);
+  expect((await post({ body: new Blob([body]).stream(), duplex: 'half' })).status).toBe(200);
+  const form = new FormData();
+  for (const [name, value] of Object.entries({ model: 'test/listed', prompt: 'A', seconds: '4' }))
+    form.set(name, value);
+  form.set('input_reference', new File([picture], 'a.png', { type: 'image/png' }));
+  const headers = { authorization: `Bearer ${spine.key}` };
+  const answer = await fetch(`${spine.url}/videos`, { method: 'POST', headers, body: form });
+  expect(`${answer.status} ${await answer.text()}`).toMatch(/^200 /);
+  const large = await post({ body: ' '.repeat(33 * 1024 * 1024) });
+  expect([large.status, ((await large.json()) as { error: { message: string } }).error.message]).toEqual([
+    413,
+    expect.stringContaining('limits.media_body_bytes_max'),
+  ]);
 });
 
 test('a video that is much shorter than what was asked for is charged as it is', async () => {

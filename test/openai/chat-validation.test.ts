@@ -98,7 +98,7 @@ const REFUSED: readonly (readonly [unknown, string | undefined, string])[] = [
   [{ ...valid, tools: {} }, 'tools', 'an array of at most 1024 tools'],
   [{ ...valid, tools: [{ function: { name: 'f' } }] }, 'tools[0].type', 'is required'],
   [{ ...valid, tools: [{ type: 'function', function: {} }] }, 'tools[0].function.name', 'is required'],
-  [{ ...valid, tool_choice: 3 }, 'tool_choice', 'a string or an object'],
+  [{ ...valid, tool_choice: 3 }, 'tool_choice', 'must be "auto", "none", "required" or an object'],
   [{ ...valid, metadata: 'x' }, 'metadata', 'an object'],
   [{ ...valid, user: {} }, 'user', 'a string'],
   [{ ...valid, session_id: 'x'.repeat(257) }, 'session_id', 'at most 256 characters'],

@@ -77,6 +77,10 @@ test.each([
   ['/chat/completions', /It is at \/api\/v1\/chat\/completions: check the base URL of the client\. See \/docs$/],
   ['/api/chat/completions', /It is at \/api\/v1\/chat\/completions: check the base URL/],
   ['/api/v1/v1/messages', /It is at \/api\/v1\/messages: check the base URL/],
+  [
+    '/api/v1/chat/completions/',
+    /^No such endpoint: POST \/api\/v1\/chat\/completions\/\. It is at \/api\/v1\/chat\/completions, without the slash at its end$/,
+  ],
   ['/api/v1/modles', /^No such endpoint: POST \/api\/v1\/modles\. See \/docs$/],
 ])('the words of a 404 say what to do, for what clients ask by themselves: POST %s', async (path, words) => {
   const reply = await ask('POST', path);

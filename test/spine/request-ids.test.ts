@@ -50,6 +50,10 @@ test('without one, every request gets another, which the provider gets too', asy
   expect(spine.provider.log.at(-1)!.headers['x-request-id']).toBe(ids[2]);
 });
 
+test('every printable character may be in it, a space too', async () => {
+  expect(await idOf('a b ~!"')).toBe('a b ~!"');
+});
+
 test('128 characters are the most', async () => {
   expect(await idOf('x'.repeat(128))).toBe('x'.repeat(128));
   expect(await idOf('x'.repeat(129))).not.toContain('xxx');

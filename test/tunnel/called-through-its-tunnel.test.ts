@@ -36,6 +36,14 @@ const question = (model: string, more: object = {}) => ({
 });
 
 describe('a model behind a proxy', () => {
+  it('is of an account that its proxy logs as CAIP-10', async () => {
+    for (const [proxy, account] of [
+      [solana, /^solana:[1-9A-HJ-NP-Za-km-z]{32}:[1-9A-HJ-NP-Za-km-z]{32,44}$/],
+      [evm, /^eip155:\d+:0x[0-9a-fA-F]{40}$/],
+    ] as const)
+      expect((await proxy.logged('connected to the router'))['account']).toMatch(account);
+  });
+
   it('is called by its routed name, billed, and its provider earns', async () => {
     const response = await spine.post('/chat/completions', question('tunnel/model'));
     const reply = (await response.json()) as { usage: { prompt_tokens: number; completion_tokens: number } };

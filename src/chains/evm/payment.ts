@@ -157,13 +157,17 @@ export function authorizationText(authorization: Authorization): Readonly<Record
 }
 
 function same(given: unknown, wanted: string, what: string): void {
-  if (given !== wanted) throw malformed(`${what} must be ${JSON.stringify(wanted)}, not ${shown(given)}`);
+  if (given !== wanted) throw other(given, `${what} must be ${JSON.stringify(wanted)}, not ${shown(given)}`);
 }
 
 function sameAddress(given: unknown, wanted: Hex, what: string): void {
   if (typeof given !== 'string' || given.toLowerCase() !== wanted.toLowerCase())
-    throw malformed(`${what} must be ${wanted}, not ${shown(given)}`);
+    throw other(given, `${what} must be ${wanted}, not ${shown(given)}`);
 }
+
+/** A payment by other terms can be read, and is told the right ones; anything but a text cannot. */
+const other = (given: unknown, message: string): PaymentProblem =>
+  typeof given === 'string' ? new PaymentProblem('payment_verification_failed', message) : malformed(message);
 
 /** Case says nothing here: half of the clients lose it. */
 function address(given: unknown, what: string): Hex {

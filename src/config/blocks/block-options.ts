@@ -22,15 +22,22 @@ function derivedText(
   return { ...checkedText(takes, meaning, fault), defaultText: from };
 }
 
-/**
- * A block with the names that follow from its `name` where it leaves them out. `shown`: the display_name of another
- * block of the same listing.
- */
-export function completeBlock(block: Table, shown: (listing: string) => unknown = () => undefined): Table {
+/** Names that other blocks of a file say, for those that leave them out. */
+export interface SaidElsewhere {
+  /** The spelling of a provider's name, which is written in one way. */
+  readonly spelling: (provider: string) => string;
+  /** The display_name of a listing; undefined for none. */
+  readonly shown: (listing: string) => unknown;
+}
+
+const NOTHING_SAID: SaidElsewhere = { spelling: (provider) => provider, shown: () => undefined };
+
+/** A block with the names that follow from its `name` where it leaves them out. */
+export function completeBlock(block: Table, { spelling, shown }: SaidElsewhere = NOTHING_SAID): Table {
   const { name } = block;
   if (typeof name !== 'string') return block;
   const author = /^([^/]+)\//.exec(name)?.[1];
-  const named = { ...(author === undefined ? {} : { provider_name: author }), ...block };
+  const named = { ...(author === undefined ? {} : { provider_name: spelling(author) }), ...block };
   return { display_name: shown(listingOf(named)) ?? name, ...named };
 }
 

@@ -4,7 +4,7 @@ import { complain, isTable, type Reading, type Table } from '../reading.ts';
 import { readTable, valuesOf, type ForeignKeys } from '../table.ts';
 import type { Service, ServiceConfig } from '../config.ts';
 import { AGENT_BLOCK } from './agent-block.ts';
-import { completeBlock, listingOf } from './block-options.ts';
+import { completeBlock, listingOf, type SaidElsewhere } from './block-options.ts';
 import type { BlockKind, Place } from './block.ts';
 import { IMAGE_BLOCK } from './image-block.ts';
 import { MODEL_BLOCK } from './model-block.ts';
@@ -73,7 +73,7 @@ function readEach<T>(
 ): readonly T[] {
   const read: T[] = [];
   const checkListing = createListingCheck(rules.oneProvider, reading);
-  const shown = shownNames(file);
+  const said = saidIn(file);
   let count = 0;
   for (const table of BLOCK_TABLES) {
     const blocks = file[table];
@@ -93,7 +93,7 @@ function readEach<T>(
         complain(reading, path, `is ${show(written)}`, `a [[${table}]] block`);
         continue;
       }
-      const block = completeBlock(written, shown);
+      const block = completeBlock(written, said);
       checkListing(table, block, path);
       const one = readOne(BLOCKS[table], block, path);
       if (one !== null) read.push(one);
@@ -102,18 +102,22 @@ function readEach<T>(
   return read;
 }
 
-/** The first display_name that a block of a listing says, for those that say none. */
-function shownNames(file: Table): (listing: string) => unknown {
+/** The first provider_name of each spelling and the first display_name of each listing that the blocks say. */
+function saidIn(file: Table): SaidElsewhere {
+  const blocks = BLOCK_TABLES.flatMap((table): readonly unknown[] => {
+    const listed: unknown = file[table];
+    return Array.isArray(listed) ? (listed as readonly unknown[]) : [];
+  }).filter(isTable);
+  const spellings = new Map<string, string>();
   const shown = new Map<string, unknown>();
-  for (const table of BLOCK_TABLES) {
-    const blocks: unknown = file[table];
-    for (const block of Array.isArray(blocks) ? (blocks as readonly unknown[]) : []) {
-      if (!isTable(block) || block['display_name'] === undefined) continue;
-      const listing = listingOf(completeBlock(block));
-      if (!shown.has(listing)) shown.set(listing, block['display_name']);
-    }
-  }
-  return (listing) => shown.get(listing);
+  for (const { provider_name: provider } of blocks)
+    if (typeof provider === 'string') spellings.getOrInsert(provider.toLowerCase(), provider);
+  for (const block of blocks)
+    if (block['display_name'] !== undefined) shown.getOrInsert(listingOf(completeBlock(block)), block['display_name']);
+  return {
+    spelling: (provider) => spellings.get(provider.toLowerCase()) ?? provider,
+    shown: (listing) => shown.get(listing),
+  };
 }
 
 /**

@@ -55,7 +55,7 @@ export const LIMITS = {
     min: KIB,
     max: 256 * MIB,
     default: 32 * MIB,
-    meaning: 'Largest body of a request with images in it, such as an edit.',
+    meaning: 'Largest body of a request with images in it: an edit of images, or a video.',
   }),
   messages_max: whole({ min: 1, max: 100_000, default: 2_048, meaning: 'Most messages of one chat request.' }),
   json_depth_max: whole({ min: 8, max: 512, default: 64, meaning: 'Deepest nesting of a JSON body.' }),

@@ -6,12 +6,15 @@ const APPENDED =
   /\/(chat\/completions|messages|messages\/count_tokens|responses|embeddings|models|images\/generations)$/;
 
 /**
- * The words of a 404 for an address that does not exist. `path` is without its query. Clients show them to people
- * who did not choose the address: it follows from a base address. A client of MCP whose key does not work goes to
- * `/register`, as a 401 is an invitation to sign in to it.
+ * The words of a 404 for an address that does not exist. `path` is without its query; `exists` tells of others.
+ * Clients show the words to people who did not choose the address: it follows from a base address. A client of MCP
+ * whose key does not work goes to `/register`, as a 401 is an invitation to sign in to it.
  */
-export function missingEndpoint(method: string, path: string): string {
+export function missingEndpoint(method: string, path: string, exists: (path: string) => boolean): string {
   if (path === '/register') return NO_OAUTH;
+  const bare = path.endsWith('/') ? path.slice(0, -1) : '';
+  if (bare !== '' && exists(bare))
+    return `No such endpoint: ${method} ${path.slice(0, 200)}. It is at ${bare.slice(0, 200)}, without the slash at its end`;
   const chat = OTHER_CHAT.test(path) ? ' This gateway answers chat at POST /api/v1/chat/completions.' : '';
   const [, appended] = APPENDED.exec(path) ?? [];
   const base = appended === undefined ? '' : ` It is at /api/v1/${appended}: check the base URL of the client.`;

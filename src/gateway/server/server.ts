@@ -160,7 +160,10 @@ function refuseUnknownRoutes(server: FastifyInstance): (request: FastifyRequest,
     const path = request.url.split('?')[0]!;
     const { methods, refusal } = methodsOf(path);
     if (methods.length === 0 || methods.includes(request.method))
-      throw new GatewayError('not_found', missingEndpoint(request.method, path));
+      throw new GatewayError(
+        'not_found',
+        missingEndpoint(request.method, path, (other) => methodsOf(other).methods.length > 0),
+      );
     const allow = methods.join(', ');
     if (request.method === 'OPTIONS') return reply.code(204).header('allow', allow).send();
     const error = new GatewayError(

@@ -179,7 +179,7 @@ function createHandlers(
     if (anonymous || session === null || !(header(request, 'accept') ?? '').includes('text/event-stream')) {
       await reply
         .code(405)
-        .header('allow', 'GET, POST, DELETE')
+        .header('allow', 'POST, DELETE')
         .type('application/json')
         .send(errorText('null', { code: ERROR.server, message: TRANSPORTS }));
       return;

@@ -21,6 +21,8 @@ interface VideosOptions {
   /** Told of a provider that could not be asked, or of a file that could not be fetched. */
   readonly onUnseen: (error: unknown) => void;
   readonly now: () => number;
+  /** See createFetchVideos. */
+  readonly elapsed: () => number;
 }
 
 /** Videos that are under way, and those that are finished. */
@@ -80,6 +82,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
     pipeline,
     blobs,
     timeoutMs: options.downloadTimeoutMs,
+    elapsed: options.elapsed,
     async onStored(task) {
       if ((await again(task)).live) await note(task);
     },
@@ -114,7 +117,6 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
   }
 
   const again = async (task: Task): Promise<Task> => (await tasks.find(task, task)) ?? task;
-
   async function refresh(task: Task): Promise<Task> {
     if (!task.live || now() - (looked.get(task.taskId) ?? -Infinity) < FRESH_MS) return task;
     await note(task);

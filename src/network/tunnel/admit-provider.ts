@@ -9,6 +9,8 @@ import { TUNNEL_PROTOCOL } from './wire.ts';
 export interface AdmittedProvider {
   readonly provider: string;
   readonly account: string;
+  /** CAIP-10 id of the account, with the network that its wallet signed for. */
+  readonly caip10: string;
   /** Came with an API key: registrations are not signed, and the tunnel ends when the key does. */
   readonly byKey: boolean;
 }
@@ -61,7 +63,7 @@ export function createAdmission({
       ![provider, account, wallet?.caip10].some((name) => name !== undefined && allowed.has(inOneCase(name)))
     )
       throw refused(`Provider ${provider} is not on this gateway's list of providers`);
-    return { provider, account, byKey: wallet === null };
+    return { provider, account, caip10: wallet?.caip10 ?? account, byKey: wallet === null };
   };
 }
 

@@ -111,7 +111,7 @@ export function openTunnel(options: TunnelOptions): Tunnel {
   const control = openControl(session, {
     opened() {
       clearTimeout(opening);
-      const { provider, account } = connection;
+      const { provider, caip10: account } = admitted;
       control.say({ type: 'welcome', provider, account, challenge, version: options.version });
       timers.later(limits.registerMs, () => {
         if (state === 'open') end(CLOSE.policyViolation, 'the proxy registered nothing');

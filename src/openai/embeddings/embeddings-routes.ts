@@ -86,7 +86,6 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
     app.post<{ Body: Buffer | undefined }>(
       PATH,
       {
-        bodyLimit: limits.chatBodyBytesMax,
         schema: {
           summary: 'Create embeddings',
           operationId: 'createEmbeddings',

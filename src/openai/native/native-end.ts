@@ -1,6 +1,6 @@
 import { GatewayError } from '#wire';
 import type { Cut, ReplyEnd } from '#gateway';
-import { type ChatTail, costOfCache, partOf, type ReplyContext } from '../reply/chat-end.ts';
+import { type ChatTail, costOfParts, type ReplyContext } from '../reply/chat-end.ts';
 import { type ChatUsage, cutUsage, measureUsage, type Output, readUsage } from '../reply/chat-usage.ts';
 import type { NativeEnd, NativeSpeech } from './native-speech.ts';
 
@@ -64,8 +64,7 @@ function toEnd(
     before,
     body: {},
     usage: shown,
-    completionCost: partOf(rates, usage, 'completion'),
-    ...costOfCache(rates, usage),
+    ...costOfParts(rates, usage),
     native: (cost, cut) => write({ cost, usage: shown, isCorrected, cut, isBroken }),
   };
   const finishReason = speech.finish?.slice(0, FINISH_REASON_MAX) ?? null;

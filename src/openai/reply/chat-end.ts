@@ -42,6 +42,8 @@ export interface ChatTail {
   readonly written?: Uint8Array;
   /** The `usage` that `body` gets, without its cost. */
   readonly usage: Readonly<Record<string, unknown>>;
+  /** The part of the charge that is for the tokens and images of the prompt; default nothing. */
+  readonly promptCost?: MicroUsd;
   /** The part of the charge that is for completion tokens; default nothing. */
   readonly completionCost?: MicroUsd;
   /** More of what `usage.cost_details` says. */
@@ -128,19 +130,30 @@ function toEnd(
     before: produced.before,
     body: produced.body,
     usage: usage.shown,
-    completionCost: partOf(rates, usage.usage, 'completion'),
-    ...costOfCache(rates, usage.usage),
+    ...costOfParts(rates, usage.usage),
   };
   const finishReason = produced.finishReasons[0]?.slice(0, FINISH_REASON_MAX) ?? null;
   return { usage: usage.usage, outcome, estimated, finishReason, flags, tail, details: usage.details };
 }
 
+const PROMPT_METERS = ['prompt', 'input_cache_read', 'input_cache_write', 'image'] as const;
+
+/** The parts of a charge for tokens. Rounding up leaves a rest that is in none of them. */
+export const costOfParts = (
+  rates: Rates,
+  usage: Usage | null,
+): Pick<ChatTail, 'promptCost' | 'completionCost' | 'costDetails'> => ({
+  promptCost: PROMPT_METERS.reduce((sum, meter) => sum + partOf(rates, usage, meter), 0n),
+  completionCost: partOf(rates, usage, 'completion'),
+  ...costOfCache(rates, usage),
+});
+
 /** The part of a charge that is for one meter. */
-export const partOf = (rates: Rates, usage: Usage | null, meter: keyof Usage): MicroUsd =>
+const partOf = (rates: Rates, usage: Usage | null, meter: keyof Usage): MicroUsd =>
   (rateOf(rates, meter) * (usage?.[meter] ?? 0n)) / 1_000_000n;
 
 /** The part of a charge that is for tokens of a cache, where they have a price. */
-export function costOfCache(rates: Rates, usage: Usage | null): Pick<ChatTail, 'costDetails'> {
+function costOfCache(rates: Rates, usage: Usage | null): Pick<ChatTail, 'costDetails'> {
   if (usage?.input_cache_read === undefined) return {};
   return {
     costDetails: {

@@ -13,7 +13,7 @@ const ACTED_ON: ActedOnAt = [
     actedOn(
       [
         ...Object.keys(chatSchema(1).properties),
-        ...'functions function_call response_format modalities audio logprobs top_logprobs logit_bias seed'.split(' '),
+        ...'functions function_call response_format modalities audio logprobs top_logprobs logit_bias'.split(' '),
         ...'parallel_tool_calls prediction reasoning reasoning_effort service_tier store verbosity'.split(' '),
         ...'safety_identifier prompt_cache_key images image_url image_data'.split(' '),
       ],

@@ -1,5 +1,7 @@
 import { MUST_BE, nameSchema } from '#gateway';
 
+const CHOICE = '"auto", "none", "required" or an object such as {"type": "function", "function": {"name": "…"}}';
+
 export const toolFields = {
   tools: {
     type: ['array', 'null'],
@@ -30,12 +32,22 @@ export const toolFields = {
           [MUST_BE]: 'an array of at most 256 names of tools',
         },
       },
-      anyOf: [
+      allOf: [
         {
-          required: ['service'],
-          properties: { service: { [MUST_BE]: 'the name of a tool service, whose tools the gateway calls' } },
+          anyOf: [
+            {
+              required: ['service'],
+              properties: { service: { [MUST_BE]: 'the name of a tool service, whose tools the gateway calls' } },
+            },
+            { properties: { type: { not: { const: 'mcp' } } } },
+          ],
         },
-        { properties: { type: { not: { const: 'mcp' } } } },
+        {
+          anyOf: [
+            { required: ['function'], properties: { function: { [MUST_BE]: 'an object with a name' } } },
+            { properties: { type: { not: { const: 'function' } } } },
+          ],
+        },
       ],
       [MUST_BE]:
         'an object such as {"type": "function", "function": {"name": "…"}}, or {"type": "mcp", "service": "…"}',
@@ -46,8 +58,16 @@ export const toolFields = {
     [MUST_BE]: 'an array of at most 1024 tools',
   },
   tool_choice: {
-    type: ['string', 'object', 'null'],
-    description: 'Which tool to use, or "auto", "none", "required".',
-    [MUST_BE]: 'a string or an object',
+    anyOf: [
+      { enum: ['auto', 'none', 'required', 'any', null], [MUST_BE]: CHOICE },
+      {
+        type: 'object',
+        required: ['type'],
+        properties: { type: { type: 'string' } },
+      },
+    ],
+    description:
+      'Which tool to use: "auto", "none", "required", or a tool as {"type": "function", "function": {"name": "…"}}. Some providers say "any" for "required".',
+    [MUST_BE]: CHOICE,
   },
 } as const;

@@ -101,6 +101,7 @@ export function runSettled(
     before: before === null ? null : Buffer.from(before),
     body,
     usage: tally.usage,
+    promptCost: tally.promptCost,
     completionCost: tally.completionCost,
     costDetails: { children: tally.children },
   };

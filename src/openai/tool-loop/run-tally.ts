@@ -6,7 +6,9 @@ import type { ChatTail } from '../reply/chat-end.ts';
 export interface RunTally {
   settled(call: Call, frame: SettledFrame): void;
   /** A turn of the model is over. */
-  used(tail: Pick<ChatTail, 'usage' | 'completionCost'>): void;
+  used(tail: Pick<ChatTail, 'usage' | 'promptCost' | 'completionCost'>): void;
+  /** The charge for the prompts of all turns, micro-USD. */
+  readonly promptCost: MicroUsd;
   /** The charge for completion tokens, micro-USD. */
   readonly completionCost: MicroUsd;
   readonly charged: bigint;
@@ -33,6 +35,7 @@ export function createRunTally(): RunTally {
   const sums = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
   let prompt = 0;
   let completion = 0;
+  let promptCost = 0n;
   let completionCost = 0n;
   let estimated = false;
   return {
@@ -40,6 +43,9 @@ export function createRunTally(): RunTally {
     settlement: sums,
     get charged() {
       return sums.charged;
+    },
+    get promptCost() {
+      return promptCost;
     },
     get completionCost() {
       return completionCost;
@@ -67,8 +73,9 @@ export function createRunTally(): RunTally {
         ...(receipt === null ? {} : { receipt }),
       });
     },
-    used({ usage, completionCost: ofTurn = 0n }) {
+    used({ usage, promptCost: ofPrompt = 0n, completionCost: ofTurn = 0n }) {
       const { prompt_tokens: asked, completion_tokens: said, estimated: measured } = usage;
+      promptCost += ofPrompt;
       completionCost += ofTurn;
       if (typeof asked === 'number') prompt += asked;
       if (typeof said === 'number') completion += said;

@@ -80,7 +80,6 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
   app.post<{ Body: Buffer | undefined }>(
     path,
     {
-      bodyLimit: config.limits.chatBodyBytesMax,
       schema: {
         ...described,
         description:

@@ -169,7 +169,6 @@ export function addTranslatedDoor<B extends RoutedBody>(
   app.post<{ Body: Buffer | undefined }>(
     wire.path,
     {
-      bodyLimit: limits.chatBodyBytesMax,
       schema: {
         ...wire.described,
         description: wire.described.description + (payments.open ? PAYABLE : ''),

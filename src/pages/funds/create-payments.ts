@@ -32,7 +32,7 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
     if (typeof network !== 'string' || !chains.networks.includes(network)) {
       const right = chains.networks.join(', ');
       throw new GatewayError(
-        'invalid_request',
+        typeof network === 'string' ? 'payment_verification_failed' : 'invalid_request',
         `The payment is on a network that is not accepted here: pay on ${right}`,
         {
           param: 'accepted.network',

@@ -1,3 +1,4 @@
+import type { preValidationHookHandler } from 'fastify';
 import { GatewayError } from '#wire';
 import type { MicroUsd } from '#billing';
 import type { Chains } from '#chains';
@@ -35,6 +36,14 @@ export function requireFunds(funds: Funds | null): Funds {
     );
   return funds;
 }
+
+/** Says requireFunds before the fields of a body are asked for: a hook of routes for its preValidation. */
+export const withFunds =
+  (funds: Funds | null): preValidationHookHandler =>
+  (_request, _reply, done) => {
+    requireFunds(funds);
+    done();
+  };
 
 /** A chain of this gateway that answers to `network`. Throws GatewayError `invalid_request`. */
 export function termsOf({ terms }: Funds, network: string): ChainTerms {

@@ -19,7 +19,7 @@ import {
 import { callerCaip10 } from '#auth/accounts';
 import { requireAdmission } from '#auth';
 import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
-import { requireFunds, type Funds } from './funds.ts';
+import { requireFunds, type Funds, withFunds } from './funds.ts';
 import { topupCaller } from './topup-caller.ts';
 
 export interface TopupDeps {
@@ -57,6 +57,7 @@ export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: Topup
       '/topup',
       {
         config: { actsAs: 'admin' },
+        preValidation: withFunds(funds),
         schema: {
           summary: 'Pay in',
           description:

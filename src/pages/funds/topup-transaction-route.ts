@@ -5,8 +5,8 @@ import { ChainUnavailable } from '#chains';
 import type { Admission } from '#gateway';
 import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
 import { dataOf, objectOf } from '../answer-schemas.ts';
+import { requireFunds, withFunds, termsOf, type Funds } from './funds.ts';
 import { topupCaller } from './topup-caller.ts';
-import { requireFunds, termsOf, type Funds } from './funds.ts';
 
 interface DraftBody extends AmountBody {
   readonly network: string;
@@ -26,6 +26,7 @@ export function addTopupTransaction(
     '/topup/transaction',
     {
       config: { actsAs: 'admin' },
+      preValidation: withFunds(funds),
       schema: {
         summary: 'Prepare a payment on Solana',
         description:

@@ -13,7 +13,7 @@ import {
 } from '#auth';
 import { oneOf } from './fund-pages.ts';
 import { iso } from './fund-views.ts';
-import { requireFunds, type Funds } from './funds.ts';
+import { requireFunds, type Funds, withFunds } from './funds.ts';
 import { ownWallet, shownAddress } from './own-wallet.ts';
 
 export interface WalletsDeps {
@@ -129,6 +129,7 @@ function addBinding(app: FastifyInstance, deps: WalletsDeps, admissionOf: Admiss
     '/wallets',
     {
       config: { actsAs: 'owner' },
+      preValidation: withFunds(funds),
       schema: {
         summary: 'Bind a wallet',
         description:

@@ -16,7 +16,7 @@ import {
 import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
 import { fundPageSchema, noBody, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
 import { viewWithdrawal, withdrawalSchema } from './fund-views.ts';
-import { requireFunds, termsOf, type Funds } from './funds.ts';
+import { requireFunds, termsOf, type Funds, withFunds } from './funds.ts';
 import { familyOf } from './own-wallet.ts';
 import { withdrawalAddress } from './withdrawal-address.ts';
 import { withdrawalError } from './withdrawal-error.ts';
@@ -79,6 +79,7 @@ function addRequest(app: FastifyInstance, deps: WithdrawalsDeps, admissionOf: Ad
     '/withdrawals',
     {
       config: { actsAs: 'owner' },
+      preValidation: withFunds(funds),
       schema: {
         summary: 'Withdraw money',
         description:

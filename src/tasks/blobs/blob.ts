@@ -65,13 +65,14 @@ export interface ByteRange {
 /** Files of all gateways of a database. Methods reject with the database's error when it cannot be reached. */
 export interface Blobs {
   /**
-   * Rejects with GatewayError `service_unavailable` where there is no room for so many more files of the largest
-   * size: before anything is locked for them.
+   * Rejects with GatewayError where there is no room for so many more files of the largest size, before anything is
+   * locked for them: `rate_limit_exceeded` where the account has as much as it may, `service_unavailable` where the
+   * gateway has none.
    */
   admit(account: string, files: number): Promise<void>;
   /**
    * Takes room for files, each as the largest that it may become, so that work for others does not take it. The same
-   * room again is no more. Rejects with GatewayError `service_unavailable` where there is not so much.
+   * room again is no more. Rejects as `admit` where there is not so much.
    */
   takeRoom(room: NewRoom): Promise<void>;
   /** Gives back what is left of a room: no more files come into it. */

@@ -86,9 +86,12 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
     const [[used], free] = await Promise.all([database.query(COUNT, [account, fileBytesMax, now()]), files.free()]);
     const [own, total, coming] = [Number(used!['own']), Number(used!['total']), Number(used!['coming'])];
     if (own + wanted > accountBytesMax)
-      throw noRoom('The files of this account take as much room as they may: older ones make room as they expire');
+      throw noRoom(
+        'rate_limit_exceeded',
+        `The files of this account have as much room as they may (${accountBytesMax} bytes). A video under way reserves ${fileBytesMax} bytes until it is over: wait for one to end, or for older files to expire`,
+      );
     if (total + wanted > bytesMax || free - coming - wanted < freeBytesMin)
-      throw noRoom('This gateway has no room for another file at the moment');
+      throw noRoom('service_unavailable', 'This gateway has no room for another file at the moment');
   }
 
   const admit = (account: string, count: number) => refuseMore(account, count * fileBytesMax);
@@ -184,7 +187,8 @@ export async function removeOrphans({
   return removed;
 }
 
-const noRoom = (message: string) => new GatewayError('service_unavailable', message, { retryAfterS: NO_ROOM_RETRY_S });
+const noRoom = (code: 'rate_limit_exceeded' | 'service_unavailable', message: string) =>
+  new GatewayError(code, message, { retryAfterS: NO_ROOM_RETRY_S });
 
 const toBlob = rowReader<Blob>({
   bytes: Number,

@@ -93,14 +93,30 @@ const signed = (value: unknown) => ({ ...payment, payload: { authorization, sign
 const refused: readonly (readonly [string, unknown, string, string?])[] = [
   ['another version', { ...payment, x402Version: 1 }, 'x402Version must be 2, not 1'],
   ['nothing accepted', { ...payment, accepted: null }, 'accepted must be an object, not null'],
-  ['another scheme', accepted({ scheme: 'upto' }), 'accepted.scheme must be "exact", not "upto"'],
+  [
+    'another scheme',
+    accepted({ scheme: 'upto' }),
+    'accepted.scheme must be "exact", not "upto"',
+    'payment_verification_failed',
+  ],
   [
     'another network',
     accepted({ network: 'eip155:8453' }),
     'accepted.network must be "eip155:84532", not "eip155:8453"',
+    'payment_verification_failed',
   ],
-  ['another asset', accepted({ asset: FROM }), `accepted.asset must be ${ASSET}, not "${FROM}"`],
-  ['another receiver accepted', accepted({ payTo: FROM }), `accepted.payTo must be ${treasury.address}, not "${FROM}"`],
+  [
+    'another asset',
+    accepted({ asset: FROM }),
+    `accepted.asset must be ${ASSET}, not "${FROM}"`,
+    'payment_verification_failed',
+  ],
+  [
+    'another receiver accepted',
+    accepted({ payTo: FROM }),
+    `accepted.payTo must be ${treasury.address}, not "${FROM}"`,
+    'payment_verification_failed',
+  ],
   [
     'no amount',
     accepted({ amount: undefined }),
@@ -119,6 +135,7 @@ const refused: readonly (readonly [string, unknown, string, string?])[] = [
     'another domain name',
     accepted({ extra: { name: 'USD Coin', version: '2' } }),
     'accepted.extra.name must be "USDC", not "USD Coin"',
+    'payment_verification_failed',
   ],
   [
     'another domain version',
@@ -130,6 +147,7 @@ const refused: readonly (readonly [string, unknown, string, string?])[] = [
     'Permit2 accepted',
     accepted({ extra: { ...requirements.extra, assetTransferMethod: 'permit2' } }),
     'assetTransferMethod must be "eip3009", not "permit2"',
+    'payment_verification_failed',
   ],
   ['Permit2', { ...payment, payload: { permit2Authorization: {}, signature } }, 'Permit2 is not taken here'],
   ['no payload', { ...payment, payload: [] }, 'payload must be an object, not a list'],
@@ -147,7 +165,12 @@ const refused: readonly (readonly [string, unknown, string, string?])[] = [
   ],
   ['nobody as payer', authorized({ from: `0x${'00'.repeat(20)}` }), 'from is the zero address'],
   ['the treasury as payer', authorized({ from: treasury.address }), 'from is the address that is paid'],
-  ['another receiver', authorized({ to: FROM }), `payload.authorization.to must be ${treasury.address}`],
+  [
+    'another receiver',
+    authorized({ to: FROM }),
+    `payload.authorization.to must be ${treasury.address}`,
+    'payment_verification_failed',
+  ],
   [
     'less than was accepted',
     authorized({ value: '999999' }),

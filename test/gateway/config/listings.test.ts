@@ -64,6 +64,15 @@ describe('the provider', () => {
     ]);
   });
 
+  test('has the written spelling also where it follows from the name', () => {
+    const derived = block('tools', { provider_name: null, display_name: null });
+    for (const text of [
+      block('models', { provider_name: '"ACME"' }) + derived,
+      derived + block('models', { provider_name: '"ACME"' }),
+    ])
+      expect(new Set(load(text).services.map(({ service }) => service.providerName))).toEqual(new Set(['ACME']));
+  });
+
   test("is one in a provider's file, and any in a gateway's", () => {
     const text = block('models') + block('tools', { provider_name: '"Other"', display_name: '"Other"' });
     expect(providerProblemsOf(text)).toMatchObject([

@@ -19,6 +19,10 @@ test.each([
   ['GET', '/api/v1/deposits/x', undefined],
   ['POST', '/api/v1/deposits/claim', {}],
   ['POST', '/api/v1/withdrawals', { network: 'eip155:8453', amount_usd: 1, source: 'balance' }],
+  // Before the fields are asked for.
+  ['POST', '/api/v1/withdrawals', {}],
+  ['POST', '/api/v1/wallets', {}],
+  ['POST', '/api/v1/topup/transaction', {}],
   ['GET', '/api/v1/withdrawals', undefined],
   ['GET', '/api/v1/withdrawals/x', undefined],
   ['POST', '/api/v1/withdrawals/x/cancel', {}],

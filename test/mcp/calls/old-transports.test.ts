@@ -20,7 +20,7 @@ const get = async (path: string, accept: string) => {
 test.each(['/mcp', '/mcp/acme/search', '/api/v1/mcp'])('GET %s names the transports', async (path) => {
   for (const accept of ['text/event-stream', 'text/html']) {
     const { status, allow, text } = await get(path, accept);
-    expect([status, allow]).toEqual([405, 'GET, POST, DELETE']);
+    expect([status, allow]).toEqual([405, 'POST, DELETE']);
     expect(text).toContain('This address speaks Streamable HTTP');
     expect(text).toContain('The HTTP+SSE transport of 2024-11-05 is not served');
   }

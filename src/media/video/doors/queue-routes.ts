@@ -8,7 +8,6 @@ import {
   createServe,
   type Idempotency,
   NO_PAYMENTS,
-  openCall,
   type OpenedCall,
   paidSink,
   type Payments,
@@ -21,6 +20,7 @@ import {
   answersOn,
   PAYABLE,
   refusedWithTerms,
+  runPrepared,
   takeBytes,
 } from '#gateway';
 import { requireAdmission } from '#auth';
@@ -55,8 +55,6 @@ export interface QueueDeps {
   ) => void;
 }
 
-/** Pictures come in base64. */
-const BODY_BYTES_MAX = 32 * 1024 * 1024;
 const EMPTY = Buffer.alloc(0);
 
 /**
@@ -105,9 +103,11 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
       repeats: key === null ? null : { key, bodyHash: bodyHash() },
       gone: gone.signal,
       async open(callId, left) {
+        // What is wrong with the request itself is said first. Nothing is locked before the call is run.
+        const call = await pipeline.prepare(callRequest, callId);
         await tasks.admit(caller.account);
         await blobs.admit(caller.account, ask.n);
-        return openCall(pipeline, callRequest, callId, left);
+        return runPrepared(pipeline, call, left);
       },
       ...answersOn<OpenedCall>(client, (opened, sink) => writeBegun(opened, door, paidSink(sink, payment), onError)),
       refuse: async (refusal) => {
@@ -119,7 +119,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
 
   return async (app) => {
     const admissionOf = requireAdmission(app, pipeline.admit, true);
-    takeBytes(app, BODY_BYTES_MAX, FORM);
+    takeBytes(app, limits.mediaBodyBytesMax, FORM);
     addVideoQuote(app, deps, (request) => admissionOf(request).caller, answerError(deps.onError));
     for (const door of VIDEO_DOORS) {
       const read = createReadVideo(payments, limits, door);

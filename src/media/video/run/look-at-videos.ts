@@ -10,7 +10,7 @@ import { askForJson } from './read-json.ts';
 interface LookAtVideosOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly blobs: Pick<Blobs, 'find'>;
-  readonly fetching: Pick<FetchVideos, 'want'>;
+  readonly fetching: Pick<FetchVideos, 'want' | 'givenUp'>;
   /** Called before the end of a task is noted; it may be called again for the same end. */
   readonly onEnd: (task: Task, result: VideoResult) => Promise<void>;
   /** Told of each look that heard something. */
@@ -46,7 +46,11 @@ export function createLookAtVideos(options: LookAtVideosOptions): Look {
     const places = notes.jobs.map((_, place) => place).filter((place) => !here.has(place));
     let seen: readonly SeenJob[] | null = null;
     try {
-      seen = await lookAtJobs(options, task, notes, places, signal);
+      const jobs = await lookAtJobs(options, task, notes, places, signal);
+      seen = jobs.map((job, at) => {
+        const error = job.state === 'completed' ? fetching.givenUp(task, places[at]!) : null;
+        return error === null ? job : { ...job, state: 'failed', error };
+      });
     } catch (error) {
       onUnseen(error, task);
     }
