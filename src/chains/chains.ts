@@ -1,5 +1,5 @@
 import { createDueWorker, type Database, type DueWorker } from '#store';
-import { escrowOf, type MicroUsd } from '#billing';
+import { escrowOf, findTransfer, type MicroUsd } from '#billing';
 import { createActRows, type ActRows, type NewAct } from './act-rows.ts';
 import { createAttribution, type AttributionOptions } from './attribution.ts';
 import type { Chain, ChainSetup } from './chain.ts';
@@ -90,7 +90,6 @@ const CLOSED: ChainPolicy = {
 export async function openChains(options: ChainsOptions): Promise<Chains> {
   const { database, ledger, now, onProblem, background = true } = options;
   const ended = new AbortController();
-  const { signal } = ended;
   const policies = new Map(options.chains.map(({ network, policy }) => [network, policy]));
   const policyOf = (network: string) => policies.get(network) ?? CLOSED;
 
@@ -112,14 +111,15 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
         withdrawals,
         handoverCare: background ? handoverCare : { ...handoverCare, empty: async () => {} },
         onProblem,
-        signal,
+        signal: ended.signal,
       }),
     onChange: options.onChange,
-    signal,
+    signal: ended.signal,
   });
   const withdrawals = createWithdrawals({
     rows: withdrawalRows,
     ledger,
+    transferOf: (id) => findTransfer(database, id),
     chainOf: networks.chain,
     policyOf: (network) => payoutPolicy(policyOf(network)),
     haltOf: async (network) => (await chainRows.find(network))?.halted ?? null,
@@ -139,7 +139,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
       isArrival: (...event) => acts.isArrival(...event),
       accountOfMemo: options.accountOfMemo,
     }),
-    signal,
+    signal: ended.signal,
   });
   const acts = createTreasuryActs({
     rows: actRows,

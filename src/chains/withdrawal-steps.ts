@@ -1,4 +1,12 @@
-import { escrowOf, formatUsd, MICRO_USD_MAX, type AccountName, type MicroUsd } from '#billing';
+import {
+  escrowOf,
+  formatUsd,
+  MICRO_USD_MAX,
+  treasuryOf,
+  type AccountName,
+  type MicroUsd,
+  type TransferRecord,
+} from '#billing';
 import type { Chain } from './chain.ts';
 import { TRANSIT } from './deposit-crediting.ts';
 import { createPayoutSteps, outgoingOf, type PayoutSteps, type PayoutStepsOptions } from './withdrawal-payout.ts';
@@ -16,6 +24,8 @@ export interface WithdrawalStepsOptions extends PayoutStepsOptions {
   /** null where it is not open yet. */
   readonly chainOf: (network: string) => Chain | null;
   readonly policyOf: (network: string) => WithdrawalPolicy;
+  /** A transfer by its id, as the ledger has it now; null where it was not made. */
+  readonly transferOf: (id: string) => Promise<TransferRecord | null>;
   /**
    * The sum that came into an account over chains: more of its balance cannot go out over them. The rest is credit
    * that the operator gave, to be spent here.
@@ -39,6 +49,9 @@ const DAY_MS = 86_400_000;
 /** For so long nobody else carries on with a withdrawal that is being requested. */
 export const CLAIM_MS = 15_000;
 const STEPS_MAX = 8;
+/** Each refusal moves one micro-USD from the one to the other. Both are treasuries, so it is nobody's money. */
+const REFUSALS = treasuryOf('refusals');
+const REFUSED = treasuryOf('refused');
 export const NOT_PAID_IN = 'Of a balance only what was paid in over chains can be withdrawn';
 
 export function createWithdrawalSteps(options: WithdrawalStepsOptions): WithdrawalSteps {
@@ -53,20 +66,29 @@ export function createWithdrawalSteps(options: WithdrawalStepsOptions): Withdraw
 
   const takenToday = (source: AccountName) => rows.takenSince(source, now() - DAY_MS);
 
+  /**
+   * Another gateway may carry on with the same one, and be overtaken between any two steps. So the ledger decides, by
+   * one id: whichever transfer is made first, that of the money or that of its refusal, excludes the other for ever.
+   */
   const debit = async ({ id, source, network, amount, address }: Withdrawal): Promise<void> => {
+    const transfer = `withdrawal:${id}`;
     const memo = `withdrawal over ${network} to ${address}`;
-    const taken = await ledger.transfer({
-      id: `withdrawal:${id}`,
-      from: source,
-      to: outgoingOf(network),
-      amount,
-      memo,
-    });
-    if (taken.ok || taken.reason === 'duplicate') {
-      if (await rows.move(id, 'requested', 'debited', now() + CLAIM_MS)) return;
-      // Somebody else tried it when the money was not there yet, and has said so meanwhile.
-      await rows.move(id, 'refused', 'returning', now());
-    } else await rows.move(id, 'requested', 'refused', null, `The balance is ${formatUsd(taken.available)} USDC`);
+    const taken = await ledger.transfer({ id: transfer, from: source, to: outgoingOf(network), amount, memo });
+    if (!taken.ok) {
+      if (taken.reason === 'insufficient')
+        await ledger.transfer({ id: transfer, from: REFUSALS, to: REFUSED, amount: 1n, memo: `${memo}: refused` });
+      const made = await options.transferOf(transfer);
+      if (made === null) throw new Error(`transfer ${transfer} is gone`);
+      if (made.from === REFUSALS) {
+        const { available } = taken;
+        const reason = available < amount ? `The balance is ${formatUsd(available)} USDC` : 'The balance was too low';
+        await rows.move(id, 'requested', 'refused', null, reason);
+        return;
+      }
+    }
+    if (await rows.move(id, 'requested', 'debited', now() + CLAIM_MS)) return;
+    // Refused without a record, by a gateway of a version that makes none.
+    await rows.move(id, 'refused', 'returning', now());
   };
 
   const paidInLeft = async ({ source, account }: Pick<Withdrawal, 'source' | 'account'>): Promise<MicroUsd> =>

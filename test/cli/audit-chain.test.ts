@@ -81,6 +81,29 @@ test('tollgate audit --chain holds the books against the treasury, with and with
   const list = await place.run(['treasury', 'list']);
   expect(list.stdout).toMatch(new RegExp(`move .* ${reference} +${id}$`, 'm'));
   await expect.poll(() => token.balanceOf(vault), { timeout: 10_000 }).toBe(500_000n);
+  expect(await place.run(['treasury', 'cancel', id!])).toMatchObject({
+    code: 1,
+    output: expect.stringContaining('It is too late: its treasury has signed the move'),
+  });
+
+  expect((await place.run(['treasury', 'suspense'])).stdout.trim()).toBe('Nothing is in suspense.');
+  const stranger = freshKey();
+  await token.mint(stranger.address, 250_000n);
+  await token.transfer(stranger, treasury.address, 250_000n);
+  await token.mint(stranger.address, 1n);
+  const suspense = async () => (await place.run(['treasury', 'suspense'])).stdout;
+  await expect
+    .poll(suspense, { timeout: 10_000 })
+    .toMatch(new RegExp(`${network} +0\\.25 +${stranger.address} +\\S+$`, 'm'));
+
+  // What a halt keeps from being signed can be taken back.
+  expect(change("UPDATE chains SET halted = 'by this test'")).toBe(1);
+  const waits = await place.run(['treasury', 'move', network, network, '0.25', '--to', vault]);
+  const [, waiting] = /^id +(\S+)/m.exec(waits.stdout)!;
+  const canceled = await place.run(['treasury', 'cancel', waiting!]);
+  expect(canceled).toMatchObject({ code: 0, stdout: expect.stringMatching(/^status +refused$/m) });
+  expect(canceled.stdout).toMatch(/^why +Canceled$/m);
+  expect(change('UPDATE chains SET halted = NULL')).toBe(1);
   gateway.signal('SIGTERM');
   await gateway.exited;
 
@@ -96,9 +119,9 @@ test('tollgate audit --chain holds the books against the treasury, with and with
     ok: true,
     chains: {
       ok: true,
-      suspense: 1_000_000,
+      suspense: 1_250_000,
       losses: 0,
-      chains: [{ treasury: treasury.address, owed: 2_500_000, held: 2_500_000, booked: 2_500_000, difference: 0 }],
+      chains: [{ treasury: treasury.address, owed: 2_750_000, held: 2_750_000, booked: 2_750_000, difference: 0 }],
     },
   });
 
@@ -113,7 +136,7 @@ test('tollgate audit --chain holds the books against the treasury, with and with
   expect(robbed.code).toBe(1);
   expect(rowOf(robbed.output)).toContain('-0.500000');
   expect(robbed.output).toContain('The books are right.');
-  expect(robbed.output).toContain('withdrawals are stopped: the treasury holds 2 USDC, the books say 2.5');
+  expect(robbed.output).toContain('withdrawals are stopped: the treasury holds 2.25 USDC, the books say 2.75');
   expect(robbed.output).toContain('The treasuries and the books differ.');
 
   for (const secret of [env.KEY, env.RPC_URL])

@@ -1,56 +1,143 @@
-import { expect, onTestFinished, test } from 'vitest';
-import { createLedger, escrowOf, MICRO_USD_MAX, treasuryOf } from '#billing';
-import { createWithdrawalRows } from '../../../src/chains/withdrawal-rows.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { audit, createLedger, escrowOf, findTransfer, MICRO_USD_MAX, treasuryOf, type Ledger } from '#billing';
+import { createWithdrawalRows, type Withdrawal, type WithdrawalRows } from '../../../src/chains/withdrawal-rows.ts';
 import { outgoingOf } from '../../../src/chains/withdrawal-payout.ts';
 import { createWithdrawals } from '../../../src/chains/withdrawals.ts';
-import { ENGINES, openTestDatabase } from '../../gateway/test-database.ts';
+import { ENGINES, openEngine, type OpenedEngine } from '../../support/engines.ts';
+
+// Two gateways carry one withdrawal on, while the money for it comes in. Whatever the one says of it, the money is
+// there once: with its owner where it is refused, else on its way.
 
 const NETWORK = 'eip155:1';
-const SOURCE = escrowOf('somebody');
+const AMOUNT = 5n;
 
-test.each(ENGINES)(
-  'a withdrawal that one gateway refuses while another takes the money is given back (%s)',
-  async (engine) => {
-    const database = await openTestDatabase(engine);
-    const ledger = await createLedger({ database });
-    onTestFinished(() => ledger.close());
-    const rows = createWithdrawalRows(database, { now: Date.now });
-    const gateway = (transfer: typeof ledger.transfer) =>
-      createWithdrawals({
-        rows,
-        ledger: { transfer, balance: ledger.balance },
-        chainOf: () => null,
-        policyOf: () => ({ minimum: 1n, dailyMax: MICRO_USD_MAX }),
-        haltOf: async () => null,
-        unfinal: async () => false,
-        paidIn: async () => MICRO_USD_MAX,
-        now: Date.now,
-      });
-    await rows.insert(
-      {
-        id: 'one',
-        network: NETWORK,
-        account: 'somebody',
-        source: SOURCE,
-        address: 'there',
-        amount: 5n,
-        handedOut: false,
+describe.each(ENGINES)('%s', (name) => {
+  let engine: OpenedEngine;
+  let ledger: Ledger;
+  let rows: WithdrawalRows;
+  beforeAll(async () => {
+    engine = await openEngine(name);
+    ledger = await createLedger({ database: engine.database });
+    rows = createWithdrawalRows(engine.database, { now: Date.now });
+  });
+  afterAll(async () => {
+    const report = await audit(engine.database);
+    await ledger?.close();
+    await engine?.dispose();
+    expect(report.ok, JSON.stringify(report.checks)).toBe(true);
+  });
+
+  /** `after`: what happens after each of its transfers; where it throws, the gateway has died. */
+  const gateway = ({ after }: { after?: () => Promise<void> } = {}) =>
+    createWithdrawals({
+      rows,
+      ledger: {
+        async transfer(request) {
+          const result = await ledger.transfer(request);
+          await after?.();
+          return result;
+        },
+        balance: ledger.balance,
       },
+      transferOf: (id) => findTransfer(engine.database, id),
+      chainOf: () => null,
+      policyOf: () => ({ minimum: 1n, dailyMax: MICRO_USD_MAX }),
+      haltOf: async () => null,
+      unfinal: async () => false,
+      paidIn: async () => MICRO_USD_MAX,
+      now: Date.now,
+    });
+
+  /** A withdrawal without money for it; `comes` brings the money. */
+  const ask = async (id: string) => {
+    const source = escrowOf(id);
+    await rows.insert(
+      { id, network: NETWORK, account: id, source, address: 'there', amount: AMOUNT, handedOut: false },
       0,
     );
-    const asked = (await rows.find('one'))!;
-    const early = gateway(ledger.transfer);
-    // Between what it asks the ledger and what it writes down the first one is overtaken.
-    const late = gateway(async (request) => {
-      await ledger.transfer({ id: 'comes', from: treasuryOf(NETWORK), to: SOURCE, amount: 5n, memo: 'comes' });
-      const taken = await ledger.transfer(request);
-      await gateway(async () => ({ ok: false, reason: 'insufficient', available: 0n })).carryOn(asked);
-      return taken;
+    const treasury = treasuryOf(NETWORK);
+    const comes = async () => {
+      await ledger.transfer({ id: `comes:${id}`, from: treasury, to: source, amount: AMOUNT, memo: 'comes' });
+    };
+    return { asked: (await rows.find(id))!, comes };
+  };
+  const dies = async () => Promise.reject(new Error('it died'));
+  const diesAfter = (calls: number) => {
+    let left = calls;
+    return async () => ((left -= 1) === 0 ? dies() : undefined);
+  };
+  const outgoing = async () => (await ledger.balance(outgoingOf(NETWORK)))?.available ?? 0n;
+
+  /** Looks at it as often as a gateway may, with the money there; says what became of it. */
+  const ends = async ({ id, source }: Withdrawal, before: bigint) => {
+    for (let look = 0; look < 3; look += 1) await gateway().carryOn((await rows.find(id))!);
+    const { state } = (await rows.find(id))!;
+    const isTaken = state === 'queued';
+    expect({ source: (await ledger.balance(source))!.available, outgoing: (await outgoing()) - before }).toEqual({
+      source: isTaken ? 0n : AMOUNT,
+      outgoing: isTaken ? AMOUNT : 0n,
     });
-    await late.carryOn(asked);
-    await early.carryOn((await rows.find('one'))!);
-    expect((await rows.find('one'))!.state).toBe('returned');
-    expect((await ledger.balance(SOURCE))?.available).toBe(5n);
-    expect((await ledger.balance(outgoingOf(NETWORK)))?.available).toBe(0n);
-  },
-);
+    return state;
+  };
+
+  test('one takes the money after another has refused it, and dies', async () => {
+    const before = await outgoing();
+    const { asked, comes } = await ask('late');
+    await gateway().carryOn(asked);
+    expect((await rows.find('late'))!.state).toBe('refused');
+    await comes();
+    await gateway({ after: dies })
+      .carryOn(asked)
+      .catch(() => {});
+    expect(await ends(asked, before)).toBe('refused');
+  });
+
+  test.each([
+    ['dies', true],
+    ['lives', false],
+  ])('one takes the money while another is about to refuse it, and %s', async (_, died) => {
+    const before = await outgoing();
+    const { asked, comes } = await ask(`between-${died}`);
+    let transfers = 0;
+    const refusing = gateway({
+      async after() {
+        if ((transfers += 1) > 1) return;
+        await comes();
+        await gateway(died ? { after: dies } : {})
+          .carryOn(asked)
+          .catch(() => {});
+      },
+    });
+    await refusing.carryOn(asked);
+    expect(await ends(asked, before)).toBe('queued');
+  });
+
+  test('the one that refuses it dies before it says so', async () => {
+    const before = await outgoing();
+    const { asked, comes } = await ask('half');
+    await expect(gateway({ after: diesAfter(2) }).carryOn(asked)).rejects.toThrow('it died');
+    expect((await rows.find('half'))!.state).toBe('requested');
+    await comes();
+    expect(await ends(asked, before)).toBe('refused');
+  });
+
+  test('both at once', async () => {
+    const before = await outgoing();
+    const { asked, comes } = await ask('both');
+    await Promise.all([gateway().carryOn(asked), comes(), gateway().carryOn(asked)]);
+    expect(['queued', 'refused']).toContain(await ends(asked, before));
+  });
+
+  test('one of a version that refuses without a record is overtaken', async () => {
+    const before = await outgoing();
+    const { asked, comes } = await ask('old');
+    await comes();
+    const overtaken = gateway({
+      async after() {
+        await rows.move('old', 'requested', 'refused', null, 'The balance is 0 USDC');
+      },
+    });
+    await overtaken.carryOn(asked);
+    expect(await ends(asked, before)).toBe('returned');
+  });
+});

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createLedger, escrowOf, MICRO_USD_MAX, treasuryOf } from '#billing';
+import { createLedger, escrowOf, findTransfer, MICRO_USD_MAX, treasuryOf } from '#billing';
 import { createWithdrawalRows } from '../../../src/chains/withdrawal-rows.ts';
 import { outgoingOf } from '../../../src/chains/withdrawal-payout.ts';
 import { createWithdrawals } from '../../../src/chains/withdrawals.ts';
@@ -17,6 +17,7 @@ test('however many withdrawals wait, also what another gateway did not come to g
   const withdrawals = createWithdrawals({
     rows,
     ledger,
+    transferOf: (id) => findTransfer(database, id),
     chainOf: () => null,
     policyOf: () => ({ minimum: 1n, dailyMax: MICRO_USD_MAX }),
     haltOf: async () => null,

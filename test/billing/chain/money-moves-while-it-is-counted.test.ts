@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createLedger, MICRO_USD_MAX, treasuryOf } from '#billing';
+import { createLedger, findTransfer, MICRO_USD_MAX, treasuryOf } from '#billing';
 import type { Chain } from '../../../src/chains/chain.ts';
 import { createChainRows } from '../../../src/chains/chain-rows.ts';
 import { createTreasury } from '../../../src/chains/treasury.ts';
@@ -55,6 +55,7 @@ async function openBooks() {
   const withdrawals = createWithdrawals({
     rows,
     ledger,
+    transferOf: (id) => findTransfer(database, id),
     chainOf: () => chain,
     policyOf: () => ({ minimum: 1n, dailyMax: MICRO_USD_MAX }),
     haltOf: async () => null,
