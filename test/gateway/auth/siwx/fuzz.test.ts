@@ -96,7 +96,6 @@ const header = fc.oneof(
 it('answers every header that nobody signed with 401, at once', { timeout: 3_600_000 }, async () => {
   const { signIn } = await openSignIn({ failuresPerMinute: Number.MAX_SAFE_INTEGER });
   const verify = (value: string) => signIn.verify(value, '192.0.2.1');
-  let slowest = { value: '', micros: 0 };
   const cpuOf = async (work: () => Promise<unknown>): Promise<number> => {
     const before = process.threadCpuUsage();
     await work();
@@ -107,13 +106,11 @@ it('answers every header that nobody signed with 401, at once', { timeout: 3_600
     fc.asyncProperty(header, async (value) => {
       let error: unknown = null;
       const micros = await cpuOf(() => verify(value).catch((reason: unknown) => (error = reason)));
-      if (micros > slowest.micros) slowest = { value, micros };
+      // What holds the event loop up does so each time; a collection of garbage that fell into it does not.
+      if (micros >= STALL_MICROS) expect(await cpuOf(() => verify(value).catch(() => {}))).toBeLessThan(STALL_MICROS);
       expect(error).toMatchObject({ code: 'unauthorized' });
       expect((error as Error).message.length).toBeLessThan(600);
     }),
     { numRuns: INPUTS },
   );
-  // What holds the event loop up does so each time; a collection of garbage that fell into it does not.
-  const again = await cpuOf(() => verify(slowest.value).catch(() => {}));
-  expect(Math.min(slowest.micros, again), slowest.value).toBeLessThan(STALL_MICROS);
 });
