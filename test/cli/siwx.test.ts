@@ -1,11 +1,10 @@
-import { once } from 'node:events';
 import { chmod, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import bs58 from 'bs58';
 import nacl from 'tweetnacl';
 import { recoverMessageAddress } from 'viem';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { findFreePort } from '../support/free-port.ts';
 import { evmWallet, solanaWallet } from '../support/wallets.ts';
 import { makePlace, type Place } from './tollgate.ts';
 
@@ -41,15 +40,6 @@ async function signIn(args: readonly string[], base: string): Promise<{ account:
   const { caip_account_id: account } = (await response.json()) as { caip_account_id: string };
   const { message } = JSON.parse(Buffer.from(output, 'base64').toString('utf8')) as { message: string };
   return { account, domain: message.split(' ')[0]! };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 describe('tollgate siwx', () => {
@@ -134,7 +124,7 @@ describe('tollgate siwx', () => {
   });
 
   it('signs in at a development gateway as it is', async () => {
-    const port = await freePort();
+    const port = await findFreePort();
     await place.gateway(['start'], { PORT: String(port) });
     const { base_url } = await place.read('gateway.json');
     expect(await signIn(SOLANA, base_url!)).toEqual({ account: solana.accountId, domain: `127.0.0.1:${port}` });

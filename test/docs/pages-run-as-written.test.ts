@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROOT } from '../architecture/source.ts';
 import { findProgram } from '../support/find-program.ts';
-import { findFreePort } from '../support/server-process.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { makePlace, type Place } from '../cli/tollgate.ts';
 import { runPage } from './run-page.ts';
 import { snippetsOf, type Snippet } from './snippets.ts';

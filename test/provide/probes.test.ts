@@ -12,7 +12,7 @@ import { providerChecks, runChecks } from '../../src/provide/probe/checks.ts';
 import type { CheckResult } from '../../src/provide/probe/check.ts';
 import { agentAt, modelAt, toolAt, toolOfScript } from '../support/provider-proxy.ts';
 import { startProvider, type TestProvider } from '../support/provider.ts';
-import { findFreePort } from '../support/server-process.ts';
+import { findFreePort } from '../support/free-port.ts';
 
 const SCRIPT = fileURLToPath(new URL('../support/stdio-mcp-server.ts', import.meta.url));
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { modelAt, runProxy, type RunningProxy } from '../support/provider-proxy.ts';
 import { startProvider, type TestProvider } from '../support/provider.ts';
-import { findFreePort } from '../support/server-process.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { readReply, startTunnelRouter, type RouterEnd, type TunnelRouter } from '../support/tunnel-router.ts';
 
 let provider: TestProvider;

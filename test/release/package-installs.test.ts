@@ -6,7 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createKeeper, findFreePort } from '../support/server-process.ts';
+import { findFreePort } from '../support/free-port.ts';
+import { createKeeper } from '../support/server-process.ts';
 
 const CHECKOUT = resolve(import.meta.dirname, '../..');
 const UNPACKED_MAX = 150_000_000;

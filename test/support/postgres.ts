@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { findPostgres } from './find-postgres.ts';
 import type { PostgresPrograms } from './find-postgres.ts';
 import { killTree, signalTree } from './process-tree.ts';
-import { createKeeper, findFreePort } from './server-process.ts';
+import { findFreePort } from './free-port.ts';
+import { createKeeper } from './server-process.ts';
 import type { ServerProcess } from './server-process.ts';
 
 export interface PostgresOptions {

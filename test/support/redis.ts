@@ -4,7 +4,8 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findRedis } from './find-redis.ts';
-import { createKeeper, findFreePort } from './server-process.ts';
+import { findFreePort } from './free-port.ts';
+import { createKeeper } from './server-process.ts';
 import type { ServerProcess } from './server-process.ts';
 
 /** A Redis of one's own, in memory only. It ends with this process at the latest. */

@@ -1,7 +1,5 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 
 /** How a child process is started. `uid` and `gid` only work for root. */
 export interface ServerCommand {
@@ -146,15 +144,4 @@ function startProcess(command: ServerCommand): ServerProcess {
       child.kill(signal);
     },
   };
-}
-
-/** A loopback port that was free a moment ago. Whoever uses it must be ready to try another. */
-export async function findFreePort(): Promise<number> {
-  const probe = createServer();
-  probe.listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }

@@ -6,6 +6,7 @@ import { localAccount } from '#auth/accounts';
 import type { NewKeyFields } from '#auth/keys';
 import type { Balance } from '../../src/billing/ledger.ts';
 import { createApp, type App } from '../../src/app/app.ts';
+import { atThisLoad } from './at-this-load.ts';
 import { fillDataDirectory, newDataDirectory } from './data-directory.ts';
 import { pauses } from './pauses.ts';
 import { startProvider, type TestProvider } from './provider.ts';
@@ -145,6 +146,8 @@ const HELD = { name: 'test/held-locks', text: "SELECT id FROM locks WHERE state 
 
 /** What gateways of one database share. */
 export const IDENTITY_SEED = '00'.repeat(31) + '01';
+/** Longer than any call of a test goes on by itself. */
+const QUIET_MS = 20_000;
 const ADMIN_KEY = 'admin-key-of-the-tests-0123456789';
 
 export async function startSpine(options: SpineOptions = {}): Promise<Spine> {
@@ -230,10 +233,10 @@ ${more.replaceAll('{provider}', provider.url)}`;
     },
     balance: async () => (await spine.app.ledger.balance(escrowOf(account))) ?? { available: 0n, locked: 0n },
     async quiet() {
-      const until = Date.now() + 20_000;
+      const until = Date.now() + atThisLoad(QUIET_MS);
       for (const pause of pauses()) {
         if ((await spine.app.database.query(HELD)).length === 0) break;
-        if (Date.now() > until) throw new Error('a lock was not resolved within 20 s');
+        if (Date.now() > until) throw new Error(`a lock was not resolved within ${atThisLoad(QUIET_MS)} ms`);
         await new Promise((resolve) => setTimeout(resolve, pause));
       }
     },

@@ -9,7 +9,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { snippetsOf } from '../docs/snippets.ts';
 import { dialIn, offeredModel } from '../support/dial-in.ts';
 import { findProgram } from '../support/find-program.ts';
-import { createKeeper, findFreePort, type Keeper } from '../support/server-process.ts';
+import { findFreePort } from '../support/free-port.ts';
+import { createKeeper, type Keeper } from '../support/server-process.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
 // The examples of docs/operations.md, in a real nginx and a real Caddy with TLS before a gateway.

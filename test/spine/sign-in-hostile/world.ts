@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import { DOMAIN, evmWallet, signInHeaders, solanaWallet, type TestWallet } from '../../support/wallets.ts';
+import { DOMAIN, evmWallet, inSeconds, signInHeaders, solanaWallet, type TestWallet } from '../../support/wallets.ts';
 import { atThisLoad } from '../../support/at-this-load.ts';
 
 /** A gateway that wallets can sign in to, and one wallet of each kind that is always let in. */
@@ -32,8 +32,10 @@ const REFUSED_BETWEEN = process.env['TOLLGATE_DEEP'] === '1' ? 1 : 10;
 const TOML = '[sign_in]\nfailures_per_minute = 10000000\n';
 const env = { TOLLGATE_SIGN_IN_DOMAINS: `${DOMAIN},ports.test:9443` };
 
-export async function startWorld(): Promise<World> {
-  const spine = await startSpine({ toml: UNHURRIED + TOML, env });
+/** `now`: the clock of the gateway, in epoch milliseconds; default the real one. */
+export async function startWorld({ now = Date.now }: { readonly now?: () => number } = {}): Promise<World> {
+  const elapsed = () => performance.now();
+  const spine = await startSpine({ toml: UNHURRIED + TOML, env, now, elapsed });
   const wallets = [solanaWallet(), evmWallet()];
   let controls = 0;
   let refusals = 0;
@@ -46,7 +48,8 @@ export async function startWorld(): Promise<World> {
   };
   const control = async () => {
     const wallet = wallets[(controls += 1) % wallets.length]!;
-    expect(await whoIs(await signInHeaders(wallet))).toBe(shownId(wallet));
+    const times = { issuedAt: inSeconds(0, now()), expirationTime: inSeconds(600, now()) };
+    expect(await whoIs(await signInHeaders(wallet, times))).toBe(shownId(wallet));
   };
 
   await control();

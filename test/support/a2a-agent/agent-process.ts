@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { createKeeper, findFreePort } from '../server-process.ts';
+import { findFreePort } from '../free-port.ts';
+import { createKeeper } from '../server-process.ts';
 import type { AgentOptions, EndState } from './agent.ts';
 
 /** An agent in a process of its own, which ends with this one at the latest. */

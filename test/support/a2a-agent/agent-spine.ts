@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { dialIn, type DialledIn } from '../dial-in.ts';
+import { findFreePort } from '../free-port.ts';
 import { startSpine, UNHURRIED, type Spine, type SpineOptions } from '../spine.ts';
 import type { Agent, AgentOptions } from './agent.ts';
 import { startAgent } from './start-agent.ts';
@@ -61,7 +60,7 @@ ${pricing}
  */
 export async function startAgentSpine(toml = '', options: Omit<SpineOptions, 'toml'> = {}): Promise<AgentSpine> {
   // A gateway that knows its own address is told by agents of their tasks, and need not look at them.
-  const port = options.port ?? (await freePort());
+  const port = options.port ?? (await findFreePort());
   const own = toml.includes('[server]') ? '' : `[server]\npublic_url = "http://127.0.0.1:${port}"\n`;
   const limits = toml.includes('[limits]') ? '' : UNHURRIED;
   const spine = await startSpine({
@@ -97,13 +96,4 @@ export async function startAgentSpine(toml = '', options: Omit<SpineOptions, 'to
       await spine.stop();
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

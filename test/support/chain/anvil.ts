@@ -2,8 +2,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { findFreePort } from '../free-port.ts';
 
 /**
  * A real EVM node on loopback that a test owns. Blocks are mined when a transaction comes, unless automining is off.
@@ -38,7 +37,7 @@ export interface AnvilOptions {
 /** Starts the binary of npm's `@foundry-rs/anvil` and waits until it answers. */
 export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
   const { chainId = 84_532, slotsInAnEpoch = 1, args = [] } = options;
-  const port = await freePort();
+  const port = await findFreePort();
   const child = spawn(
     anvilBinary(),
     [
@@ -119,16 +118,6 @@ function anvilBinary(): string {
       },
     );
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 async function untilItAnswers(

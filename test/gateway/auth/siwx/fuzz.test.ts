@@ -95,20 +95,22 @@ const header = fc.oneof(
 
 it('answers every header that nobody signed with 401, at once', { timeout: 3_600_000 }, async () => {
   const { signIn } = await openSignIn({ failuresPerMinute: Number.MAX_SAFE_INTEGER });
-  let slowest = 0;
+  const verify = (value: string) => signIn.verify(value, '192.0.2.1');
+  const cpuOf = async (work: () => Promise<unknown>): Promise<number> => {
+    const before = process.threadCpuUsage();
+    await work();
+    const { user, system } = process.threadCpuUsage(before);
+    return user + system;
+  };
   await fc.assert(
     fc.asyncProperty(header, async (value) => {
-      const before = process.threadCpuUsage();
-      const error: unknown = await signIn.verify(value, '192.0.2.1').then(
-        () => null,
-        (reason: unknown) => reason,
-      );
-      const { user, system } = process.threadCpuUsage(before);
-      slowest = Math.max(slowest, user + system);
+      let error: unknown = null;
+      const micros = await cpuOf(() => verify(value).catch((reason: unknown) => (error = reason)));
+      // What holds the event loop up does so each time; a collection of garbage that fell into it does not.
+      if (micros >= STALL_MICROS) expect(await cpuOf(() => verify(value).catch(() => {}))).toBeLessThan(STALL_MICROS);
       expect(error).toMatchObject({ code: 'unauthorized' });
       expect((error as Error).message.length).toBeLessThan(600);
     }),
     { numRuns: INPUTS },
   );
-  expect(slowest).toBeLessThan(STALL_MICROS);
 });
