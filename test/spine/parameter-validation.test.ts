@@ -174,7 +174,6 @@ describe('outside', () => {
     [{ tools: [{ type: 'function' }] }, 'tools[0].function'],
     [{ tool_choice: 'maybe' }, 'tool_choice'],
     [{ tool_choice: {} }, 'tool_choice'],
-    [{ seed: 'x' }, 'seed'],
     [{ tools: [{ type: 'function', function: {} }] }, 'tools[0].function.name'],
     [{ tool_choice: 7 }, 'tool_choice'],
     [{ user: 7 }, 'user'],

@@ -15,11 +15,8 @@ export const generationFields = {
     description: 'Completions to make. Default 1.',
     [MUST_BE]: 'an integer from 1 to 128',
   },
-  seed: {
-    type: ['integer', 'null'],
-    description: 'The same seed makes the same completion, as far as the model can. Forwarded.',
-    [MUST_BE]: 'an integer',
-  },
+  // Not checked: a number that a double does not hold is an object here.
+  seed: { description: 'An integer. The same seed makes the same completion, as far as the model can. Forwarded.' },
   stop: {
     type: ['string', 'array', 'null'],
     maxItems: 4,
