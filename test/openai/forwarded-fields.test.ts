@@ -52,7 +52,7 @@ describe('a published field', () => {
 
   it.each(EVERY_OFFER)('goes to every offer as it came', (offer) => {
     expect(sent(offer, values)).toEqual({ body: { ...OURS, ...values }, dropped: [] });
-    const special = ['model', 'messages', 'stream', 'n', 'tools', 'tool_choice', 'user', 'stop'];
+    const special = ['model', 'messages', 'stream', 'n', 'tools', 'tool_choice', 'user', 'stop', 'seed'];
     for (const field of PUBLISHED) {
       if (special.includes(field) || field.endsWith('_penalty') || ['temperature', 'top_p'].includes(field)) continue;
       expect(sent(offer, { [field]: 'as it came' }), field).toEqual({

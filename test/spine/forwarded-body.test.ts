@@ -69,13 +69,14 @@ test('unknown fields arrive as they were sent, however deep and odd', async () =
 test('numbers that a double does not hold arrive digit by digit', async () => {
   const body = JSON.stringify(ask('hello')).replace(
     /}$/,
-    ',"seed":12345678901234567890,"big":{"ids":[9007199254740993,-18446744073709551615],"far":1e400},"tools":[{"type":"function","function":{"name":"f","parameters":{"maximum":9223372036854775807}}}]}',
+    ',"seed":1234567890123456789,"big":{"ids":[12345678901234567890,9007199254740993,-18446744073709551615],"far":1e400},"tools":[{"type":"function","function":{"name":"f","parameters":{"maximum":9223372036854775807}}}]}',
   );
   const seen = spine.provider.log.length;
   const response = await spine.post('/chat/completions', body);
   expect(response.status).toBe(200);
   const text = spine.provider.log[seen]!.text;
   for (const number of [
+    '"seed":1234567890123456789,',
     '12345678901234567890',
     '9007199254740993',
     '-18446744073709551615',

@@ -41,6 +41,7 @@ test.each([
   ['no amount', {}, 'amount_usd'],
   ['two amounts', { amount_usd: 1, amount_micro_usdc: 1 }, 'amount_usd'],
   ['nothing', { amount_usd: 0 }, 'amount_usd'],
+  ['an amount that is none', { amount_usd: true }, 'amount_usd'],
   ['an amount finer than money is', { amount_usd: '0.0000001' }, 'amount_usd'],
   ['more than is taken', { amount_usd: '50.000001' }, 'amount_usd'],
   ['more than is taken, otherwise', { amount_micro_usdc: 50_000_001 }, 'amount_micro_usdc'],
