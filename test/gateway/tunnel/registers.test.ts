@@ -24,7 +24,7 @@ test.each([
     expect(peer.welcome).toEqual({
       type: 'welcome',
       provider: wallet.providerId,
-      account: wallet.accountId,
+      account: wallet.namespace === 'eip155' ? wallet.accountId.toLowerCase() : wallet.accountId,
       version: '1.2.3',
       challenge: expect.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{40,44}$/),
     });
