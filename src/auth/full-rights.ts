@@ -1,6 +1,7 @@
 import { GatewayError } from '#wire';
 import type { Caller } from '#gateway';
-import type { KeyStore } from './key-store.ts';
+import { invalidKey } from './key-callers.ts';
+import type { KeyRecord, KeyStore } from './key-store.ts';
 
 /**
  * For acts that reach beyond one call, such as making keys and moving money. A wallet or a key without limits may
@@ -20,10 +21,14 @@ export async function requireFullRights(
 
 /**
  * For pages of the whole account, such as its other keys and its earnings: the holder of a limited key does not see
- * them. Rejects with GatewayError `permission_denied`. `what` completes the error: `see earnings`.
+ * them. Rejects with GatewayError `permission_denied`, or `unauthorized` for a key that was deleted a moment ago.
+ * `what` completes the error: `see earnings`.
  */
 export async function refuseRestricted(keys: Pick<KeyStore, 'find'>, key: Caller['key'], what: string): Promise<void> {
-  if (await isRestricted(keys, key))
+  if (key === null) return;
+  const record = await keys.find(key.hash);
+  if (record === null) throw invalidKey();
+  if (hasRestriction(record))
     throw new GatewayError(
       'permission_denied',
       `A key with a spending limit, a rate, an expiry or a list of services cannot ${what}, nor can the key of a member: use one without`,
@@ -37,7 +42,10 @@ export async function refuseRestricted(keys: Pick<KeyStore, 'find'>, key: Caller
 export async function isRestricted(keys: Pick<KeyStore, 'find'>, key: Caller['key']): Promise<boolean> {
   if (key === null) return false;
   const record = await keys.find(key.hash);
-  if (!record) return true;
+  return record === null || hasRestriction(record);
+}
+
+const hasRestriction = (record: KeyRecord): boolean => {
   const { limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, member } = record;
   return [limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, member].some((part) => part !== null);
-}
+};

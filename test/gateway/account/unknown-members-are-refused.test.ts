@@ -48,8 +48,6 @@ describe('a body with a member that is not known', () => {
       ],
       [`${spine.url}/keys`, {}, { allowed_servces: ['a/b'] }, 'allowed_servces', /did you mean allowed_services\?/],
       [`${spine.url}/keys`, {}, { name: 'x', 'zz\u0001zz': 1 }, 'zzzz', /^zzzz is not known here/],
-      [`${spine.url}/topup`, {}, { amount: 5 }, 'amount', /amount is not known here/],
-      [`${spine.url}/wallets`, {}, { sign_in: 'x', account: 'y' }, 'account', /account is not known here/],
       [`${spine.url}/deposits/claim`, {}, { account: 'y' }, 'account', /this request takes no members in its body/],
       [at, admin, { name: 'acme', lable: 'Acme' }, 'lable', /did you mean label\?/],
       [
