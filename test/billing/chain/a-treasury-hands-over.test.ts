@@ -118,8 +118,8 @@ describe.each([
 
     const payment = gateway.chains.chain(world.network)!.read(await payer.sign(terms));
     await gateway.chains.deposits.take(payment, { account: payer.account, request: null });
-    // The old address holds nothing that is final, and the payment to it may still be undone.
-    await expect(world.gateway({ keys: { treasuryKey: next.key } })).rejects.toThrow('under way');
+    // The payment to the old address may still be undone. A comparison that has seen it finds the address not empty.
+    await expect(world.gateway({ keys: { treasuryKey: next.key } })).rejects.toThrow(/under way|was not empty/);
     await gateway.chains.audit();
     expect(await bookOf(gateway)).toMatchObject({ previous: now.address, previousEmpty: false });
     // Both addresses at once.
