@@ -36,8 +36,11 @@ const WAIT_AT_THE_END = `
   CREATE TRIGGER wait_at_the_end BEFORE UPDATE ON tasks FOR EACH ROW
     WHEN (OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL) EXECUTE FUNCTION wait_at_the_end()`;
 
-/** A transaction that others wait for. Whoever waits at its end is gone with it, as its gateway is. */
-async function holdUp(url: string, statement: string) {
+/**
+ * A transaction that others wait for. Whoever waits at its end is gone with it, as its gateway is. Another connection
+ * looks for those who wait: a transaction sees the same connections for ever, and a gateway may open new ones.
+ */
+async function holdUp(database: Client, url: string, statement: string) {
   const holder = new Client({ connectionString: url });
   await holder.connect();
   onTestFinished(() => holder.end());
@@ -46,11 +49,11 @@ async function holdUp(url: string, statement: string) {
   let waits: readonly { readonly pid: number }[] = [];
   return {
     async isWaitedFor() {
-      const look = async () => (waits = (await holder.query<{ pid: number }>(WAITING)).rows).length;
+      const look = async () => (waits = (await database.query<{ pid: number }>(WAITING)).rows).length;
       await expect.poll(look, { timeout: 30_000, interval: 50 }).toBeGreaterThan(0);
     },
     async end() {
-      for (const { pid } of waits) await holder.query('SELECT pg_terminate_backend($1)', [pid]);
+      for (const { pid } of waits) await database.query('SELECT pg_terminate_backend($1)', [pid]);
       await holder.query('ROLLBACK');
     },
   };
@@ -143,7 +146,7 @@ test('a gateway is killed at each step of a video: one charge, one file', { time
   await eventually(writer, two, file);
 
   // Between the provider's answer and the note of its job: the note waits for this transaction, and dies with it.
-  const blocked = await holdUp(cluster.databaseUrl, 'LOCK TABLE task_calls IN SHARE MODE');
+  const blocked = await holdUp(database, cluster.databaseUrl, 'LOCK TABLE task_calls IN SHARE MODE');
   provider.begin(() => ({}));
   const jobs = provider.jobs.size;
   const lost = post(first, '/video/queue', { model: 'test/film', prompt: 'A tollgate' }).catch(() => null);
@@ -166,7 +169,7 @@ test('a gateway is killed at each step of a video: one charge, one file', { time
   const four = await queue(first);
   const jobFour = provider.last();
   await database.query(WAIT_AT_THE_END);
-  const stored = await holdUp(cluster.databaseUrl, 'SELECT pg_advisory_xact_lock(1)');
+  const stored = await holdUp(database, cluster.databaseUrl, 'SELECT pg_advisory_xact_lock(1)');
   jobFour.status = 'completed';
   const unheard = retrieve(first, four).catch(() => null);
   await stored.isWaitedFor();
