@@ -59,7 +59,7 @@ try {
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
-  const queued = await post('/video/queue', { model: 'bench/film', prompt: 'A tollgate' });
+  const queued = await post('/video/queue', { model: 'bench/film', prompt: 'A tollgate', duration: '4s' });
   const { id } = (await queued.json()) as { id: string };
   for (let type = ''; type !== 'video/mp4';) {
     const seen = await post('/video/retrieve', { task_id: id, wait_for_final: true });

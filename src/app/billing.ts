@@ -1,5 +1,14 @@
 import { createBill, type BilledHandler, promptTokens } from '#billing';
-import { limitedAs, type Quotes, sharedAs, spendTokens, toBillable, type Call, type Candidate } from '#gateway';
+import {
+  leaveUnasked,
+  limitedAs,
+  type Quotes,
+  sharedAs,
+  spendTokens,
+  toBillable,
+  type Call,
+  type Candidate,
+} from '#gateway';
 import { receiptOfCall } from '#pages';
 import type { Routed } from './routing.ts';
 
@@ -54,7 +63,7 @@ export function openBilling(
     onRefused: (call, error) => {
       void free(call);
       observer.failed(call, error);
-      for (const { offer } of call.candidates) health.notProbed(offer, call.caller.account);
+      leaveUnasked(health, call);
     },
     onResolved: (call, resolution) => {
       observer.resolved(call, resolution);

@@ -70,6 +70,11 @@ export interface CallRequest {
   readonly wantsReceipt: boolean;
   /** The payment that came with the request; default none. */
   readonly payment?: PaymentSlip | null;
+  /**
+   * Rejects with GatewayError where the caller has no room for what the call makes. `prepare` asks once the request
+   * itself is right, and before the call claims its quote. Default: no room is needed.
+   */
+  readonly room?: () => Promise<void>;
   /** See Call. */
   readonly outlivesClient?: boolean;
 }

@@ -170,6 +170,7 @@ export { createQuotes, type Quotes } from './quotes/quotes.ts';
 export { createArrivals } from './routing/arrivals.ts';
 export { createHealth } from './routing/health.ts';
 export { openKeptFigures } from './routing/kept-figures.ts';
+export { leaveUnasked } from './routing/leave-unasked.ts';
 export { modelsAsked, withModel } from './routing/models-asked.ts';
 export { NO_PREFERENCES, type RoutePreferences } from './routing/preferences.ts';
 export { createRetryBudget } from './routing/retry-budget.ts';
@@ -184,7 +185,6 @@ export {
   type Asked,
   createServe,
   openCall,
-  runPrepared,
   type Opened,
   type OpenedCall,
   type Refusal,

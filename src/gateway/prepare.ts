@@ -11,6 +11,7 @@ import type { QuoteAsked } from './quotes/quote-asked.ts';
 import type { Quotes } from './quotes/quotes.ts';
 import type { Arrivals } from './routing/arrivals.ts';
 import { refuseRaise } from './routing/refuse-raise.ts';
+import { leaveUnasked } from './routing/leave-unasked.ts';
 import type { Health, Router } from './routing/router.ts';
 
 export interface PrepareOptions {
@@ -33,9 +34,11 @@ export interface PrepareOptions {
 export function createPrepare(options: PrepareOptions): (request: CallRequest, id?: string) => Call | Promise<Call> {
   const prepare = (request: CallRequest, id: string): Call | Promise<Call> => {
     const targets = resolve(options, request);
-    return targets instanceof Promise
-      ? targets.then((found) => prepared(options, request, id, found))
-      : prepared(options, request, id, targets);
+    const call =
+      targets instanceof Promise
+        ? targets.then((found) => prepared(options, request, id, found))
+        : prepared(options, request, id, targets);
+    return request.room === undefined ? call : withRoom(options, call, request.room);
   };
   return (request, id = newCallId()) =>
     request.quote && !request.free ? byQuote(options, prepare, request, request.quote, id) : prepare(request, id);
@@ -58,7 +61,7 @@ async function byQuote(
       refuseDearer(call, quote);
       await quotes.claim(quote.id, id);
     } catch (error) {
-      for (const { offer } of call.candidates) health.notProbed(offer, request.caller.account);
+      leaveUnasked(health, call);
       throw error;
     }
     return { ...call, quote: quote.id };
@@ -66,6 +69,22 @@ async function byQuote(
     if (asked.implied && error instanceof GatewayError) return prepare(request, id);
     throw error;
   }
+}
+
+/** The call, once there is room for what it makes. */
+async function withRoom(
+  { health }: PrepareOptions,
+  prepared: Call | Promise<Call>,
+  room: () => Promise<void>,
+): Promise<Call> {
+  const call = await prepared;
+  try {
+    await room();
+  } catch (error) {
+    leaveUnasked(health, call);
+    throw error;
+  }
+  return call;
 }
 
 function prepared(options: PrepareOptions, request: CallRequest, id: string, targets: readonly Resolved[]): Call {

@@ -225,14 +225,6 @@ export function openCall(
   gone: Leaving,
 ): OpenedCall | Promise<OpenedCall> {
   const prepared = pipeline.prepare(request, callId);
-  return prepared instanceof Promise
-    ? prepared.then((call) => runPrepared(pipeline, call, gone))
-    : runPrepared(pipeline, prepared, gone);
+  const run = (call: Call) => ({ id: call.id, call, frames: pipeline.run(call, gone) });
+  return prepared instanceof Promise ? prepared.then(run) : run(prepared);
 }
-
-/** Begins to run a prepared call: what openCall does second. */
-export const runPrepared = (pipeline: Pick<Pipeline, 'run'>, call: Call, gone: Leaving): OpenedCall => ({
-  id: call.id,
-  call,
-  frames: pipeline.run(call, gone),
-});

@@ -26,7 +26,7 @@ test('each of many downloads at once has all bytes of its file', async () => {
   for (const file of files) {
     provider.begin(() => ({ file }));
     // oxlint-disable-next-line no-await-in-loop -- each has a file of its own
-    const response = await spine.post('/video/queue', { model: 'test/film', prompt: 'A tollgate' });
+    const response = await spine.post('/video/queue', { model: 'test/film', prompt: 'A tollgate', duration: '4s' });
     // oxlint-disable-next-line no-await-in-loop -- as above
     const { id } = (await response.json()) as Queued;
     // oxlint-disable-next-line no-await-in-loop -- as above

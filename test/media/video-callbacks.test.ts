@@ -45,7 +45,7 @@ async function startWorld(privateHosts: boolean) {
   });
   onTestFinished(() => spine.stop());
   const queue = (url: string) =>
-    spine.post('/video/queue', { model: 'test/film', prompt: 'A tollgate', callback_url: url });
+    spine.post('/video/queue', { model: 'test/film', prompt: 'A tollgate', duration: '4s', callback_url: url });
   return { provider, spine, queue };
 }
 

@@ -38,7 +38,7 @@ afterAll(async () => {
 });
 
 const queue = (more: object, model = 'test/film') =>
-  spine.post('/video/queue', { model, prompt: 'A tollgate', ...more });
+  spine.post('/video/queue', { model, prompt: 'A tollgate', duration: '4s', ...more });
 
 test('it is sent the files, and another the addresses', async () => {
   const asked = { image_url: `${base}/first.png`, reference_image_urls: [`${base}/a.png`] };
@@ -72,7 +72,7 @@ test('questions about a video are counted apart from calls', async () => {
     toml: `[limits]\nrequests_per_minute = 1\nburst = 2\n[media]\nfree_bytes_min = 0\n${videoBlock({ url: provider.url })}`,
   });
   try {
-    const ask = { model: 'test/film', prompt: 'A tollgate' };
+    const ask = { model: 'test/film', prompt: 'A tollgate', duration: '4s' };
     const { id } = (await (await slow.post('/video/queue', ask)).json()) as { id: string };
     /** Requests that were answered before one was refused. */
     const answered = async (send: () => Promise<Response>) => {

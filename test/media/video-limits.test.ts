@@ -38,7 +38,7 @@ async function startWorld(media: string): Promise<World> {
     pass(ms) {
       passed += ms;
     },
-    queue: () => spine.post('/video/queue', { model: 'test/film', prompt: 'A tollgate' }),
+    queue: () => spine.post('/video/queue', { model: 'test/film', prompt: 'A tollgate', duration: '4s' }),
     retrieve: (id) => spine.post('/video/retrieve', { task_id: id, wait_for_final: true }),
   };
 }
@@ -91,6 +91,38 @@ test.each([
     (await spine.post('/video/queue', { model: 'test/film', prompt: 'A', duration: '4s', ...more })).status;
   expect([await wrong({ model: 'test/none' }), await wrong({ duration: '7s' })]).toEqual([404, 422]);
   expect([await spine.balance(), provider.jobs.size]).toEqual([before, made]);
+});
+
+test('a quote for which there is no room yet is good once there is', async () => {
+  const { provider, spine, queue, retrieve } = await startWorld(
+    'free_bytes_min = 0\nfile_bytes_max = 4096\naccount_bytes_max = 4500',
+  );
+  provider.begin(() => ({ status: 'in_progress' }));
+  const { id } = (await (await queue()).json()) as Queued;
+  const ask = { model: 'test/film', prompt: 'A tollgate', duration: '4s' };
+  const { quote_id: quote } = (await (await spine.post('/video/quote', ask)).json()) as { quote_id: string };
+  const quoted = () => spine.post('/video/queue', { ...ask, quote_id: quote });
+  expect([(await quoted()).status, (await quoted()).status]).toEqual([429, 429]);
+  provider.last().status = 'failed';
+  expect(await (await retrieve(id)).json()).toMatchObject({ status: 'failed' });
+  provider.begin(() => ({}));
+  const { id: next } = (await (await quoted()).json()) as Queued;
+  expect((await retrieve(next)).status).toBe(200);
+  expect(await spine.faults()).toEqual([]);
+});
+
+test('what is wrong with a video is said before its room in chat, too', async () => {
+  const { spine, queue } = await startWorld('free_bytes_min = 0\nfile_bytes_max = 4096\naccount_bytes_max = 4096');
+  expect((await queue()).status).toBe(200);
+  const chat = async (more: object) =>
+    (
+      await spine.post('/chat/completions', {
+        model: 'video/test/film',
+        messages: [{ role: 'user', content: 'A tollgate' }],
+        ...more,
+      })
+    ).status;
+  expect([await chat({ seed: 1 }), await chat({ max_cost: 0.01 })]).toEqual([429, 422]);
 });
 
 test('videos under way count with the largest that they may become, so that none ends without its file', async () => {

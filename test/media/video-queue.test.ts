@@ -316,7 +316,7 @@ test('a repeat with the same key is the same task', async () => {
 });
 
 test.each([
-  ['nothing named', { duration: undefined }, 450_000n, { seconds: '4', size: '1280x720' }],
+  ['the usual size', {}, 450_000n, { seconds: '4', size: '1280x720' }],
   ['a length', { duration: 8 }, 850_000n, { seconds: '8', size: '1280x720' }],
   ['a resolution', { resolution: '1080p' }, 850_000n, { seconds: '4', size: '1920x1080' }],
   ['a ratio', { aspect_ratio: '9:16' }, 450_000n, { seconds: '4', size: '720x1280' }],
@@ -347,6 +347,7 @@ test.each([
   ['too many variants', { n: 5 }, 400, 'n'],
   ['another name of the number', { num_videos: 2 }, 400, 'num_videos'],
   ['neither a prompt nor a picture', { prompt: '' }, 400, 'prompt'],
+  ['no length', { duration: undefined }, 400, 'duration'],
   ['a length of no kind', { duration: 'long' }, 400, 'duration'],
   ['an address that is not public', { image_url: 'https://127.0.0.1/a.png' }, 400, 'image_url'],
   ['an address without TLS', { image_url: 'http://example.com/a.png' }, 400, 'image_url'],

@@ -154,7 +154,7 @@ test('it says what the price follows from, at both doors, and each misuse is its
   const unbound = await quoteOf(spine, { ...CALL, model: 'test/free' });
   expect(unbound).toMatchObject({ price_usd: 0.45, valid: true });
   expect(unbound).not.toHaveProperty('quote_id');
-  expect(await errorOf(await spine.post('/video/quote', { model: 'test/none' }))).toMatchObject({
+  expect(await errorOf(await spine.post('/video/quote', { model: 'test/none', duration: '4s' }))).toMatchObject({
     status: 404,
     code: 'invalid_model',
   });

@@ -39,7 +39,7 @@ test('files are in the bucket, at either gateway, and a bucket that is away cost
   const [one, two] = [await start(folders[0]), await start(folders[1])];
   const auth = { authorization: `Bearer ${one.key}` };
   const queue = async (at: Spine) => {
-    const response = await at.post('/video/queue', { model: 'test/film', prompt: 'A tollgate' }, auth);
+    const response = await at.post('/video/queue', { model: 'test/film', prompt: 'A tollgate', duration: '4s' }, auth);
     expect(response.status).toBe(200);
     return ((await response.json()) as Queued).id;
   };

@@ -116,7 +116,8 @@ test('by JSON-RPC the answers are JSON, with the addresses of the files', async 
     const response = await spine.post('/rpc', { jsonrpc: '2.0', id: 1, method, params });
     return (await response.json()) as { result: Record<string, unknown> };
   };
-  const queued = (await call('video/queue', { model: 'test/film', prompt: 'A', n: 2 })).result as unknown as Queued;
+  const queued = (await call('video/queue', { model: 'test/film', prompt: 'A', duration: '4s', n: 2 }))
+    .result as unknown as Queued;
   const { result } = await call('video/retrieve', { task_id: queued.id, wait_for_final: true });
   expect(result).toMatchObject({ id: queued.id, status: 'completed' });
   const files = result['files'] as readonly { url: string; bytes: number }[];

@@ -81,7 +81,7 @@ test('a gateway is killed at each step of a video: one charge, one file', { time
       body: JSON.stringify(body),
     });
   const queue = async (at: Gateway) => {
-    const response = await post(at, '/video/queue', { model: 'test/film', prompt: 'A tollgate' });
+    const response = await post(at, '/video/queue', { model: 'test/film', prompt: 'A tollgate', duration: '4s' });
     expect(response.status).toBe(200);
     return ((await response.json()) as Queued).id;
   };
@@ -149,7 +149,9 @@ test('a gateway is killed at each step of a video: one charge, one file', { time
   const blocked = await holdUp(database, cluster.databaseUrl, 'LOCK TABLE task_calls IN SHARE MODE');
   provider.begin(() => ({}));
   const jobs = provider.jobs.size;
-  const lost = post(first, '/video/queue', { model: 'test/film', prompt: 'A tollgate' }).catch(() => null);
+  const lost = post(first, '/video/queue', { model: 'test/film', prompt: 'A tollgate', duration: '4s' }).catch(
+    () => null,
+  );
   await blocked.isWaitedFor();
   expect(provider.jobs.size).toBe(jobs + 1);
   await first.kill9();

@@ -31,7 +31,11 @@ async function startWorld(dataDir = newDataDirectory(), media = '', proxied: ((u
     spine,
     pass: (ms: number) => (passed += ms),
     queue: async () =>
-      ((await (await spine.post('/video/queue', { model: 'test/film', prompt: 'A tollgate' })).json()) as Queued).id,
+      (
+        (await (
+          await spine.post('/video/queue', { model: 'test/film', prompt: 'A tollgate', duration: '4s' })
+        ).json()) as Queued
+      ).id,
     retrieve: (id: string, waits = true) => spine.post('/video/retrieve', { task_id: id, wait_for_final: waits }),
   };
 }
@@ -75,7 +79,9 @@ test('a disk that becomes full while a file is stored leaves nothing, and costs 
   await expect.poll(files, { timeout: 10_000 }).toEqual(['ballast', 'holder']);
   expect(await spine.balance()).toEqual({ available: before.available - 450_000n, locked: 450_000n });
   // A new video is refused before anything is locked for it.
-  expect((await spine.post('/video/queue', { model: 'test/film', prompt: 'Another' })).status).toBe(503);
+  expect((await spine.post('/video/queue', { model: 'test/film', prompt: 'Another', duration: '4s' })).status).toBe(
+    503,
+  );
   // There is room again: the file is fetched anew.
   rmSync(join(folder, 'ballast'));
   const file = async () => Buffer.from(await (await retrieve(id)).arrayBuffer());
@@ -120,7 +126,7 @@ test('a provider that hangs up while it begins is not asked again, and the video
   const { port } = hanging.address() as { port: number };
   const { spine } = await startWorld(newDataDirectory(), '', () => `http://127.0.0.1:${port}/v1`);
   const before = await spine.balance();
-  const refused = await spine.post('/video/queue', { model: 'test/film', prompt: 'A tollgate' });
+  const refused = await spine.post('/video/queue', { model: 'test/film', prompt: 'A tollgate', duration: '4s' });
   expect(refused.status).toBeGreaterThanOrEqual(500);
   await spine.quiet();
   expect([await spine.balance(), hung]).toEqual([before, 1]);

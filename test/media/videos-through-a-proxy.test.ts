@@ -25,7 +25,7 @@ test('videos of a provider behind a proxy', { timeout: 60_000 }, async () => {
       body: JSON.stringify(body),
     });
   const queue = async () => {
-    const response = await post('/video/queue', { model: 'test/film', prompt: 'A tollgate' });
+    const response = await post('/video/queue', { model: 'test/film', prompt: 'A tollgate', duration: '4s' });
     expect(response.status).toBe(200);
     return ((await response.json()) as Queued).id;
   };

@@ -3,6 +3,7 @@ import { formatUsd, type MicroUsd, type Rates, toUsdNumber, unitUsd, type Usage 
 import type { Call, Candidate } from '../call.ts';
 import type { CallRequest } from '../call-request.ts';
 import type { Pipeline } from '../pipeline.ts';
+import { leaveUnasked } from '../routing/leave-unasked.ts';
 import type { Health } from '../routing/router.ts';
 import { pricedFacts } from './quoted-request.ts';
 import type { PricedFacts, Quotes } from './quotes.ts';
@@ -48,7 +49,7 @@ export async function quoteCall({ pipeline, quotes, health }: QuoteDeps, request
     throw error;
   }
   // A quote is no try at an offer that has cooled down.
-  for (const { offer } of call.candidates) health.notProbed(offer, call.caller.account);
+  leaveUnasked(health, call);
   const first = call.candidates[0]!;
   const alike = call.candidates.filter(({ estimate, offer }) => estimate === first.estimate && isQuoted(offer));
   const amount = first.estimate + call.lendable;

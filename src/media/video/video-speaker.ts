@@ -21,6 +21,7 @@ import { videoToCall } from './doors/video-to-call.ts';
 import type { Videos } from './create-videos.ts';
 import { queueFields, videoBodySchema } from './request/video-fields.ts';
 import { toVideoAsk, type VideoBody, withOwnVideoNames } from './request/video-ask.ts';
+import { roomForVideos } from './room-for-videos.ts';
 import { billedSeconds } from './run/look-at-videos.ts';
 import { type BegunVideo, createMakeVideos, type MakeVideosDeps } from './run/make-videos.ts';
 import { notesOf, secondsIn, toVideoId } from './video-task.ts';
@@ -73,13 +74,10 @@ export function createVideoSpeaker(options: VideoSpeakerOptions): Speaker {
       const more = isObject(given) ? given : {};
       const body = check(withOwnVideoNames({ ...more, model: name, prompt, ...image }, new Set()));
       const ask = toVideoAsk(body, caller.account, config.webhooks.allowPrivate);
-      if (!caller.anonymous) {
-        await tasks.admit(caller.account);
-        await blobs.admit(caller.account, ask.n);
-      }
       const spoken = spokenVideo(createMakeVideos(making, ask, requestId), options, caller);
       const context = { caller, payment: null, requestId, headers: {}, receipts: 'on-request' } as const;
-      return { ...videoToCall(body, ask, spoken, context), stream, traceparent, wantsReceipt };
+      const room = caller.anonymous ? {} : { room: roomForVideos(tasks, blobs, caller.account, ask.n) };
+      return { ...videoToCall(body, ask, spoken, context), ...room, stream, traceparent, wantsReceipt };
     },
   };
 }

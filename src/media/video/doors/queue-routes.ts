@@ -8,6 +8,7 @@ import {
   createServe,
   type Idempotency,
   NO_PAYMENTS,
+  openCall,
   type OpenedCall,
   paidSink,
   type Payments,
@@ -20,13 +21,13 @@ import {
   answersOn,
   PAYABLE,
   refusedWithTerms,
-  runPrepared,
   takeBytes,
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { Blobs, Tasks } from '#tasks';
 import { answerError } from '../../media-error.ts';
 import { toVideoAsk } from '../request/video-ask.ts';
+import { roomForVideos } from '../room-for-videos.ts';
 import { createMakeVideos, type MakeVideosDeps } from '../run/make-videos.ts';
 import { addVideoQuote } from './quote-videos.ts';
 import { createReadVideo, FORM, type VideoRequest } from './read-video.ts';
@@ -91,24 +92,21 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
     );
     const onError = (error: unknown) => deps.onError(error, request);
     const ask = toVideoAsk(body, caller.account, webhooks.allowPrivate);
-    const callRequest = videoToCall(body, ask, createMakeVideos(making, ask, request.id), {
-      caller,
-      payment,
-      requestId: request.id,
-      headers: request.headers,
-      receipts: billing.receipts,
-    });
+    const callRequest: CallRequest = {
+      ...videoToCall(body, ask, createMakeVideos(making, ask, request.id), {
+        caller,
+        payment,
+        requestId: request.id,
+        headers: request.headers,
+        receipts: billing.receipts,
+      }),
+      room: roomForVideos(tasks, blobs, caller.account, ask.n),
+    };
     return {
       caller,
       repeats: key === null ? null : { key, bodyHash: bodyHash() },
       gone: gone.signal,
-      async open(callId, left) {
-        // What is wrong with the request itself is said first. Nothing is locked before the call is run.
-        const call = await pipeline.prepare(callRequest, callId);
-        await tasks.admit(caller.account);
-        await blobs.admit(caller.account, ask.n);
-        return runPrepared(pipeline, call, left);
-      },
+      open: (callId, left) => openCall(pipeline, callRequest, callId, left),
       ...answersOn<OpenedCall>(client, (opened, sink) => writeBegun(opened, door, paidSink(sink, payment), onError)),
       refuse: async (refusal) => {
         const videos = ask.n === 1 ? 'A video' : `${ask.n} videos`;

@@ -25,7 +25,7 @@ interface QuoteDeps {
 const DOOR = {
   path: '/video/quote',
   fields: queueFields,
-  schema: videoBodySchema(queueFields, { model: 'demo/projector', duration: '2s' }),
+  schema: videoBodySchema(queueFields, { model: 'demo/projector', duration: '2s' }, ['duration']),
 };
 
 /** A call for a quote is prepared, and never run. */

@@ -24,11 +24,11 @@ export const VIDEO_DOORS: readonly VideoDoor[] = [
   {
     path: '/video/queue',
     fields: queueFields,
-    schema: videoBodySchema(queueFields, {
-      model: 'demo/projector',
-      prompt: 'A tollgate in the morning',
-      duration: '2s',
-    }),
+    schema: videoBodySchema(
+      queueFields,
+      { model: 'demo/projector', prompt: 'A tollgate in the morning', duration: '2s' },
+      ['duration'],
+    ),
     answerSchema: queuedSchema,
     described: {
       summary: 'Queue a video',

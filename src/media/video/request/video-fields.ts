@@ -71,7 +71,7 @@ export const queueFields = {
     minimum: 1,
     maximum: SECONDS_MAX,
     pattern: '^[1-9][0-9]{0,3}s?$',
-    description: 'Length, such as `5s`. Default: the first that the model lists.',
+    description: 'Length, such as `5s`. It decides the price.',
     [MUST_BE]: 'a length such as 5s',
   },
   image_url: inputField('The first frame.'),
@@ -103,9 +103,14 @@ export const videosFields = {
   ...COMMON,
 } as const;
 
-/** The JSON schema of a body with these fields. */
-export const videoBodySchema = (fields: Readonly<Record<string, object>>, example: object) => ({
+/** The JSON schema of a body with these fields. `required`: those that it must have beside the model. */
+export const videoBodySchema = (
+  fields: Readonly<Record<string, object>>,
+  example: object,
+  required: readonly string[] = [],
+) => ({
   type: 'object',
+  required,
   anyOf: [
     { required: ['model'], properties: { model: { [MUST_BE]: MODEL_RIGHT } } },
     { required: ['models'], properties: { models: { type: 'array', minItems: 1, [MUST_BE]: MODEL_RIGHT } } },
