@@ -1,13 +1,17 @@
-import { formatUsd, treasuryOf, type AccountName, type Ledger, type MicroUsd } from '#billing';
+import { formatUsd, treasuryOf, type AccountName, type Ledger, type MicroUsd, type TransferRecord } from '#billing';
 import type { Act, ActRows } from './act-rows.ts';
 import { ChainUnavailable, FinalityBroken } from './chain.ts';
 import { LOSSES } from './deposit-crediting.ts';
 import type { OnProblem } from './problem.ts';
+import { isRefusal, refuseTransfer } from './refused-transfer.ts';
 import type { Reserves } from './treasury.ts';
+import { CANCELED } from './withdrawals.ts';
 
 export interface ActBookingOptions {
   readonly rows: ActRows;
   readonly ledger: Pick<Ledger, 'transfer' | 'balance'>;
+  /** A transfer by its id, as the ledger has it now; null where it was not made. */
+  readonly transferOf: (id: string) => Promise<TransferRecord | null>;
   /** Compares the books of a network with its treasury. Rejects with ChainUnavailable. */
   readonly compare: (network: string) => Promise<Reserves | null>;
   readonly onProblem: OnProblem;
@@ -16,8 +20,8 @@ export interface ActBookingOptions {
 /** The part of an act that changes the books. */
 interface ActBooking {
   /**
-   * Moves money in the books. False where its source has too little: then the act waits, and is never refused, as
-   * another gateway may book it at this moment.
+   * Moves money in the books. False where its source has too little: then the act waits, as another gateway may book it
+   * at this moment. False also where it was canceled: then it is refused.
    */
   book(act: Act, from: AccountName, to: AccountName, amount: MicroUsd): Promise<boolean>;
   /** A difference is booked only where a comparison shows just this one. Rejects with ChainUnavailable. */
@@ -26,17 +30,34 @@ interface ActBooking {
   /** Of two acts at once about the same losses the table keeps one: what was found to be right stays so. */
   agreeToMakeGood(act: Act): Promise<void>;
   makeGood(act: Act): Promise<void>;
+  /** Of this and the booking the ledger makes one, whoever comes first. `book` finds out which. */
+  refuse(act: Act): Promise<void>;
 }
 
 export function createActBooking(options: ActBookingOptions): ActBooking {
   const { rows, ledger, onProblem } = options;
 
   const book = async (act: Act, from: AccountName, to: AccountName, amount: MicroUsd): Promise<boolean> => {
-    const memo = `${act.kind} ${act.network}: ${act.reference}`;
-    const moved = await ledger.transfer({ id: `treasury-${act.kind}:${act.id}`, from, to, amount, memo });
-    if (moved.ok || moved.reason === 'duplicate') return true;
+    const id = idOfTransfer(act);
+    const moved = await ledger.transfer({ id, from, to, amount, memo: memoOf(act) });
+    if (moved.ok) return true;
+    if (moved.reason === 'duplicate') {
+      const made = await options.transferOf(id);
+      if (made === null) throw new Error(`transfer ${id} is gone`);
+      if (isRefusal(made)) await rows.move(act.id, act.state, 'refused', { reason: CANCELED });
+      return !isRefusal(made);
+    }
     const reason = `It waits: ${tooLittle(from, moved.available)}`;
     if (act.reason !== reason) await rows.move(act.id, act.state, act.state, { reason });
+    if (act.reason === null)
+      onProblem('warn', 'an act about a treasury waits for the money of whoever bears it', {
+        network: act.network,
+        act: act.id,
+        amount,
+        bearer: from,
+        available: moved.available,
+        reference: act.reference,
+      });
     return false;
   };
 
@@ -63,7 +84,7 @@ export function createActBooking(options: ActBookingOptions): ActBooking {
     const [from, to] =
       act.kind === 'write_off' ? [act.bearer!, treasuryOf(act.network)] : [treasuryOf(act.network), act.bearer!];
     if (!(await book(act, from, to, act.amount))) return;
-    if (!(await finish(act.id, rows))) return;
+    if (!(await rows.move(act.id, 'agreed', 'done'))) return;
     onProblem('info', 'a difference between a treasury and the books was booked', {
       network: act.network,
       amount: act.amount,
@@ -83,17 +104,18 @@ export function createActBooking(options: ActBookingOptions): ActBooking {
   };
 
   const makeGood = async (act: Act): Promise<void> => {
-    if (await book(act, act.bearer!, LOSSES, act.amount)) await finish(act.id, rows);
+    if (await book(act, act.bearer!, LOSSES, act.amount)) await rows.move(act.id, 'agreed', 'done');
   };
 
-  return { book, agree, bookDifference, agreeToMakeGood, makeGood };
+  const refuse = (act: Act) => refuseTransfer(ledger, idOfTransfer(act), memoOf(act));
+
+  return { book, agree, bookDifference, agreeToMakeGood, makeGood, refuse };
 }
 
 const tooLittle = (account: AccountName, available: MicroUsd): string => `${account} has ${formatUsd(available)} USDC`;
 
-/** The end of an act that was booked. A gateway of before may have found too little, and have refused it. */
-const finish = async (id: string, rows: ActRows): Promise<boolean> =>
-  (await rows.move(id, 'agreed', 'done')) || (await rows.move(id, 'refused', 'done'));
+const idOfTransfer = ({ kind, id }: Act): string => `treasury-${kind}:${id}`;
+const memoOf = ({ kind, network, reference }: Act): string => `${kind} ${network}: ${reference}`;
 
 /** Compares for an act. null where nothing is known yet, or the act is refused now. */
 async function comparedFor(

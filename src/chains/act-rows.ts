@@ -9,7 +9,8 @@ import type { Before } from './deposit-rows.ts';
 type ActKind = 'write_off' | 'write_up' | 'make_good' | 'move';
 
 /**
- * `requested`: written down. `agreed`: a comparison showed just this difference. `sending`: leaves its treasury.
+ * `requested`: written down. `agreed`: a comparison showed just this difference (`make_good`: the losses are as much),
+ * and whoever bears it could. `sending`: leaves its treasury.
  * `sent`: gone there for good, and not arrived. `refused`: nothing was done, or all was given back.
  */
 type ActState = 'requested' | 'agreed' | 'sending' | 'sent' | 'done' | 'refused';
@@ -37,7 +38,7 @@ export interface Act {
   /** The operator's name for it. */
   readonly reference: string;
   readonly state: ActState;
-  /** Why it was refused. */
+  /** Why it was refused, or what it waits for. */
   readonly reason: string | null;
   /** Epoch milliseconds. */
   readonly createdAt: number;

@@ -7,7 +7,7 @@ import type { WithdrawalRows } from './withdrawal-rows.ts';
 import type { Withdrawals } from './withdrawals.ts';
 
 export interface ActStepsOptions extends ActBookingOptions {
-  readonly withdrawals: Pick<Withdrawals, 'requestOwn' | 'uncommitted' | 'cancel'>;
+  readonly withdrawals: Pick<Withdrawals, 'requestOwn' | 'uncommitted' | 'cancel' | 'carryOn'>;
   readonly withdrawalRows: Pick<WithdrawalRows, 'find'>;
   readonly deposits: Pick<Deposits, 'attributeOne'>;
   readonly depositRows: Pick<DepositRows, 'find'>;
@@ -17,13 +17,15 @@ export interface ActStepsOptions extends ActBookingOptions {
 interface ActSteps {
   /** As many steps as can be made now. Rejects with ChainUnavailable. */
   advance(id: string): Promise<Act>;
+  /** Takes one back that changes the books, unless it is booked; `advance` says which. */
+  refuse(act: Act): Promise<void>;
 }
 
 const STEPS_MAX = 4;
 
 export function createActSteps(options: ActStepsOptions): ActSteps {
   const { rows, withdrawals } = options;
-  const { book, agree, bookDifference, agreeToMakeGood, makeGood } = createActBooking(options);
+  const { book, agree, bookDifference, agreeToMakeGood, makeGood, refuse } = createActBooking(options);
 
   const reread = async (id: string): Promise<Act> => {
     const act = await rows.find(id);
@@ -89,5 +91,5 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
     return act;
   };
 
-  return { advance };
+  return { advance, refuse };
 }

@@ -92,6 +92,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
   const ended = new AbortController();
   const policies = new Map(options.chains.map(({ network, policy }) => [network, policy]));
   const policyOf = (network: string) => policies.get(network) ?? CLOSED;
+  const transferOf = (id: string) => findTransfer(database, id);
 
   const depositRows = createDepositRows(database, { now });
   const withdrawalRows = createWithdrawalRows(database, { now });
@@ -119,7 +120,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
   const withdrawals = createWithdrawals({
     rows: withdrawalRows,
     ledger,
-    transferOf: (id) => findTransfer(database, id),
+    transferOf,
     chainOf: networks.chain,
     policyOf: (network) => payoutPolicy(policyOf(network)),
     haltOf: async (network) => (await chainRows.find(network))?.halted ?? null,
@@ -144,6 +145,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
   const acts = createTreasuryActs({
     rows: actRows,
     ledger,
+    transferOf,
     withdrawals,
     withdrawalRows,
     deposits,

@@ -30,8 +30,8 @@ export interface TreasuryActs {
    */
   arrived(id: string, deposit: string): Promise<Act>;
   /**
-   * Takes back a move of which nothing is signed yet. Repeating it is safe. Rejects with WithdrawalProblem, also where
-   * it is too late.
+   * Takes back a move of which nothing is signed yet, or another act that is not booked yet. Resolves with the act,
+   * refused. Repeating it is safe. Rejects with WithdrawalProblem, also where it is too late.
    */
   cancel(id: string): Promise<Act>;
   /** All that can be done now with the acts that are not at their end, but for those that wait for a comparison. */
@@ -50,7 +50,7 @@ const waitsForComparison = ({ kind, state }: Act): boolean =>
 
 export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
   const { rows, chainOf, withdrawals, onProblem } = options;
-  const { advance } = createActSteps(options);
+  const { advance, refuse } = createActSteps(options);
 
   const check = async (asked: NewAct): Promise<void> => {
     const { kind, network, address, amount } = asked;
@@ -78,6 +78,24 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
     ...asked,
     sender: asked.sender === null ? null : plainAddress(asked.toNetwork!, asked.sender),
   });
+
+  const cancelMove = async ({ id, state }: Act): Promise<void> => {
+    if (id.startsWith(HANDOVER_MOVE))
+      throw wrong('A treasury that hands over makes this move, and would make it again', 'id');
+    // What was only written down is taken out first: then one row says whether it is signed or taken back.
+    if (state === 'requested') await advance(id);
+    if ((await withdrawals.cancel(id)) !== null) return;
+    // It is given back for a reason of its own, such as an address that its chain cannot pay.
+    const withdrawal = await options.withdrawalRows.find(id);
+    if (withdrawal?.state === 'returning') await withdrawals.carryOn(withdrawal);
+  };
+
+  const cancelBooking = async ({ id }: Act): Promise<void> => {
+    // Nothing is booked in this state: who books has found it agreed to.
+    if (await rows.move(id, 'requested', 'refused', { reason: CANCELED })) return;
+    const act = await rows.find(id);
+    if (act?.state === 'agreed') await refuse(act);
+  };
 
   const carryOnAll = async (isMeant: (act: Act) => boolean): Promise<void> => {
     for (const { id, network } of (await rows.open()).filter(isMeant)) {
@@ -137,20 +155,13 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
 
     async cancel(id) {
       const act = await rows.find(id);
-      if (act?.kind !== 'move') throw wrong('No move has this id', 'id');
-      if (id.startsWith(HANDOVER_MOVE))
-        throw wrong('A treasury that hands over makes this move, and would make it again', 'id');
-      // What was only written down is taken out first: then one row says whether it is signed or taken back.
-      if (act.state === 'requested') await advance(id);
-      const canceled = act.state !== 'refused' && (await withdrawals.cancel(id)) !== null;
+      if (act === null) throw wrong('No act has this id', 'id');
+      if (act.state === 'refused') return act;
+      await (act.kind === 'move' ? cancelMove(act) : cancelBooking(act));
       const now = await advance(id);
-      if (canceled || (now.state === 'refused' && now.reason === CANCELED)) return now;
-      throw new WithdrawalProblem(
-        'unprocessable',
-        now.state === 'refused'
-          ? `There is nothing to cancel: the move was refused. ${now.reason}`
-          : 'It is too late: its treasury has signed the move',
-      );
+      if (now.state === 'refused') return now;
+      const why = act.kind === 'move' ? 'its treasury has signed the move' : 'it is booked';
+      throw new WithdrawalProblem('unprocessable', `It is too late: ${why}`);
     },
 
     carryOn: () => carryOnAll((act) => !waitsForComparison(act)),

@@ -1,14 +1,7 @@
-import {
-  escrowOf,
-  formatUsd,
-  MICRO_USD_MAX,
-  treasuryOf,
-  type AccountName,
-  type MicroUsd,
-  type TransferRecord,
-} from '#billing';
+import { escrowOf, formatUsd, MICRO_USD_MAX, type AccountName, type MicroUsd, type TransferRecord } from '#billing';
 import type { Chain } from './chain.ts';
 import { TRANSIT } from './deposit-crediting.ts';
+import { isRefusal, refuseTransfer } from './refused-transfer.ts';
 import { createPayoutSteps, outgoingOf, type PayoutSteps, type PayoutStepsOptions } from './withdrawal-payout.ts';
 import type { Withdrawal } from './withdrawal-rows.ts';
 
@@ -49,9 +42,6 @@ const DAY_MS = 86_400_000;
 /** For so long nobody else carries on with a withdrawal that is being requested. */
 export const CLAIM_MS = 15_000;
 const STEPS_MAX = 8;
-/** Each refusal moves one micro-USD from the one to the other. Both are treasuries, so it is nobody's money. */
-const REFUSALS = treasuryOf('refusals');
-const REFUSED = treasuryOf('refused');
 export const NOT_PAID_IN = 'Of a balance only what was paid in over chains can be withdrawn';
 
 export function createWithdrawalSteps(options: WithdrawalStepsOptions): WithdrawalSteps {
@@ -75,11 +65,10 @@ export function createWithdrawalSteps(options: WithdrawalStepsOptions): Withdraw
     const memo = `withdrawal over ${network} to ${address}`;
     const taken = await ledger.transfer({ id: transfer, from: source, to: outgoingOf(network), amount, memo });
     if (!taken.ok) {
-      if (taken.reason === 'insufficient')
-        await ledger.transfer({ id: transfer, from: REFUSALS, to: REFUSED, amount: 1n, memo: `${memo}: refused` });
+      if (taken.reason === 'insufficient') await refuseTransfer(ledger, transfer, memo);
       const made = await options.transferOf(transfer);
       if (made === null) throw new Error(`transfer ${transfer} is gone`);
-      if (made.from === REFUSALS) {
+      if (isRefusal(made)) {
         const { available } = taken;
         const reason = available < amount ? `The balance is ${formatUsd(available)} USDC` : 'The balance was too low';
         await rows.move(id, 'requested', 'refused', null, reason);

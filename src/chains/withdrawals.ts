@@ -36,7 +36,7 @@ export interface Withdrawals {
 
 const LOOKS_AT_ONCE = 8;
 const UNDER_WAY: ReadonlySet<WithdrawalState> = new Set(['requested', 'debited', 'queued', 'signed']);
-/** The reason of a withdrawal that its owner took back. */
+/** The reason of a withdrawal, or of an act, that its owner took back. */
 export const CANCELED = 'Canceled';
 
 /** As it is now; what was written down keeps the fee that it has. */

@@ -33,7 +33,7 @@ Examples:
   tollgate treasury write-off eip155:8453 25 --reference incident-4      the books take what the treasury holds
   tollgate treasury make-good 25 --with fees --reference incident-4-paid
   tollgate treasury move eip155:8453 eip155:1 500 --to 0x… --sender 0x… --fee-max 1 --reference m1
-  tollgate treasury cancel <id of the move>                             as long as nothing is signed
+  tollgate treasury cancel <id>                                         as long as nothing is signed or booked
   tollgate treasury suspense                                            what came in and is nobody's
   tollgate treasury arrived <id of the move> <id of the deposit>`;
 
@@ -184,11 +184,13 @@ function moveCommand(paint: Paint): Command {
 function cancelCommand(paint: Paint): Command {
   return withAdminOptions(
     new Command('cancel')
-      .summary('take back a move that is not signed yet')
-      .description('Takes back a move, as long as its treasury has not signed it.')
-      .argument('<move>', 'its id'),
+      .summary('take back a move that is not signed yet, or an act that waits')
+      .description(
+        'Takes back a move, as long as its treasury has not signed it, or another act, as long as it is not booked.',
+      )
+      .argument('<act>', 'its id'),
   ).action((id: string, flags: AdminFlags) =>
-    tell(flags, `moves/${encodeURIComponent(id)}/cancel`, () => undefined, paint),
+    tell(flags, `acts/${encodeURIComponent(id)}/cancel`, () => undefined, paint),
   );
 }
 

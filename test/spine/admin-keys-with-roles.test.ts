@@ -22,11 +22,11 @@ const CHANGES: Readonly<Record<string, 'credit' | 'configure' | 'root'>> = {
   'POST /admin-keys': 'root',
   'DELETE /admin-keys/{id}': 'root',
   'POST /withdrawals': 'root',
+  'POST /treasury/acts/{id}/cancel': 'root',
   'POST /treasury/differences': 'root',
   'POST /treasury/losses/made-good': 'root',
   'POST /treasury/moves': 'root',
   'POST /treasury/moves/{id}/arrival': 'root',
-  'POST /treasury/moves/{id}/cancel': 'root',
   'POST /session': 'root',
   // Signs a browser out, with or without a key.
   'DELETE /session': 'root',

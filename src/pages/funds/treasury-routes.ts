@@ -220,7 +220,7 @@ interface MoveBody extends ActBody {
   readonly fee_max_usd?: number | string;
 }
 
-const moveId = { type: 'object', required: ['id'], properties: { id: { type: 'string', maxLength: 128 } } } as const;
+const actId = { type: 'object', required: ['id'], properties: { id: { type: 'string', maxLength: 128 } } } as const;
 
 function addMoves(app: FastifyInstance, funds: Funds | null): void {
   app.post<{ Body: MoveBody }>(
@@ -270,14 +270,14 @@ function addMoves(app: FastifyInstance, funds: Funds | null): void {
   );
 
   app.post<{ Params: { readonly id: string } }>(
-    '/treasury/moves/:id/cancel',
+    '/treasury/acts/:id/cancel',
     {
       schema: {
-        summary: 'Cancel a move',
+        summary: 'Cancel an act',
         description:
-          'Takes back a move that its treasury has not signed yet: it is `refused` then, with the reason `Canceled`. 422 where it is too late. Repeating it is safe.',
+          'Takes back a move that its treasury has not signed yet, or another act that is not booked yet: it is `refused` then, with the reason `Canceled`. A move that is given back for another reason keeps that reason. 422 where it is too late. Repeating it is safe.',
         ...ADMINISTRATION,
-        params: moveId,
+        params: actId,
         response: { 200: oneOf(actSchema) },
       },
     },
@@ -291,7 +291,7 @@ function addMoves(app: FastifyInstance, funds: Funds | null): void {
         summary: 'Say as what a move arrived',
         description: 'Names the deposit in suspense that is the money of a move. What is missing of it is a loss.',
         ...ADMINISTRATION,
-        params: moveId,
+        params: actId,
         body: {
           type: 'object',
           required: ['deposit'],

@@ -36,14 +36,14 @@ test('money of the operator leaves a treasury and comes back, less the fee that 
   expect(made).toMatchObject({ status: 201, body: { data: { kind: 'move', status: 'sending', borne_by: null } } });
   expect((await world.admin('POST', '/treasury/moves', move)).body.data.id).toBe(made.body.data.id);
   expect(await world.admin('POST', '/treasury/moves', { ...move, ...usd(6) })).toMatchObject({ status: 409 });
-  expect(await world.admin('POST', '/treasury/moves/nothing/cancel')).toMatchObject({
+  expect(await world.admin('POST', '/treasury/acts/nothing/cancel')).toMatchObject({
     status: 400,
-    body: { error: { message: 'No move has this id' } },
+    body: { error: { message: 'No act has this id' } },
   });
   const acts = () => world.admin<{ data: readonly Record<string, unknown>[] }>('GET', '/treasury/acts');
   await world.until(acts, ({ body }) => body.data[0]!['status'] === 'sent');
   expect((await world.admin('GET', '/payments')).body.data).toMatchObject({ transit_micro_usdc: 5_000_000 });
-  expect(await world.admin('POST', `/treasury/moves/${made.body.data.id}/cancel`)).toMatchObject({
+  expect(await world.admin('POST', `/treasury/acts/${made.body.data.id}/cancel`)).toMatchObject({
     status: 422,
     body: { error: { message: expect.stringContaining('It is too late') } },
   });
