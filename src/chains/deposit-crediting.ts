@@ -1,5 +1,6 @@
 import { escrowOf, OPERATOR, OPERATOR_TREASURY, SUSPENSE, treasuryOf } from '#billing';
 import type { AccountName, Ledger, MicroUsd } from '#billing';
+import { makeCertain } from './certain-transfer.ts';
 import type { ChainEvent } from './chain.ts';
 import type { Deposit, DepositRows } from './deposit-rows.ts';
 import type { OnProblem } from './problem.ts';
@@ -138,7 +139,7 @@ export function createCrediting(options: CreditingOptions): Crediting {
 
   const give = async ({ id, credited }: Deposit, account: string): Promise<void> => {
     const memo = `deposit ${id} attributed to ${account}`;
-    await ledger.transfer({
+    await makeCertain(ledger, {
       id: `deposit-given:${id}`,
       from: SUSPENSE,
       to: ledgerNameOf(account),

@@ -1,4 +1,5 @@
 import { escrowOf, FEES, treasuryOf, type AccountName, type Ledger, type MicroUsd } from '#billing';
+import { makeCertain } from './certain-transfer.ts';
 import { PayoutProblem, type Chain, type Payout, type SignedPayout } from './chain.ts';
 import { TRANSIT } from './deposit-crediting.ts';
 import type { Withdrawal, WithdrawalRows } from './withdrawal-rows.ts';
@@ -90,7 +91,7 @@ export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
       await rows.noteHeight(id, sight.transaction, sight.height);
       if (!sight.final) return;
       const memo = `withdrawal to ${address}, transaction ${sight.transaction}`;
-      await ledger.transfer({
+      await makeCertain(ledger, {
         id: `withdrawal-paid:${id}`,
         from: outgoingOf(network),
         to: treasuryOf(network),
@@ -98,7 +99,7 @@ export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
         memo,
       });
       if (fee > 0n)
-        await ledger.transfer({
+        await makeCertain(ledger, {
           id: `withdrawal-fee:${id}`,
           from: outgoingOf(network),
           to: FEES,

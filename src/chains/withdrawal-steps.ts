@@ -1,4 +1,5 @@
 import { escrowOf, formatUsd, MICRO_USD_MAX, type AccountName, type MicroUsd, type TransferRecord } from '#billing';
+import { makeCertain } from './certain-transfer.ts';
 import type { Chain } from './chain.ts';
 import { TRANSIT } from './deposit-crediting.ts';
 import { isRefusal, refuseTransfer } from './refused-transfer.ts';
@@ -44,6 +45,8 @@ export const CLAIM_MS = 15_000;
 const STEPS_MAX = 8;
 export const NOT_PAID_IN = 'Of a balance only what was paid in over chains can be withdrawn';
 
+export const balanceIs = (available: MicroUsd): string => `The balance is ${formatUsd(available)} USDC`;
+
 export function createWithdrawalSteps(options: WithdrawalStepsOptions): WithdrawalSteps {
   const { rows, ledger, chainOf, policyOf, now } = options;
   const { sign, look, uncommitted } = createPayoutSteps(options);
@@ -70,7 +73,7 @@ export function createWithdrawalSteps(options: WithdrawalStepsOptions): Withdraw
       if (made === null) throw new Error(`transfer ${transfer} is gone`);
       if (isRefusal(made)) {
         const { available } = taken;
-        const reason = available < amount ? `The balance is ${formatUsd(available)} USDC` : 'The balance was too low';
+        const reason = available < amount ? balanceIs(available) : 'The balance was too low';
         await rows.move(id, 'requested', 'refused', null, reason);
         return;
       }
@@ -97,7 +100,7 @@ export function createWithdrawalSteps(options: WithdrawalStepsOptions): Withdraw
   };
 
   const giveBack = async ({ id, source, network, amount, reason }: Withdrawal): Promise<void> => {
-    await ledger.transfer({
+    await makeCertain(ledger, {
       id: `withdrawal-back:${id}`,
       from: outgoingOf(network),
       to: source,

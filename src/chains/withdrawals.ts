@@ -3,7 +3,13 @@ import { ChainUnavailable } from './chain.ts';
 import { TRANSIT } from './deposit-crediting.ts';
 import { WithdrawalProblem } from './withdrawal-problem.ts';
 import type { NewWithdrawal, Withdrawal, WithdrawalState } from './withdrawal-rows.ts';
-import { CLAIM_MS, createWithdrawalSteps, NOT_PAID_IN, type WithdrawalStepsOptions } from './withdrawal-steps.ts';
+import {
+  balanceIs,
+  CLAIM_MS,
+  createWithdrawalSteps,
+  NOT_PAID_IN,
+  type WithdrawalStepsOptions,
+} from './withdrawal-steps.ts';
 
 export interface Withdrawals {
   /**
@@ -42,6 +48,9 @@ export const CANCELED = 'Canceled';
 /** As it is now; what was written down keeps the fee that it has. */
 const feeNow = (policyOf: WithdrawalStepsOptions['policyOf'], { network, account }: NewWithdrawal): MicroUsd =>
   account === OPERATOR ? 0n : (policyOf(network).fee ?? 0n);
+
+const tooLittle = (reason: string) =>
+  new WithdrawalProblem('insufficient_balance', `Insufficient balance: ${reason}`, 'amount');
 
 export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals {
   const { rows, chainOf, policyOf, now } = options;
@@ -84,6 +93,9 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
         'service_unavailable',
         `Withdrawals over ${network} are stopped until its operator has looked at it`,
       );
+    // Before anything is written: the refusal that lasts is for money that goes at the same moment.
+    const available = (await options.ledger.balance(source))?.available ?? 0n;
+    if (available < amount) throw tooLittle(balanceIs(available));
   };
 
   return {
@@ -106,8 +118,7 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
         row,
         ({ state }) => state !== 'requested' && state !== 'debited' && state !== 'returning',
       );
-      if (reached.state === 'refused')
-        throw new WithdrawalProblem('insufficient_balance', `Insufficient balance: ${reached.reason}`, 'amount');
+      if (reached.state === 'refused') throw tooLittle(reached.reason!);
       if (reached.state === 'returned' && before === null)
         throw new WithdrawalProblem('rate_limit_exceeded', reached.reason ?? 'It was given back', 'amount');
       return reached;

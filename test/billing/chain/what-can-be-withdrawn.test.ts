@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { escrowOf, OPERATOR, OPERATOR_TREASURY } from '#billing';
+import { escrowOf, findTransfer, OPERATOR, OPERATOR_TREASURY } from '#billing';
 import { evmMoney, type EvmMoney } from '../../support/chain/money-chain.ts';
 import { openMoneyWorldOn, type MoneyGateway, type MoneyWorld, type Payer } from '../../support/chain/money-world.ts';
 
@@ -63,6 +63,23 @@ test('credit that the operator gave is spent here, and never goes out over a cha
   await world.settle(gateway);
   expect(await world.balanceOf(payer.address)).toBe(100_000_000n);
   expect(await world.available(source)).toBe(3_000_000n);
+});
+
+test('a withdrawal of what was spent is refused and leaves no trace in the books', async () => {
+  const payer = await world.payer();
+  await fund(payer);
+  const from = escrowOf(payer.account);
+  await gateway.ledger.transfer({ id: 'spent', from, to: 'earnings:somebody', amount: PAID - 1n, memo: 'a call' });
+  for (const id of ['spent-1', 'spent-2']) {
+    await expect(ask(payer, id, PAID)).rejects.toMatchObject({
+      code: 'insufficient_balance',
+      message: 'Insufficient balance: The balance is 0.000001 USDC',
+      param: 'amount',
+    });
+    expect(await gateway.chains.withdrawalRows.find(id)).toBeNull();
+    expect(await findTransfer(world.database, `withdrawal:${id}`)).toBeNull();
+  }
+  await world.settle(gateway);
 });
 
 test('what the operator sends to the treasury himself is his own, once he says so', async () => {
