@@ -42,7 +42,6 @@ export function openFoundation(config: Config, options: AppOptions, opened: Asyn
     color: options.color ?? false,
     ...(options.writeLog ? { write: options.writeLog } : {}),
   });
-  opened.defer(() => flush());
   return {
     config,
     options,

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { MEDIA_FOLDER } from '#store';
 import { GatewayError, UpstreamFailure } from '#wire';
 import type { Config } from '#config';
 import { createBlobs, createFarBlobs, giveFile, openBlobFiles, openS3Files, removeOrphans, tellHolder } from '#tasks';
@@ -7,7 +8,6 @@ import { createCallbacks, createVideos } from '#media';
 import type { Middle } from './middle.ts';
 import type { openTasks } from './tasks.ts';
 
-const FOLDER = 'blobs';
 const ORPHANS_EVERY_MS = 3_600_000;
 
 /** The files of large results, and the videos that become such files. */
@@ -61,7 +61,7 @@ export async function openMedia(
 
 /** The store that files come into, and those that were used before. */
 async function openStores({ dataDir, media }: Pick<Config, 'dataDir' | 'media'>) {
-  const folder = join(dataDir, FOLDER);
+  const folder = join(dataDir, MEDIA_FOLDER);
   const { s3Url: url, s3Region: region, s3AccessKeyId: accessKeyId, s3SecretAccessKey: secretAccessKey } = media;
   if (url === null || accessKeyId === null || secretAccessKey === null) return [await openBlobFiles(folder)] as const;
   const former = existsSync(folder) ? [await openBlobFiles(folder)] : [];

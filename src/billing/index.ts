@@ -35,6 +35,7 @@ export {
   type LockRecord,
   type LockResult,
   type LockState,
+  mayBeNegative,
   OPERATOR,
   OPERATOR_TREASURY,
   type Settlement,

@@ -1,5 +1,6 @@
 import { DatabaseError } from '#store';
 import type { Written } from './ledger-changes.ts';
+import { mayBeNegative } from './ledger.ts';
 
 /** The most that a column of the tables takes. */
 const MOST = 2n ** 63n - 1n;
@@ -12,7 +13,7 @@ export function checkWritten({ accounts, budgets, newLocks, resolvedLocks, chang
   for (const { id } of transfers) checkId(id);
   for (const { id, available, locked } of accounts) {
     checkId(id);
-    const isCovered = available >= 0n || id.startsWith('treasury:');
+    const isCovered = available >= 0n || mayBeNegative(id);
     if (!isCovered || locked < 0n || available > MOST || -available > MOST || locked > MOST)
       refuse('accounts_available', `account ${id} would have ${available} available, ${locked} locked`);
   }

@@ -3,6 +3,7 @@ import {
   escrowOf,
   FEES,
   LOCK_LEVELS,
+  mayBeNegative,
   type Budget,
   type KeepResult,
   type LockRequest,
@@ -231,7 +232,7 @@ function transfer(changes: LedgerChanges, request: TransferRequest): TransferRes
   const { id, from, to, amount } = request;
   const available = changes.account(from)?.available ?? 0n;
   if (changes.hasTransfer(id)) return { ok: false, reason: 'duplicate', available };
-  if (available < amount && !from.startsWith('treasury:')) return { ok: false, reason: 'insufficient', available };
+  if (available < amount && !mayBeNegative(from)) return { ok: false, reason: 'insufficient', available };
   changes.openAccount(from).available -= amount;
   changes.openAccount(to).available += amount;
   changes.addTransfer(request);

@@ -11,7 +11,9 @@ export const escrowOf = (account: string): AccountName => `escrow:${account}`;
 export const earningsOf = (provider: string): AccountName => `earnings:${provider}`;
 export const FEES: AccountName = 'fees';
 export const SUSPENSE: AccountName = 'suspense';
-export const treasuryOf = (chain: string): AccountName => `treasury:${chain}`;
+const TREASURY = 'treasury:';
+export const treasuryOf = (chain: string): AccountName => `${TREASURY}${chain}`;
+export const mayBeNegative = (account: AccountName): boolean => account.startsWith(TREASURY);
 /** The operator, where an account is named: it has no escrow, but fees and money of its own. */
 export const OPERATOR = 'tollgate:operator';
 /** Money of the operator's own: below 0 by the credit that he gave, above by what he has put on chains. */

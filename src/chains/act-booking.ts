@@ -1,4 +1,12 @@
-import { formatUsd, treasuryOf, type AccountName, type Ledger, type MicroUsd, type TransferRecord } from '#billing';
+import {
+  formatUsd,
+  mayBeNegative,
+  treasuryOf,
+  type AccountName,
+  type Ledger,
+  type MicroUsd,
+  type TransferRecord,
+} from '#billing';
 import type { Act, ActRows } from './act-rows.ts';
 import { ChainUnavailable, FinalityBroken } from './chain.ts';
 import { LOSSES } from './deposit-crediting.ts';
@@ -65,7 +73,7 @@ export function createActBooking(options: ActBookingOptions): ActBooking {
   const agreeIfBorne = async (act: Act): Promise<void> => {
     const bearer = act.bearer!;
     const available = (await ledger.balance(bearer))?.available ?? 0n;
-    const bears = act.kind === 'write_up' || bearer.startsWith('treasury:') || available >= act.amount;
+    const bears = act.kind === 'write_up' || mayBeNegative(bearer) || available >= act.amount;
     if (bears) await rows.move(act.id, 'requested', 'agreed');
     else await rows.move(act.id, 'requested', 'refused', { reason: tooLittle(bearer, available) });
   };

@@ -87,8 +87,8 @@ export interface ActRows {
   nameArrival(id: string, deposit: string): Promise<boolean>;
   /** Unties a deposit that turned out to be somebody's. */
   forgetArrival(id: string, deposit: string): Promise<boolean>;
-  /** `previous`: the old treasury, in the spelling of `sender`. */
-  handoverMoves(network: string, previous: string): Promise<HandoverMoves>;
+  /** `previous`: the old treasury, in the spelling of `sender`. `prefix`: how the ids of its moves begin. */
+  handoverMoves(network: string, previous: string, prefix: string): Promise<HandoverMoves>;
 }
 
 export function createActRows(database: Database, { now }: { readonly now: () => number }): ActRows {
@@ -110,8 +110,8 @@ export function createActRows(database: Database, { now }: { readonly now: () =>
     tieArrival: (deposit, network, sender, amount) => changed(TIE, [deposit, network, sender, amount, now()]),
     nameArrival: (id, deposit) => changed(NAME, [id, deposit, now()]),
     forgetArrival: (id, deposit) => changed(FORGET, [id, deposit, now()]),
-    async handoverMoves(network, previous) {
-      const [row] = await database.query(HANDOVER_MOVES, [network, previous]);
+    async handoverMoves(network, previous, prefix) {
+      const [row] = await database.query(HANDOVER_MOVES, [network, previous, `${prefix}%`]);
       return toHandoverMoves(row!);
     },
   };

@@ -52,7 +52,7 @@ export function createHandoverCare(options: HandoverCareOptions): HandoverCare {
   };
 
   const movesOf = (network: string, previous: string) =>
-    actRows.handoverMoves(network, plainAddress(network, previous));
+    actRows.handoverMoves(network, plainAddress(network, previous), HANDOVER_MOVE);
 
   return {
     async empty(chain, heldNow) {

@@ -29,6 +29,7 @@ const EVERY_MS = 1_000;
 const RETRY_MS = 1_000;
 const ATTEMPTS_MAX = 5;
 const POST_MS = 10_000;
+const STOPS = 'the gateway stops';
 const CLOSE_MS = 3_000;
 const TOLD_MS = 60_000;
 /** To read so many takes a few milliseconds; a line of text in JSON is twice as long as OTLP. */
@@ -115,13 +116,14 @@ export function createLogExport(
       await post(nextBatch());
       await turn();
     }
-    lose(waiting.length, 'the gateway stops');
+    lose(waiting.length, STOPS);
     [waiting, bytes, sending] = [[], 0, null];
   };
 
   return {
     take(line) {
-      if (bytes + line.length > bytesMax || ended.signal.aborted) return lose(1, 'too many wait');
+      if (ended.signal.aborted) return lose(1, STOPS);
+      if (bytes + line.length > bytesMax) return lose(1, 'too many wait');
       waiting.push(line);
       bytes += line.length;
       sending ??= sendAll();

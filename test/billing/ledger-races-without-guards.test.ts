@@ -22,7 +22,7 @@ const CHECK: Mutation = {
 /** On the embedded engine a decision is checked before it is written, as the tables follow later. */
 const EMBEDDED_CHECK: Mutation = {
   file: 'src/billing/ledger-checks.ts',
-  find: "available >= 0n || id.startsWith('treasury:')",
+  find: 'available >= 0n || mayBeNegative(id)',
   put: 'true',
 };
 const EMBEDDED_LENDING_CHECK: Mutation = {

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { MEDIA_FOLDER, MEDIA_HOLDER, mediaPath } from '../media-folder.ts';
 import type { ArchiveEntry } from './archive.ts';
 import { fileEntry } from './copy-embedded.ts';
-import { MEDIA_FOLDER, MEDIA_HOLDER } from './manifest.ts';
 
 /** The files of images and videos that go with the tables of a backup. */
 interface MediaCopy {
@@ -34,8 +34,8 @@ export async function copyMedia(dataDir: string, draft: string): Promise<MediaCo
     },
     async *entries() {
       // Rows name their folder by what is in this file.
-      const holder = join(dataDir, MEDIA_HOLDER);
-      if (existsSync(holder)) yield fileEntry(MEDIA_HOLDER, holder);
+      const holder = join(dataDir, HOLDER);
+      if (existsSync(holder)) yield fileEntry(HOLDER, holder);
       for (const { id } of whole) {
         const path = join(dataDir, pathOf(id));
         // It may have expired since.
@@ -47,7 +47,8 @@ export async function copyMedia(dataDir: string, draft: string): Promise<MediaCo
   };
 }
 
-const pathOf = (id: string): string => `${MEDIA_FOLDER}/${id.slice(0, 2)}/${id}`;
+const HOLDER = `${MEDIA_FOLDER}/${MEDIA_HOLDER}`;
+const pathOf = (id: string): string => `${MEDIA_FOLDER}/${mediaPath(id)}`;
 
 function storedFiles(draft: string): readonly StoredFile[] {
   const tables = new DatabaseSync(draft, { readOnly: true });

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { isMediaFile } from '../media-folder.ts';
 import { loadMigrations } from '../migrations.ts';
 import { BackupError, damaged, type ArchivedFile } from './archive.ts';
 
@@ -32,18 +33,14 @@ export const MANIFEST = 'manifest.json';
 export const DIGEST = 'manifest.sha256';
 export const DATABASE = 'tollgate.db';
 export const DUMP = 'database.dump';
-/** The folder of images and videos, and the file that names it for the tables. */
-export const MEDIA_FOLDER = 'blobs';
-export const MEDIA_HOLDER = `${MEDIA_FOLDER}/holder`;
 /** Files of the data directory that go with the books. */
 export const KEPT_FILES = ['identity.json', 'admin-key'] as const;
 
-const NAMES =
-  /^(?:tollgate\.db|database\.dump|identity\.json|admin-key|ledger\/\d{16}\.log(?:\.zst)?|blobs\/holder|blobs\/[0-9a-f]{2}\/[0-9a-f]{32})$/;
+const NAMES = /^(?:tollgate\.db|database\.dump|identity\.json|admin-key|ledger\/\d{16}\.log(?:\.zst)?)$/;
 const TAIL_BYTES_MAX = 64 * 1024 * 1024;
 
 /** True for a file that a backup may have. No other name is ever written to. */
-export const isName = (name: string): boolean => NAMES.test(name) || isTail(name);
+export const isName = (name: string): boolean => NAMES.test(name) || isMediaFile(name) || isTail(name);
 export const isTail = (name: string): boolean => name === MANIFEST || name === DIGEST;
 
 export const sealManifest = (manifest: Manifest): { readonly text: string; readonly digest: string } => {

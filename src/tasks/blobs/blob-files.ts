@@ -3,6 +3,7 @@ import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, stat
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
+import { isMediaId, MEDIA_HOLDER, mediaPath } from '#store';
 import { type BlobReader, BlobUnreachable, type BlobWriter, type ByteRange, FileTooLarge } from './blob.ts';
 
 /** The files of one store, such as a folder: `<folder>/ab/<id>`. Each is there whole, or not at all. */
@@ -31,8 +32,6 @@ export interface OpenBlobFile extends BlobWriter {
   drop(): Promise<void>;
 }
 
-const ID = /^[0-9a-f]{32}$/;
-export const isBlobId = (id: string): boolean => ID.test(id);
 const PART = '.part';
 /** Bytes that are read ahead for one client. */
 const READ_BYTES = 256 * 1024;
@@ -40,10 +39,7 @@ const READ_BYTES = 256 * 1024;
 export async function openBlobFiles(folder: string): Promise<BlobFiles> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const holder = await holderOf(folder);
-  const pathOf = (id: string) => {
-    if (!isBlobId(id)) throw new RangeError('The id of a file has 32 hex digits');
-    return join(folder, id.slice(0, 2), id);
-  };
+  const pathOf = (id: string) => join(folder, mediaPath(id));
   return {
     holder,
     create: async (id, bytesMax) => {
@@ -67,7 +63,7 @@ export async function openBlobFiles(folder: string): Promise<BlobFiles> {
         if (!entry.isFile()) continue;
         const path = join(entry.parentPath, entry.name);
         const isPart = entry.name.endsWith(PART);
-        if (!isPart && !ID.test(entry.name)) continue;
+        if (!isPart && !isMediaId(entry.name)) continue;
         const changed = await stat(path).catch(() => null);
         if (changed === null || changed.mtimeMs > time) continue;
         if (isPart) parts.push({ id: entry.name.slice(0, -PART.length), path });
@@ -167,7 +163,7 @@ async function syncDirectory(path: string): Promise<void> {
 
 /** The first gateway that uses the folder names it. */
 async function holderOf(folder: string): Promise<string> {
-  const path = join(folder, 'holder');
+  const path = join(folder, MEDIA_HOLDER);
   try {
     await writeFile(path, randomUUID(), { flag: 'wx', mode: 0o600, flush: true });
   } catch (error) {

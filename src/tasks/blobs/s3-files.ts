@@ -2,8 +2,9 @@ import { createHash, hash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import { crc32 } from 'node:zlib';
+import { mediaPath } from '#store';
 import { type BlobReader, BlobUnreachable, type ByteRange, FileTooLarge } from './blob.ts';
-import { type BlobFiles, isBlobId, type OpenBlobFile } from './blob-files.ts';
+import type { BlobFiles, OpenBlobFile } from './blob-files.ts';
 import { createS3Client, type S3Client, type S3Store } from './s3-client.ts';
 
 /** Of one request. A larger file is sent in parts of this size, and not more of it is in memory. */
@@ -18,7 +19,7 @@ export async function openS3Files(store: S3Store): Promise<BlobFiles> {
   const client = await createS3Client(store);
   return {
     holder: `s3-${hash('sha256', store.url.replace(/\/$/, '')).slice(0, 32)}`,
-    create: async (id, bytesMax) => createFile(client, keyOf(id), bytesMax),
+    create: async (id, bytesMax) => createFile(client, mediaPath(id), bytesMax),
     async read(id, range) {
       const reading = new AbortController();
       const body = await bodyOf(client, id, range, reading.signal);
@@ -29,7 +30,7 @@ export async function openS3Files(store: S3Store): Promise<BlobFiles> {
       const stream = Readable.fromWeb(await bodyOf(client, id, range, reading.signal));
       return stream.once('close', () => reading.abort());
     },
-    remove: async (id) => void (await client.sendForText({ method: 'DELETE', key: keyOf(id) })),
+    remove: async (id) => void (await client.sendForText({ method: 'DELETE', key: mediaPath(id) })),
     async removePart(path) {
       const [key = '', uploadId = ''] = path.split(' ');
       await client.sendForText({ method: 'DELETE', key, query: { uploadId } });
@@ -39,11 +40,6 @@ export async function openS3Files(store: S3Store): Promise<BlobFiles> {
   };
 }
 
-function keyOf(id: string): string {
-  if (!isBlobId(id)) throw new RangeError('The id of a file has 32 hex digits');
-  return `${id.slice(0, 2)}/${id}`;
-}
-
 async function bodyOf(
   client: S3Client,
   id: string,
@@ -51,7 +47,7 @@ async function bodyOf(
   signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
   const headers = { range: `bytes=${start}-${end}` };
-  const { status, body, headers: told } = await client.send({ method: 'GET', key: keyOf(id), headers, signal });
+  const { status, body, headers: told } = await client.send({ method: 'GET', key: mediaPath(id), headers, signal });
   // A store may answer a range that is the whole file as a whole.
   const isPart = status === 206 || (start === 0 && told.get('content-length') === String(end + 1));
   if (status < 300 && body !== null && (isPart || start > end)) return body as ReadableStream<Uint8Array>;
