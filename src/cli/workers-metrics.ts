@@ -1,9 +1,11 @@
 import type { Worker } from 'node:cluster';
-import { createMergedMetrics, shareText, type MetricSnapshot } from '#observe';
+import { createMergedMetrics, linesLostSnapshot, shareText, type MetricSnapshot } from '#observe';
 import type { SupervisorMessage } from './workers-messages.ts';
 
 /** Longest wait for a worker's figures. One that does not answer counts with those that it gave last. */
 const COLLECT_MS = 2_000;
+/** Ids of workers begin at 1. */
+const SUPERVISOR = 0;
 
 /** The figures of all workers as one, for whichever of them is asked. */
 interface WorkersMetrics {
@@ -13,7 +15,8 @@ interface WorkersMetrics {
   gone(worker: Worker): void;
 }
 
-export function createWorkersMetrics(): WorkersMetrics {
+/** `logLinesLost`: of this process, the supervisor. */
+export function createWorkersMetrics(logLinesLost: () => number): WorkersMetrics {
   const merged = createMergedMetrics();
   const collections = new Map<number, { readonly missing: Set<number>; readonly done: () => void }>();
   let last = 0;
@@ -34,6 +37,7 @@ export function createWorkersMetrics(): WorkersMetrics {
       for (const worker of asked) send(worker, { tollgate: 'collect', id: collection });
     });
     collections.delete(collection);
+    merged.take(SUPERVISOR, await linesLostSnapshot(logLinesLost));
     return merged.text();
   });
   return {

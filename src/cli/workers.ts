@@ -54,7 +54,12 @@ export async function superviseWorkers(
   cluster.schedulingPolicy = cluster.SCHED_RR;
 
   const address = createAddress((baseUrl) => writeGatewayFile(config, { baseUrl, configFile }));
-  const crew = createCrew(logger, { stopped: stop.requested, listensAt: address.listensAt, configFile });
+  const crew = createCrew(logger, {
+    stopped: stop.requested,
+    listensAt: address.listensAt,
+    logLinesLost: receivers.lost,
+    configFile,
+  });
   const onHangUp = catchReload(crew.reload);
   try {
     if (config.redisUrl === null && count > 1)
@@ -106,12 +111,13 @@ function createAddress(write: (baseUrl: string) => void) {
 interface CrewOptions {
   readonly stopped: Promise<void>;
   readonly listensAt: (baseUrl: string) => void;
+  readonly logLinesLost: () => number;
   readonly configFile: string | null;
 }
 
 /** Keeps workers running, each in a slot of its own, until `end` or `stopped`. */
-function createCrew(logger: Logger, { stopped, listensAt, configFile }: CrewOptions) {
-  const metrics = createWorkersMetrics();
+function createCrew(logger: Logger, { stopped, listensAt, logLinesLost, configFile }: CrewOptions) {
+  const metrics = createWorkersMetrics(logLinesLost);
   const reloads = createWorkersReload(configFile);
   const ends: Promise<Exit>[] = [];
   let stopping = false;

@@ -6,7 +6,7 @@ export { createLogReceivers } from './log-receivers.ts';
 export { createLogger, type Logger } from './logger.ts';
 export { createMergedMetrics, type MetricSnapshot } from './merged-metrics.ts';
 export { metricsRoutes } from './metrics-routes.ts';
-export { countAnswers, createMetrics, type Metrics } from './metrics.ts';
+export { countAnswers, createMetrics, linesLostSnapshot, type Metrics } from './metrics.ts';
 export { createCallObserver } from './observer.ts';
 export { createRefusalLog } from './refusal-log.ts';
 export { shareText } from './scraped-text.ts';

@@ -127,7 +127,7 @@ function ofProcess(
     [],
     [
       ['tollgate_processes', 'Gateway processes that these figures are of', () => 1],
-      ['tollgate_log_lines_lost', 'Lines of the log that the collector did not get, since the start', logLinesLost],
+      [...LINES_LOST, logLinesLost],
       ['tollgate_tunnels', "Providers' proxies that are connected here", () => tunnels().connections],
       ['tollgate_tunnel_streams', "Calls that run through providers' proxies", () => tunnels().streams],
     ],
@@ -148,6 +148,18 @@ function ofProcess(
       ofMethod.getOrInsertComputed(status, () => counterSeries(http, { method, route, status: String(status) })).inc();
     },
   };
+}
+
+const LINES_LOST = [
+  'tollgate_log_lines_lost',
+  'Lines of the log that the collector did not get, since the start',
+] as const;
+
+/** Of a process that has a log and no calls: the supervisor of workers. It is added to what they count. */
+export async function linesLostSnapshot(logLinesLost: () => number): Promise<readonly MetricSnapshot[]> {
+  const registry = new Registry();
+  gauges(registry, [], [[...LINES_LOST, logLinesLost]]);
+  return asSnapshot(await registry.getMetricsAsJSON());
 }
 
 /** Counts every answer of an instance and its children by route. Call it on the root instance, before the routes. */

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { createCallObserver, createMergedMetrics, createMetrics, type MetricSnapshot } from '#observe';
+import {
+  createCallObserver,
+  createMergedMetrics,
+  createMetrics,
+  linesLostSnapshot,
+  type MetricSnapshot,
+} from '#observe';
 import type { McpCounts } from '../../../src/observe/mcp-metrics.ts';
 import { answeredBy, exampleToolCall, exampleTools, settledBy } from './example-call.ts';
 
@@ -42,7 +48,13 @@ describe('figures of MCP of several processes', () => {
       `tollgate_charged_micro_usd_total{gen_ai_operation_name="execute_tool",${SERVICE},gen_ai_tool_name="radar"} 57`,
       'mcp_server_session_duration_seconds_count{mcp_protocol_version="2025-06-18"} 2',
     ];
-    const open = ['tollgate_mcp_sessions 9', 'tollgate_mcp_held_calls 1', 'tollgate_mcp_listens 5'];
+    merged.take(0, await linesLostSnapshot(() => 3));
+    const open = [
+      'tollgate_log_lines_lost 3',
+      'tollgate_mcp_sessions 9',
+      'tollgate_mcp_held_calls 1',
+      'tollgate_mcp_listens 5',
+    ];
     expect((await merged.text()).split('\n')).toEqual(expect.arrayContaining([...counted, ...open]));
 
     merged.retire(2);
