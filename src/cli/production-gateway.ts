@@ -1,5 +1,6 @@
 import { databaseName } from '#store/database-name';
-import { loadConfig } from '#config';
+import { printable } from '#wire';
+import { loadConfig, type Config } from '#config';
 import { configPath } from './config-path.ts';
 import { loadAdminKey } from './admin-key.ts';
 import { realPath } from './discovery.ts';
@@ -39,6 +40,7 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
     if (slot !== null) return runWorker(config, slot, loadAgain);
   }
   say(`Serves ${onDatabase(databaseName(config.databaseUrl), realPath(config.dataDir))}`);
+  tellOfLogsExporter(config, process.env['OTEL_LOGS_EXPORTER'] ?? '');
   if (workers !== null) return workers.superviseWorkers(config, { count, configFile: file });
   await runGateway(config, {
     configFile: file,
@@ -46,4 +48,11 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
     ready: (app, baseUrl) => app.logger.info(listeningFacts(config, baseUrl), 'listening'),
     stopping: (app) => app.logger.info('stopping: running calls may finish'),
   });
+}
+
+/** The variable of OpenTelemetry may ask for what this gateway does not do: that is no mistake, and not passed over. */
+function tellOfLogsExporter({ logsExporter, otlpEndpoint }: Config, asked: string): void {
+  if (asked === '' || asked === 'none' || (logsExporter === 'otlp' && otlpEndpoint !== null)) return;
+  const why = logsExporter === 'otlp' ? 'telemetry.otlp_endpoint is not set' : 'only otlp sends them';
+  say(`Lines of the log are not sent to a collector, although OTEL_LOGS_EXPORTER is "${printable(asked, 60)}": ${why}`);
 }

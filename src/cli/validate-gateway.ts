@@ -25,8 +25,10 @@ function summarise(config: Config, file: string | null, paint: Paint): readonly 
     `${tick} database  ${config.databaseUrl === null ? `embedded, in ${config.dataDir}` : `PostgreSQL at ${hostOf(config.databaseUrl)}`}`,
     ...(config.signIn.domains.length > 0 ? [`${tick} wallets   sign in for ${config.signIn.domains.join(', ')}`] : []),
     `${tick} counters  ${config.redisUrl === null ? 'in the process' : `Redis at ${hostOf(config.redisUrl)}`}`,
-    `${tick} traces    ${config.otlpEndpoint === null ? 'off' : `sent to ${config.otlpEndpoint}`}`,
-    ...(config.logsExporter === 'otlp' ? [`${tick} logs      sent to ${config.otlpEndpoint} too`] : []),
+    `${tick} traces    ${config.otlpEndpoint === null ? 'off' : `sent to ${hostOf(config.otlpEndpoint)}`}`,
+    ...(config.logsExporter === 'otlp' && config.otlpEndpoint !== null
+      ? [`${tick} logs      sent to ${hostOf(config.otlpEndpoint)} too`]
+      : []),
     ...config.services.map((one) => `${tick} ${one.service.primitive.padEnd(9)} ${describeService(one)}`),
   ];
   const warn = paint('yellow', '!');
@@ -57,5 +59,5 @@ async function chainLines({ chains }: Config, paint: Paint): Promise<readonly st
 
 function hostOf(url: string): string {
   const { host, pathname } = new URL(url);
-  return `${host}${pathname}`;
+  return `${host}${pathname.replace(/\/$/, '')}`;
 }

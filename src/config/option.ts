@@ -140,9 +140,11 @@ export function choice<const W extends string>(
     readonly of: readonly W[];
     readonly default: NoInfer<W>;
     readonly inDevelopment?: NoInfer<W>;
+    /** What a text of the environment means, where it is not one of the words alone. */
+    readonly fromText?: (text: string) => string;
   },
 ): Option<W> {
-  const { env, of, default: fallback, inDevelopment, meaning } = options;
+  const { env, of, default: fallback, inDevelopment, meaning, fromText = (text) => text } = options;
   return option<W>({
     env,
     takes: `one of ${of.map((word) => `\`${word}\``).join(', ')}`,
@@ -151,6 +153,7 @@ export function choice<const W extends string>(
       inDevelopment === undefined
         ? { text: fallback, fallback }
         : { text: `\`${fallback}\`; \`${inDevelopment}\` in development`, fallback, inDevelopment },
+    fromText,
     read: (value) => {
       const word = of.find((one) => one === value);
       if (word === undefined) throw new WrongValue(`is ${show(value)}`, `one of ${of.join(', ')}`);
@@ -232,5 +235,10 @@ export function urlFault(value: string, schemes: readonly string[]): string | nu
   const url = URL.parse(value);
   if (!url) return 'is not a URL';
   if (!schemes.includes(url.protocol)) return `is not a ${schemes.map((scheme) => `${scheme}//`).join(' or ')} URL`;
-  return null;
+  try {
+    decodeURIComponent(`${url.username}:${url.password}`);
+    return null;
+  } catch {
+    return 'has a user or password that is not percent-encoded';
+  }
 }

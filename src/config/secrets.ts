@@ -3,18 +3,21 @@ import { SECTIONS } from './options.ts';
 import { otlpHeaderPairs } from './otlp-headers.ts';
 import { URLS, valueOf } from './value-of.ts';
 
-/** Every secret of a configuration, for whoever keeps them out of texts. Of the address of a store its password. */
+/** Every secret of a configuration, for whoever keeps them out of texts. Of the addresses of stores and of the collector their passwords. */
 export function secretsOf(config: Partial<Config>): readonly string[] {
   const ofOptions = Object.entries(SECTIONS).flatMap(([section, table]) =>
     Object.entries(table)
       .filter(([, { secret }]) => secret)
       .map(([key]) => valueOf(config, section, key))
-      .map((value) => (URLS[section] === undefined ? value : passwordOf(value))),
+      .flatMap((value) => (URLS[section] === undefined ? value : passwordsOf(value))),
   );
   const ofServices = (config.services ?? []).map(({ target }) => (target.kind === 'http' ? target.apiKey : null));
   const ofChains = (config.chains ?? []).flatMap(({ rpcUrl, payments }) => [rpcUrl, ...keysOf(payments)]);
   // Each by itself, and the credential of `Bearer …` too.
-  const ofCollector = otlpHeaderPairs(config.otlpHeaders ?? null).flatMap(([, value]) => [value, ...value.split(' ')]);
+  const ofCollector = [
+    ...otlpHeaderPairs(config.otlpHeaders ?? null).flatMap(([, value]) => [value, ...value.split(' ')]),
+    ...passwordsOf(config.otlpEndpoint),
+  ];
   return [...ofOptions, ...ofCollector, ...ofServices, ...ofChains].filter((value) => typeof value === 'string');
 }
 
@@ -23,5 +26,8 @@ const keysOf = (payments: ChainConfig['payments']): readonly (string | null)[] =
 const keyOf = (place: KeyPlace | null): string | null =>
   place !== null && 'privateKey' in place ? place.privateKey : null;
 
-const passwordOf = (url: unknown): string | null =>
-  typeof url === 'string' && URL.canParse(url) ? decodeURIComponent(new URL(url).password) || null : null;
+/** The password of an address, as it is and as it is written; none where it has none. */
+function passwordsOf(url: unknown): readonly string[] {
+  const password = typeof url === 'string' ? (URL.parse(url)?.password ?? '') : '';
+  return password === '' ? [] : [...new Set([decodeURIComponent(password), password])];
+}

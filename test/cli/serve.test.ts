@@ -51,7 +51,12 @@ describe('tollgate serve', () => {
     const known = await place.run(['serve', '--config', 'tollgate.toml', '--validate'], {
       ...env,
       TOLLGATE_SIGN_IN_DOMAINS: 'gate.example',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://me:password-of-mine@collector:4318',
+      OTEL_LOGS_EXPORTER: 'otlp',
     });
+    expect(known.output).toContain('✓ traces    sent to collector:4318\n');
+    expect(known.output).toContain('✓ logs      sent to collector:4318 too\n');
+    expect(known.output).not.toContain('password-of-mine');
     expect(known.output).toContain('✓ wallets   sign in for gate.example\n');
     expect(known.output).not.toContain('! no wallet');
   });

@@ -73,14 +73,17 @@ export const TELEMETRY = {
     secret: true,
     absent: 'none',
     takes: 'name=value pairs with commas between, values percent-encoded',
-    meaning: 'Headers for the collector, such as `authorization=Bearer%20…`.',
+    meaning: 'Headers for the collector, such as `authorization=Bearer%20…`. Spaces may stand as they are.',
     fault: otlpHeadersFault,
   }),
   logs_exporter: choice({
     env: 'OTEL_LOGS_EXPORTER',
     of: ['none', 'otlp'],
     default: 'none',
-    meaning: '`otlp`: lines of the log are sent to `telemetry.otlp_endpoint` too.',
+    // It speaks to all programs of a machine: what this one does not have is none of its mistakes.
+    fromText: (text) => (text.split(',').some((one) => one.trim() === 'otlp') ? 'otlp' : 'none'),
+    meaning:
+      '`otlp`: lines of the log are sent to `telemetry.otlp_endpoint` too. In the environment it may be one of a list, other words count as `none`, and it is ignored without that address.',
   }),
   metrics: choice({
     of: ['admin', 'open'],
