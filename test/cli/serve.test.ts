@@ -24,7 +24,8 @@ describe('tollgate serve', () => {
     const dev = (await place.read('dev.json')) as { base_url: string; api_key: string };
     start.signal('SIGTERM');
     await start.exited;
-    const gateway = await place.gateway(['serve', '--config', 'tollgate.toml'], env);
+    const otel = { OTEL_LOGS_EXPORTER: 'console' };
+    const gateway = await place.gateway(['serve', '--config', 'tollgate.toml'], { ...env, ...otel });
     const { base_url } = (await place.read('gateway.json')) as { base_url: string };
     const { data } = (await (await fetch(`${base_url}/api/v1/models`)).json()) as { data: { id: string }[] };
     expect(data.map(({ id }) => id)).toEqual(['mine/one']);
@@ -38,6 +39,7 @@ describe('tollgate serve', () => {
       'stopping: running calls may finish',
     ]);
     expect(gateway.output()).not.toContain('the-key-of-mine');
+    expect(gateway.output()).toContain('OTEL_LOGS_EXPORTER is "console": only otlp sends them');
   });
 
   it('ends although nobody reads its log any more', () => endUnread(place));
