@@ -14,7 +14,7 @@ export interface ActStepsOptions extends ActBookingOptions {
 }
 
 /** The steps of an act, from a row in the table to its end. */
-interface ActSteps {
+export interface ActSteps {
   /** As many steps as can be made now. Rejects with ChainUnavailable. */
   advance(id: string): Promise<Act>;
   /** Takes one back that changes the books, unless it is booked; `advance` says which. */

@@ -92,7 +92,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
   const ended = new AbortController();
   const policies = new Map(options.chains.map(({ network, policy }) => [network, policy]));
   const policyOf = (network: string) => policies.get(network) ?? CLOSED;
-  const transferOf = (id: string) => findTransfer(database, id);
+  const ofLedger = { ledger, transferOf: (id: string) => findTransfer(database, id) };
 
   const depositRows = createDepositRows(database, { now });
   const withdrawalRows = createWithdrawalRows(database, { now });
@@ -119,8 +119,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
   });
   const withdrawals = createWithdrawals({
     rows: withdrawalRows,
-    ledger,
-    transferOf,
+    ...ofLedger,
     chainOf: networks.chain,
     policyOf: (network) => payoutPolicy(policyOf(network)),
     haltOf: async (network) => (await chainRows.find(network))?.halted ?? null,
@@ -144,8 +143,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
   });
   const acts = createTreasuryActs({
     rows: actRows,
-    ledger,
-    transferOf,
+    ...ofLedger,
     withdrawals,
     withdrawalRows,
     deposits,

@@ -5,7 +5,7 @@ const REFUSALS = treasuryOf('refusals');
 const REFUSED = treasuryOf('refused');
 
 /**
- * Takes the id of a transfer, so that the ledger never makes it. Changes nothing where the transfer was made, or refused,
+ * Takes the id of a transfer, so that the ledger never makes it. Changes nothing where the transfer was made or refused
  * before.
  */
 export async function refuseTransfer(ledger: Pick<Ledger, 'transfer'>, id: string, memo: string): Promise<void> {

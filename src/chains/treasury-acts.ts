@@ -1,11 +1,10 @@
 import { formatUsd } from '#billing';
+import { createActCancel } from './act-cancel.ts';
 import type { Act, NewAct } from './act-rows.ts';
 import { createActSteps, type ActStepsOptions } from './act-steps.ts';
 import { ChainUnavailable, type Chain, type Incoming } from './chain.ts';
-import { HANDOVER_MOVE } from './handover-care.ts';
 import { plainAddress } from './plain-address.ts';
 import { WithdrawalProblem } from './withdrawal-problem.ts';
-import { CANCELED } from './withdrawals.ts';
 
 interface TreasuryActsOptions extends ActStepsOptions {
   /** null where it is not open yet. */
@@ -50,7 +49,8 @@ const waitsForComparison = ({ kind, state }: Act): boolean =>
 
 export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
   const { rows, chainOf, withdrawals, onProblem } = options;
-  const { advance, refuse } = createActSteps(options);
+  const steps = createActSteps(options);
+  const { advance } = steps;
 
   const check = async (asked: NewAct): Promise<void> => {
     const { kind, network, address, amount } = asked;
@@ -78,24 +78,6 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
     ...asked,
     sender: asked.sender === null ? null : plainAddress(asked.toNetwork!, asked.sender),
   });
-
-  const cancelMove = async ({ id, state }: Act): Promise<void> => {
-    if (id.startsWith(HANDOVER_MOVE))
-      throw wrong('A treasury that hands over makes this move, and would make it again', 'id');
-    // What was only written down is taken out first: then one row says whether it is signed or taken back.
-    if (state === 'requested') await advance(id);
-    if ((await withdrawals.cancel(id)) !== null) return;
-    // It is given back for a reason of its own, such as an address that its chain cannot pay.
-    const withdrawal = await options.withdrawalRows.find(id);
-    if (withdrawal?.state === 'returning') await withdrawals.carryOn(withdrawal);
-  };
-
-  const cancelBooking = async ({ id }: Act): Promise<void> => {
-    // Nothing is booked in this state: who books has found it agreed to.
-    if (await rows.move(id, 'requested', 'refused', { reason: CANCELED })) return;
-    const act = await rows.find(id);
-    if (act?.state === 'agreed') await refuse(act);
-  };
 
   const carryOnAll = async (isMeant: (act: Act) => boolean): Promise<void> => {
     for (const { id, network } of (await rows.open()).filter(isMeant)) {
@@ -153,16 +135,7 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
       return advance(id);
     },
 
-    async cancel(id) {
-      const act = await rows.find(id);
-      if (act === null) throw wrong('No act has this id', 'id');
-      if (act.state === 'refused') return act;
-      await (act.kind === 'move' ? cancelMove(act) : cancelBooking(act));
-      const now = await advance(id);
-      if (now.state === 'refused') return now;
-      const why = act.kind === 'move' ? 'its treasury has signed the move' : 'it is booked';
-      throw new WithdrawalProblem('unprocessable', `It is too late: ${why}`);
-    },
+    cancel: createActCancel(options, steps),
 
     carryOn: () => carryOnAll((act) => !waitsForComparison(act)),
     carryOnDifference: (network) => carryOnAll((act) => waitsForComparison(act) && act.network === network),

@@ -52,6 +52,15 @@ const feeNow = (policyOf: WithdrawalStepsOptions['policyOf'], { network, account
 const tooLittle = (reason: string) =>
   new WithdrawalProblem('insufficient_balance', `Insufficient balance: ${reason}`, 'amount');
 
+/** Before anything is written: the refusal that lasts is for money that goes at the same moment. */
+async function checkBalance(
+  { ledger }: Pick<WithdrawalStepsOptions, 'ledger'>,
+  { source, amount }: Pick<NewWithdrawal, 'source' | 'amount'>,
+): Promise<void> {
+  const available = (await ledger.balance(source))?.available ?? 0n;
+  if (available < amount) throw tooLittle(balanceIs(available));
+}
+
 export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals {
   const { rows, chainOf, policyOf, now } = options;
   const { reread, advance, look, uncommitted, paidInLeft, takenToday } = createWithdrawalSteps(options);
@@ -93,9 +102,7 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
         'service_unavailable',
         `Withdrawals over ${network} are stopped until its operator has looked at it`,
       );
-    // Before anything is written: the refusal that lasts is for money that goes at the same moment.
-    const available = (await options.ledger.balance(source))?.available ?? 0n;
-    if (available < amount) throw tooLittle(balanceIs(available));
+    await checkBalance(options, asked);
   };
 
   return {

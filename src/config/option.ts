@@ -140,7 +140,7 @@ export function choice<const W extends string>(
     readonly of: readonly W[];
     readonly default: NoInfer<W>;
     readonly inDevelopment?: NoInfer<W>;
-    /** What a text of the environment means, where it is not one of the words alone. */
+    /** Reads a text of the environment that is not one of the words alone. */
     readonly fromText?: (text: string) => string;
   },
 ): Option<W> {

@@ -1,5 +1,5 @@
 const PAIR = /^[\w-]+ *=(?:[ -$&-+\x2d-~]|%[0-9A-Fa-f]{2})*$/;
-/** What HTTP takes in the value of a header. */
+/** The value of a header, as HTTP takes it. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** Headers of the body and of the connection: another value of these fails each post. */
 const OWN: ReadonlySet<string> = new Set([

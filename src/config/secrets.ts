@@ -3,7 +3,10 @@ import { SECTIONS } from './options.ts';
 import { otlpHeaderPairs } from './otlp-headers.ts';
 import { URLS, valueOf } from './value-of.ts';
 
-/** Every secret of a configuration, for whoever keeps them out of texts. Of the addresses of stores and of the collector their passwords. */
+/**
+ * Every secret of a configuration, for whoever keeps them out of texts. Of the addresses of stores and of the collector
+ * their passwords.
+ */
 export function secretsOf(config: Partial<Config>): readonly string[] {
   const ofOptions = Object.entries(SECTIONS).flatMap(([section, table]) =>
     Object.entries(table)

@@ -80,7 +80,7 @@ export const TELEMETRY = {
     env: 'OTEL_LOGS_EXPORTER',
     of: ['none', 'otlp'],
     default: 'none',
-    // It speaks to all programs of a machine: what this one does not have is none of its mistakes.
+    // It speaks to all programs of a machine, so a word that this one does not have is no mistake.
     fromText: (text) => (text.split(',').some((one) => one.trim() === 'otlp') ? 'otlp' : 'none'),
     meaning:
       '`otlp`: lines of the log are sent to `telemetry.otlp_endpoint` too. In the environment it may be one of a list, other words count as `none`, and it is ignored without that address.',

@@ -1,0 +1,44 @@
+import type { Act } from './act-rows.ts';
+import type { ActSteps, ActStepsOptions } from './act-steps.ts';
+import { HANDOVER_MOVE } from './handover-care.ts';
+import { WithdrawalProblem } from './withdrawal-problem.ts';
+import { CANCELED } from './withdrawals.ts';
+
+const wrong = (message: string) => new WithdrawalProblem('invalid_request', message, 'id');
+
+/** Returns a function that takes an act back, see TreasuryActs. */
+export function createActCancel(
+  options: Pick<ActStepsOptions, 'rows' | 'withdrawals' | 'withdrawalRows'>,
+  { advance, refuse }: ActSteps,
+): (id: string) => Promise<Act> {
+  const { rows, withdrawals } = options;
+
+  const cancelMove = async ({ id, state }: Act): Promise<void> => {
+    if (id.startsWith(HANDOVER_MOVE))
+      throw wrong('A treasury that hands over makes this move, and would make it again');
+    // What was only written down is taken out first: then one row says whether it is signed or taken back.
+    if (state === 'requested') await advance(id);
+    if ((await withdrawals.cancel(id)) !== null) return;
+    // It is given back for a reason of its own, such as an address that its chain cannot pay.
+    const withdrawal = await options.withdrawalRows.find(id);
+    if (withdrawal?.state === 'returning') await withdrawals.carryOn(withdrawal);
+  };
+
+  const cancelBooking = async ({ id }: Act): Promise<void> => {
+    // Nothing is booked in this state: who books has found it agreed to.
+    if (await rows.move(id, 'requested', 'refused', { reason: CANCELED })) return;
+    const act = await rows.find(id);
+    if (act?.state === 'agreed') await refuse(act);
+  };
+
+  return async (id) => {
+    const act = await rows.find(id);
+    if (act === null) throw wrong('No act has this id');
+    if (act.state === 'refused') return act;
+    await (act.kind === 'move' ? cancelMove(act) : cancelBooking(act));
+    const now = await advance(id);
+    if (now.state === 'refused') return now;
+    const why = act.kind === 'move' ? 'its treasury has signed the move' : 'it is booked';
+    throw new WithdrawalProblem('unprocessable', `It is too late: ${why}`);
+  };
+}
