@@ -87,7 +87,7 @@ test('a whole reply that nobody fetches is not kept, nor its connection; one tha
     request.resume().on('end', () => response.setHeader('content-type', 'application/json').end(reply));
   }).listen(0, '127.0.0.1');
   await once(provider, 'listening');
-  spine = await start(500, 60_000, `http://127.0.0.1:${(provider.address() as AddressInfo).port}/v1`);
+  spine = await start(2_000, 60_000, `http://127.0.0.1:${(provider.address() as AddressInfo).port}/v1`);
   const [idle, slow] = await Promise.all(
     [1, 2].map(() => postLazily(spine.origin, spine.key, { ...long, stream: false })),
   );
@@ -102,7 +102,7 @@ test('a whole reply that nobody fetches is not kept, nor its connection; one tha
   idle!.socket.resume();
   await closed;
   provider.close();
-}, 20_000);
+});
 
 const connections = () =>
   new Promise<number>((resolve, reject) =>
