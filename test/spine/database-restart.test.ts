@@ -135,7 +135,7 @@ test('while it is gone: readiness says so, calls are 503 with Retry-After, publi
     if (Date.now() > end) throw new Error('not ready again within 5 s');
   expect((await spine.post('/chat/completions', ask('hello'))).status).toBe(200);
   expect(await spine.faults()).toEqual([]);
-}, 60_000);
+});
 
 test('a call that runs while it goes away and comes back is settled in the end, or free; its client hears of it', async () => {
   const open = Promise.withResolvers<void>();
@@ -163,4 +163,4 @@ test('a call that runs while it goes away and comes back is settled in the end, 
     expect(await spine.app.ledger.expire(Date.now() + 86_400_000)).toHaveLength(1);
     expect(await spine.faults()).toEqual([]);
   }
-}, 60_000);
+});
