@@ -83,7 +83,7 @@ async function readGeneration(id: string): Promise<{ state: string; total_cost: 
 
 test(
   `${ROUNDS} kills under load: nothing acknowledged is lost, audit clean, ready in time`,
-  { timeout: ROUNDS * 20_000 },
+  { timeout: ROUNDS * 180_000 },
   async () => {
     const readyMs: number[] = [];
     const lost: unknown[] = [];
