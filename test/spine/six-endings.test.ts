@@ -24,7 +24,7 @@ interface Generation {
 }
 
 describe.each(['embedded', 'postgres'] as const)('on the %s database', (engine) => {
-  /** No clock is over in the first. Each other has one that is, so that no machine is so slow that it meets the wrong one. */
+  /** No clock is over in the first. Each other has one that is, so that no slow machine meets the wrong one. */
   let [usual, impatient, hurried]: Spine[] = [];
   let spine: Spine;
   const stops: (() => Promise<void>)[] = [];
