@@ -1,6 +1,8 @@
 import { loadStatement, type Database, type Row, type Value } from '#store';
 import type { MemberRole } from '#gateway';
 import type { KeyStore } from '../key-store.ts';
+import type { BudgetRule } from '../limits/account-limits.ts';
+import { limitsSteps, type LimitsStore } from '../limits/limits-store.ts';
 
 /** Somebody who may act for an account. Times are epoch milliseconds. */
 export interface Member {
@@ -26,13 +28,18 @@ export interface MemberStore {
   /** null where it is a member already, or the account has MEMBERS_MAX. */
   add(member: Omit<Member, 'createdAt'>): Promise<Member | null>;
   /**
-   * null where there is no such member, or it is the last owner and would not be one any more. Keys of a viewer open
-   * nothing: at once here, within a second on every other gateway.
+   * null where there is no such member, or it is the last owner and would not be one any more: then nothing changes.
+   * `budgets`, for its keys together, replace those before. Keys of a viewer open nothing: at once here, within a second
+   * on every other gateway.
    */
   change(
     account: string,
     member: string,
-    changes: { readonly role?: MemberRole | undefined; readonly name?: string | undefined },
+    changes: {
+      readonly role?: MemberRole | undefined;
+      readonly name?: string | undefined;
+      readonly budgets?: readonly BudgetRule[] | undefined;
+    },
   ): Promise<Member | null>;
   /**
    * Removes a member with its keys and limits: at once here, within a second on every other gateway. False where there
@@ -58,12 +65,13 @@ const DELETE_LIMITS = load('delete-limits-of-nobody');
 
 interface MemberStoreOptions {
   readonly keys: Pick<KeyStore, 'memberChanged'>;
+  readonly limits: Pick<LimitsStore, 'changed'>;
   readonly now: () => number;
 }
 
 export function createMemberStore(
   database: Pick<Database, 'query' | 'batch'>,
-  { keys, now }: MemberStoreOptions,
+  { keys, limits, now }: MemberStoreOptions,
 ): MemberStore {
   return {
     async find(account, member) {
@@ -80,15 +88,21 @@ export function createMemberStore(
       const [row] = await database.query(INSERT, [account, member, role, name, now(), MEMBERS_MAX]);
       return row ? memberOf(row) : null;
     },
-    async change(account, member, { role, name }) {
+    async change(account, member, { role, name, budgets }) {
       const set = (value: string | undefined): Value[] => (value === undefined ? [0, ''] : [1, value]);
-      const [, changed, owned] = await database.batch([
-        { statement: TOUCH, params: [account] },
-        { statement: CHANGE, params: [account, member, ...set(role), ...set(name)] },
-        { statement: KEYS, params: [account, member] },
-      ]);
-      for (const { hash } of owned!) keys.memberChanged(hash as string);
-      return changed![0] ? memberOf(changed![0]) : null;
+      try {
+        const [, changed, owned] = await database.batch([
+          { statement: TOUCH, params: [account] },
+          { statement: CHANGE, params: [account, member, ...set(role), ...set(name)] },
+          { statement: KEYS, params: [account, member] },
+          ...(budgets === undefined ? [] : limitsSteps(account, member, { budgets }, role)),
+        ]);
+        for (const { hash } of owned!) keys.memberChanged(hash as string);
+        return changed![0] ? memberOf(changed![0]) : null;
+      } finally {
+        // Also after a failure: a commit whose answer was lost may have happened.
+        if (budgets !== undefined) limits.changed(account);
+      }
     },
     async remove(account, member) {
       const [, removed, ended] = await database.batch([

@@ -16,15 +16,15 @@ import {
 import { localAccount } from '#auth/accounts';
 import { reaches } from '#auth/keys';
 import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
-import { changeLimits, limitsBodySchema, parseLimits, type LimitsBody } from './limits-view.ts';
+import { limitsBodySchema, parseLimits, type LimitsBody } from './limits-view.ts';
 import {
   addMember,
   findMember,
-  lastOwner,
   memberParams,
   memberSchema,
   nameProperty,
   newMemberSchema,
+  refuseChange,
   roleProperty,
   viewMembers,
   type MembersDeps,
@@ -200,11 +200,11 @@ function changeMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
       refuseBelow(caller, before.role, role);
       if (caller.member?.account === before.member && budgets !== undefined && caller.member.role !== 'owner')
         throw new GatewayError('permission_denied', 'Your own budgets are changed by somebody else');
-      const limits = budgets === undefined ? null : parseLimits({ budgets });
+      const limits = budgets === undefined ? {} : parseLimits({ budgets });
       await requireFreshSignature(caller, deps.nonces);
-      const changed = await deps.members.change(account, before.member, { role, name: name?.trim() || undefined });
-      if (changed === null) throw lastOwner();
-      if (limits !== null) await changeLimits(account, before.member, limits, deps);
+      const changes = { role, name: name?.trim() || undefined, budgets: limits.budgets };
+      const changed = await deps.members.change(account, before.member, changes);
+      if (changed === null) return refuseChange(account, before.member, deps);
       const [data] = await viewMembers(account, [changed], deps);
       return { data };
     },
@@ -239,7 +239,7 @@ function removeMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
         refuseBelow(caller, before.role);
       }
       await requireFreshSignature(caller, deps.nonces);
-      if (!(await deps.members.remove(account, before.member))) throw lastOwner();
+      if (!(await deps.members.remove(account, before.member))) return refuseChange(account, before.member, deps);
       return { removed: true };
     },
   );

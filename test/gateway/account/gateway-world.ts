@@ -127,7 +127,7 @@ export async function openWorld(): Promise<World> {
       consumers: createConsumerStore(database, { now }),
       keys,
       limits: createLimitsStore(database),
-      members: createMemberStore(database, { keys, now }),
+      members: createMemberStore(database, { keys, limits: createLimitsStore(database), now }),
       ledger,
       usage,
       totals,

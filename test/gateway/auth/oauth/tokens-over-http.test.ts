@@ -115,7 +115,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       consumers: createConsumerStore(database, { now }),
       keys: store,
       limits: createLimitsStore(database),
-      members: createMemberStore(database, { keys: store, now }),
+      members: createMemberStore(database, { keys: store, limits: createLimitsStore(database), now }),
       ledger,
       usage: async () => new Map(),
       totals,
