@@ -40,7 +40,8 @@ export function limitsSteps(
   { budgets, requestsPerMinute, tokensPerMinute }: Partial<AccountLimits>,
   role: MemberRole | null = null,
 ): readonly Step[] {
-  const set = <T extends Value>(value: T | undefined, none: T): Value[] => (value === undefined ? [0, none] : [1, value]);
+  const set = <T extends Value>(value: T | undefined, none: T): Value[] =>
+    value === undefined ? [0, none] : [1, value];
   const params = [
     account,
     subject,

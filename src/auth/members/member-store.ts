@@ -25,6 +25,16 @@ export interface MemberStore {
     member: string,
     page: { readonly offset: number; readonly limit: number },
   ): Promise<readonly (Member & { readonly label: string })[]>;
+  /**
+   * Makes an account of which `member` is the owner, and gives back that one. null where it has made ORGANISATIONS_MAX
+   * already.
+   */
+  makeOrganisation(organisation: {
+    readonly account: string;
+    readonly label: string;
+    readonly member: string;
+    readonly name: string;
+  }): Promise<Member | null>;
   /** null where it is a member already, or the account has MEMBERS_MAX. */
   add(member: Omit<Member, 'createdAt'>): Promise<Member | null>;
   /**
@@ -48,6 +58,8 @@ export interface MemberStore {
   remove(account: string, member: string): Promise<boolean>;
 }
 
+/** Organisations that an account may make. Those that others make it an owner of do not count. */
+export const ORGANISATIONS_MAX = 20;
 /** Members that an account may have. */
 export const MEMBERS_MAX = 1_000;
 
@@ -55,6 +67,10 @@ const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql
 const FIND = load('find-member');
 const LIST = load('list-members');
 const ORGANISATIONS = load('list-organisations');
+const WAIT_FOR_MAKER = load('wait-for-maker');
+const INSERT_ORGANISATION = load('insert-organisation');
+const INSERT_OWNER = load('insert-first-owner');
+const LET_NEXT_MAKE = load('let-next-make');
 const KEYS = load('list-keys-of-member');
 const TOUCH = load('touch-members');
 const INSERT = load('insert-member');
@@ -84,6 +100,16 @@ export function createMemberStore(
         ...memberOf(row),
         label: row['label'] as string,
       })),
+    async makeOrganisation({ account, label, member, name }) {
+      const making = [`organisations of ${member}`];
+      const [, , owner] = await database.batch([
+        { statement: WAIT_FOR_MAKER, params: making },
+        { statement: INSERT_ORGANISATION, params: [account, label, now(), member, ORGANISATIONS_MAX] },
+        { statement: INSERT_OWNER, params: [account, member, name] },
+        { statement: LET_NEXT_MAKE, params: making },
+      ]);
+      return owner![0] ? memberOf(owner![0]) : null;
+    },
     async add({ account, member, role, name }) {
       const [row] = await database.query(INSERT, [account, member, role, name, now(), MEMBERS_MAX]);
       return row ? memberOf(row) : null;

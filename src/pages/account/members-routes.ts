@@ -8,7 +8,6 @@ import {
   requireAdmission,
   requireFreshSignature,
   requireFullRights,
-  type ConsumerStore,
   type KeyStore,
   type Member,
   type Nonces,
@@ -34,7 +33,6 @@ import { pageSchema, type Page } from './page.ts';
 
 interface OwnMembersDeps extends MembersDeps {
   readonly admit: Pipeline['admit'];
-  readonly consumers: Pick<ConsumerStore, 'createOrganisation'>;
   readonly keys: Pick<KeyStore, 'find' | 'list'>;
   readonly nonces: Pick<Nonces, 'use'>;
 }
@@ -118,14 +116,14 @@ function addOrganisations(app: FastifyInstance, deps: OwnMembersDeps, callerOf: 
       await requireFreshSignature(caller, deps.nonces);
       const { label, name } = request.body;
       const account = localAccount(`org-${randomBytes(8).toString('hex')}`);
-      if (!(await deps.consumers.createOrganisation(account, label.trim() || account, caller.account)))
+      const made = { account, label: label.trim() || account, member: caller.account };
+      const owner = await deps.members.makeOrganisation({ ...made, name: name?.trim() || caller.account });
+      if (owner === null)
         throw new GatewayError(
           'unprocessable',
           `You have made ${ORGANISATIONS_MAX} organisations, which is the most: ask the operator for another`,
         );
-      const owner = { account, member: caller.account, role: 'owner', name: name?.trim() || caller.account } as const;
-      const member = (await deps.members.add(owner))!;
-      return reply.code(201).send({ data: viewOrganisation(member, label.trim() || account) });
+      return reply.code(201).send({ data: viewOrganisation(owner, made.label) });
     },
   );
 }

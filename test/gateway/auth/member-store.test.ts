@@ -41,11 +41,11 @@ it.each(ENGINES)('members are added, changed and removed with their keys and lim
     requestsPerMinute: null,
   });
   // What is given is replaced, and nothing else: also whether anybody is told of it.
-  for (const one of [{ tokensPerMinute: 3 }, { requestsPerMinute: 9 }, { tokensPerMinute: null }])
-    await limits.change(ORG, 'account', one);
-  expect(await limits.get(ORG, 'account')).toEqual(both);
+  await limits.change(ORG, 'account', { tokensPerMinute: 3 });
+  await limits.change(ORG, 'account', { requestsPerMinute: 9 });
+  expect(await limits.get(ORG, 'account')).toEqual({ ...both, tokensPerMinute: 3 });
   expect(await database.query(NOTIFIES, [ORG])).toEqual([{ notifies: 1n }]);
-  await limits.change(ORG, 'account', { requestsPerMinute: null });
+  await limits.change(ORG, 'account', { requestsPerMinute: null, tokensPerMinute: null });
   const { record } = (await keys.create({ account: ORG, label: 'k', kind: 'live', member: bob }))!;
   expect((await keys.findWithLimits(record.hash))!.ofAccount).toEqual([
     { subject: 'account', limits: { ...set, tokensPerMinute: null } },
@@ -90,6 +90,8 @@ it.each(ENGINES)('members are added, changed and removed with their keys and lim
   expect(removed.filter(Boolean)).toHaveLength(1);
 });
 
+const MADE = adHoc('SELECT account FROM consumers WHERE made_by = $1');
+const NOT_MADE = adHoc('SELECT account FROM consumers WHERE made_by IS NULL');
 const FAILS = adHoc('SELECT 1 FROM a_table_that_is_not_there');
 
 it.each(ENGINES)('a role and the budgets that come with it are changed together or not at all: %s', async (engine) => {
@@ -136,3 +138,38 @@ it.each(ENGINES)('a role and the budgets that come with it are changed together 
   await limits.change(ORG, bob, { budgets });
   expect(await limits.of(ORG)).toEqual([]);
 });
+
+it.each(ENGINES)(
+  'an organisation is made with its owner or not at all, at most twenty of one maker: %s',
+  async (engine) => {
+    const database = await openTestDatabase(engine);
+    const keys = createKeyStore(database, { now });
+    const limits = createLimitsStore(database);
+    const members = createMemberStore(database, { keys, limits, now });
+    const ann = 'tollgate:local:ann';
+    const of = (index: number) => ({ account: `${ORG}-${index}`, label: 'x', member: ann, name: 'Ann' });
+    const made = async () => (await database.query(MADE, [ann])).map(({ account }) => account);
+
+    const failing = createMemberStore(
+      {
+        query: database.query.bind(database),
+        batch: (steps) => database.batch([...steps, { statement: FAILS }]),
+      },
+      { keys, limits, now },
+    );
+    await expect(failing.makeOrganisation(of(99))).rejects.toThrow();
+    expect(await made()).toEqual([]);
+
+    // All at once: each waits for the one before, and counts it.
+    const all = await Promise.all(Array.from({ length: 24 }, (_, index) => members.makeOrganisation(of(index))));
+    const owners = all.filter((one) => one !== null);
+    expect(owners).toHaveLength(20);
+    expect(owners[0]).toMatchObject({ member: ann, role: 'owner', name: 'Ann', createdAt: now() });
+    expect((await made()).toSorted()).toEqual(owners.map(({ account }) => account).toSorted());
+    expect(await members.of(ann, { offset: 0, limit: 50 })).toHaveLength(20);
+    expect(await database.query(NOT_MADE)).toEqual([]);
+    expect(await members.makeOrganisation({ ...of(100), member: 'tollgate:local:bob' })).toMatchObject({
+      role: 'owner',
+    });
+  },
+);
