@@ -8,7 +8,7 @@ export { createAuthenticator } from './authenticator.ts';
 export { type CardKey, createCardKey } from './card-key.ts';
 export { type Consumer, type ConsumerStore, createConsumerStore } from './consumer-store.ts';
 export { refuseRepeatedCredentials } from './credential.ts';
-export { isRestricted, refuseRestricted, requireFullRights } from './full-rights.ts';
+export { isRestricted, refuseRestricted, requireFullRights, restrictedKey } from './full-rights.ts';
 export { createIdentity, type Identity } from './identity.ts';
 export { createKeyStore, type KeyChanges, type KeyRecord, type KeyStore } from './key-store.ts';
 export {

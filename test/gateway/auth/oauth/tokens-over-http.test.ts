@@ -222,7 +222,6 @@ describe('a token', () => {
     const { tokens, token } = await openTokens();
     const admit = createAdmission({
       authenticate: (headers, address) => tokens.verify(headers.authorization!.slice('Bearer '.length), address)!,
-      keys: { find: async () => null },
       identity: createIdentity({ seed: '0'.repeat(64) }),
       providers: [],
     });
