@@ -90,6 +90,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
   const adminKey = createKey('admin').text;
   await server.register(
     accountRoutes({
+      members: { find: async () => null },
       admit,
       keys: store,
       offers: () => true,
