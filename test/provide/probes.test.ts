@@ -323,7 +323,11 @@ describe('an API of images', () => {
     [404, 401, '✗ does not accept the key: status 401'],
     [502, 400, '✗ answers with status 502'],
     [200, 404, '✗ has no POST /images/generations (status 404): is params.api_base right?'],
-    [200, 503, '✗ answers an empty POST /images/generations with status 503; right is a refusal such as 400'],
+    [
+      200,
+      503,
+      '✓ answers, and accepts the key; it has /images/generations; it answers an empty request with status 503',
+    ],
     [200, 302, '✗ answers an empty POST /images/generations with status 302; right is a refusal such as 400'],
     [
       200,

@@ -176,10 +176,12 @@ function createHandlers(
     const session = header(request, 'mcp-session-id');
     // Clients without a credential have no sessions that could be listened to.
     const { anonymous } = admissionOf(request).caller;
-    if (anonymous || session === null || !(header(request, 'accept') ?? '').includes('text/event-stream')) {
+    const isListener = !anonymous && session !== null;
+    if (!isListener || !(header(request, 'accept') ?? '').includes('text/event-stream')) {
+      // Who has a session may listen to it, and has to accept events.
+      if (!isListener) reply.header('allow', 'POST, DELETE');
       await reply
-        .code(405)
-        .header('allow', 'POST, DELETE')
+        .code(isListener ? 406 : 405)
         .type('application/json')
         .send(errorText('null', { code: ERROR.server, message: TRANSPORTS }));
       return;

@@ -24,10 +24,13 @@ const usageSchema = {
       properties: {
         charged_usd: { type: 'string', description: '`cost` as an exact decimal.' },
         fee_usd: { type: 'string', description: "The operator's part of it." },
-        upstream_inference_completions_cost: { type: 'number', description: 'USD of it for completion tokens.' },
+        upstream_inference_completions_cost: {
+          type: 'number',
+          description: 'USD of it for completion tokens. 0 of a tool or an agent.',
+        },
         upstream_inference_prompt_cost: {
           type: 'number',
-          description: 'USD of it for the prompt: its tokens and images.',
+          description: 'USD of it for the prompt: its tokens and images. 0 of a tool or an agent.',
         },
         run_cost_usd: { type: 'string', description: 'With all calls that were made under this one.' },
         receipt: { type: 'string', description: 'Signed receipt (compact JWS), in streams that asked for one.' },

@@ -12,8 +12,9 @@ beforeAll(async () => {
 });
 afterAll(() => spine.stop());
 
-const get = async (path: string, accept: string) => {
-  const reply = await fetch(`${spine.origin}${path}`, { headers: { authorization: `Bearer ${spine.key}`, accept } });
+const get = async (path: string, accept: string, more: Record<string, string> = {}) => {
+  const headers = { authorization: `Bearer ${spine.key}`, accept, ...more };
+  const reply = await fetch(`${spine.origin}${path}`, { headers });
   return { status: reply.status, allow: reply.headers.get('allow'), text: await reply.text() };
 };
 
@@ -24,6 +25,12 @@ test.each(['/mcp', '/mcp/acme/search', '/api/v1/mcp'])('GET %s names the transpo
     expect(text).toContain('This address speaks Streamable HTTP');
     expect(text).toContain('The HTTP+SSE transport of 2024-11-05 is not served');
   }
+});
+
+test('GET of a session that accepts no events is told of them', async () => {
+  const { status, allow, text } = await get('/mcp', 'text/html', { 'mcp-session-id': 'one' });
+  expect([status, allow]).toEqual([406, null]);
+  expect(text).toContain('This address speaks Streamable HTTP');
 });
 
 test.each(['/sse', '/api/v1/sse'])('%s says where to go', async (path) => {

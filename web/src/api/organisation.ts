@@ -69,11 +69,14 @@ export const useLimits = () => useQuery({ queryKey: ['limits'], queryFn: () => d
 export const useNotices = () =>
   useQuery({ queryKey: ['notices'], queryFn: () => data<readonly Notice[]>(`${API}/limits/notices`) });
 
-/** The role in the account that this tab acts for. The account that is signed in is its own owner. */
-export function useOwnRole(): Role {
+/**
+ * The role in the account that this tab acts for; null while it is not known. The account that is signed in is its own
+ * owner.
+ */
+export function useOwnRole(): Role | null {
   const account = actsFor();
   const { data: found } = useOrganisations(account !== null);
-  return account === null ? 'owner' : (found?.find((one) => one.account === account)?.role ?? 'viewer');
+  return account === null ? 'owner' : (found?.find((one) => one.account === account)?.role ?? null);
 }
 
-export const mayAdminister = (role: Role): boolean => role === 'owner' || role === 'admin';
+export const mayAdminister = (role: Role | null): boolean => role === 'owner' || role === 'admin';

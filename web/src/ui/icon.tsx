@@ -7,7 +7,7 @@ interface IconData {
 
 /**
  * Makes the component of an icon. The build puts this in the place of lucide's own, which has contexts, classes and
- * forms that these pages do not use, for 1.2 KB before the first page.
+ * forms that these pages do not use.
  */
 export default function createIcon({ node }: IconData): FunctionComponent<SVGProps<SVGSVGElement> & { size?: number }> {
   const parts = node.map(([tag, attributes]) => createElement(tag, attributes));

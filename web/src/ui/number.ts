@@ -1,5 +1,5 @@
-// The first paint of a page waits for these files. On a phone each formatter of `Intl` takes tens of milliseconds to
-// make: plain numbers do without, and the others are made when they are needed.
+// The first paint of a page waits for these files. Formatters of `Intl` are slow to make on a phone: plain
+// numbers do without, and the others are made when they are needed.
 
 /** The digits before the point in groups of three: `12,345.6` */
 export const grouped = (digits: string): string => digits.replace(/^-?\d+/, (whole) => whole.replace(THREES, ','));

@@ -74,7 +74,9 @@ function PayIn({ chains }: { readonly chains: readonly Chain[] }): ReactNode {
   if (mayAdminister(role)) return <TopUp chains={chains} />;
   return (
     <Card title="Add money from a wallet">
-      <p className="text-soft">An admin or owner of the organisation pays in. Your role is {role}.</p>
+      <p className="text-soft">
+        An admin or owner of the organisation pays in.{role !== null && ` Your role is ${role}.`}
+      </p>
     </Card>
   );
 }

@@ -20,7 +20,7 @@ import { BudgetBars, periodName } from './budget-bars.tsx';
 import { budgetDraft, BudgetFields, budgetsBody, hasFault } from './budget-fields.tsx';
 
 /** Budgets and rates of the account, and what was told of them. `role` is that of whoever looks. */
-export function Limits({ role }: { readonly role: Role }): ReactNode {
+export function Limits({ role }: { readonly role: Role | null }): ReactNode {
   const limits = useLimits();
   const [changing, setChanging] = useState<'limits' | 'webhook' | null>(null);
   const action = mayAdminister(role) && (

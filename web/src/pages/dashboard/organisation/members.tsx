@@ -12,7 +12,7 @@ import { BudgetBars } from './budget-bars.tsx';
 import { MemberDialog } from './member-dialog.tsx';
 
 /** The members of the account, with what their keys spend. `role` is that of whoever looks. */
-export function Members({ role }: { readonly role: Role }): ReactNode {
+export function Members({ role }: { readonly role: Role | null }): ReactNode {
   const members = useMembers();
   const [shown, setShown] = useState<Member | 'new' | null>(null);
   const changeable = mayAdminister(role);
@@ -92,7 +92,7 @@ export function Members({ role }: { readonly role: Role }): ReactNode {
           />
         )}
       </QueryView>
-      <MemberDialog shown={shown} role={role} onClose={() => setShown(null)} />
+      <MemberDialog shown={shown} role={role ?? 'viewer'} onClose={() => setShown(null)} />
     </Card>
   );
 }
