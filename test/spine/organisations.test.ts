@@ -279,20 +279,30 @@ test('organisations that others made do not count against those that an account 
 });
 
 /** What a member can do for an account by `x-tollgate-account`, if its role is high enough. */
-const ACTING = [
-  'GET /credits',
-  'GET /session/balance',
-  'GET /generation',
-  'GET /generations',
-  'GET /analytics/own',
-  ...['GET /keys', 'POST /keys', 'GET /keys/:hash', 'PATCH /keys/:hash', 'DELETE /keys/:hash'],
-  ...['GET /members', 'POST /members', 'PATCH /members/:member', 'DELETE /members/:member'],
-  ...['GET /limits', 'PATCH /limits', 'GET /limits/webhook', 'PATCH /limits/webhook', 'GET /limits/notices'],
-  ...['GET /wallets', 'POST /wallets', 'DELETE /wallets/:id'],
-  ...['GET /deposits', 'GET /deposits/:id', 'POST /topup', 'POST /topup/transaction'],
-  ...['GET /withdrawals', 'GET /withdrawals/:id', 'POST /withdrawals'],
-  ...['POST /withdrawals/:id/cancel', 'POST /withdrawals/:id/submit'],
-];
+const ACTING = {
+  '/credits': 'GET',
+  '/session/balance': 'GET',
+  '/generation': 'GET',
+  '/generations': 'GET',
+  '/analytics/own': 'GET',
+  '/keys': 'GET POST',
+  '/keys/:hash': 'GET PATCH DELETE',
+  '/members': 'GET POST',
+  '/members/:member': 'PATCH DELETE',
+  '/limits': 'GET PATCH',
+  '/limits/webhook': 'GET PATCH',
+  '/limits/notices': 'GET',
+  '/wallets': 'GET POST',
+  '/wallets/:id': 'DELETE',
+  '/deposits': 'GET',
+  '/deposits/:id': 'GET',
+  '/topup': 'POST',
+  '/topup/transaction': 'POST',
+  '/withdrawals': 'GET POST',
+  '/withdrawals/:id': 'GET',
+  '/withdrawals/:id/cancel': 'POST',
+  '/withdrawals/:id/submit': 'POST',
+};
 
 test('nobody acts for another account where it is not said to be possible', async () => {
   const { account, people } = await organisation();
@@ -316,7 +326,10 @@ test('nobody acts for another account where it is not said to be possible', asyn
     } else acting.push(name);
   }
   expect(wrong).toEqual([]);
-  expect(acting.toSorted()).toEqual(ACTING.map((name) => name.replace(' ', ' /api/v1')).toSorted());
+  const expected = Object.entries(ACTING).flatMap(([path, methods]) =>
+    methods.split(' ').map((method) => `${method} /api/v1${path}`),
+  );
+  expect(new Set(acting)).toEqual(new Set(expected));
 });
 
 test('over JSON-RPC a member acts as over HTTP, and calls nothing', async () => {

@@ -31,7 +31,7 @@ const CHANGE = loadStatement(import.meta.url, './sql/change-limits.sql');
 const DELETE_NONE = loadStatement(import.meta.url, './sql/delete-no-limits.sql');
 
 /**
- * What replaces the limits that are given. The first step gives back what they are then: nothing for a member that is
+ * Steps that replace the limits that are given. The first gives back what they are then: nothing for a member that is
  * not there, or has not got `role` by then.
  */
 export function limitsSteps(

@@ -39,8 +39,8 @@ export interface MemberStore {
   add(member: Omit<Member, 'createdAt'>): Promise<Member | null>;
   /**
    * null where there is no such member, or it is the last owner and would not be one any more: then nothing changes.
-   * `budgets`, for its keys together, replace those before. Keys of a viewer open nothing: at once here, within a second
-   * on every other gateway.
+   * `budgets`, for its keys together, replace those before. Keys of a viewer open nothing: at once here, within a
+   * second on every other gateway.
    */
   change(
     account: string,

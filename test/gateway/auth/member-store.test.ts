@@ -165,7 +165,7 @@ it.each(ENGINES)(
     const owners = all.filter((one) => one !== null);
     expect(owners).toHaveLength(20);
     expect(owners[0]).toMatchObject({ member: ann, role: 'owner', name: 'Ann', createdAt: now() });
-    expect((await made()).toSorted()).toEqual(owners.map(({ account }) => account).toSorted());
+    expect(new Set(await made())).toEqual(new Set(owners.map(({ account }) => account)));
     expect(await members.of(ann, { offset: 0, limit: 50 })).toHaveLength(20);
     expect(await database.query(NOT_MADE)).toEqual([]);
     expect(await members.makeOrganisation({ ...of(100), member: 'tollgate:local:bob' })).toMatchObject({
