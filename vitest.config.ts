@@ -69,7 +69,7 @@ export default defineConfig({
     // Long enough for a machine that does something else as well: what hangs fails late, what is slow does not.
     testTimeout: deep ? 3_600_000 : 120_000,
     hookTimeout: 180_000,
-    expect: { poll: { timeout: 10_000 } },
+    expect: { poll: { timeout: 60_000 } },
     sequence: { shuffle: false, concurrent: false },
     // A rejected promise that nobody awaited is a bug in what is tested.
     dangerouslyIgnoreUnhandledErrors: false,

@@ -53,7 +53,7 @@ test('a lock that was made while another account was waited for is resolved only
   const waitsFor = async (table: string) => {
     const count = async () =>
       (await database.query(waiting)).filter(({ query }) => String(query).includes(`FROM ${table}`)).length;
-    await expect.poll(count, { timeout: 15_000 }).toBe(1);
+    await expect.poll(count, { timeout: 60_000 }).toBe(1);
   };
 
   // One group: it waits for an account that has nothing to do with the lock, and then for a budget.

@@ -157,7 +157,7 @@ test('where no segment can be begun nothing is answered as done, until one can',
   let isDone = false;
   const waiting = settle('held', 60n).finally(() => (isDone = true));
   // The second attempt to begin one: the first has failed.
-  await vi.waitFor(() => expect(begun.mock.calls.length).toBeGreaterThan(1), { timeout: 10_000 });
+  await vi.waitFor(() => expect(begun.mock.calls.length).toBeGreaterThan(1), { timeout: 60_000 });
   expect(isDone).toBe(false);
   expect(await ledger.balance('escrow:a')).toEqual({ available: 900n, locked: 100n });
   fs.renameSync(`${folder}-gone`, folder);

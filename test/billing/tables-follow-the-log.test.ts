@@ -41,7 +41,7 @@ const credit = (id: string) =>
 
 /** The tables as they are on disk, which no rule of ours watches over. */
 function inTables<T>(read: (tables: DatabaseSync) => T): T {
-  const tables = new DatabaseSync(join(dataDir, 'tollgate.db'), { readOnly: true });
+  const tables = new DatabaseSync(join(dataDir, 'tollgate.db'), { readOnly: true, timeout: 10_000 });
   try {
     return read(tables);
   } finally {

@@ -40,7 +40,7 @@ async function placeOfKilledGateway(): Promise<Place> {
   const gateway = await killed.gateway(['serve']);
   for (const amount of ['2', '3', '4']) expect((await killed.run(['account', 'credit', 'acme', amount])).code).toBe(0);
   // The file follows within a second or so; what it says is a lower bound.
-  await vi.waitFor(async () => expect((await head()).n).toBe(before + 3), { timeout: 30_000 });
+  await vi.waitFor(async () => expect((await head()).n).toBe(before + 3), { timeout: 60_000 });
   gateway.signal('SIGKILL');
   await gateway.exited;
   return killed;

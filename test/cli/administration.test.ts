@@ -152,7 +152,7 @@ describe('tollgate audit', () => {
   it('exits with 1 and shows what differs when somebody has changed a balance', async () => {
     await place.run(['account', 'create', 'acme']);
     await place.run(['account', 'credit', 'acme', '1']);
-    const database = new DatabaseSync(join(place.data, 'tollgate.db'));
+    const database = new DatabaseSync(join(place.data, 'tollgate.db'), { timeout: 10_000 });
     const changed = database
       .prepare("UPDATE accounts SET available = available + 5 WHERE id = 'escrow:tollgate:local:acme'")
       .run().changes;

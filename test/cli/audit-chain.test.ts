@@ -35,9 +35,9 @@ asset = "${token.address}"\nasset_name = "${token.name}"\nasset_version = "${tok
   return { treasury, file, env };
 }
 
-/** One statement on the database of the gateway that does not run. */
+/** One statement on the database of the gateway, which may be writing at that moment. */
 function change(sql: string): number {
-  const database = new DatabaseSync(join(place.data, 'tollgate.db'));
+  const database = new DatabaseSync(join(place.data, 'tollgate.db'), { timeout: 10_000 });
   try {
     return Number(database.prepare(sql).run().changes);
   } finally {
@@ -80,7 +80,7 @@ test('tollgate audit --chain holds the books against the treasury, with and with
   expect(moved.stdout).toContain(`treasury arrived ${id} <deposit>`);
   const list = await place.run(['treasury', 'list']);
   expect(list.stdout).toMatch(new RegExp(`move .* ${reference} +${id}$`, 'm'));
-  await expect.poll(() => token.balanceOf(vault), { timeout: 10_000 }).toBe(500_000n);
+  await expect.poll(() => token.balanceOf(vault), { timeout: 60_000 }).toBe(500_000n);
   expect(await place.run(['treasury', 'cancel', id!])).toMatchObject({
     code: 1,
     output: expect.stringContaining('It is too late: its treasury has signed the move'),
@@ -93,7 +93,7 @@ test('tollgate audit --chain holds the books against the treasury, with and with
   await token.mint(stranger.address, 1n);
   const suspense = async () => (await place.run(['treasury', 'suspense'])).stdout;
   await expect
-    .poll(suspense, { timeout: 10_000 })
+    .poll(suspense, { timeout: 60_000 })
     .toMatch(new RegExp(`${network} +0\\.25 +${stranger.address} +\\S+$`, 'm'));
 
   // What a halt keeps from being signed can be taken back.

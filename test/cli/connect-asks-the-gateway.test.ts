@@ -26,7 +26,7 @@ beforeAll(async () => {
   other.listen(0, '127.0.0.1');
   await once(other, 'listening');
   otherBase = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
-}, 60_000);
+});
 afterAll(async () => {
   other.close();
   await place.clear();

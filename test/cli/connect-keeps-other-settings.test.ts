@@ -14,7 +14,7 @@ beforeAll(async () => {
   place = await makePlace();
   await place.gateway(['start']);
   ({ base_url: base, api_key: key } = (await place.read('dev.json')) as { base_url: string; api_key: string });
-}, 60_000);
+});
 afterAll(() => place.clear());
 
 async function put(name: string, text: string): Promise<string> {

@@ -7,7 +7,7 @@ beforeEach(async () => {
 });
 afterEach(() => place.clear());
 
-it('a key for a service that nobody offers is made, with a warning', { timeout: 60_000 }, async () => {
+it('a key for a service that nobody offers is made, with a warning', async () => {
   await place.gateway(['start']);
   const made = await place.run(['key', 'create', 'dev', '--allow', 'nope/model', 'demo/sage', '--json']);
   expect(made.code).toBe(0);
@@ -23,7 +23,7 @@ it('a key for a service that nobody offers is made, with a warning', { timeout: 
   expect(fine.output).not.toContain('Nothing is offered');
 });
 
-it('an amount that cannot be meant is refused in the words of the command', { timeout: 60_000 }, async () => {
+it('an amount that cannot be meant is refused in the words of the command', async () => {
   await place.run(['account', 'create', 'acme']);
   for (const amount of ['1.1234567', '0', 'abc', '1e3']) {
     const { code, output } = await place.run(['account', 'credit', 'acme', amount]);

@@ -56,7 +56,7 @@ async function eventually(check: () => void): Promise<void> {
 }
 
 /** A request on a connection of its own; rejects when it has no answer in time. */
-async function ask(url: string, path = '/health/ready', ms = 10_000): Promise<string> {
+async function ask(url: string, path = '/health/ready', ms = 60_000): Promise<string> {
   const { admin_key: adminKey } = await place.read('gateway.json');
   const answer = await fetch(`${url}${path}`, {
     headers: { connection: 'close', ...(path === '/metrics' ? { authorization: `Bearer ${adminKey}` } : {}) },

@@ -84,7 +84,7 @@ function load() {
 /** By day in good order; as a crash, tasks meet it by day (../a2a/faults/database-restarts). */
 const MODES = DEEP ? (['immediate', 'fast'] as const) : (['fast'] as const);
 
-test.each(MODES)('a restart (%s) under load', { timeout: 60_000 }, async (mode) => {
+test.each(MODES)('a restart (%s) under load', async (mode) => {
   const [first] = cluster.gateways as [Spine, Spine];
   const before = await first.balance();
   const seen = cluster.provider.log.length;
@@ -120,31 +120,25 @@ test.each(MODES)('a restart (%s) under load', { timeout: 60_000 }, async (mode) 
   expect(paid).toBeLessThanOrEqual(possible);
 });
 
-test(
-  'who dials in and who leaves while it is gone is known everywhere once it is back',
-  { timeout: 60_000 },
-  async () => {
-    const leaver = await dial(10);
-    await reachable(origins, 'model/10');
-    await postgres.kill9();
-    const comer = await dial(11, false);
-    leaver.kill();
-    await until(() => comer.lines.length > 2, 'it has tried');
-    expect(comer.lines.some(({ msg }) => msg === 'ready: calls can come')).toBe(false);
-    await postgres.restart();
-    const backMs = await until(async () => {
-      const away = await Promise.all(
-        origins.map(async (origin) => (await endpointsOf(origin, 'model/10')).every(({ health }) => health === 'away')),
-      );
-      const there = await Promise.all(
-        origins.map(async (origin) =>
-          (await endpointsOf(origin, 'model/11')).some(({ health }) => health === 'healthy'),
-        ),
-      );
-      return [...away, ...there].every(Boolean);
-    }, 'both are known');
-    console.log(`  both known after ${Math.round(backMs)} ms`);
-    expect(backMs).toBeLessThan(atThisLoad(BACK_MS));
-    await comer.close();
-  },
-);
+test('who dials in and who leaves while it is gone is known everywhere once it is back', async () => {
+  const leaver = await dial(10);
+  await reachable(origins, 'model/10');
+  await postgres.kill9();
+  const comer = await dial(11, false);
+  leaver.kill();
+  await until(() => comer.lines.length > 2, 'it has tried');
+  expect(comer.lines.some(({ msg }) => msg === 'ready: calls can come')).toBe(false);
+  await postgres.restart();
+  const backMs = await until(async () => {
+    const away = await Promise.all(
+      origins.map(async (origin) => (await endpointsOf(origin, 'model/10')).every(({ health }) => health === 'away')),
+    );
+    const there = await Promise.all(
+      origins.map(async (origin) => (await endpointsOf(origin, 'model/11')).some(({ health }) => health === 'healthy')),
+    );
+    return [...away, ...there].every(Boolean);
+  }, 'both are known');
+  console.log(`  both known after ${Math.round(backMs)} ms`);
+  expect(backMs).toBeLessThan(atThisLoad(BACK_MS));
+  await comer.close();
+});

@@ -48,7 +48,7 @@ async function call(
   return { status: response.status, provider: response.headers.get('x-provider'), ms: performance.now() - begun };
 }
 
-test('its calls are served by others, and it is taken back when it wakes', { timeout: 60_000 }, async () => {
+test('its calls are served by others, and it is taken back when it wakes', async () => {
   const [frozen, other] = cluster.gateways as [Gateway, Gateway];
   expect(await call(other)).toMatchObject({ status: 200, provider: 'Tunnel' });
   process.kill(frozen.pid, 'SIGSTOP');

@@ -5,7 +5,7 @@ import { reachable, startMixedCluster, until } from '../support/cluster.ts';
 import { dialIn, offeredModel, type DialledIn } from '../support/dial-in.ts';
 import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
 import type { GatewayHere } from '../support/gateway-here.ts';
-import { events } from '../support/spine.ts';
+import { events, UNHURRIED } from '../support/spine.ts';
 import { atThisLoad } from '../support/at-this-load.ts';
 
 // A gateway is killed that providers are connected to. What ran through it ends and is paid by the rules; the
@@ -13,6 +13,8 @@ import { atThisLoad } from '../support/at-this-load.ts';
 
 const PROXIES = 5;
 const CALLERS = 10;
+/** A reply that does not end while the test runs. */
+const ENDLESS = '!tokens:200 !token-ms:1000';
 
 let cluster: Awaited<ReturnType<typeof startMixedCluster>>;
 let key: string;
@@ -20,7 +22,11 @@ let balancer: FaultProxy;
 const target = { port: 0 };
 let proxies: DialledIn[];
 beforeAll(async () => {
-  cluster = await startMixedCluster({ postgresUrl: inject('postgresUrl') });
+  cluster = await startMixedCluster({
+    postgresUrl: inject('postgresUrl'),
+    // A call that had not begun waits for its provider, however long a busy machine needs to dial in again.
+    toml: `${UNHURRIED}\n[tunnel]\nwait_ms = 60000`,
+  });
   const [first] = cluster.gateways;
   ({ key } = await first!.openAccount('caller', 100));
   target.port = portOf(first!);
@@ -58,9 +64,10 @@ test('its providers are soon at another, and only what ran through it fails', as
   const [, next, third] = cluster.gateways as [GatewayHere, GatewayHere, GatewayHere];
   await Promise.all(proxies.map((_, index) => reachable([next.baseUrl, third.baseUrl], `model/${index}`)));
   // One that came in at the gateway itself, and streams of others through it.
-  const died = call(killed, 0, '!tokens:100 !token-ms:50', true).then((response) => response.text());
+  const ofKilled = await call(killed, 0, ENDLESS, true);
+  const died = ofKilled.text();
   died.catch(() => {});
-  const streams = await Promise.all(proxies.map((_, index) => call(third, index, '!tokens:100 !token-ms:50', true)));
+  const streams = await Promise.all(proxies.map((_, index) => call(third, index, ENDLESS, true)));
   const texts = Promise.all(streams.map((response) => response.text()));
 
   let over = false;

@@ -73,7 +73,8 @@ test('calls fail over at once, or end free; after its lease every gateway says t
   }
   const ms = performance.now() - killedAt;
   console.log(`  away after ${Math.round(ms)} ms`);
-  expect(ms).toBeLessThan(LEASE_MS + SLACK_MS);
+  // A machine that stops for half of a lease has not looked, and begins the lease anew.
+  expect(ms).toBeLessThan(2 * LEASE_MS + atThisLoad(SLACK_MS));
 
   for (const gateway of others) {
     expect(await call(gateway, 'model/both')).toMatchObject({ status: 200, provider: 'Direct' });

@@ -295,7 +295,7 @@ describe('a task of an agent', () => {
     test('is held against all of them where nobody asks, and the gateway sees its end', async () => {
       const told = await charged(async () => {
         ends(await begin(), 'COMPLETED', { ...usage, history });
-        await expect.poll(async () => (await world.spine.balance()).locked, { timeout: 20_000 }).toBe(0n);
+        await expect.poll(async () => (await world.spine.balance()).locked, { timeout: 60_000 }).toBe(0n);
         return '';
       });
       expect(told).toMatchObject({ cost: 4_000n, flags: [] });

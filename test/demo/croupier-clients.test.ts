@@ -73,7 +73,7 @@ describe.each(KINDS)('a client of %s', (kind) => {
         expect(stateName(await client.getTask({ id, tenant: '', historyLength: undefined }))).toBe(
           'TASK_STATE_COMPLETED',
         ),
-      { timeout: 10_000 },
+      { timeout: 60_000 },
     );
   });
 

@@ -60,7 +60,7 @@ beforeAll(async () => {
   await place.gateway(['start'], { PORT: String(await findFreePort()) });
   await writeFile(join(place.dir, '.curlrc'), '--silent --show-error\n');
   gateway = await place.read('dev.json');
-}, 60_000);
+});
 afterAll(() => place.clear());
 
 /** Ports that pages give to programs of their own. */

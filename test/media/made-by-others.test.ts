@@ -61,7 +61,7 @@ test('the SDK of OpenAI edits an image', async () => {
 
 const videoOf = async (client: OpenAI, id: string) => {
   const stands = async () => (await client.videos.retrieve(id)).status;
-  await expect.poll(stands, { timeout: 30_000, interval: 200 }).toMatch(/completed|failed/);
+  await expect.poll(stands, { timeout: 60_000, interval: 200 }).toMatch(/completed|failed/);
   return client.videos.retrieve(id);
 };
 

@@ -60,7 +60,7 @@ test('an end is told, signed with the secret of the answer', async () => {
   const { told, url } = await startReceiver([]);
   const first = (await (await queue(url)).json()) as Queued & { callback_secret: string };
   await spine.post('/video/retrieve', { task_id: first.id, wait_for_final: true });
-  await expect.poll(() => told.length, { timeout: 15_000 }).toBe(1);
+  await expect.poll(() => told.length, { timeout: 60_000 }).toBe(1);
   expect(isSigned(told[0]!, first.callback_secret)).toBe(true);
   expect(JSON.parse(told[0]!.body)).toMatchObject({
     type: 'video.generation.completed',
@@ -70,7 +70,7 @@ test('an end is told, signed with the secret of the answer', async () => {
   const second = (await (await queue(url)).json()) as Queued & { callback_secret: string };
   expect(second.callback_secret).toBe(first.callback_secret);
   await spine.post('/video/retrieve', { task_id: second.id, wait_for_final: true });
-  await expect.poll(() => told.length, { timeout: 15_000 }).toBe(2);
+  await expect.poll(() => told.length, { timeout: 60_000 }).toBe(2);
   expect(JSON.parse(told[1]!.body)).toMatchObject({
     type: 'video.generation.failed',
     data: { id: second.id, status: 'failed', error: { code: 'moderation', message: 'No' } },

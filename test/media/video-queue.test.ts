@@ -101,7 +101,7 @@ test('states go forward, with the progress that the provider tells', async () =>
   expect(first).toMatchObject({ id, status: 'queued', estimated_seconds: expect.any(Number) as number });
   Object.assign(provider.last(), { status: 'in_progress', progress: 40 });
   await expect
-    .poll(async () => (await retrieve(id)).json(), { timeout: 15_000, interval: 300 })
+    .poll(async () => (await retrieve(id)).json(), { timeout: 60_000, interval: 300 })
     .toMatchObject({ status: 'generating', progress: 40, provider_metadata: { raw: { status: 'in_progress' } } });
   // Not the minute that is told where nothing is known.
   expect(((await (await retrieve(id)).json()) as { estimated_seconds: number }).estimated_seconds).toBeLessThan(45);
@@ -198,7 +198,7 @@ test('a file that is shorter than it said, or no MP4, is never given out and nev
           });
           return tries();
         },
-        { timeout: 20_000, interval: 300 },
+        { timeout: 60_000, interval: 300 },
       )
       .toBeGreaterThanOrEqual(count);
   };
@@ -226,7 +226,7 @@ test('a file that is broken each time it is fetched fails the task, free of char
     passed += 60_000;
     return tries();
   };
-  await expect.poll(triesLater, { timeout: 20_000, interval: 200 }).toBe(3);
+  await expect.poll(triesLater, { timeout: 60_000, interval: 200 }).toBe(3);
   expect(await (await ended).json()).toMatchObject({
     status: 'failed',
     error: { code: 'broken_file', message: expect.stringContaining('does not begin like an MP4 file') as string },

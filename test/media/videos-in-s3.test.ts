@@ -67,7 +67,7 @@ test('files are in the bucket, at either gateway, and a bucket that is away cost
   const waits = await retrieve(two, second, false);
   expect(await waits.json()).toMatchObject({ status: expect.stringMatching(/queued|generating/) as string });
   const told = () => [...one.logs, ...two.logs].some((line) => line.includes('the store of files cannot be reached'));
-  await expect.poll(told, { timeout: 30_000 }).toBe(true);
+  await expect.poll(told, { timeout: 60_000 }).toBe(true);
   expect((await one.balance()).locked).toBe(450_000n);
   await store.back();
   await expect

@@ -24,7 +24,7 @@ afterEach(async () => expect(await spine.faults()).toEqual([]));
 const sent = () => provider.requests.findLast(({ method }) => method === 'POST')!.body;
 
 async function finished(id: string) {
-  await expect.poll(async () => (await client.videos.retrieve(id)).status, { timeout: 15_000 }).toBe('completed');
+  await expect.poll(async () => (await client.videos.retrieve(id)).status, { timeout: 60_000 }).toBe('completed');
   return client.videos.retrieve(id);
 }
 
@@ -78,7 +78,7 @@ test('videos.list shows the own ones, page by page', async () => {
   for await (const { id } of own.videos.list({ limit: 2 })) listed.add(id);
   expect(listed).toEqual(made);
   for (const id of made)
-    await expect.poll(async () => (await own.videos.retrieve(id)).status, { timeout: 15_000 }).toBe('completed');
+    await expect.poll(async () => (await own.videos.retrieve(id)).status, { timeout: 60_000 }).toBe('completed');
 });
 
 test('videos.delete cancels one that goes on, and takes the file of a finished one', async () => {
@@ -97,7 +97,7 @@ test('videos.delete cancels one that goes on, and takes the file of a finished o
 test('a failed video says why, and its content is not found', async () => {
   provider.begin(() => ({ status: 'failed', error: { code: 'moderation', message: 'No' } }));
   const { id } = await client.videos.create({ model: 'test/film', prompt: 'A tollgate' });
-  await expect.poll(async () => (await client.videos.retrieve(id)).status, { timeout: 15_000 }).toBe('failed');
+  await expect.poll(async () => (await client.videos.retrieve(id)).status, { timeout: 60_000 }).toBe('failed');
   expect((await client.videos.retrieve(id)).error).toEqual({ code: 'moderation', message: 'No' });
   await expect(client.videos.downloadContent(id)).rejects.toMatchObject({ status: 404 });
 });

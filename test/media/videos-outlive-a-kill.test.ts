@@ -50,7 +50,7 @@ async function holdUp(database: Client, url: string, statement: string) {
   return {
     async isWaitedFor() {
       const look = async () => (waits = (await database.query<{ pid: number }>(WAITING)).rows).length;
-      await expect.poll(look, { timeout: 30_000, interval: 50 }).toBeGreaterThan(0);
+      await expect.poll(look, { timeout: 60_000, interval: 50 }).toBeGreaterThan(0);
     },
     async end() {
       for (const { pid } of waits) await database.query('SELECT pg_terminate_backend($1)', [pid]);
@@ -59,7 +59,7 @@ async function holdUp(database: Client, url: string, statement: string) {
   };
 }
 
-test('a gateway is killed at each step of a video: one charge, one file', { timeout: 240_000 }, async () => {
+test('a gateway is killed at each step of a video: one charge, one file', { timeout: 900_000 }, async () => {
   const provider = await startVideoProvider();
   onTestFinished(() => provider.close());
   const cluster = await startProcessCluster({
@@ -128,7 +128,7 @@ test('a gateway is killed at each step of a video: one charge, one file', { time
   const two = await queue(first);
   const jobTwo = provider.last();
   await retrieve(first, two, false);
-  await expect.poll(() => asked, { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => asked, { timeout: 60_000 }).toBe(1);
   const writing = await database.query<{ holder: string }>("SELECT holder FROM blobs WHERE state = 'writing'");
   const [writer, other] = writing.rows[0]!.holder === holder(first) ? [first, second] : [second, first];
   await writer.kill9();
@@ -160,7 +160,7 @@ test('a gateway is killed at each step of a video: one charge, one file', { time
   // Its money is held, and goes back when the time is over.
   expect(await database.query(HELD)).toMatchObject({ rows: [{ n: '1' }] });
   await database.query("UPDATE locks SET expires_at = 1 WHERE state = 'held'");
-  await expect.poll(async () => (await database.query(HELD)).rows, { timeout: 30_000 }).toEqual([{ n: '0' }]);
+  await expect.poll(async () => (await database.query(HELD)).rows, { timeout: 60_000 }).toEqual([{ n: '0' }]);
   const again = await queue(second);
   await eventually(second, again, provider.last().file);
   expect(await charges()).toEqual([3, 1_350_000]);

@@ -70,13 +70,13 @@ test('a disk that becomes full while a file is stored leaves nothing, and costs 
   expect(await (await retrieve(id, false)).json()).toMatchObject({
     status: expect.stringMatching(/queued|generating/) as string,
   });
-  await expect.poll(() => spine.logs.some((line) => line.includes('ENOSPC')), { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => spine.logs.some((line) => line.includes('ENOSPC')), { timeout: 60_000 }).toBe(true);
   const files = () =>
     readdirSync(folder, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map(({ name }) => name)
       .toSorted();
-  await expect.poll(files, { timeout: 10_000 }).toEqual(['ballast', 'holder']);
+  await expect.poll(files, { timeout: 60_000 }).toEqual(['ballast', 'holder']);
   expect(await spine.balance()).toEqual({ available: before.available - 450_000n, locked: 450_000n });
   // A new video is refused before anything is locked for it.
   expect((await spine.post('/video/queue', { model: 'test/film', prompt: 'Another', duration: '4s' })).status).toBe(

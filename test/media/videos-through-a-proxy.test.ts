@@ -7,7 +7,7 @@ import { type Queued, startVideoProvider, videoBlock } from './support/video-pro
 
 // A provider that dialled in: jobs, files and cancellations go through its tunnel, with its own key.
 
-test('videos of a provider behind a proxy', { timeout: 60_000 }, async () => {
+test('videos of a provider behind a proxy', async () => {
   const provider = await startVideoProvider();
   onTestFinished(() => provider.close());
   const gateway = await startGateway({

@@ -160,7 +160,7 @@ test('a client that leaves finds it in its list, charged once', async () => {
     )
     .then((response) => response.text());
   const isQueued = () => provider.requests.some(({ body }) => body['prompt'] === 'A tollgate at night');
-  await expect.poll(isQueued, { timeout: 10_000 }).toBe(true);
+  await expect.poll(isQueued, { timeout: 60_000 }).toBe(true);
   await expect
     .poll(
       async () =>

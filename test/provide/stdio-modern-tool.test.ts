@@ -88,9 +88,9 @@ describe('a command of the revision without sessions', () => {
   it('hears of a client that closes its stream', async () => {
     await start();
     const held = tool.open(call('hold'), modern);
-    await expect.poll(() => tool.journalled(), { interval: 10, timeout: 10_000 }).toContain('held');
+    await expect.poll(() => tool.journalled(), { interval: 10, timeout: 60_000 }).toContain('held');
     held.close(8);
-    await expect.poll(() => tool.journalled(), { interval: 10, timeout: 10_000 }).toContain('aborted');
+    await expect.poll(() => tool.journalled(), { interval: 10, timeout: 60_000 }).toContain('aborted');
     expect(tool.got('notifications/cancelled')).toMatchObject([{ params: { requestId: 2, _meta: META } }]);
   });
 

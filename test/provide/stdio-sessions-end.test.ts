@@ -15,7 +15,7 @@ const isGone = (pid: number) => {
 const pids = () =>
   tool.journalled().flatMap((line) => (/^(?:pid|child) /.test(line) ? [Number(line.split(' ')[1])] : []));
 async function gone(pid: number): Promise<void> {
-  await expect.poll(() => isGone(pid), { interval: 10, timeout: 10_000 }).toBe(true);
+  await expect.poll(() => isGone(pid), { interval: 10, timeout: 60_000 }).toBe(true);
 }
 const remove = (session: Readonly<Record<string, string>>) =>
   tool.end.call({ ':path': '/tool/t', ':method': 'DELETE', ...session });

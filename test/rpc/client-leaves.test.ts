@@ -23,6 +23,8 @@ test('chat stops, and the entries that wait for their turn are not begun', async
   });
   expect(charged).toBe(0n);
   expect(provider.log).toHaveLength(8);
+  // Each sees the end of its connection later than the books.
+  await provider.settled(8);
   expect(new Set(provider.log.map(({ end }) => end))).toEqual(new Set(['client_closed']));
 });
 
@@ -37,6 +39,7 @@ test('a single request stops as well', async () => {
   leaving.abort();
   expect(await response).toBeNull();
   await world.spine.quiet();
+  await provider.settled(1);
   expect(provider.log[0]!.end).toBe('client_closed');
   expect(world.spine.logs.filter((line) => line.includes('"level":"error"'))).toEqual([]);
 });

@@ -66,6 +66,7 @@ test('and the provider never answers: nothing is paid, when the drain is over', 
     leaving.abort();
     await response;
     expect(await brief.faults()).toEqual([]);
+    await spine.provider.settled(1);
     expect(spine.provider.log[0]!.end).toBe('client_closed');
   }
   expect(await brief.balance()).toEqual(before);

@@ -65,46 +65,42 @@ function load(callers: number): { stop(): Promise<readonly Outcome[]>; readonly 
   };
 }
 const until = async (condition: () => boolean, what: string) => {
-  for (const end = Date.now() + 15_000; !condition(); await new Promise((resolve) => setTimeout(resolve, 10)))
+  for (const end = Date.now() + 60_000; !condition(); await new Promise((resolve) => setTimeout(resolve, 10)))
     if (Date.now() > end) throw new Error(`waited in vain for ${what}`);
 };
 const successes = (outcomes: readonly Outcome[]) =>
   outcomes.filter(({ status, type }) => status === 200 && type === null);
 
-test.each(['immediate', 'fast'] as const)(
-  'a restart (%s) under load',
-  async (mode) => {
-    const before = await spine.balance();
-    const seen = spine.provider.log.length;
-    const running = load(CALLERS);
-    await until(() => successes(running.outcomes).length > CALLS, 'calls before the restart');
-    await postgres.restart(mode);
-    const back = performance.now();
-    const already = successes(running.outcomes).length;
-    await until(() => successes(running.outcomes).length > already + CALLS, 'calls after the restart');
-    expect(performance.now() - back).toBeLessThan(atThisLoad(5_000));
-    const outcomes = await running.stop();
+test.each(['immediate', 'fast'] as const)('a restart (%s) under load', async (mode) => {
+  const before = await spine.balance();
+  const seen = spine.provider.log.length;
+  const running = load(CALLERS);
+  await until(() => successes(running.outcomes).length > CALLS, 'calls before the restart');
+  await postgres.restart(mode);
+  const back = performance.now();
+  const already = successes(running.outcomes).length;
+  await until(() => successes(running.outcomes).length > already + CALLS, 'calls after the restart');
+  expect(performance.now() - back).toBeLessThan(atThisLoad(5_000));
+  const outcomes = await running.stop();
 
-    for (const { status, type, retryAfter, ms } of outcomes) {
-      expect([200, 503]).toContain(status);
-      if (status === 503) {
-        expect(type).toBe('internal');
-        expect(retryAfter).toBeGreaterThanOrEqual(1);
-      }
-      expect(ms).toBeLessThan(atThisLoad(10_000));
+  for (const { status, type, retryAfter, ms } of outcomes) {
+    expect([200, 503]).toContain(status);
+    if (status === 503) {
+      expect(type).toBe('internal');
+      expect(retryAfter).toBeGreaterThanOrEqual(1);
     }
-    expect(await spine.faults()).toEqual([]);
-    // Who got its answer with a cost paid it; a call whose answer was lost on the way has its one charge or none.
-    const paid = Number(before.available - (await spine.balance()).available);
-    const told = Math.round(successes(outcomes).reduce((sum, { cost }) => sum + cost * 1e6, 0));
-    const possible = spine.provider.log
-      .slice(seen)
-      .reduce((sum, call) => sum + call.promptTokens + 2 * call.completionTokens, 0);
-    expect(paid).toBeGreaterThanOrEqual(told);
-    expect(paid).toBeLessThanOrEqual(possible);
-  },
-  60_000,
-);
+    expect(ms).toBeLessThan(atThisLoad(10_000));
+  }
+  expect(await spine.faults()).toEqual([]);
+  // Who got its answer with a cost paid it; a call whose answer was lost on the way has its one charge or none.
+  const paid = Number(before.available - (await spine.balance()).available);
+  const told = Math.round(successes(outcomes).reduce((sum, { cost }) => sum + cost * 1e6, 0));
+  const possible = spine.provider.log
+    .slice(seen)
+    .reduce((sum, call) => sum + call.promptTokens + 2 * call.completionTokens, 0);
+  expect(paid).toBeGreaterThanOrEqual(told);
+  expect(paid).toBeLessThanOrEqual(possible);
+});
 
 test('while it is gone: readiness says so, calls are 503 with Retry-After, public pages go on, and nothing reaches a provider', async () => {
   await postgres.kill9();
@@ -131,11 +127,11 @@ test('while it is gone: readiness says so, calls are 503 with Retry-After, publi
   expect(spine.provider.log.length).toBe(seen);
 
   await postgres.restart();
-  for (const end = Date.now() + 5_000; (await fetch(`${spine.origin}/health/ready`)).status !== 200;)
-    if (Date.now() > end) throw new Error('not ready again within 5 s');
+  for (const end = Date.now() + atThisLoad(5_000); (await fetch(`${spine.origin}/health/ready`)).status !== 200;)
+    if (Date.now() > end) throw new Error('not ready again in time');
   expect((await spine.post('/chat/completions', ask('hello'))).status).toBe(200);
   expect(await spine.faults()).toEqual([]);
-}, 60_000);
+});
 
 test('a call that runs while it goes away and comes back is settled in the end, or free; its client hears of it', async () => {
   const open = Promise.withResolvers<void>();
@@ -163,4 +159,4 @@ test('a call that runs while it goes away and comes back is settled in the end, 
     expect(await spine.app.ledger.expire(Date.now() + 86_400_000)).toHaveLength(1);
     expect(await spine.faults()).toEqual([]);
   }
-}, 60_000);
+});

@@ -16,7 +16,7 @@ const ready = async (spine: Spine) => {
 };
 const becomes = async (spine: Spine, status: number, database: string) => {
   await expect
-    .poll(() => ready(spine), { timeout: 30_000, interval: 200 })
+    .poll(() => ready(spine), { timeout: 60_000, interval: 200 })
     .toEqual([status, { gateway: 'ok', database }]);
 };
 

@@ -53,7 +53,7 @@ test('a client that stops reading for good is as good as gone: cut off, and char
   const cut = once(reader.socket, 'close');
   const generation = await resolved();
   expect(generation).toMatchObject({ state: 'settled', estimated: true, cancelled: true });
-  expect(generation.cost_micro_usdc).toBeGreaterThan(1_000_000);
+  expect(generation.cost_micro_usdc).toBeGreaterThan(100_000);
   reader.socket.resume();
   await cut;
   // Nor is it held against the provider.
@@ -72,7 +72,7 @@ test('a client that reads too slowly for the clock of its call does not get it f
   // Its lock outlasts whatever such a client may do.
   const { createdAt, expiresAt } = (await spine.app.ledger.find(generation.id))!;
   expect(expiresAt - createdAt).toBeGreaterThan(1_000 + 60_000 + 34_000);
-  expect(generation.cost_micro_usdc).toBeGreaterThan(1_000_000);
+  expect(generation.cost_micro_usdc).toBeGreaterThan(100_000);
   expect(await uptime()).not.toBe(0);
 });
 
@@ -87,7 +87,7 @@ test('a whole reply that nobody fetches is not kept, nor its connection; one tha
     request.resume().on('end', () => response.setHeader('content-type', 'application/json').end(reply));
   }).listen(0, '127.0.0.1');
   await once(provider, 'listening');
-  spine = await start(500, 60_000, `http://127.0.0.1:${(provider.address() as AddressInfo).port}/v1`);
+  spine = await start(2_000, 60_000, `http://127.0.0.1:${(provider.address() as AddressInfo).port}/v1`);
   const [idle, slow] = await Promise.all(
     [1, 2].map(() => postLazily(spine.origin, spine.key, { ...long, stream: false })),
   );
@@ -102,7 +102,7 @@ test('a whole reply that nobody fetches is not kept, nor its connection; one tha
   idle!.socket.resume();
   await closed;
   provider.close();
-}, 20_000);
+});
 
 const connections = () =>
   new Promise<number>((resolve, reject) =>

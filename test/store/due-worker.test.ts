@@ -37,7 +37,7 @@ test('turns come by themselves after a pause, also after one that failed', async
     turns += 1;
     if (turns === 2 || turns === 3) throw new Error(`turn ${turns}`);
   }, 1);
-  await vi.waitFor(() => expect(turns).toBeGreaterThan(4), { timeout: 8_000 });
+  await vi.waitFor(() => expect(turns).toBeGreaterThan(4), { timeout: 60_000 });
   await made.close();
   expect(errors.map(([error, failures]) => [(error as Error).message, failures])).toEqual([
     ['turn 2', 1],

@@ -36,8 +36,10 @@ it('counts only what was handed over whole', async () => {
   const usageAt = before.body.indexOf('"usage":{');
   expect(usageAt).toBeGreaterThan(0);
   await postRaw(url, chatBody(`!tokens:2 !cut:${usageAt + 5}`));
+  await provider.log.at(-1)!.ended;
   expect(provider.log.at(-1)).toMatchObject({ completionTokens: 2, usages: [] });
   await postRaw(url, chatBody('!tokens:2 !cut:10'));
+  await provider.log.at(-1)!.ended;
   expect(provider.log.at(-1)).toMatchObject({ completionTokens: 0, textBytes: 0 });
 });
 

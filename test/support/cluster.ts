@@ -50,7 +50,7 @@ export async function startCluster(options: ClusterOptions & Pick<SpineOptions, 
 export async function startProcessCluster(options: ClusterOptions): Promise<Cluster<Gateway>> {
   return startAll(options.size ?? 3, options.postgresUrl, (databaseUrl, provider) =>
     // Several start at once, on a machine that may be busy.
-    startGateway({ ...gatewayOf(options, databaseUrl, provider), timeoutMs: 55_000 }),
+    startGateway({ ...gatewayOf(options, databaseUrl, provider), timeoutMs: atThisLoad(55_000) }),
   );
 }
 

@@ -105,10 +105,10 @@ export async function dialIn(options: DialInOptions): Promise<DialledIn> {
         waiting.delete(check);
         reject(
           new Error(
-            `the proxy did not log "${text}" in 20 s. It logged:\n${lines.map((line) => JSON.stringify(line)).join('\n')}`,
+            `the proxy did not log "${text}" in 60 s. It logged:\n${lines.map((line) => JSON.stringify(line)).join('\n')}`,
           ),
         );
-      }, 20_000);
+      }, 60_000);
       const check = () => {
         const found = lines.filter((line) => line['msg'] === text);
         if (found.length < count) return;

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { atThisLoad } from './at-this-load.ts';
 import { collect, readScenarios, toScenario, type ConformanceResult, type Scenario } from './conformance-result.ts';
 import { startKeyAddingProxy } from './key-adding-proxy.ts';
 
@@ -24,6 +25,7 @@ interface Scenarios {
 
 const PACKAGE = dirname(createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/package.json'));
 const CLI = join(PACKAGE, 'dist', 'index.js');
+/** On a machine with nothing else to do. */
 const TIMEOUT_MS = 60_000;
 
 /** Scenarios that run at once where each is a process: they start slowly, and then mostly wait. */
@@ -37,7 +39,7 @@ export function runConformance({
   url,
   key,
   requirements,
-  timeoutMs = TIMEOUT_MS,
+  timeoutMs = atThisLoad(TIMEOUT_MS),
 }: Judged & { readonly requirements: Revision }): Promise<ConformanceResult> {
   return withKey(url, key, async (at) => {
     const names = await requiredOf(requirements);
@@ -54,7 +56,7 @@ export function runScenarios({
   key,
   scenarios,
   specVersion,
-  timeoutMs = TIMEOUT_MS,
+  timeoutMs = atThisLoad(TIMEOUT_MS),
 }: Judged & Scenarios): Promise<ConformanceResult> {
   return withKey(url, key, (at) =>
     runEach(scenarios, (name, outDir) =>
@@ -74,7 +76,7 @@ export function runClientConformance(
     readonly timeoutMs?: number;
   },
 ): Promise<ConformanceResult> {
-  const { command, env, scenarios, specVersion, timeoutMs = TIMEOUT_MS } = options;
+  const { command, env, scenarios, specVersion, timeoutMs = atThisLoad(TIMEOUT_MS) } = options;
   return runEach(scenarios, (name, outDir) =>
     runOne(['client', '--command', command], { name, specVersion, outDir, prefix: '', timeoutMs, env }),
   );

@@ -86,25 +86,21 @@ test('a stream of which only the head has arrived goes to the next provider', as
   });
 });
 
-test(
-  'of a hundred calls at once those of the provider that goes are served by the other, as far as the retries reach',
-  { timeout: 60_000 },
-  async () => {
-    const { world, first, second } = await startTwo();
-    const { spine } = world;
-    let release = (): void => {};
-    first.upstream.hold(new Promise<void>((resolve) => (release = resolve)));
-    const asked = Array.from({ length: 100 }, (_, index) =>
-      spine.post('/chat/completions', askTunnel('!tokens:2', index % 2 === 0 ? {} : { stream: true })),
-    );
-    const responses = Promise.all(asked.map(async (each) => [(await each).status, await (await each).text()] as const));
-    await until(() => first.upstream.log.length + second.upstream.log.length === 100);
-    const lost = first.upstream.log.length;
-    first.proxy.kill();
-    release();
-    const statuses = (await responses).map(([status]) => status);
-    // Retries are bounded to a fifth of the calls and ten; what is beyond that fails and costs nothing.
-    expect(statuses.filter((status) => status === 200).length).toBe(100 - Math.max(0, lost - 30));
-    expect(new Set(await spine.locks()).size).toBe(100);
-  },
-);
+test('of a hundred calls at once those of the provider that goes are served by the other, as far as the retries reach', async () => {
+  const { world, first, second } = await startTwo();
+  const { spine } = world;
+  let release = (): void => {};
+  first.upstream.hold(new Promise<void>((resolve) => (release = resolve)));
+  const asked = Array.from({ length: 100 }, (_, index) =>
+    spine.post('/chat/completions', askTunnel('!tokens:2', index % 2 === 0 ? {} : { stream: true })),
+  );
+  const responses = Promise.all(asked.map(async (each) => [(await each).status, await (await each).text()] as const));
+  await until(() => first.upstream.log.length + second.upstream.log.length === 100);
+  const lost = first.upstream.log.length;
+  first.proxy.kill();
+  release();
+  const statuses = (await responses).map(([status]) => status);
+  // Retries are bounded to a fifth of the calls and ten; what is beyond that fails and costs nothing.
+  expect(statuses.filter((status) => status === 200).length).toBe(100 - Math.max(0, lost - 30));
+  expect(new Set(await spine.locks()).size).toBe(100);
+});

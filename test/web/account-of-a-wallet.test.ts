@@ -104,7 +104,7 @@ test('from the sign-in to the receipt of a call', { timeout: 120_000 }, async ()
   expect(visitor.problems).toEqual([]);
 });
 
-test('money goes out only with a new signature', { timeout: 60_000 }, async () => {
+test('money goes out only with a new signature', async () => {
   const { page } = visitor;
   await page.goto('/dashboard/balance');
   await page.getByRole('button', { name: 'Withdraw' }).click();
@@ -125,7 +125,7 @@ test('money goes out only with a new signature', { timeout: 60_000 }, async () =
   const row = page.getByRole('table', { name: 'Withdrawals' }).getByRole('row').nth(1);
   await row.getByText('$1.00').waitFor();
   await row.getByText('$0.95 after the fee').waitFor();
-  await expect.poll(() => row.innerText(), { timeout: 30_000, interval: 250 }).toContain('Paid');
+  await expect.poll(() => row.innerText(), { timeout: 60_000, interval: 250 }).toContain('Paid');
   expect(visitor.problems).toEqual([]);
   await visitor.close();
 });

@@ -35,7 +35,7 @@ describe('the account’s', () => {
   });
   afterAll(() => visitor.close());
 
-  test.each(PAGES)('%s', { timeout: 60_000 }, async (path) => {
+  test.each(PAGES)('%s', async (path) => {
     // The local developer is signed in by itself.
     await visitor.page.goto(path);
     await visitor.page.getByRole('navigation', { name: 'Account' }).waitFor();
@@ -43,7 +43,7 @@ describe('the account’s', () => {
   });
 });
 
-test('an organisation: made, acted for, with a member and a budget', { timeout: 60_000 }, async () => {
+test('an organisation: made, acted for, with a member and a budget', async () => {
   const visitor = await browser.visit({ origin: spine.origin });
   const { page } = visitor;
   await page.goto('/dashboard/organisation');
@@ -133,14 +133,14 @@ describe('the operator’s', () => {
   });
   afterAll(() => visitor.close());
 
-  test.each(['accounts', 'providers', 'chains', 'audit', 'health'])('%s', { timeout: 60_000 }, async (tab) => {
+  test.each(['accounts', 'providers', 'chains', 'audit', 'health'])('%s', async (tab) => {
     await visitor.page.goto(`/admin?tab=${tab}`);
     await visitor.page.getByRole('tab', { name: 'Accounts' }).waitFor();
     await pageHolds(visitor);
   });
 });
 
-test('a Solana wallet signs in, and out again', { timeout: 60_000 }, async () => {
+test('a Solana wallet signs in, and out again', async () => {
   const visitor = await browser.visit({ origin: production.origin, wallet: true });
   const { page } = visitor;
   const wallet = solanaWallet();
@@ -158,55 +158,51 @@ test('a Solana wallet signs in, and out again', { timeout: 60_000 }, async () =>
   await visitor.close();
 });
 
-test(
-  'with the keyboard alone: sign in with a key, make another, which needs the first one again',
-  { timeout: 60_000 },
-  async () => {
-    const { key } = await production.tenant('typist', '1');
-    const visitor = await browser.visit({ origin: production.origin });
-    const { page } = visitor;
-    const { keyboard } = page;
-    /** Goes on with Tab until the control of this name has the focus. */
-    const tabTo = async (name: string) => {
-      const focused = () =>
-        page.evaluate<string>(
-          `(() => { const at = document.activeElement; return at?.labels?.[0]?.textContent ?? at?.getAttribute('aria-label') ?? at?.textContent ?? ''; })()`,
-        );
-      for (let step = 0; step < 80; step += 1) {
-        if ((await focused()).trim() === name) return;
-        await keyboard.press('Tab');
-      }
-      throw new Error(`Tab does not lead to ${name}`);
-    };
-    await page.goto('/sign-in?next=/dashboard/keys');
-    await page.getByLabel('API key', { exact: true }).waitFor();
-    await tabTo('API key');
-    await keyboard.type(key);
-    await keyboard.press('Enter');
-    await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor();
-    await tabTo('New key');
-    await keyboard.press('Enter');
-    await tabTo('Name');
-    await keyboard.type('second');
-    await keyboard.press('Enter');
-    await page.getByText('Enter the API key that you signed in with.').waitFor();
-    await tabTo('API key');
-    await keyboard.type('svc-sk-v2-of-somebody-else');
-    await keyboard.press('Enter');
-    await page.getByText('This is not the key that you signed in with.').waitFor();
-    await keyboard.press('ControlOrMeta+a');
-    await keyboard.type(key);
-    await keyboard.press('Enter');
-    await page.getByRole('region', { name: 'The key', exact: true }).waitFor();
-    await tabTo('I have copied it');
-    await keyboard.press('Enter');
-    await page.getByRole('table', { name: 'Keys' }).getByText('second', { exact: true }).waitFor();
-    expect(visitor.problems).toEqual([]);
-    await visitor.close();
-  },
-);
+test('with the keyboard alone: sign in with a key, make another, which needs the first one again', async () => {
+  const { key } = await production.tenant('typist', '1');
+  const visitor = await browser.visit({ origin: production.origin });
+  const { page } = visitor;
+  const { keyboard } = page;
+  /** Goes on with Tab until the control of this name has the focus. */
+  const tabTo = async (name: string) => {
+    const focused = () =>
+      page.evaluate<string>(
+        `(() => { const at = document.activeElement; return at?.labels?.[0]?.textContent ?? at?.getAttribute('aria-label') ?? at?.textContent ?? ''; })()`,
+      );
+    for (let step = 0; step < 80; step += 1) {
+      if ((await focused()).trim() === name) return;
+      await keyboard.press('Tab');
+    }
+    throw new Error(`Tab does not lead to ${name}`);
+  };
+  await page.goto('/sign-in?next=/dashboard/keys');
+  await page.getByLabel('API key', { exact: true }).waitFor();
+  await tabTo('API key');
+  await keyboard.type(key);
+  await keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor();
+  await tabTo('New key');
+  await keyboard.press('Enter');
+  await tabTo('Name');
+  await keyboard.type('second');
+  await keyboard.press('Enter');
+  await page.getByText('Enter the API key that you signed in with.').waitFor();
+  await tabTo('API key');
+  await keyboard.type('svc-sk-v2-of-somebody-else');
+  await keyboard.press('Enter');
+  await page.getByText('This is not the key that you signed in with.').waitFor();
+  await keyboard.press('ControlOrMeta+a');
+  await keyboard.type(key);
+  await keyboard.press('Enter');
+  await page.getByRole('region', { name: 'The key', exact: true }).waitFor();
+  await tabTo('I have copied it');
+  await keyboard.press('Enter');
+  await page.getByRole('table', { name: 'Keys' }).getByText('second', { exact: true }).waitFor();
+  expect(visitor.problems).toEqual([]);
+  await visitor.close();
+});
 
-test('an operator credits an account with the admin key, asked for again', { timeout: 60_000 }, async () => {
+test('an operator credits an account with the admin key, asked for again', async () => {
   const visitor = await browser.visit({ origin: production.origin, expected: /401/ });
   const { page } = visitor;
   await page.goto('/sign-in');
@@ -237,7 +233,7 @@ test('an operator credits an account with the admin key, asked for again', { tim
   await visitor.close();
 });
 
-test('what somebody who is limited may not do is not offered', { timeout: 60_000 }, async () => {
+test('what somebody who is limited may not do is not offered', async () => {
   const { key } = await production.tenant('limited', '1', { limit: 1_000n });
   const visitor = await browser.visit({ origin: production.origin });
   const { page } = visitor;

@@ -81,9 +81,14 @@ test('another site neither frames a page of the account, nor reads with its cook
     expect(await frame.locator('h1, nav').count()).toBe(0);
     const read = `fetch('${spine.origin}/api/v1/session/balance', { credentials: 'include' }).then(() => 'read', () => 'refused')`;
     expect(await page.evaluate(read)).toBe('refused');
-    const end = { method: 'DELETE', mode: 'no-cors', credentials: 'include' };
-    await page.evaluate(`fetch('${spine.origin}/api/v1/auth/session', ${JSON.stringify(end)}).catch(() => {})`);
+    const session = `${spine.origin}/api/v1/auth/session`;
+    // The browser asks first whether it may, and is told no.
+    const end = `fetch('${session}', { method: 'DELETE', credentials: 'include' }).then(() => 'ended', () => 'refused')`;
+    expect(await page.evaluate(end)).toBe('refused');
+    const posted = page.waitForResponse(session);
     await page.evaluate(`document.forms[0].submit()`);
+    expect((await posted).status()).toBe(400);
+    expect(await (await posted).text()).toContain('Send the body as JSON');
     await page.goto(`${spine.origin}/dashboard`);
     await page.getByRole('button', { name: 'Sign out' }).waitFor();
   } finally {

@@ -1,55 +1,59 @@
 import { expect, test } from 'vitest';
+import { unlessStalled } from '../../support/unless-stalled.ts';
 import { MESSAGE_PRICE, refusalOf, useCallsWorld } from './support/calls-world.ts';
 import { serveRaw, taskResult, writeEvent } from './support/raw-served.ts';
 
 const calls = useCallsWorld('[upstream]\nhead_timeout_ms = 400\nidle_timeout_ms = 400\ncooldown_ms = 1\n');
 
-test('an agent that does not answer in time has failed, and is paid nothing', async () => {
-  const { url } = await serveRaw(calls.world, () => {});
-  expect(
-    await calls.spent(async () => {
-      const refused = refusalOf(await calls.talk(url).sent('work'));
-      expect(refused?.message).toContain('did not answer in time');
-    }),
-  ).toBe(0n);
-});
+test('an agent that does not answer in time has failed, and is paid nothing', () =>
+  unlessStalled(100, async () => {
+    const { url } = await serveRaw(calls.world, () => {});
+    expect(
+      await calls.spent(async () => {
+        const refused = refusalOf(await calls.talk(url).sent('work'));
+        expect(refused?.message).toContain('did not answer in time');
+      }),
+    ).toBe(0n);
+  }));
 
-test('the stream of an agent that falls silent is ended with the reason, and its task goes on', async () => {
-  let state = 'WORKING';
-  const { url } = await serveRaw(calls.world, (exchange) => {
-    if (exchange.request.method === 'GetTask') return exchange.result(taskResult('silent', state).task);
-    return writeEvent(exchange, taskResult('silent', 'WORKING'));
-  });
-  expect(
-    await calls.spent(async () => {
-      const talk = calls.talk(url);
-      const stream = await talk.stream('work');
-      expect(await stream.next()).toMatchObject({ id: 'silent', state: 'working' });
-      await expect(stream.next()).rejects.toThrow(
-        'The stream was ended because the provider fell silent in the middle of its answer; the task goes on, and tasks/get shows where it stands',
-      );
-      state = 'COMPLETED';
-      await talk.reaches('silent', 'completed');
-    }),
-  ).toBe(MESSAGE_PRICE);
-});
+test('the stream of an agent that falls silent is ended with the reason, and its task goes on', () =>
+  unlessStalled(100, async () => {
+    let state = 'WORKING';
+    const { url } = await serveRaw(calls.world, (exchange) => {
+      if (exchange.request.method === 'GetTask') return exchange.result(taskResult('silent', state).task);
+      return writeEvent(exchange, taskResult('silent', 'WORKING'));
+    });
+    expect(
+      await calls.spent(async () => {
+        const talk = calls.talk(url);
+        const stream = await talk.stream('work');
+        expect(await stream.next()).toMatchObject({ id: 'silent', state: 'working' });
+        await expect(stream.next()).rejects.toThrow(
+          'The stream was ended because the provider fell silent in the middle of its answer; the task goes on, and tasks/get shows where it stands',
+        );
+        state = 'COMPLETED';
+        await talk.reaches('silent', 'completed');
+      }),
+    ).toBe(MESSAGE_PRICE);
+  }));
 
-test('who listens to a task is not sent away by its silence', async () => {
-  const { url, agent } = await calls.serve();
-  const talk = calls.talk(url);
-  expect(
-    await calls.spent(async () => {
-      const { id } = await talk.task('wait', { immediately: true });
-      const stream = await talk.subscribe(id);
-      expect(await stream.next()).toMatchObject({ id });
-      const end = stream.rest();
-      // Longer than an agent may be silent otherwise: a call to one that hangs ends within that time.
-      const hanging = await serveRaw(calls.world, () => {});
-      for (let n = 0; n < 2; n += 1)
-        // oxlint-disable-next-line no-await-in-loop -- one after the other
-        expect(refusalOf(await calls.talk(hanging.url).sent('work'))).not.toBeNull();
-      agent.finish(id);
-      expect((await end).at(-1)).toMatchObject({ state: 'completed' });
-    }),
-  ).toBe(MESSAGE_PRICE);
-});
+test('who listens to a task is not sent away by its silence', () =>
+  unlessStalled(100, async () => {
+    const { url, agent } = await calls.serve();
+    const talk = calls.talk(url);
+    expect(
+      await calls.spent(async () => {
+        const { id } = await talk.task('wait', { immediately: true });
+        const stream = await talk.subscribe(id);
+        expect(await stream.next()).toMatchObject({ id });
+        const end = stream.rest();
+        // Longer than an agent may be silent otherwise: a call to one that hangs ends within that time.
+        const hanging = await serveRaw(calls.world, () => {});
+        for (let n = 0; n < 2; n += 1)
+          // oxlint-disable-next-line no-await-in-loop -- one after the other
+          expect(refusalOf(await calls.talk(hanging.url).sent('work'))).not.toBeNull();
+        agent.finish(id);
+        expect((await end).at(-1)).toMatchObject({ state: 'completed' });
+      }),
+    ).toBe(MESSAGE_PRICE);
+  }));

@@ -88,7 +88,7 @@ async function load(talk: Talk, index: number, seen: Seen, stopped: () => boolea
 /** By day as a crash; the orderly restart is the cluster's by day (../../cluster/database-restarts). */
 const MODES = DEEP ? (['immediate', 'fast'] as const) : (['immediate'] as const);
 
-test.each(MODES)('a restart (%s) under load', { timeout: 60_000 }, async (mode) => {
+test.each(MODES)('a restart (%s) under load', async (mode) => {
   const seen: Seen = { told: new Set(), ended: [], failures: [] };
   const before = await spine.balance();
   let stopped = false;

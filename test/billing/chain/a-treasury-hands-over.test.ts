@@ -216,7 +216,7 @@ describe.each([
       await gateway.chains.audit();
       return (await bookOf(gateway)).halted;
     };
-    await expect.poll(haltOf, { timeout: 20_000 }).toContain('the treasury holds');
+    await expect.poll(haltOf, { timeout: 60_000 }).toContain('the treasury holds');
     const act = { id: 'written off', kind: 'write_off', network, amount, bearer: 'treasury:losses' } as const;
     const none = { toNetwork: null, address: null, sender: null, feeMax: 0n, reference: 'theft' };
     expect(await gateway.chains.acts.request({ ...act, ...none })).toMatchObject({ state: 'done' });

@@ -33,7 +33,7 @@ test('signs nothing: the withdrawal waits where it can be canceled, and goes out
   await gateway.chains.withdrawals.request({ ...asked, id: 'first' });
   await gateway.chains.withdrawals.request({ ...asked, id: 'second' });
   const stateOf = async (id: string) => (await gateway.chains.withdrawalRows.find(id))!;
-  await expect.poll(async () => (await stateOf('first')).looks, { timeout: 5_000 }).toBeGreaterThan(1);
+  await expect.poll(async () => (await stateOf('first')).looks, { timeout: 60_000 }).toBeGreaterThan(1);
   expect((await stateOf('first')).state).toBe('queued');
   expect(await gateway.chains.withdrawals.cancel('second')).toMatchObject({ state: 'returned' });
   const purse = await world.payer();

@@ -24,7 +24,7 @@ beforeAll(async () => {
   world = await startEvmWorld();
   await world.anvil.mine(4);
   proxy = await startRpcFaultProxy(world.anvil.url);
-  chain = world.chainWith({ rpcUrl: proxy.url, timeoutMs: 1000 });
+  chain = world.chainWith({ rpcUrl: proxy.url, timeoutMs: 10_000 });
 });
 afterEach(() => proxy.heal());
 afterAll(async () => {
@@ -36,7 +36,7 @@ const height = async () => Number(await world.anvil.rpc<string>('eth_blockNumber
 const unavailable = expect.objectContaining({ name: 'ChainUnavailable' });
 
 /** A chain that has found nothing before. */
-const fresh = () => world.chainWith({ rpcUrl: proxy.url, timeoutMs: 1000 });
+const fresh = () => world.chainWith({ rpcUrl: proxy.url, timeoutMs: 10_000 });
 
 /** Everything that a chain is asked about a payment that is settled. */
 const questions: readonly (readonly [

@@ -17,7 +17,7 @@ test('a chain that takes back what it had called final stops withdrawals, and sa
   await world.settle(gateway);
   await world.chain.anvil.reorg(5);
   await expect
-    .poll(async () => (await gateway.chains.books())[0]!.halted, { interval: 20, timeout: 5_000 })
+    .poll(async () => (await gateway.chains.books())[0]!.halted, { interval: 20, timeout: 60_000 })
     .toContain('Finality of eip155:84532 was broken');
   const asked = {
     id: 'after',

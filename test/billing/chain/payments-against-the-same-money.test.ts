@@ -31,7 +31,7 @@ test('of what a wallet signs against the same money only so many are given to th
   expect(
     Number(await world.chain.anvil.rpc('eth_getTransactionCount', [world.treasury, 'latest'])),
   ).toBeLessThanOrEqual(OPEN_MAX);
-  await expect.poll(() => world.available(escrowOf(payer.account)), { timeout: 10_000 }).toBe(1_000_000n);
+  await expect.poll(() => world.available(escrowOf(payer.account)), { timeout: 60_000 }).toBe(1_000_000n);
   // Others are not concerned.
   const other = await world.payer();
   expect(

@@ -212,7 +212,7 @@ describe.each([
     expect(await stateOf()).toBe('requested');
     await cut.close();
     const next = await world.gateway();
-    await expect.poll(stateOf, { timeout: 20_000 }).toBe('refused');
+    await expect.poll(stateOf, { timeout: 60_000 }).toBe('refused');
     await next.close();
   });
 
@@ -285,11 +285,11 @@ describe.each([
       await world.finalize();
       return Promise.all([known, nameless, claimed].map(async ({ id }) => (await actRows.find(id))?.state));
     };
-    await expect.poll(stateOf, { timeout: 20_000 }).toEqual(['done', end, 'sent']);
+    await expect.poll(stateOf, { timeout: 60_000 }).toEqual(['done', end, 'sent']);
     const depositOf = (id: string) => async () => (await actRows.find(id))?.deposit;
-    await expect.poll(depositOf(claimed.id), { timeout: 20_000 }).toBeNull();
+    await expect.poll(depositOf(claimed.id), { timeout: 60_000 }).toBeNull();
     if (end === 'refused') {
-      await expect.poll(depositOf(nameless.id), { timeout: 20_000 }).toBeNull();
+      await expect.poll(depositOf(nameless.id), { timeout: 60_000 }).toBeNull();
       expect((await gateway.chains.acts.arrived(claimed.id, deposit!)).state).toBe('done');
     } else {
       await world.chain.send(await world.payer(amount), world.treasury, amount);
@@ -404,7 +404,7 @@ describe.each([
       await world.finalize();
       return (await gateway.chains.actRows.find(gone))?.state;
     };
-    await expect.poll(stateOf, { timeout: 20_000 }).toBe('sent');
+    await expect.poll(stateOf, { timeout: 60_000 }).toBe('sent');
     expect(await world.balanceOf(world.treasury)).toBe(held - amount);
     await world.chain.send(own, world.treasury, amount);
     await world.settle(gateway);

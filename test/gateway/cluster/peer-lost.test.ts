@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startFaultProxy } from '../../support/fault-proxy.ts';
+import { unlessStalled } from '../../support/unless-stalled.ts';
 import { closed, createScene, open, reply, type OnStream } from './far-gateway.ts';
 
 const scene = createScene();
@@ -93,29 +94,30 @@ describe('another gateway', () => {
     expect(await failed.promise).toBe('no connection within 100 ms');
   });
 
-  it('that stops answering is given up by both sides, and one that answers is not', async () => {
-    const arrived = Promise.withResolvers<Parameters<OnStream>[0]>();
-    const far = await scene.far(
-      (stream, headers) => {
-        begin(stream, headers, []);
-        if (headers['x-lost']) arrived.resolve(stream);
-      },
-      { silenceMs: 200 },
-    );
-    const between = await startFaultProxy({ port: far.port });
-    scene.later(() => between.stop());
-    const failed = Promise.withResolvers<string>();
-    const peers = scene.peers({ silenceMs: 200, onError: (_node, error) => failed.resolve(error.message) });
-    const beside = open(peers, far.listener.url);
-    const stream = open(peers, `https://127.0.0.1:${between.port}`, { 'x-lost': '1' });
-    await Promise.all([once(stream, 'data'), once(beside, 'data')]);
-    between.up.blackhole = true;
-    between.down.blackhole = true;
-    await Promise.all([closed(stream), arrived.promise.then(closed)]);
-    expect(await failed.promise).toBe('the other gateway did not answer for 200 ms');
-    expect(beside.closed).toBe(false);
-    beside.close();
-  });
+  it('that stops answering is given up by both sides, and one that answers is not', () =>
+    unlessStalled(50, async () => {
+      const arrived = Promise.withResolvers<Parameters<OnStream>[0]>();
+      const far = await scene.far(
+        (stream, headers) => {
+          begin(stream, headers, []);
+          if (headers['x-lost']) arrived.resolve(stream);
+        },
+        { silenceMs: 200 },
+      );
+      const between = await startFaultProxy({ port: far.port });
+      scene.later(() => between.stop());
+      const failed = Promise.withResolvers<string>();
+      const peers = scene.peers({ silenceMs: 200, onError: (_node, error) => failed.resolve(error.message) });
+      const beside = open(peers, far.listener.url);
+      const stream = open(peers, `https://127.0.0.1:${between.port}`, { 'x-lost': '1' });
+      await Promise.all([once(stream, 'data'), once(beside, 'data')]);
+      between.up.blackhole = true;
+      between.down.blackhole = true;
+      await Promise.all([closed(stream), arrived.promise.then(closed)]);
+      expect(await failed.promise).toBe('the other gateway did not answer for 200 ms');
+      expect(beside.closed).toBe(false);
+      beside.close();
+    }));
 
   it('is not connected to any more after the end', async () => {
     const far = await scene.far(begin);

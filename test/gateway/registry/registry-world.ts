@@ -95,7 +95,7 @@ export const listed = ({ catalog }: TestNode): string[] =>
     .sort();
 
 /** Resolves when the condition holds; the time it took, in milliseconds. */
-export async function until(condition: () => boolean | Promise<boolean>, ms = 10_000): Promise<number> {
+export async function until(condition: () => boolean | Promise<boolean>, ms = 60_000): Promise<number> {
   const begun = performance.now();
   while (!(await condition())) {
     if (performance.now() - begun > ms) throw new Error(`not within ${ms} ms: ${condition.toString()}`);

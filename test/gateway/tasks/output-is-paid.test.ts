@@ -59,9 +59,9 @@ describe.each(ENGINES)('a task that has given output, on %s', (engine) => {
     clock.now += TTL_MS;
     const given: string[] = [];
     startWatch(one, clock, countLooks(() => null).look, { onGivenUp: ({ taskId }) => given.push(taskId) });
-    await vi.waitFor(() => expect(given).toEqual(['task-1']), { timeout: 10_000 });
+    await vi.waitFor(() => expect(given).toEqual(['task-1']), { timeout: 60_000 });
     await vi.waitFor(async () => expect((await money()).slice(0, 2)).toEqual([1_000_000n - PRICE, 0n]), {
-      timeout: 10_000,
+      timeout: 60_000,
     });
     expect(await recordOf(one, call.callId)).toMatchObject({ charged: PRICE, outcome: 'cut', finishReason: 'gave_up' });
     await audited();

@@ -14,7 +14,7 @@ let home: string;
 beforeAll(async () => {
   world = await startRealServers();
   home = await mkdtemp(join(tmpdir(), 'tollgate-inspector-'));
-}, 60_000);
+});
 afterAll(async () => {
   await world.close();
   await rm(home, { recursive: true, force: true });
@@ -63,4 +63,4 @@ test('the inspector lists tools with their prices and calls one, and the call is
   expect(result).toMatchObject({ content: [{ type: 'text', text: 'Echo: hi' }] });
   expect((await world.spine.balance()).available).toBe(before - 1_000n);
   expect(await world.spine.faults()).toEqual([]);
-}, 60_000);
+});

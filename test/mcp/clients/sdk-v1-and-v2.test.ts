@@ -11,7 +11,7 @@ import { startRealServers, type RealServers } from './real-servers.ts';
 let world: RealServers;
 beforeAll(async () => {
   world = await startRealServers();
-}, 60_000);
+});
 afterAll(async () => world.close());
 
 const INFO = { name: 'test', version: '1' };

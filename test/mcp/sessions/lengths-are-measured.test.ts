@@ -18,7 +18,7 @@ test('a session that ends is in the figures with its revision', async () => {
   expect(await figures()).toContain('tollgate_mcp_sessions 1');
   await transport.terminateSession();
   // They are made once a second.
-  await expect.poll(figures, { timeout: 10_000 }).toContain('tollgate_mcp_sessions 0');
+  await expect.poll(figures, { timeout: 60_000 }).toContain('tollgate_mcp_sessions 0');
   const after = await figures();
   expect(after).toContain('tollgate_mcp_sessions 0');
   expect(after).toMatch(/mcp_server_session_duration_seconds_count\{[^}]*2025-11-25[^}]*\} 1/);

@@ -97,6 +97,6 @@ asset = "${contract.address}"\nasset_name = "USD Coin"\nasset_version = "2"\n`;
   };
   const credited = () => spine.app.ledger.balance(escrowOf(contract.account));
   await expect
-    .poll(async () => [...(await suspense()), await credited()], { timeout: 10_000 })
+    .poll(async () => [...(await suspense()), await credited()], { timeout: 60_000 })
     .toEqual([payer.address, null]);
 });
