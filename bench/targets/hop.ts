@@ -12,7 +12,6 @@ import type { Location } from '../../src/network/registry/registry.ts';
 import { createPeerListener } from '../../src/network/cluster/peer-listener.ts';
 import { createPeers } from '../../src/network/cluster/peers.ts';
 import { createIdentity } from '../../src/auth/identity.ts';
-import type { KeyRecord } from '../../src/auth/key-store.ts';
 import { createTunnels } from '../../src/network/tunnel/create-tunnels.ts';
 import { servicePath } from '../../src/network/tunnel/wire.ts';
 import { createTunnelUpstream } from '../../src/network/upstream/tunnel-upstream.ts';
@@ -43,24 +42,6 @@ function direct(baseUrl: string): Send {
   return (body) => upstream.send(endpoint, asked(body), ACCOUNT);
 }
 
-const UNLIMITED: KeyRecord = {
-  hash: 'bench',
-  account: 'tollgate:local:bench',
-  label: 'bench',
-  development: false,
-  disabled: false,
-  createdAt: 0,
-  expiresAt: null,
-  limit: null,
-  limitReset: null,
-  limitSoft: false,
-  limitNotify: null,
-  requestsPerMinute: null,
-  tokensPerMinute: null,
-  allowedServices: null,
-  member: null,
-};
-
 /** Takes any proxy for the bench's provider, and lets other gateways in. */
 async function tunnel(): Promise<Send> {
   let location: Location | null = null;
@@ -72,7 +53,6 @@ async function tunnel(): Promise<Send> {
       key: { hash: 'bench', label: 'bench', development: false, allowedServices: null },
       wallet: null,
     }),
-    keys: { find: async () => UNLIMITED },
     identity: createIdentity({ seed: '07'.repeat(32) }),
     registry: {
       join: async ({ id }) => void (location = { kind: 'here', connection: id }),

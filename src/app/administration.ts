@@ -45,6 +45,7 @@ export async function openAdministration(
   const { database, journal } = await openJournaled({ config, logger, opened, now });
   const ledger = await openLedger({ database, journal, opened, now }, () => {});
   const keys = createKeyStore(database, { now });
+  const limits = createLimitsStore(database);
   const server = createServer({ limits: config.limits, onError: (error) => warn(String(error)) });
   opened.defer(() => server.close());
   const own = new Set(config.services.map(({ service }) => service.name));
@@ -55,8 +56,8 @@ export async function openAdministration(
     networks: config.chains.map(({ network }) => network),
     consumers: createConsumerStore(database, { now }),
     keys,
-    limits: createLimitsStore(database),
-    members: createMemberStore(database, { keys, now }),
+    limits,
+    members: createMemberStore(database, { keys, limits, now }),
     offers: (name) => own.has(name) || registered.has(name),
     ledger,
     usage: createKeyUsage(database, now),

@@ -19,7 +19,7 @@ export type Network = Opened<typeof openNetwork>;
 
 /** The way to providers: direct, through tunnels into this gateway, and through other gateways of the database. */
 export async function openNetwork(access: Access) {
-  const { config, logger, opened, late, identity, metrics, server, trust, drain, signIn, keys } = access;
+  const { config, logger, opened, late, identity, metrics, server, trust, drain, signIn } = access;
   // The registry has to know where other gateways reach this one before it knows of any tunnel that they could ask
   // for.
   const cluster = await openCluster(access);
@@ -28,7 +28,6 @@ export async function openNetwork(access: Access) {
   const tunnels = createTunnels({
     server,
     authenticate: drain.authenticate,
-    keys,
     identity,
     registry,
     config: config.tunnel,

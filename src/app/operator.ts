@@ -132,8 +132,7 @@ async function mountAccounts(protocols: Protocols): Promise<void> {
   const funds = fundsRoutes({ ...protocols, admit, publicUrl: config.publicUrl, networks });
   const { allowPrivate } = config.webhooks;
   const limits = limitsRoutes({ ...accountParts(protocols), admit, nonces, notices: protocols.notices, allowPrivate });
-  const consumers = createConsumerStore(database, { now: protocols.now });
-  const members = membersRoutes({ ...accountParts(protocols), admit, nonces, consumers });
+  const members = membersRoutes({ ...accountParts(protocols), admit, nonces });
   await mount(server, { accounts, sessions, funds, limits, members }, PREFIX);
 }
 

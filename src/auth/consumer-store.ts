@@ -8,14 +8,9 @@ export interface Consumer {
   readonly createdAt: number;
 }
 
-/** Organisations that an account may make. Those that others make it an owner of do not count. */
-export const ORGANISATIONS_MAX = 20;
-
 export interface ConsumerStore {
   /** Makes an account, or finds the existing one: `created` tells which. */
   create(account: string, label: string): Promise<{ readonly created: boolean; readonly consumer: Consumer }>;
-  /** Makes an account for another one. False where that one has made ORGANISATIONS_MAX already. */
-  createOrganisation(account: string, label: string, madeBy: string): Promise<boolean>;
   /** Finds an account that the operator made or named. */
   find(account: string): Promise<Consumer | null>;
   /** Whether `list` has the account. */
@@ -25,7 +20,6 @@ export interface ConsumerStore {
 }
 
 const INSERT = loadStatement(import.meta.url, './sql/insert-consumer.sql');
-const INSERT_ORGANISATION = loadStatement(import.meta.url, './sql/insert-organisation.sql');
 const FIND = loadStatement(import.meta.url, './sql/find-consumer.sql');
 const LIST = loadStatement(import.meta.url, './sql/list-consumers.sql');
 const KNOWN = loadStatement(import.meta.url, './sql/is-known-consumer.sql');
@@ -48,10 +42,6 @@ export function createConsumerStore(database: Database, { now }: { readonly now:
       const consumer = await find(account);
       if (!consumer) throw new Error(`account ${account} is neither new nor there`);
       return { created: false, consumer };
-    },
-    async createOrganisation(account, label, madeBy) {
-      const params = [account, label, now(), madeBy, ORGANISATIONS_MAX];
-      return (await database.query(INSERT_ORGANISATION, params)).length > 0;
     },
     async list({ offset, limit }) {
       return (await database.query(LIST, [limit, offset])).map(consumerOf);

@@ -1,7 +1,7 @@
 import { GatewayError } from '#wire';
 import type { Caller } from '#gateway';
 import { invalidKey } from './key-callers.ts';
-import type { KeyRecord, KeyStore } from './key-store.ts';
+import { hasRestriction, type KeyStore } from './key-store.ts';
 
 /**
  * For acts that reach beyond one call, such as making keys and moving money. A wallet or a key without limits may
@@ -28,24 +28,19 @@ export async function refuseRestricted(keys: Pick<KeyStore, 'find'>, key: Caller
   if (key === null) return;
   const record = await keys.find(key.hash);
   if (record === null) throw invalidKey();
-  if (hasRestriction(record))
-    throw new GatewayError(
-      'permission_denied',
-      `A key with a spending limit, a rate, an expiry or a list of services cannot ${what}, nor can the key of a member: use one without`,
-    );
+  if (hasRestriction(record)) throw restrictedKey(what);
 }
 
-/**
- * Whether a key has a spending limit, a rate, an expiry or a list of services, or is of a member of its account. Reads
- * the store, as the cache does not have all of these.
- */
+/** The error of a restricted key. `what` completes it: `see earnings`. */
+export const restrictedKey = (what: string): GatewayError =>
+  new GatewayError(
+    'permission_denied',
+    `A key with a spending limit, a rate, an expiry or a list of services cannot ${what}, nor can the key of a member: use one without`,
+  );
+
+/** CallerKey.restricted as the store has it: another gateway may have changed the key a moment ago. */
 export async function isRestricted(keys: Pick<KeyStore, 'find'>, key: Caller['key']): Promise<boolean> {
   if (key === null) return false;
   const record = await keys.find(key.hash);
   return record === null || hasRestriction(record);
 }
-
-const hasRestriction = (record: KeyRecord): boolean => {
-  const { limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, member } = record;
-  return [limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, member].some((part) => part !== null);
-};

@@ -6,9 +6,9 @@ export { addressOf, requireAdmission } from './admission.ts';
 export { type Attempts, createAttempts } from './attempts.ts';
 export { createAuthenticator } from './authenticator.ts';
 export { type CardKey, createCardKey } from './card-key.ts';
-export { type Consumer, type ConsumerStore, createConsumerStore, ORGANISATIONS_MAX } from './consumer-store.ts';
+export { type Consumer, type ConsumerStore, createConsumerStore } from './consumer-store.ts';
 export { refuseRepeatedCredentials } from './credential.ts';
-export { isRestricted, refuseRestricted, requireFullRights } from './full-rights.ts';
+export { isRestricted, refuseRestricted, requireFullRights, restrictedKey } from './full-rights.ts';
 export { createIdentity, type Identity } from './identity.ts';
 export { createKeyStore, type KeyChanges, type KeyRecord, type KeyStore } from './key-store.ts';
 export {
@@ -22,7 +22,13 @@ export {
   USUAL_PERCENTAGES,
 } from './limits/account-limits.ts';
 export { createLimitsStore, type LimitsStore } from './limits/limits-store.ts';
-export { createMemberStore, type Member, MEMBERS_MAX, type MemberStore } from './members/member-store.ts';
+export {
+  createMemberStore,
+  type Member,
+  MEMBERS_MAX,
+  type MemberStore,
+  ORGANISATIONS_MAX,
+} from './members/member-store.ts';
 export { nonceRoutes } from './nonce-routes.ts';
 export { createProtectedResource, type ProtectedResource } from './oauth/create-protected-resource.ts';
 export { providerIdOf } from './provider-id.ts';

@@ -2,7 +2,7 @@ import { dropOldest, GatewayError } from '#wire';
 import type { Caller } from '#gateway';
 import { hashKey, parseKey } from './accounts/api-key.ts';
 import type { Attempts } from './attempts.ts';
-import type { KeyStore, KeyWithLimits } from './key-store.ts';
+import { hasRestriction, type KeyStore, type KeyWithLimits } from './key-store.ts';
 import { callerLimits } from './limits/caller-limits.ts';
 import type { LimitsStore } from './limits/limits-store.ts';
 
@@ -164,6 +164,7 @@ function knownOf(record: KeyWithLimits | null, at: number, acceptDevelopmentKeys
       development: record.development,
       allowedServices: record.allowedServices,
       ...(record.member === null ? {} : { member: record.member }),
+      ...(hasRestriction(record) ? { restricted: true } : {}),
     },
     wallet: null,
     ...limits.parts,

@@ -173,6 +173,12 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
   };
 }
 
+/** Whether a key has a spending limit, a rate, an expiry or a list of services, or is of a member of its account. */
+export const hasRestriction = (record: KeyRecord): boolean => {
+  const { limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, member } = record;
+  return [limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, member].some((part) => part !== null);
+};
+
 const textOf = (list: readonly (string | number)[] | null): string | null =>
   list === null ? null : JSON.stringify(list);
 

@@ -163,7 +163,7 @@ export function audit(database: Database, options: AuditOptions = {}): Promise<A
         judge(
           'hash chains',
           [...chains.problems, ...(log?.problems ?? [])],
-          `${batches} ${batches === 1 ? 'batch' : 'batches'} of ${of} ${of === 1 ? 'chain' : 'chains'} follow each other`,
+          `${batches} ${batches === 1 ? 'batch' : 'batches'} of ${of} ${of === 1 ? 'chain' : 'chains'}: each follows the one before`,
         ),
       );
       const prices = await auditPrices(query);

@@ -93,6 +93,8 @@ export interface CallerKey {
   readonly allowedServices: readonly string[] | null;
   /** The member of the account that it is of; absent for a key of the account itself. */
   readonly member?: string;
+  /** It has a spending limit, a rate, an expiry or a list of services, or is of a member. Absent: none of these. */
+  readonly restricted?: true;
 }
 
 export interface Provider {

@@ -1,5 +1,5 @@
 import { SIGN_IN_HEADERS } from '#wire';
-import { MAX_COST_HEADER, PAYMENT_HEADERS, QUOTE_HEADER } from '#gateway';
+import { ACCOUNT_HEADER, MAX_COST_HEADER, PAYMENT_HEADERS, QUOTE_HEADER } from '#gateway';
 
 /** Headers that say who calls. */
 const CREDENTIALS: readonly string[] = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS];
@@ -12,6 +12,7 @@ const CREDENTIALS: readonly string[] = ['authorization', 'x-api-key', ...SIGN_IN
 const INWARD: ReadonlySet<string> = new Set([
   ...CREDENTIALS,
   ...PAYMENT_HEADERS,
+  ACCOUNT_HEADER,
   'host',
   'origin',
   'user-agent',

@@ -76,10 +76,10 @@ export function createTaskStart(
       const expiresAt = at + task.ttlMs;
       const keptUntil = expiresAt + slackOf(task.ttlMs);
       const nextLookAt = Math.min(at + Math.max(FIRST_LOOK_MS, task.pauseMs ?? 0), expiresAt);
-      const { account, run, offerId } = task;
+      const { account, within, offerId } = task;
       // First: work without a lock would be given away. A lock without work goes back with its call, or expires.
       if (call) await keepLock(call.callId, keptUntil);
-      const own: Value[] = [...keyOf(task), account, run, offerId];
+      const own: Value[] = [...keyOf(task), account, within, offerId];
       const [put, joined, rows, counted] = await database.batch([
         {
           statement: PUT,

@@ -41,24 +41,26 @@ export function createTaskSearch({
       return new Map(rows.map((row) => [row['call_id'] as string, row['state'] as string]));
     },
 
-    async findAll(primitive, taskId, { account, run }) {
+    async findAll(primitive, taskId, { account, within }) {
       if (!isStorable(taskId)) return [];
-      return (await database.query(FIND_ALL, [primitive, taskId, account, run, FOUND_MAX])).map(toTaskRow).map(toTask);
+      return (await database.query(FIND_ALL, [primitive, taskId, account, within, FOUND_MAX]))
+        .map(toTaskRow)
+        .map(toTask);
     },
 
-    async lastIn({ account, run }, { primitive, service, contextId }) {
+    async lastIn({ account, within }, { primitive, service, contextId }) {
       if (!isStorable(contextId) || !isStorable(service)) return null;
-      const [row] = await database.query(LAST_IN, [contextId, primitive, service, account, run]);
+      const [row] = await database.query(LAST_IN, [contextId, primitive, service, account, within]);
       if (row) return toTask(toTaskRow(row));
       return (await database.query(HAS_CONTEXT, [contextId, primitive, service])).length > 0 ? 'foreign' : null;
     },
 
-    async claim({ account, run }, { primitive, service, contextId }) {
+    async claim({ account, within }, { primitive, service, contextId }) {
       if (!isStorable(contextId) || !isStorable(service)) return false;
-      return (await database.query(CLAIM_CONTEXT, [primitive, service, contextId, account, run, now()])).length > 0;
+      return (await database.query(CLAIM_CONTEXT, [primitive, service, contextId, account, within, now()])).length > 0;
     },
 
-    async list({ account, run }, query): Promise<TaskPage> {
+    async list({ account, within }, query): Promise<TaskPage> {
       const { primitive, service, contextId = null, state = null, since = null, after = null } = query;
       const from =
         after === null ? { updatedAt: Number.MAX_SAFE_INTEGER, taskId: '', service: '' } : readPageToken(after);
@@ -67,7 +69,7 @@ export function createTaskSearch({
         return { tasks: [], total: 0, next: null };
       const limit = Math.min(Math.max(Math.trunc(query.limit), 1), PAGE_MAX);
       const sinceMs = Math.ceil(Math.min(Math.max(since ?? 0, 0), Number.MAX_SAFE_INTEGER));
-      const filter: Value[] = [account, primitive, run, service, contextId, state, sinceMs];
+      const filter: Value[] = [account, primitive, within, service, contextId, state, sinceMs];
       const [rows, [count]] = await Promise.all([
         database.query(LIST, [...filter, from.updatedAt, from.taskId, from.service, limit + 1]),
         database.query(COUNT, filter),

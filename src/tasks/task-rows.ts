@@ -43,7 +43,7 @@ const read = rowReader<Omit<TaskRow, 'live'>>(
     lookMs: Number,
     claimedUntil: Number,
   },
-  { gave_output: 'output' },
+  { gave_output: 'output', run: 'within' },
 );
 
 export function toTaskRow(row: Row): TaskRow {
@@ -73,7 +73,10 @@ export const stateOf = (state: string): string => (isStorable(state) ? state : U
 export const contextOf = (contextId: string | null | undefined): string | null =>
   contextId && isStorable(contextId) ? contextId : null;
 
-/** An account sees all that is its own; a run only what was begun under the same call, a member's key what it began. */
-export function sees(task: TaskOwner, { account, run }: TaskOwner): boolean {
-  return task.account === account && (run === null || task.run === run);
+/**
+ * An account sees all that is its own. A run sees only what was begun under the same call. A member's key sees what it
+ * began itself: not what was begun under its calls, which is of their runs and of the account.
+ */
+export function sees(task: TaskOwner, { account, within }: TaskOwner): boolean {
+  return task.account === account && (within === null || task.within === within);
 }

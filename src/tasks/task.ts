@@ -10,18 +10,18 @@ export interface TaskKey {
   readonly taskId: string;
 }
 
-/** The owner of a task: its account, or only those who act under the same running call or with one member's key. */
+/** The owner of a task: its account, or only those who act within the same running call or with one member's key. */
 export interface TaskOwner {
   readonly account: string;
   /**
    * Id of the running call under which it was begun, or `key <hash>` of the member's key that began it; null for one
-   * that the account began itself.
+   * that the account began itself. The column is called `run`.
    */
-  readonly run: string | null;
+  readonly within: string | null;
 }
 
 export function ownerOf({ account, key, run }: Caller): TaskOwner {
-  return { account, run: run?.parent ?? (key?.member === undefined ? null : `key ${key.hash}`) };
+  return { account, within: run?.parent ?? (key?.member === undefined ? null : `key ${key.hash}`) };
 }
 
 /** Work of a provider that outlives the call that began it. */

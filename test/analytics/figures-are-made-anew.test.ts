@@ -56,5 +56,5 @@ test('by the command, on the database of a gateway that is stopped', async () =>
   });
   const { output } = await place.run(['audit']);
   expect(output).toMatch(/✓ analytics +equal/);
-  expect(output).toMatch(/✓ hash chains +\d+ batches of 1 chain follow each other/);
+  expect(output).toMatch(/✓ hash chains +\d+ batches of 1 chain: each follows the one before/);
 });

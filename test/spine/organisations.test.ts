@@ -278,30 +278,71 @@ test('organisations that others made do not count against those that an account 
   expect(await listed('?offset=20')).toHaveLength(1);
 });
 
+/** What a member can do for an account by `x-tollgate-account`, if its role is high enough. */
+const ACTING = {
+  '/credits': 'GET',
+  '/session/balance': 'GET',
+  '/generation': 'GET',
+  '/generations': 'GET',
+  '/analytics/own': 'GET',
+  '/keys': 'GET POST',
+  '/keys/:hash': 'GET PATCH DELETE',
+  '/members': 'GET POST',
+  '/members/:member': 'PATCH DELETE',
+  '/limits': 'GET PATCH',
+  '/limits/webhook': 'GET PATCH',
+  '/limits/notices': 'GET',
+  '/wallets': 'GET POST',
+  '/wallets/:id': 'DELETE',
+  '/deposits': 'GET',
+  '/deposits/:id': 'GET',
+  '/topup': 'POST',
+  '/topup/transaction': 'POST',
+  '/withdrawals': 'GET POST',
+  '/withdrawals/:id': 'GET',
+  '/withdrawals/:id/cancel': 'POST',
+  '/withdrawals/:id/submit': 'POST',
+};
+
 test('nobody acts for another account where it is not said to be possible', async () => {
   const { account, people } = await organisation();
   const acting: string[] = [];
+  const wrong: string[] = [];
   for (const { method, path } of routesOf(spine.app.server)) {
     if (!path.startsWith('/api/v1/') || method === 'HEAD' || method === 'OPTIONS') continue;
-    const reply = await spine.app.server.inject({
-      method: method as 'GET',
-      url: fill(path, { '*': 'x' }),
-      headers: { authorization: `Bearer ${people.viewer.key}`, 'x-tollgate-account': account },
-      ...(method === 'GET' || method === 'DELETE' ? {} : { payload: {} }),
-    });
-    if (reply.payload.includes('This needs the role') || (method === 'GET' && reply.statusCode === 200))
-      acting.push(`${method} ${path}`);
+    const send = (headers: Record<string, string>) =>
+      spine.app.server.inject({
+        method: method as 'GET',
+        url: fill(path, { '*': 'x' }),
+        headers,
+        ...(method === 'GET' || method === 'DELETE' ? {} : { payload: {} }),
+      });
+    const name = `${method} ${path}`;
+    // Whoever asks for no credential takes no notice of a header that is about one.
+    if ((await send({})).statusCode !== 401) continue;
+    const reply = await send({ authorization: `Bearer ${people.viewer.key}`, 'x-tollgate-account': account });
+    if (reply.payload.includes('Nobody acts for another account')) {
+      if (reply.statusCode !== 403) wrong.push(`${name}: ${reply.statusCode}`);
+    } else acting.push(name);
   }
-  expect(acting).toContain('PATCH /api/v1/limits');
-  expect(acting).toContain('POST /api/v1/withdrawals');
-  for (const name of [
-    'POST /api/v1/chat/completions',
-    'GET /api/v1/key',
-    'GET /api/v1/auth/sessions',
-    'GET /api/v1/provider/usage',
-    'GET /api/v1/provider/earnings',
-  ])
-    expect(acting).not.toContain(name);
+  expect(wrong).toEqual([]);
+  const expected = Object.entries(ACTING).flatMap(([path, methods]) =>
+    methods.split(' ').map((method) => `${method} /api/v1${path}`),
+  );
+  expect(new Set(acting)).toEqual(new Set(expected));
+});
+
+test('over JSON-RPC a member acts as over HTTP, and calls nothing', async () => {
+  const { account, people } = await organisation();
+  const rpc = (body: unknown) =>
+    call(people.viewer.key, 'POST', '/rpc', body as object, { 'x-tollgate-account': account });
+  const balance = { jsonrpc: '2.0', id: 1, method: 'account/balance' };
+  const acted = { id: 1, result: { balance_micro_usdc: 10_000_000 } };
+  const chatted = { jsonrpc: '2.0', id: 2, method: 'chat/completions', params: ask('hello') };
+  const refused = { id: 2, error: { data: { type: 'permission_denied' } } };
+  expect((await rpc(balance)).body).toMatchObject(acted);
+  expect(await rpc(chatted)).toMatchObject({ status: 403, body: refused });
+  expect((await rpc([balance, chatted])).body).toMatchObject([acted, refused]);
 });
 
 test('a wallet that is a member proves itself for each change', async () => {

@@ -53,8 +53,8 @@ export function createPush({
   return {
     ...createPushConfigs({ webhooks, tasks, allowPrivate }),
     notify,
-    ownWebhook: ({ id, service }, { account, run }, taskId) =>
-      addresses.urlFor({ offerId: id, service, taskId, account, run }),
+    ownWebhook: ({ id, service }, { account, within }, taskId) =>
+      addresses.urlFor({ offerId: id, service, taskId, account, within }),
     routes: pushRoutes({ addresses, limits, onEvent: createPushedEvents({ tasks, offer, look, notify }) }),
   };
 }

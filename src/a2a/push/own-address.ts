@@ -36,18 +36,18 @@ const PURPOSE = 'a2a push';
 export function createOwnAddresses({ secret, publicUrl, now }: OwnAddressesOptions): OwnAddresses {
   const texts = createSealedTexts(secret);
   return {
-    urlFor({ offerId, service, taskId, account, run }) {
+    urlFor({ offerId, service, taskId, account, within }) {
       if (publicUrl === null) return null;
       return (
         publicUrl +
         PUSH_PATH +
-        texts.seal(PURPOSE, JSON.stringify([now() + TTL_MS, offerId, service, taskId, account, run]))
+        texts.seal(PURPOSE, JSON.stringify([now() + TTL_MS, offerId, service, taskId, account, within]))
       );
     },
     open(sealed) {
       const text = sealed.length > SEALED_CHARS_MAX ? null : texts.open(PURPOSE, sealed);
       if (text === null) return null;
-      const [until, offerId, service, taskId, account, run] = JSON.parse(text) as [
+      const [until, offerId, service, taskId, account, within] = JSON.parse(text) as [
         number,
         string,
         string,
@@ -55,7 +55,7 @@ export function createOwnAddresses({ secret, publicUrl, now }: OwnAddressesOptio
         string,
         string | null,
       ];
-      return until > now() ? { offerId, service, taskId, account, run } : null;
+      return until > now() ? { offerId, service, taskId, account, within } : null;
     },
   };
 }

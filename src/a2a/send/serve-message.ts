@@ -97,7 +97,7 @@ export function createServeMessage({ serve, tasks, unpaid, show }: ServeMessageD
     /** Tasks that the same message has begun and that its sender has gone on with. */
     const before: string[] = [];
     const key = () =>
-      `a2a ${hash('sha256', JSON.stringify([service, ownerOf(caller).run, named, ...before])).slice(0, 40)}`;
+      `a2a ${hash('sha256', JSON.stringify([service, ownerOf(caller).within, named, ...before])).slice(0, 40)}`;
     return {
       key: key(),
       bodyHash,

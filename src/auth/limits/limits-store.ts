@@ -1,4 +1,5 @@
-import { loadStatement, type Database, type Row, type Value } from '#store';
+import { loadStatement, type Database, type Row, type Step, type Value } from '#store';
+import type { MemberRole } from '#gateway';
 import {
   budgetName,
   budgetsFromText,
@@ -16,9 +17,11 @@ export interface LimitsStore {
   get(account: string, subject: LimitsSubject): Promise<AccountLimits>;
   /**
    * Replaces what is given, and leaves the rest: at once here, within a second on every other gateway. Resolves with
-   * the limits as they are then.
+   * the limits as they are then. Nothing is kept for who is no member.
    */
   change(account: string, subject: LimitsSubject, changes: Partial<AccountLimits>): Promise<AccountLimits>;
+  /** Tells the listeners of an account whose limits were changed by `limitsSteps`. */
+  changed(account: string): void;
   /** `listener` is given each account whose limits this store has changed. Returns a function that ends it. */
   onChange(listener: (account: string) => void): () => void;
 }
@@ -27,35 +30,53 @@ const LIST = loadStatement(import.meta.url, './sql/list-limits.sql');
 const CHANGE = loadStatement(import.meta.url, './sql/change-limits.sql');
 const DELETE_NONE = loadStatement(import.meta.url, './sql/delete-no-limits.sql');
 
+/**
+ * Steps that replace the limits that are given. The first gives back what they are then: nothing for a member that is
+ * not there, or has not got `role` by then.
+ */
+export function limitsSteps(
+  account: string,
+  subject: LimitsSubject,
+  { budgets, requestsPerMinute, tokensPerMinute }: Partial<AccountLimits>,
+  role: MemberRole | null = null,
+): readonly Step[] {
+  const set = <T extends Value>(value: T | undefined, none: T): Value[] =>
+    value === undefined ? [0, none] : [1, value];
+  const params = [
+    account,
+    subject,
+    budgetName(account, subject),
+    ...set(budgets && budgetsToText(budgets), '[]'),
+    ...set(requestsPerMinute, null),
+    ...set(tokensPerMinute, null),
+    budgets?.some(({ notify }) => notify.length > 0) ? 1 : 0,
+    role,
+  ];
+  return [
+    { statement: CHANGE, params },
+    { statement: DELETE_NONE, params: [account, subject] },
+  ];
+}
+
 export function createLimitsStore(database: Pick<Database, 'query' | 'batch'>): LimitsStore {
   const listeners = new Set<(account: string) => void>();
+  const changed = (account: string) => {
+    for (const listener of listeners) listener(account);
+  };
   const of = async (account: string) => (await database.query(LIST, [account])).map(limitsOf);
   return {
     of,
     get: async (account, subject) => (await of(account)).find((one) => one.subject === subject)?.limits ?? NO_LIMITS,
-    async change(account, subject, { budgets, requestsPerMinute, tokensPerMinute }) {
-      const set = <T extends Value>(value: T | undefined, none: T): Value[] =>
-        value === undefined ? [0, none] : [1, value];
-      const params = [
-        account,
-        subject,
-        budgetName(account, subject),
-        ...set(budgets && budgetsToText(budgets), '[]'),
-        ...set(requestsPerMinute, null),
-        ...set(tokensPerMinute, null),
-        budgets?.some(({ notify }) => notify.length > 0) ? 1 : 0,
-      ];
+    async change(account, subject, changes) {
       try {
-        const [changed] = await database.batch([
-          { statement: CHANGE, params },
-          { statement: DELETE_NONE, params: [account, subject] },
-        ]);
-        return limitsOf(changed![0]!).limits;
+        const [rows] = await database.batch(limitsSteps(account, subject, changes));
+        return rows![0] ? limitsOf(rows![0]).limits : NO_LIMITS;
       } finally {
         // Also after a failure: a commit whose answer was lost may have happened.
-        for (const listener of listeners) listener(account);
+        changed(account);
       }
     },
+    changed,
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

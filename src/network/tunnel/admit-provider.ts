@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '#wire';
 import { ACCOUNT_HEADER, nobodyActs, type Caller } from '#gateway';
-import { type Identity, type KeyStore, refuseRepeatedCredentials, refuseRestricted, providerIdOf } from '#auth';
+import { type Identity, refuseRepeatedCredentials, restrictedKey, providerIdOf } from '#auth';
 import { isWallet } from '#auth/accounts';
 import { TUNNEL_PROTOCOL } from './wire.ts';
 
@@ -18,7 +18,6 @@ export interface AdmittedProvider {
 export interface AdmitOptions {
   /** Throws GatewayError. */
   readonly authenticate: (headers: IncomingMessage['headers'], address: string) => Caller | Promise<Caller>;
-  readonly keys: Pick<KeyStore, 'find'>;
   readonly identity: Pick<Identity, 'providerId'>;
   /** Public keys and account ids that may dial in; empty is everybody. */
   readonly providers: readonly string[];
@@ -32,7 +31,6 @@ const refused = (message: string) => new GatewayError('permission_denied', messa
  */
 export function createAdmission({
   authenticate,
-  keys,
   identity,
   providers,
 }: AdmitOptions): (request: IncomingMessage, address: string) => Promise<AdmittedProvider> {
@@ -50,7 +48,8 @@ export function createAdmission({
     const provider = providerIdOf(account, identity);
     if (key === null && wallet === null)
       throw refused('An access token cannot provide: use a wallet, or an API key of the account');
-    await refuseRestricted(keys, key, 'provide');
+    // As the cache has it: a tunnel asks twice a second.
+    if (key?.restricted) throw restrictedKey('provide');
     // A stolen key of a wallet's account could otherwise take the place of the wallet's own proxy.
     if (key && isWallet(account))
       throw refused("The account of this key is a wallet's: provide as the wallet itself, with [router.siwx]");

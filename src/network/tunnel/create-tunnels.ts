@@ -19,7 +19,6 @@ interface TunnelsOptions {
   /** Proxies dial in at its address. It must not listen yet. */
   readonly server: FastifyInstance;
   readonly authenticate: AdmitOptions['authenticate'];
-  readonly keys: AdmitOptions['keys'];
   readonly identity: AdmitOptions['identity'];
   readonly registry: Pick<Registry, 'join' | 'register' | 'leave' | 'onSuperseded'>;
   readonly config: Pick<TunnelConfig, 'providers' | 'silenceMs' | 'servicesMax' | 'connectionsPerAddressMax'>;
@@ -56,7 +55,6 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
   const limits = { ...LIMITS, ...options.limits };
   const admit = createAdmission({
     authenticate: options.authenticate,
-    keys: options.keys,
     identity: options.identity,
     providers: config.providers,
   });

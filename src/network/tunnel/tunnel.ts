@@ -31,8 +31,8 @@ interface TunnelOptions {
   /** Of all connections from its network. */
   readonly frames: FrameBudget;
   /**
-   * Whether the key that the proxy dialled in with still opens the gateway; true where that cannot be told. Not
-   * asked of a wallet.
+   * Whether the key that the proxy dialled in with still opens the gateway; true where that cannot be told. Never
+   * rejects. Not asked of a wallet.
    */
   readonly stillAdmitted: () => Promise<boolean>;
 }
@@ -201,8 +201,13 @@ function watchProxy(
       },
     }),
   );
+  let asking = false;
   const recheckKey = async () => {
+    // The database may be slower than the pause.
+    if (asking) return;
+    asking = true;
     if (!(await stillAdmitted())) end(CLOSE.policyViolation, 'the key that the proxy came with is no longer valid');
+    asking = false;
   };
   // A revoked key ends its tunnel within a second. A wallet signed in for this connection alone.
   if (admitted.byKey) timers.every(RECHECK_MS, () => void recheckKey());

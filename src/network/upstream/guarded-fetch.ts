@@ -65,7 +65,7 @@ export function createGuardedFetch({ allowPrivate, ...options }: GuardedFetchOpt
       return await Promise.race([stopped.promise, call.send(request)]);
     } catch (error) {
       if (error instanceof OutboundFailure || (signal?.aborted && error === signal.reason)) throw error;
-      throw new OutboundFailure('its address could not be reached, or broke off', { cause: error });
+      throw new OutboundFailure('its address could not be reached, or the connection broke off', { cause: error });
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', forward);

@@ -1,6 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Caller, limitedAs, rateLimitError, type RateLimiter, type RatePolicy } from '#gateway';
-import { addressOf, refuseRepeatedCredentials } from '#auth';
+import {
+  ACCOUNT_HEADER,
+  limitedAs,
+  nobodyActs,
+  type Pipeline,
+  rateLimitError,
+  type RateLimiter,
+  type RatePolicy,
+} from '#gateway';
+import { requireAdmission } from '#auth';
 import { tokensOf } from '../caps/tokens-of.ts';
 import { measurePrompt } from '../request/prompt-size.ts';
 import type { ChatDeps } from '../chat-routes.ts';
@@ -29,11 +37,10 @@ const TOKENS_PER_MESSAGE = 16;
 /** An image of a million pixels. */
 const TOKENS_PER_IMAGE = 1_400;
 
-/** On the request itself, as the admission of other routes is. */
-const CALLER = Symbol('caller');
-type Admitted = FastifyRequest & { [CALLER]?: Caller };
-
-/** Adds a route that counts the tokens of a prompt: an estimate that is made here. It is free, and asks no provider. */
+/**
+ * Adds a route that counts the tokens of a prompt: an estimate that is made here. It is free, and asks no provider.
+ * All routes of `app` are counted as it is.
+ */
 export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown }>(
   app: FastifyInstance,
   { pipeline, config, limiter, onError, ...deps }: CountDeps,
@@ -42,26 +49,22 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
   const readBody = createReadBody<B>(config.limits, schema);
   const speakers = deps.speakers ?? (() => ({}));
 
-  /** Before the body is read, as at every address. Throws or rejects with GatewayError. */
-  function admit(request: FastifyRequest): void | Promise<void> {
-    refuseRepeatedCredentials(request.raw.rawHeaders);
-    const address = addressOf(request);
-    return after(pipeline.visitor(request.headers, address), (caller) => {
+  /** Apart from the rates of calls. Throws or rejects with GatewayError. */
+  const admitCount: Pipeline['admit'] = (headers, address) =>
+    after(pipeline.visitor(headers, address), (caller) => {
       // Who has no credential, or a wrong one, is told so as at every other address.
-      if (caller.anonymous)
-        return after(pipeline.admit(request.headers, address), (admission) => {
-          (request as Admitted)[CALLER] = admission.caller;
-        });
+      if (caller.anonymous) return pipeline.admit(headers, address);
       return after(limiter.take(`count:${limitedAs(caller)}`, POLICY, { requests: 1, tokens: 0 }), (rate) => {
         if (!rate.allowed) throw rateLimitError(rate);
-        (request as Admitted)[CALLER] = caller;
+        if (headers[ACCOUNT_HEADER] !== undefined) throw nobodyActs();
+        return { caller, rate };
       });
     });
-  }
+  const admissionOf = requireAdmission(app, admitCount);
 
   function count(asked: B, request: FastifyRequest, reply: FastifyReply): void {
     const { translation, untranslatable } = translateAsFar(wire, asked, {
-      caller: (request as Admitted)[CALLER]!,
+      caller: admissionOf(request).caller,
       requestId: request.id,
       headers: request.headers,
       host: request.host,
@@ -102,17 +105,6 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
         },
       },
       validatorCompiler: () => () => true,
-      onRequest(request, _reply, done) {
-        let admitted: void | Promise<void>;
-        try {
-          admitted = admit(request);
-        } catch (error) {
-          return done(error as Error);
-        }
-        const goOn = () => done();
-        if (admitted instanceof Promise) void admitted.then(goOn, done);
-        else goOn();
-      },
       errorHandler: answerError({ onError }, wire),
     },
     (request, reply) => after(readBody(request.body, request.headers), (asked) => count(asked, request, reply)),

@@ -1,5 +1,5 @@
 import { GatewayError } from '#wire';
-import type { KeyChanges, KeyStore, NewKeyFields } from '#auth/keys';
+import type { KeyChanges, KeyStore, MemberStore, NewKeyFields } from '#auth/keys';
 import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
 import { keySchema, parseKeyBody, viewKey, type KeyBody, type KeyView, type KeyViewDeps } from './key-view.ts';
 import type { Page } from './page.ts';
@@ -10,6 +10,7 @@ export interface KeysDeps extends KeyViewDeps {
   /** Whether anything is offered under a name that a key may be limited to. */
   readonly offers: (service: string) => boolean;
   readonly keys: KeyStore;
+  readonly members: Pick<MemberStore, 'find'>;
 }
 
 const hash = { type: 'string', description: 'The hash of the key.' } as const;
@@ -37,7 +38,7 @@ export const deletedKeySchema = objectOf({
 });
 
 export async function listKeys(
-  deps: Omit<KeysDeps, 'offers'>,
+  deps: Omit<KeysDeps, 'offers' | 'members'>,
   account: string,
   page: Page,
 ): Promise<{ readonly data: readonly KeyView[] }> {
@@ -46,30 +47,34 @@ export async function listKeys(
 }
 
 /**
- * `member`: whose key it is; null for the account's. Throws GatewayError `invalid_request`, and `unprocessable` when
- * the account has too many keys.
+ * `member`: whose key it is; null for the account's. Throws GatewayError `invalid_request`, `unprocessable` when the
+ * account has too many keys, and `permission_denied` for who is no member any more, or a viewer by now.
  */
 export async function createKey(
-  { keys, offers, ...deps }: KeysDeps,
+  { keys, offers, members, ...deps }: KeysDeps,
   account: string,
   kind: NewKeyFields['kind'],
   body: KeyBody | null | undefined,
   member: string | null = null,
 ): Promise<{ readonly key: string; readonly data: KeyView; readonly warnings?: readonly string[] }> {
   const made = await keys.create({ label: 'key', ...parseKeyBody(body ?? {}, deps.now()), account, kind, member });
-  if (!made)
-    throw new GatewayError(
-      'unprocessable',
-      `This account has too many keys${member === null ? '' : ', or you are no member of it any more'}: delete those that are not used`,
-    );
+  if (!made) throw await whyNoKey(account, member, members);
   const missing = (made.record.allowedServices ?? []).filter((service) => !offers(service));
   const warnings = missing.map((service) => `Nothing is offered here as ${service} at the moment: check the name`);
   return { key: made.text, data: await viewKey(made.record, deps), ...(warnings.length > 0 ? { warnings } : {}) };
 }
 
+async function whyNoKey(account: string, member: string | null, members: KeysDeps['members']): Promise<GatewayError> {
+  const role = member === null ? 'owner' : (await members.find(account, member))?.role;
+  if (role === undefined) return new GatewayError('permission_denied', 'You are no member of this account any more');
+  if (role === 'viewer')
+    return new GatewayError('permission_denied', 'This needs the role member of the account: yours is viewer');
+  return new GatewayError('unprocessable', 'This account has too many keys: delete those that are not used');
+}
+
 /** Throws GatewayError `not_found`. */
 export async function changeKey(
-  { keys, ...deps }: Omit<KeysDeps, 'offers'>,
+  { keys, ...deps }: Omit<KeysDeps, 'offers' | 'members'>,
   account: string,
   hash: string,
   changes: KeyChanges,

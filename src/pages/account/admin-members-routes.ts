@@ -5,11 +5,11 @@ import { accountParams, findAccount, type AdminAccountsDeps } from './admin-acco
 import {
   addMember,
   findMember,
-  lastOwner,
   memberParams,
   memberSchema,
   nameProperty,
   newMemberSchema,
+  refuseChange,
   roleProperty,
   viewMembers,
   type MembersDeps,
@@ -81,7 +81,7 @@ export function addAdminMembersRoutes(
       const { member } = await findMember(account, params.member, deps);
       const { role, name } = body;
       const found = await deps.members.change(account, member, { role, name: name?.trim() || undefined });
-      if (found === null) throw lastOwner();
+      if (found === null) return refuseChange(account, member, deps);
       const [data] = await viewMembers(account, [found], deps);
       return { data };
     },
@@ -96,7 +96,7 @@ export function addAdminMembersRoutes(
   app.delete<{ Params: MemberParams }>(MEMBER, { schema: removed, config: CREDIT }, async ({ params }) => {
     const { account } = await findAccount(params.id, deps);
     const { member } = await findMember(account, params.member, deps);
-    if (!(await deps.members.remove(account, member))) throw lastOwner();
+    if (!(await deps.members.remove(account, member))) return refuseChange(account, member, deps);
     return { removed: true };
   });
 }

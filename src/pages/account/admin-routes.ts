@@ -29,6 +29,7 @@ import { pageSchema, type Page } from './page.ts';
 
 interface AdminDeps extends AdminAccountsDeps, KeysDeps, MembersDeps {
   readonly keys: KeysDeps['keys'];
+  readonly members: MembersDeps['members'];
   readonly gate: AdminGate;
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'transfer'>;
   readonly totals: (account: string) => Promise<AccountTotals>;

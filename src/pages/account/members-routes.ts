@@ -8,7 +8,6 @@ import {
   requireAdmission,
   requireFreshSignature,
   requireFullRights,
-  type ConsumerStore,
   type KeyStore,
   type Member,
   type Nonces,
@@ -16,15 +15,15 @@ import {
 import { localAccount } from '#auth/accounts';
 import { reaches } from '#auth/keys';
 import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
-import { changeLimits, limitsBodySchema, parseLimits, type LimitsBody } from './limits-view.ts';
+import { limitsBodySchema, parseLimits, type LimitsBody } from './limits-view.ts';
 import {
   addMember,
   findMember,
-  lastOwner,
   memberParams,
   memberSchema,
   nameProperty,
   newMemberSchema,
+  refuseChange,
   roleProperty,
   viewMembers,
   type MembersDeps,
@@ -34,7 +33,6 @@ import { pageSchema, type Page } from './page.ts';
 
 interface OwnMembersDeps extends MembersDeps {
   readonly admit: Pipeline['admit'];
-  readonly consumers: Pick<ConsumerStore, 'createOrganisation'>;
   readonly keys: Pick<KeyStore, 'find' | 'list'>;
   readonly nonces: Pick<Nonces, 'use'>;
 }
@@ -118,14 +116,14 @@ function addOrganisations(app: FastifyInstance, deps: OwnMembersDeps, callerOf: 
       await requireFreshSignature(caller, deps.nonces);
       const { label, name } = request.body;
       const account = localAccount(`org-${randomBytes(8).toString('hex')}`);
-      if (!(await deps.consumers.createOrganisation(account, label.trim() || account, caller.account)))
+      const made = { account, label: label.trim() || account, member: caller.account };
+      const owner = await deps.members.makeOrganisation({ ...made, name: name?.trim() || caller.account });
+      if (owner === null)
         throw new GatewayError(
           'unprocessable',
           `You have made ${ORGANISATIONS_MAX} organisations, which is the most: ask the operator for another`,
         );
-      const owner = { account, member: caller.account, role: 'owner', name: name?.trim() || caller.account } as const;
-      const member = (await deps.members.add(owner))!;
-      return reply.code(201).send({ data: viewOrganisation(member, label.trim() || account) });
+      return reply.code(201).send({ data: viewOrganisation(owner, made.label) });
     },
   );
 }
@@ -200,11 +198,11 @@ function changeMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
       refuseBelow(caller, before.role, role);
       if (caller.member?.account === before.member && budgets !== undefined && caller.member.role !== 'owner')
         throw new GatewayError('permission_denied', 'Your own budgets are changed by somebody else');
-      const limits = budgets === undefined ? null : parseLimits({ budgets });
+      const limits = budgets === undefined ? {} : parseLimits({ budgets });
       await requireFreshSignature(caller, deps.nonces);
-      const changed = await deps.members.change(account, before.member, { role, name: name?.trim() || undefined });
-      if (changed === null) throw lastOwner();
-      if (limits !== null) await changeLimits(account, before.member, limits, deps);
+      const changes = { role, name: name?.trim() || undefined, budgets: limits.budgets };
+      const changed = await deps.members.change(account, before.member, changes);
+      if (changed === null) return refuseChange(account, before.member, deps);
       const [data] = await viewMembers(account, [changed], deps);
       return { data };
     },
@@ -239,7 +237,7 @@ function removeMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
         refuseBelow(caller, before.role);
       }
       await requireFreshSignature(caller, deps.nonces);
-      if (!(await deps.members.remove(account, before.member))) throw lastOwner();
+      if (!(await deps.members.remove(account, before.member))) return refuseChange(account, before.member, deps);
       return { removed: true };
     },
   );

@@ -118,5 +118,14 @@ export async function findMember(account: string, text: string, { members }: Pic
   return found;
 }
 
-export const lastOwner = (): GatewayError =>
-  new GatewayError('unprocessable', 'This is the last owner: make somebody else an owner first', { param: 'member' });
+/** Says why a member could not be changed or removed. Throws GatewayError `unprocessable` or `not_found`. */
+export async function refuseChange(
+  account: string,
+  member: string,
+  deps: Pick<MembersDeps, 'members'>,
+): Promise<never> {
+  await findMember(account, member, deps);
+  throw new GatewayError('unprocessable', 'This is the last owner: make somebody else an owner first', {
+    param: 'member',
+  });
+}

@@ -23,8 +23,12 @@ const PAGE = 500;
 const PERIOD_GRACE_MS = 60_000;
 /** Pause between looks at periods that ended before that. */
 const PAST_EVERY_MS = 60_000;
+/** Days before this one that each of these looks reads. It reads one of the days before them, too, by turns. */
+const PAST_DAYS = 2;
 const DAY_MS = 86_400_000;
 const NOTED_MAX = 20_000;
+/** A budget takes some 200 bytes. */
+const SEEN_MAX = 100_000;
 
 /**
  * Returns a function that looks what was spent of all watched budgets, and notes once what was reached. A charge counts
@@ -34,9 +38,13 @@ export function createBudgetLooks({ database, now, callMsMax, onNotice }: Budget
   /** Notices that are in the table already, so that no look writes them again. */
   const noted = new Map<string, true>();
 
-  /** Spent of each budget when it was looked at last. */
-  const spentBefore = new Map<string, MicroUsd>();
+  /**
+   * Spent of each budget when it was looked at last, until no call counts in it any more. Those that are in it when it
+   * is full stay: all are looked at in one order, so that the oldest would be thrown away just before it is needed.
+   */
+  const seen = new Map<string, { readonly spent: MicroUsd; readonly until: number }>();
   let lookedAtPast = -Infinity;
+  let turn = 0;
 
   /**
    * The percentages to tell of. Of a period that is over for long only those that were reached since the last look: by
@@ -44,13 +52,13 @@ export function createBudgetLooks({ database, now, callMsMax, onNotice }: Budget
    */
   const toTell = (budget: WatchedBudget, isPast: boolean): readonly number[] => {
     if (!isPast) return reached(budget);
-    const before = spentBefore.get(budget.id);
-    if (before === undefined || before === budget.spent) return [];
-    const then = reached({ ...budget, spent: before });
+    const before = seen.get(budget.id);
+    if (before === undefined || before.spent === budget.spent) return [];
+    const then = reached({ ...budget, spent: before.spent });
     return reached(budget).filter((percent) => !then.includes(percent));
   };
 
-  const note = async (budget: WatchedBudget, isPast: boolean): Promise<void> => {
+  const note = async (budget: WatchedBudget, end: number, isPast: boolean): Promise<void> => {
     const { id, limit, account, spent } = budget;
     for (const percent of toTell(budget, isPast)) {
       const name = `${id} ${limit} ${percent}`;
@@ -63,37 +71,47 @@ export function createBudgetLooks({ database, now, callMsMax, onNotice }: Budget
       noted.set(name, true);
       if (isNew) onNotice(body);
     }
-    spentBefore.delete(id);
-    dropOldest(spentBefore, NOTED_MAX - 1);
-    spentBefore.set(id, spent);
+    // A budget without an end is never looked at as one that is over.
+    if (end < Infinity && (seen.size < SEEN_MAX || seen.has(id)))
+      seen.set(id, { spent, until: end + callMsMax + DAY_MS });
   };
 
-  /** Looks at the periods of an instant. Those that ended before `past` are over for long. */
-  const look = async (at: number, past = -Infinity): Promise<void> => {
-    const isPast = ({ limitReset }: WatchedBudget) => limitReset !== null && periodAt(limitReset, at).end <= past;
+  /** Looks at the periods of an instant: where `past` is given, at those that end with its day, before `past`. */
+  const look = async (at: number, past?: number): Promise<void> => {
+    const noteOne = async (budget: WatchedBudget): Promise<void> => {
+      const end = budget.limitReset === null ? Infinity : periodAt(budget.limitReset, at).end;
+      if (past === undefined || (end <= past && end - at <= DAY_MS)) await note(budget, end, past !== undefined);
+    };
     const periods = periodNames(at);
     let [account, subject] = ['', ''];
     for (let rows: readonly Row[] = [], first = true; first || rows.length === PAGE; first = false) {
       rows = await database.query(WATCHED_LIMITS, [...periods, account, subject, PAGE]);
-      for (const row of rows) for (const budget of limitBudgets(row, at)) await note(budget, isPast(budget));
+      for (const row of rows) for (const budget of limitBudgets(row, at)) await noteOne(budget);
       [account, subject] = [rows.at(-1)?.['account'] as string, rows.at(-1)?.['subject'] as string];
     }
     let hash = '';
     for (let rows: readonly Row[] = [], first = true; first || rows.length === PAGE; first = false) {
       rows = await database.query(WATCHED_KEYS, [...periods, hash, PAGE]);
-      for (const row of rows) {
-        const budget = keyBudget(row);
-        await note(budget, isPast(budget));
-      }
+      for (const row of rows) await noteOne(keyBudget(row));
       hash = rows.at(-1)?.['hash'] as string;
     }
+  };
+
+  /** Looks at periods that are over for long, in which calls may still count. */
+  const lookAtPast = async (at: number): Promise<void> => {
+    const past = at - PERIOD_GRACE_MS;
+    const days: number[] = [];
+    for (let day = past - DAY_MS; day > at - callMsMax - DAY_MS; day -= DAY_MS) days.push(day);
+    const older = days.splice(PAST_DAYS);
+    if (older.length > 0) days.push(older[turn++ % older.length]!);
+    for (const day of days) await look(day, past);
+    for (const [id, { until }] of seen) if (until < at) seen.delete(id);
   };
 
   return async () => {
     const at = now();
     if (Math.abs(at - lookedAtPast) >= PAST_EVERY_MS) {
-      const past = at - PERIOD_GRACE_MS;
-      for (let day = past - DAY_MS; day > at - callMsMax - DAY_MS; day -= DAY_MS) await look(day, past);
+      await lookAtPast(at);
       lookedAtPast = at;
     }
     const before = at - PERIOD_GRACE_MS;

@@ -29,7 +29,7 @@ export function toClaimed(id: string, claim: string, row: Row): Claimed {
     (name) => row[name] as string,
   );
   const key = { primitive: row['primitive'] as Primitive, service: service!, taskId: taskId! };
-  const owner = { account: account!, run: row['run'] === '' ? null : (row['run'] as string) };
+  const owner = { account: account!, within: row['run'] === '' ? null : (row['run'] as string) };
   return {
     id,
     claim,

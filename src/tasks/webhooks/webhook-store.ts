@@ -26,8 +26,8 @@ interface WebhookStoreOptions {
 type Receiver = Pick<Webhook, 'url' | 'headers' | 'notes' | 'signingKey'>;
 
 /** Whose a sealed text is: moved to another row, it does not open. */
-export const sealOf = ({ primitive, service, taskId }: TaskKey, { account, run }: TaskOwner, name: string): string =>
-  JSON.stringify([primitive, service, taskId, account, run, name]);
+export const sealOf = ({ primitive, service, taskId }: TaskKey, { account, within }: TaskOwner, name: string): string =>
+  JSON.stringify([primitive, service, taskId, account, within, name]);
 
 /** null for what other secrets sealed. */
 export function openReceiver(texts: SealedTexts, of: string, sealed: string): Receiver | null {
@@ -46,7 +46,7 @@ export function createWebhookStore({ database, texts, now }: WebhookStoreOptions
       const rows = await database.query(PUT, [
         randomUUID(),
         owner.account,
-        owner.run ?? '',
+        owner.within ?? '',
         ...keyOf(key),
         name,
         form,
@@ -61,7 +61,7 @@ export function createWebhookStore({ database, texts, now }: WebhookStoreOptions
     },
 
     async list(key, owner) {
-      const rows = await database.query(LIST, [...keyOf(key), owner.account, owner.run ?? '', now()]);
+      const rows = await database.query(LIST, [...keyOf(key), owner.account, owner.within ?? '', now()]);
       return rows.flatMap((row) => {
         const name = row['name'] as string;
         const receiver = openReceiver(texts, sealOf(key, owner, name), row['sealed'] as string);
@@ -71,7 +71,7 @@ export function createWebhookStore({ database, texts, now }: WebhookStoreOptions
 
     has: async (key) => (await database.query(HAS, keyOf(key))).length > 0,
     delete: async (key, owner, name) =>
-      (await database.query(DELETE, [...keyOf(key), owner.account, owner.run ?? '', name])).length > 0,
+      (await database.query(DELETE, [...keyOf(key), owner.account, owner.within ?? '', name])).length > 0,
     sweep: async (limit) => (await database.query(SWEEP, [now(), limit])).length,
   };
 }

@@ -6,7 +6,7 @@ import { listenForNews } from '../../gateway/webhooks/webhook-world.ts';
 import { PRICE } from '../../gateway/tasks/tasks-world.ts';
 import { OFFER, PUBLIC_URL, pushWorld } from './push-world.ts';
 
-const ADDRESS = { offerId: OFFER, service: 'acme/agent', taskId: 'task-1', account: 'alice', run: null };
+const ADDRESS = { offerId: OFFER, service: 'acme/agent', taskId: 'task-1', account: 'alice', within: null };
 const task = (state: string, id = 'task-1') => ({ kind: 'task', id, contextId: 'c', status: { state } });
 const DAY_MS = 24 * 3_600_000;
 
@@ -19,10 +19,10 @@ describe('an address', () => {
     const [one, two] = [addresses.urlFor(ADDRESS)!, addresses.urlFor(ADDRESS)!];
     expect(one).not.toBe(two);
     expect(addresses.open(sealedOf(one))).toEqual(ADDRESS);
-    expect(addresses.open(sealedOf(addresses.urlFor({ ...ADDRESS, taskId: null, run: 'gen-1' })))).toEqual({
+    expect(addresses.open(sealedOf(addresses.urlFor({ ...ADDRESS, taskId: null, within: 'gen-1' })))).toEqual({
       ...ADDRESS,
       taskId: null,
-      run: 'gen-1',
+      within: 'gen-1',
     });
     expect(Buffer.from(sealedOf(one), 'base64url').toString('latin1')).not.toContain('alice');
     expect(URL.parse(one)!.href).toBe(one);
@@ -93,7 +93,7 @@ describe('what an agent tells', () => {
     expect(
       (
         await post(
-          push.ownWebhook({ id: OFFER, service: 'acme/agent' } as Offer, { account: 'alice', run: null }, null)!,
+          push.ownWebhook({ id: OFFER, service: 'acme/agent' } as Offer, { account: 'alice', within: null }, null)!,
           task('working'),
         )
       ).status,
@@ -110,7 +110,7 @@ describe('what an agent tells', () => {
     const strangers = [
       { ...ADDRESS, taskId: 'task-2' },
       { ...ADDRESS, account: 'bob' },
-      { ...ADDRESS, run: 'gen-1' },
+      { ...ADDRESS, within: 'gen-1' },
       { ...ADDRESS, offerId: 'agent/provider-b:acme/agent' },
       { ...ADDRESS, service: 'acme/other' },
     ];

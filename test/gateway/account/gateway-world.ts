@@ -99,6 +99,7 @@ export async function openWorld(): Promise<World> {
   const totals = (account: string) => accountTotals(database, account);
   await server.register(
     accountRoutes({
+      members: { find: async () => null },
       offers: () => true,
       admit: async (headers) => {
         const caller = await authenticate(headers);
@@ -127,7 +128,7 @@ export async function openWorld(): Promise<World> {
       consumers: createConsumerStore(database, { now }),
       keys,
       limits: createLimitsStore(database),
-      members: createMemberStore(database, { keys, now }),
+      members: createMemberStore(database, { keys, limits: createLimitsStore(database), now }),
       ledger,
       usage,
       totals,

@@ -50,6 +50,7 @@ describe('authentication', () => {
         label: 'robot',
         development: true,
         allowedServices: ['m/one'],
+        restricted: true,
       },
       wallet: null,
       budgets: [

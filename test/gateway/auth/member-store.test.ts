@@ -4,16 +4,19 @@ import { createKeyCallers } from '../../../src/auth/key-callers.ts';
 import { createKeyStore } from '../../../src/auth/key-store.ts';
 import { createLimitsStore } from '../../../src/auth/limits/limits-store.ts';
 import { createMemberStore } from '../../../src/auth/members/member-store.ts';
+import { adHoc } from '../../support/ad-hoc.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';
 
 const ORG = 'tollgate:local:org';
 const now = () => Date.parse('2026-03-04T05:06:07Z');
 
+const NOTIFIES = adHoc("SELECT notifies FROM account_limits WHERE account = $1 AND subject = 'account'");
+
 it.each(ENGINES)('members are added, changed and removed with their keys and limits: %s', async (engine) => {
   const database = await openTestDatabase(engine);
   const keys = createKeyStore(database, { now });
   const limits = createLimitsStore(database);
-  const members = createMemberStore(database, { keys, now });
+  const members = createMemberStore(database, { keys, limits, now });
   const [ann, bob] = ['tollgate:local:ann', 'tollgate:local:bob'];
   const add = (member: string, role: 'owner' | 'member') => members.add({ account: ORG, member, role, name: member });
   expect(await add(ann, 'owner')).toMatchObject({ member: ann, role: 'owner', createdAt: now() });
@@ -37,6 +40,12 @@ it.each(ENGINES)('members are added, changed and removed with their keys and lim
     ...both,
     requestsPerMinute: null,
   });
+  // What is given is replaced, and nothing else: also whether anybody is told of it.
+  await limits.change(ORG, 'account', { tokensPerMinute: 3 });
+  await limits.change(ORG, 'account', { requestsPerMinute: 9 });
+  expect(await limits.get(ORG, 'account')).toEqual({ ...both, tokensPerMinute: 3 });
+  expect(await database.query(NOTIFIES, [ORG])).toEqual([{ notifies: 1n }]);
+  await limits.change(ORG, 'account', { requestsPerMinute: null, tokensPerMinute: null });
   const { record } = (await keys.create({ account: ORG, label: 'k', kind: 'live', member: bob }))!;
   expect((await keys.findWithLimits(record.hash))!.ofAccount).toEqual([
     { subject: 'account', limits: { ...set, tokensPerMinute: null } },
@@ -80,3 +89,87 @@ it.each(ENGINES)('members are added, changed and removed with their keys and lim
   const removed = await Promise.all([members.remove(ORG, ann), members.remove(ORG, bob)]);
   expect(removed.filter(Boolean)).toHaveLength(1);
 });
+
+const MADE = adHoc('SELECT account FROM consumers WHERE made_by = $1');
+const NOT_MADE = adHoc('SELECT account FROM consumers WHERE made_by IS NULL');
+const FAILS = adHoc('SELECT 1 FROM a_table_that_is_not_there');
+
+it.each(ENGINES)('a role and the budgets that come with it are changed together or not at all: %s', async (engine) => {
+  const database = await openTestDatabase(engine);
+  const keys = createKeyStore(database, { now });
+  const limits = createLimitsStore(database);
+  const members = createMemberStore(database, { keys, limits, now });
+  const [ann, bob] = ['tollgate:local:ann', 'tollgate:local:bob'];
+  await members.add({ account: ORG, member: ann, role: 'owner', name: ann });
+  await members.add({ account: ORG, member: bob, role: 'viewer', name: bob });
+  const budgets = [{ limit: 5n, limitReset: 'daily', limitSoft: false, notify: [80] }] as const;
+  const told: string[] = [];
+  limits.onChange((account) => told.push(account));
+
+  // The database fails when it comes to the budgets: the keys must not open without them.
+  const failing = createMemberStore(
+    {
+      query: database.query.bind(database),
+      batch: (steps) =>
+        database.batch(
+          steps.flatMap((step) => (step.statement.name.includes('limits') ? [step, { statement: FAILS }] : [step])),
+        ),
+    },
+    { keys, limits, now },
+  );
+  await expect(failing.change(ORG, bob, { role: 'member', budgets })).rejects.toThrow();
+  expect(await members.find(ORG, bob)).toMatchObject({ role: 'viewer' });
+  expect(told.splice(0)).toEqual([ORG]);
+
+  expect(await members.change(ORG, bob, { role: 'member', budgets })).toMatchObject({ role: 'member' });
+  expect((await limits.get(ORG, bob)).budgets).toEqual(budgets);
+  expect(told.splice(0)).toEqual([ORG]);
+  // What is not given stays.
+  await members.change(ORG, bob, { role: 'admin' });
+  expect((await limits.get(ORG, bob)).budgets).toEqual(budgets);
+  await members.change(ORG, bob, { budgets: [] });
+  expect(await limits.of(ORG)).toEqual([]);
+
+  // The last owner stays one, with the budgets as they were.
+  expect(await members.change(ORG, ann, { role: 'admin', budgets })).toBeNull();
+  // Somebody who was removed on another gateway in the meantime has nothing left, for the day it is added again.
+  await members.remove(ORG, bob);
+  expect(await members.change(ORG, bob, { role: 'member', budgets })).toBeNull();
+  await limits.change(ORG, bob, { budgets });
+  expect(await limits.of(ORG)).toEqual([]);
+});
+
+it.each(ENGINES)(
+  'an organisation is made with its owner or not at all, at most twenty of one maker: %s',
+  async (engine) => {
+    const database = await openTestDatabase(engine);
+    const keys = createKeyStore(database, { now });
+    const limits = createLimitsStore(database);
+    const members = createMemberStore(database, { keys, limits, now });
+    const ann = 'tollgate:local:ann';
+    const of = (index: number) => ({ account: `${ORG}-${index}`, label: 'x', member: ann, name: 'Ann' });
+    const made = async () => (await database.query(MADE, [ann])).map(({ account }) => account);
+
+    const failing = createMemberStore(
+      {
+        query: database.query.bind(database),
+        batch: (steps) => database.batch([...steps, { statement: FAILS }]),
+      },
+      { keys, limits, now },
+    );
+    await expect(failing.makeOrganisation(of(99))).rejects.toThrow();
+    expect(await made()).toEqual([]);
+
+    // All at once: each waits for the one before, and counts it.
+    const all = await Promise.all(Array.from({ length: 24 }, (_, index) => members.makeOrganisation(of(index))));
+    const owners = all.filter((one) => one !== null);
+    expect(owners).toHaveLength(20);
+    expect(owners[0]).toMatchObject({ member: ann, role: 'owner', name: 'Ann', createdAt: now() });
+    expect(new Set(await made())).toEqual(new Set(owners.map(({ account }) => account)));
+    expect(await members.of(ann, { offset: 0, limit: 50 })).toHaveLength(20);
+    expect(await database.query(NOT_MADE)).toEqual([]);
+    expect(await members.makeOrganisation({ ...of(100), member: 'tollgate:local:bob' })).toMatchObject({
+      role: 'owner',
+    });
+  },
+);

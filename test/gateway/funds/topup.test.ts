@@ -52,6 +52,40 @@ test.each([
   });
 });
 
+interface Described {
+  readonly paths: Record<
+    string,
+    { readonly post: { readonly requestBody: { readonly content: Record<string, { readonly schema: BodySchema }> } } }
+  >;
+}
+interface BodySchema {
+  readonly properties: Record<string, unknown>;
+}
+
+// A gateway without chains says so before it looks at a body.
+test.each([
+  ['/topup', { amount_usd: 1 }],
+  ['/topup/transaction', { network: 'eip155:1', payer: '0x0', amount_usd: 1 }],
+  ['/withdrawals', { network: 'eip155:1', source: 'balance', amount_usd: 1 }],
+  ['/wallets', { sign_in: 'x' }],
+])('a wrong body of %s is told what is wrong', async (path, good) => {
+  const { paths } = (await (await fetch(`${world.spine.origin}/openapi.json`)).json()) as Described;
+  const { properties } = paths[`/api/v1${path}`]!.post.requestBody.content['application/json']!.schema;
+  const send = (body: object) =>
+    world.call('POST', path, { headers: bearer(world.spine.key), body: { ...good, ...body } });
+  expect(await send({ zz: 1 })).toMatchObject({
+    status: 400,
+    body: { error: { param: 'zz', message: expect.stringMatching(/^zz is not known here/) as string } },
+  });
+  expect(Object.keys(properties).length).toBeGreaterThan(0);
+  for (const name of Object.keys(properties)) {
+    const { status, body } = await send({ [name]: { odd: 1 } });
+    expect([status, body.error!.type, body.error!.param], name).toEqual([400, 'invalid_request', name]);
+    expect(body.error!.message, name).toContain(name);
+    expect(body.error!.message, name).not.toMatch(/must NOT|must match|additional propert|\[object/);
+  }
+});
+
 describe('credits', () => {
   test('the account of an API key, whoever pays', async () => {
     const payer = await world.wallet();

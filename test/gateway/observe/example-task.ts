@@ -7,7 +7,7 @@ export function exampleTask(changes: Partial<Task> = {}): Task {
     service: 'demo/planner',
     taskId: 'task-1',
     account: 'tollgate:local:dev',
-    run: null,
+    within: null,
     offerId: 'agent/key-of-Demo:demo/planner',
     provider: 'key-of-Demo',
     contextId: null,

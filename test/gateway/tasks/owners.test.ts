@@ -3,8 +3,8 @@ import { ownerOf } from '../../../src/tasks/task.ts';
 import { ENGINES } from '../../support/engines.ts';
 import { alice, bob, keyOf, newTask, tasksWorld } from './tasks-world.ts';
 
-const underRun = { account: 'alice', run: 'run-1' };
-const underOther = { account: 'alice', run: 'run-2' };
+const underRun = { account: 'alice', within: 'run-1' };
+const underOther = { account: 'alice', within: 'run-2' };
 const all = { primitive: 'agent', service: null, limit: 10 } as const;
 
 describe.each(ENGINES)('tasks on %s', (engine) => {
@@ -33,9 +33,9 @@ describe.each(ENGINES)('tasks on %s', (engine) => {
 
   it('are seen by a run only where they were begun under the same call; the account sees those of its runs', async () => {
     const tasks = await world();
-    expect(await tasks.find(keyOf('nested'), underRun)).toMatchObject({ run: 'run-1' });
-    expect(await tasks.find(keyOf('nested'), alice)).toMatchObject({ run: 'run-1' });
-    for (const owner of [underOther, { account: 'bob', run: 'run-1' }]) {
+    expect(await tasks.find(keyOf('nested'), underRun)).toMatchObject({ within: 'run-1' });
+    expect(await tasks.find(keyOf('nested'), alice)).toMatchObject({ within: 'run-1' });
+    for (const owner of [underOther, { account: 'bob', within: 'run-1' }]) {
       expect(await tasks.find(keyOf('nested'), owner)).toBeNull();
       expect(await tasks.findAll('agent', 'nested', owner)).toEqual([]);
       expect((await tasks.list(owner, all)).total).toBe(0);
@@ -64,7 +64,7 @@ describe.each(ENGINES)('tasks on %s', (engine) => {
     expect(await tasks.begin(newTask('nested', alice), null)).toBe('known');
     expect(await tasks.begin(newTask('nested', underOther), null)).toBe('taken');
     expect(await tasks.begin(newTask('own', underRun), null)).toBe('taken');
-    expect(await tasks.find(keyOf('nested'), underRun)).toMatchObject({ run: 'run-1' });
+    expect(await tasks.find(keyOf('nested'), underRun)).toMatchObject({ within: 'run-1' });
   });
 
   it('are found in all services that have one of this id, ten at most', async () => {

@@ -34,8 +34,8 @@ export const price = {
   service: 'acme/agent',
 };
 
-export const alice: TaskOwner = { account: 'alice', run: null };
-export const bob: TaskOwner = { account: 'bob', run: null };
+export const alice: TaskOwner = { account: 'alice', within: null };
+export const bob: TaskOwner = { account: 'bob', within: null };
 
 export const keyOf = (taskId: string, service = 'acme/agent'): TaskKey => ({ primitive: 'agent', service, taskId });
 

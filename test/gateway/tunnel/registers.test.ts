@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { registrationText } from '../../../src/network/tunnel/wire.ts';
 import { dialPeer, documentOf } from '../../support/tunnel-peer.ts';
 import { DOMAIN, evmWallet, solanaWallet } from '../../support/wallets.ts';
-import { startWorld, textOf } from './tunnel-world.ts';
+import { startWorld, textOf, until } from './tunnel-world.ts';
 
 const ECHO = {
   serve: (stream: import('node:http2').ServerHttp2Stream) => (
@@ -154,6 +154,27 @@ test('a key that is revoked ends the tunnel that it opened', async () => {
   const [record] = await world.keys.list('tollgate:local:acme', { offset: 0, limit: 1 });
   await world.keys.delete('tollgate:local:acme', record!.hash);
   expect((await peer.closed).reason).toMatch(/no longer valid/);
+});
+
+test('a look at a key begins only when the one before has ended', async () => {
+  const answer = Promise.withResolvers<void>();
+  const asked = { slow: 0, quick: 0 };
+  const world = await startWorld({
+    authenticate: async (authenticate, headers, address) => {
+      const kind = headers['x-kind'] as keyof typeof asked;
+      asked[kind] += 1;
+      if (kind === 'slow' && asked.slow > 1) await answer.promise;
+      return authenticate(headers, address);
+    },
+  });
+  const keyed = async (kind: string) => ({ headers: { 'x-api-key': await world.key(), 'x-kind': kind } });
+  await world.dial(await keyed('slow'));
+  await world.dial(await keyed('quick'));
+  // The dial, and a look that waits.
+  await until(() => asked.quick >= 4);
+  expect(asked.slow).toBe(2);
+  answer.resolve();
+  await until(() => asked.slow > 2);
 });
 
 test('a connection that registers nothing is given up', async () => {

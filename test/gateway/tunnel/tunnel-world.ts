@@ -114,7 +114,6 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     authenticate: (headers, address) =>
       options.authenticate?.(authenticator.authenticate, headers, address) ??
       authenticator.authenticate(headers, address),
-    keys,
     identity: createIdentity({ seed: '07'.repeat(32) }),
     registry,
     config: {

@@ -28,7 +28,7 @@ describe.each(ENGINES)('what waits on %s', (engine) => {
     const receiver = await down();
     const bob = { ...KEY, taskId: 'bobs' };
     await webhooks.set(KEY, ALICE, hook(receiver.url));
-    await webhooks.set(bob, { account: 'bob', run: null }, hook(receiver.url));
+    await webhooks.set(bob, { account: 'bob', within: null }, hook(receiver.url));
     await webhooks.deliver(KEY, event('one'));
     await webhooks.run();
     expect(await webhooks.deliver(KEY, event('two'))).toBe(1);
@@ -47,7 +47,7 @@ describe.each(ENGINES)('what waits on %s', (engine) => {
     const receiver = await down();
     for (let n = 0; n < 4; n += 1) {
       const key = { ...KEY, taskId: `task-${n}` };
-      await webhooks.set(key, { account: `account-${n}`, run: null }, hook(receiver.url));
+      await webhooks.set(key, { account: `account-${n}`, within: null }, hook(receiver.url));
       expect(await webhooks.deliver(key, event('one'))).toBe(n < 2 ? 1 : 0);
       await webhooks.run();
       clock.now += 3_000;

@@ -28,7 +28,7 @@ test('an account whose receivers all hang has no more than its places, and other
   }
   await slow.until(4);
   for (let n = 100; n < 120; n += 1) {
-    await webhooks.set(task(n), { account: 'bob', run: null }, hook(quick.url));
+    await webhooks.set(task(n), { account: 'bob', within: null }, hook(quick.url));
     await webhooks.deliver(task(n), event('quick'));
   }
   await quick.until(20);
@@ -41,7 +41,7 @@ test('a receiver that hangs for many accounts has no more than its places', asyn
   const [slow, quick] = [await listenForNews(hang), await listenForNews()];
   for (let n = 0; n < 20; n += 1) {
     const key = { ...KEY, taskId: `task-${n}` };
-    await webhooks.set(key, { account: `account-${n}`, run: null }, hook(slow.url));
+    await webhooks.set(key, { account: `account-${n}`, within: null }, hook(slow.url));
     await webhooks.deliver(key, event('slow'));
   }
   await slow.until(6);

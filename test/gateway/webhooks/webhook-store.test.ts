@@ -38,9 +38,9 @@ describe.each(ENGINES)('webhooks on %s', (engine) => {
     const webhooks = gateway();
     const owners = [
       ALICE,
-      { account: 'bob', run: null },
-      { account: 'alice', run: 'gen-1' },
-      { account: 'alice', run: 'gen-2' },
+      { account: 'bob', within: null },
+      { account: 'alice', within: 'gen-1' },
+      { account: 'alice', within: 'gen-2' },
     ];
     for (const [index, owner] of owners.entries())
       await webhooks.set(KEY, owner, hook(`https://${index}.example.com/`));
@@ -83,7 +83,7 @@ describe.each(ENGINES)('webhooks on %s', (engine) => {
       JSON.stringify(rows, (_key, value: unknown) => (typeof value === 'bigint' ? Number(value) : value)),
     ).not.toContain('secret');
     await database.query(adHoc("UPDATE webhooks SET account = 'bob'"));
-    expect(await webhooks.list(KEY, { account: 'bob', run: null })).toEqual([]);
+    expect(await webhooks.list(KEY, { account: 'bob', within: null })).toEqual([]);
     await database.query(adHoc("UPDATE webhooks SET account = 'alice'"));
     expect(await gateway({ secret: Buffer.alloc(32, 8) }).list(KEY, ALICE)).toEqual([]);
   });

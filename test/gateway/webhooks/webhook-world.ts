@@ -46,7 +46,7 @@ export async function listenForNews(answer: Answer = (_got, response) => void re
 }
 
 export const KEY = { primitive: 'agent', service: 'acme/agent', taskId: 'task-1' } as const;
-export const ALICE = { account: 'alice', run: null };
+export const ALICE = { account: 'alice', within: null };
 
 export const hook = (url: string, change: Partial<Webhook> = {}): Webhook => ({
   name: 'a',

@@ -90,6 +90,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
   const adminKey = createKey('admin').text;
   await server.register(
     accountRoutes({
+      members: { find: async () => null },
       admit,
       keys: store,
       offers: () => true,
@@ -115,7 +116,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       consumers: createConsumerStore(database, { now }),
       keys: store,
       limits: createLimitsStore(database),
-      members: createMemberStore(database, { keys: store, now }),
+      members: createMemberStore(database, { keys: store, limits: createLimitsStore(database), now }),
       ledger,
       usage: async () => new Map(),
       totals,
@@ -222,7 +223,6 @@ describe('a token', () => {
     const { tokens, token } = await openTokens();
     const admit = createAdmission({
       authenticate: (headers, address) => tokens.verify(headers.authorization!.slice('Bearer '.length), address)!,
-      keys: { find: async () => null },
       identity: createIdentity({ seed: '0'.repeat(64) }),
       providers: [],
     });

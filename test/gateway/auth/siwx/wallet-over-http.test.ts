@@ -92,6 +92,7 @@ async function world({
   };
   await server.register(
     accountRoutes({
+      members: { find: async () => null },
       offers: () => true,
       admit,
       keys,

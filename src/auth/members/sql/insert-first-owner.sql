@@ -1,0 +1,3 @@
+-- Nobody where the organisation was not made.
+INSERT INTO members (account, member, role, name, created_at)
+SELECT account, $2, 'owner', $3, created_at FROM consumers WHERE account = $1 RETURNING *

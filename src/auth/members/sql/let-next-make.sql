@@ -1,0 +1,1 @@
+DELETE FROM consumers WHERE account = $1
