@@ -6,13 +6,18 @@ import type { RateDecision, RatePolicy, RateWindow } from './limiter.ts';
 
 /**
  * `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`: limit is the steady rate of a minute, without the burst,
- * and remaining never more than it; reset is whole seconds until the window is whole again.
+ * and remaining never more than it; reset is whole seconds until the window is whole again. Of tokens nothing is said
+ * where they have no limit.
  */
 export function rateHeaders({ requests, tokens }: RateDecision): Record<string, string> {
-  return {
+  const headers = {
     'x-ratelimit-limit-requests': String(requests.perMinute),
     'x-ratelimit-remaining-requests': String(Math.min(requests.remaining, requests.perMinute)),
     'x-ratelimit-reset-requests': String(Math.ceil(requests.resetS)),
+  };
+  if (tokens.perMinute === Number.MAX_SAFE_INTEGER) return headers;
+  return {
+    ...headers,
     'x-ratelimit-limit-tokens': String(tokens.perMinute),
     'x-ratelimit-remaining-tokens': String(tokens.remaining),
     'x-ratelimit-reset-tokens': String(Math.ceil(tokens.resetS)),

@@ -20,6 +20,16 @@ describe('rate headers', () => {
     });
   });
 
+  it('say nothing of tokens without a limit', () => {
+    const unlimited = { ...policy, tokensPerMinute: Number.MAX_SAFE_INTEGER };
+    const limiter = createLocalLimiter({ now: () => 0 });
+    expect(Object.keys(rateHeaders(limiter.take('key', unlimited, { requests: 1, tokens: 0 })))).toEqual([
+      'x-ratelimit-limit-requests',
+      'x-ratelimit-remaining-requests',
+      'x-ratelimit-reset-requests',
+    ]);
+  });
+
   it('come with Retry-After on a 429, which names the limit that was hit', () => {
     const limiter = createLocalLimiter({ now: () => 0 });
     limiter.take('key', policy, { requests: 1, tokens: 1_000 });
