@@ -348,6 +348,7 @@ test.each([
   ['another name of the number', { num_videos: 2 }, 400, 'num_videos'],
   ['neither a prompt nor a picture', { prompt: '' }, 400, 'prompt'],
   ['no length', { duration: undefined }, 400, 'duration'],
+  ['an empty length', { duration: null }, 400, 'duration'],
   ['a length of no kind', { duration: 'long' }, 400, 'duration'],
   ['an address that is not public', { image_url: 'https://127.0.0.1/a.png' }, 400, 'image_url'],
   ['an address without TLS', { image_url: 'http://example.com/a.png' }, 400, 'image_url'],

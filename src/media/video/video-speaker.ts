@@ -19,7 +19,7 @@ import {
 import type { Blobs, Task, Tasks } from '#tasks';
 import { videoToCall } from './doors/video-to-call.ts';
 import type { Videos } from './create-videos.ts';
-import { queueFields, videoBodySchema } from './request/video-fields.ts';
+import { spokenFields, videoBodySchema } from './request/video-fields.ts';
 import { toVideoAsk, type VideoBody, withOwnVideoNames } from './request/video-ask.ts';
 import { roomForVideos } from './room-for-videos.ts';
 import { billedSeconds } from './run/look-at-videos.ts';
@@ -48,7 +48,7 @@ interface VideoSpeakerOptions {
 export function createVideoSpeaker(options: VideoSpeakerOptions): Speaker {
   const { catalog, config, tasks, blobs, callbacks, fetchInput, now } = options;
   const making: MakeVideosDeps = { tasks, blobs, callbacks, fetchInput, now, ttlMs: config.media.videoTtlMs };
-  const check = createCheck<VideoBody>(videoBodySchema(queueFields, {}));
+  const check = createCheck<VideoBody>(videoBodySchema(spokenFields, {}));
   return {
     primitive: 'video',
     has: (name) => catalog.knows(name, 'video'),

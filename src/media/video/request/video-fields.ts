@@ -63,8 +63,8 @@ const COMMON = {
   ...routingFields,
 } as const;
 
-/** The fields of `POST /video/queue`. */
-export const queueFields = {
+/** The fields of a video that another protocol asks for: without a length it is the first that the model lists. */
+export const spokenFields = {
   model: modelField,
   duration: {
     type: ['string', 'integer', 'null'],
@@ -86,6 +86,12 @@ export const queueFields = {
     [MUST_BE]: `an array of at most ${REFERENCES_MAX} https URLs or data URLs`,
   },
   ...COMMON,
+} as const;
+
+/** The fields of `POST /video/queue`. */
+export const queueFields = {
+  ...spokenFields,
+  duration: { ...spokenFields.duration, type: ['string', 'integer'] },
 } as const;
 
 /** The fields of `POST /videos`. */
