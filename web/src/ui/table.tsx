@@ -62,8 +62,14 @@ export function Table<Row>({
         <caption className="sr-only">{caption}</caption>
         <thead>
           <tr>
-            {columns.map((column) => (
-              <Head key={column.id} column={column} {...(sorting ? { sorting } : {})} {...(onSort ? { onSort } : {})} />
+            {columns.map((column, at) => (
+              <Head
+                key={column.id}
+                column={column}
+                place={edge(columns, at)}
+                {...(sorting ? { sorting } : {})}
+                {...(onSort ? { onSort } : {})}
+              />
             ))}
           </tr>
         </thead>
@@ -104,11 +110,8 @@ const Row = memo(function Row({
       style={height === null ? undefined : { height }}
       className="border-t border-line hover:bg-sunk/60"
     >
-      {columns.map((column) => (
-        <td
-          key={column.id}
-          className={`px-2 py-2.5 sm:px-3 first:pl-4 last:pr-4 sm:first:pl-5 sm:last:pr-5 ${look(column)}`}
-        >
+      {columns.map((column, at) => (
+        <td key={column.id} className={`py-2.5 ${edge(columns, at)} ${look(column)}`}>
           {column.cell(row)}
         </td>
       ))}
@@ -116,12 +119,21 @@ const Row = memo(function Row({
   );
 });
 
+/** The padding of a cell: wider at the edges of the table, also at the last column that a phone shows. */
+function edge(columns: readonly Pick<Column<never>, 'from'>[], at: number): string {
+  const isLastOnPhone = !columns.slice(at + 1).some(({ from }) => from === undefined);
+  return `px-2 sm:px-3 first:pl-4 sm:first:pl-5 sm:last:pr-5 ${isLastOnPhone ? 'max-sm:pr-4' : ''}`;
+}
+
 function Head<Row>({
   column,
+  place,
   sorting,
   onSort,
 }: {
   readonly column: Column<Row>;
+  /** Classes of its padding. */
+  readonly place: string;
   readonly sorting?: Sorting;
   readonly onSort?: (sorting: Sorting) => void;
 }): ReactNode {
@@ -132,7 +144,7 @@ function Head<Row>({
     <th
       scope="col"
       aria-sort={active ? (sorting.down ? 'descending' : 'ascending') : undefined}
-      className={`h-10 px-2 text-left sm:px-3 text-xs font-medium whitespace-nowrap text-soft first:pl-4 last:pr-4 sm:first:pl-5 sm:last:pr-5 ${look(column)}`}
+      className={`h-10 text-left text-xs font-medium whitespace-nowrap text-soft ${place} ${look(column)}`}
     >
       {sortable ? (
         <button
