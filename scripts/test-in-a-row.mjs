@@ -73,9 +73,11 @@ function runOnce(log) {
     stdio: ['ignore', file, file],
   });
   closeSync(file);
+  const { pid } = child;
   const signal = (name) => {
+    if (pid === undefined) return;
     try {
-      process.kill(-child.pid, name);
+      process.kill(-pid, name);
     } catch (error) {
       // It has ended.
       if (error.code !== 'ESRCH') throw error;
@@ -97,6 +99,10 @@ function runOnce(log) {
   const wait = () => (timer = setTimeout(stall, Math.random() * 2 * STALL_EVERY_MS));
   if (values.stalls) wait();
   return new Promise((done) => {
+    child.on('error', (error) => {
+      console.error(`The tests do not start: ${error.message}`);
+      done(1);
+    });
     child.on('exit', (code) => {
       clearTimeout(timer);
       process.off('SIGINT', end);
