@@ -16,7 +16,7 @@ import { parseArgs } from 'node:util';
 import { findMarket } from '../src/analytics/index.ts';
 import { createFigurePages } from '../src/pages/figures/figure-pages.ts';
 import { openDatabase, type Statement } from '../src/store/index.ts';
-import { cpuMicros, startProgram } from './program.ts';
+import { cpuByThread, cpuMicros, startProgram } from './program.ts';
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const ROUNDS = 9;
@@ -125,20 +125,26 @@ async function addCallsUp(): Promise<void> {
   const gateways = await Promise.all([startGateway('on', EVERY_MS, port), startGateway('off', 0, port)]);
   try {
     for (const gateway of gateways) await gateway.chats(calls);
-    const micros = gateways.map(() => ({ main: [] as number[], all: [] as number[] }));
+    const used = (pid: number) => {
+      const { user, system } = cpuByThread(pid).get('WorkerThread')!;
+      return { main: cpuMicros(pid, pid), workers: user + system, all: cpuMicros(pid) };
+    };
+    const micros = gateways.map(() => ({ main: [] as number[], workers: [] as number[], all: [] as number[] }));
     for (let round = 0; round < ROUNDS; round += 1)
-      // The one that was first is last in the next round.
-      for (const index of round % 2 === 0 ? [0, 1] : [1, 0]) {
+      // Always in one order: the thread that adds calls up ends after 10 s without work, and starts anew.
+      for (const index of [0, 1]) {
         const { pid, chats } = gateways[index]!;
-        const [main, all] = [cpuMicros(pid, pid), cpuMicros(pid)];
+        const before = used(pid);
         await chats(calls);
         // Until the round's calls are added up, too.
         await pause(EVERY_MS * 1.5);
-        micros[index]!.main.push((cpuMicros(pid, pid) - main) / calls);
-        micros[index]!.all.push((cpuMicros(pid) - all) / calls);
+        const after = used(pid);
+        for (const kind of ['main', 'workers', 'all'] as const)
+          micros[index]![kind].push((after[kind] - before[kind]) / calls);
       }
     for (const [threads, of] of [
       ['main thread', 'main'],
+      ['threads of the database', 'workers'],
       ['all threads', 'all'],
     ] as const) {
       const [on, off] = micros.map((each) => middle(each[of])) as [number, number];
