@@ -50,7 +50,7 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
   });
 }
 
-/** The variable of OpenTelemetry may ask for what this gateway does not do: that is no mistake, and not passed over. */
+/** The variable of OpenTelemetry may ask for what this gateway does not do. That is told, and stops no start. */
 function tellOfLogsExporter({ logsExporter, otlpEndpoint }: Config, asked: string): void {
   if (asked === '' || asked === 'none' || (logsExporter === 'otlp' && otlpEndpoint !== null)) return;
   const why = logsExporter === 'otlp' ? 'telemetry.otlp_endpoint is not set' : 'only otlp sends them';

@@ -40,9 +40,9 @@ export function loadConfig(options: LoadOptions): Config {
 
   const values = readSections(table, options, reading);
   refuseKeylessStore(values.media, reading);
-  // The variable of OpenTelemetry speaks to all programs of a machine.
-  const isAsked = lookup(options.env, SECTIONS.telemetry.logs_exporter.env!) === undefined;
-  if (isAsked && values.telemetry.logsExporter === 'otlp' && values.telemetry.otlpEndpoint === null)
+  // The variable of OpenTelemetry is for all programs of a machine: it may ask for what this one cannot do.
+  const isOfFile = lookup(options.env, SECTIONS.telemetry.logs_exporter.env!) === undefined;
+  if (isOfFile && values.telemetry.logsExporter === 'otlp' && values.telemetry.otlpEndpoint === null)
     complain(
       reading,
       'telemetry.otlp_endpoint',

@@ -52,6 +52,7 @@ export function Table<Row>({
   readonly empty?: ReactNode;
 }): ReactNode {
   const sorted = useMemo(() => sortRows(rows, columns, sorting), [rows, columns, sorting]);
+  const paddings = useMemo(() => columns.map((_, at) => paddingOf(columns, at)), [columns]);
   const body = useRef<HTMLTableSectionElement>(null);
   const windowed = sorted.length > WINDOW_ROWS;
   const { first, last } = useWindowOfRows(body, { count: sorted.length, rowHeight, enabled: windowed });
@@ -66,7 +67,7 @@ export function Table<Row>({
               <Head
                 key={column.id}
                 column={column}
-                place={edge(columns, at)}
+                padding={paddings[at]!}
                 {...(sorting ? { sorting } : {})}
                 {...(onSort ? { onSort } : {})}
               />
@@ -80,6 +81,7 @@ export function Table<Row>({
               key={rowKey(row)}
               row={row}
               columns={columns as readonly Column<unknown>[]}
+              paddings={paddings}
               place={windowed ? first + index + 2 : null}
               height={windowed ? rowHeight : null}
             />
@@ -95,11 +97,13 @@ export function Table<Row>({
 const Row = memo(function Row({
   row,
   columns,
+  paddings,
   place,
   height,
 }: {
   readonly row: unknown;
   readonly columns: readonly Column<unknown>[];
+  readonly paddings: readonly string[];
   /** In the whole table, the head included; null where all rows are in the document. */
   readonly place: number | null;
   readonly height: number | null;
@@ -111,7 +115,7 @@ const Row = memo(function Row({
       className="border-t border-line hover:bg-sunk/60"
     >
       {columns.map((column, at) => (
-        <td key={column.id} className={`py-2.5 ${edge(columns, at)} ${look(column)}`}>
+        <td key={column.id} className={`py-2.5 ${paddings[at]!} ${look(column)}`}>
           {column.cell(row)}
         </td>
       ))}
@@ -119,21 +123,20 @@ const Row = memo(function Row({
   );
 });
 
-/** The padding of a cell: wider at the edges of the table, also at the last column that a phone shows. */
-function edge(columns: readonly Pick<Column<never>, 'from'>[], at: number): string {
+/** Classes of a cell's padding: wider at the edges of the table, also at the last column that a phone shows. */
+function paddingOf(columns: readonly Pick<Column<never>, 'from'>[], at: number): string {
   const isLastOnPhone = !columns.slice(at + 1).some(({ from }) => from === undefined);
   return `px-2 sm:px-3 first:pl-4 sm:first:pl-5 sm:last:pr-5 ${isLastOnPhone ? 'max-sm:pr-4' : ''}`;
 }
 
 function Head<Row>({
   column,
-  place,
+  padding,
   sorting,
   onSort,
 }: {
   readonly column: Column<Row>;
-  /** Classes of its padding. */
-  readonly place: string;
+  readonly padding: string;
   readonly sorting?: Sorting;
   readonly onSort?: (sorting: Sorting) => void;
 }): ReactNode {
@@ -144,7 +147,7 @@ function Head<Row>({
     <th
       scope="col"
       aria-sort={active ? (sorting.down ? 'descending' : 'ascending') : undefined}
-      className={`h-10 text-left text-xs font-medium whitespace-nowrap text-soft ${place} ${look(column)}`}
+      className={`h-10 text-left text-xs font-medium whitespace-nowrap text-soft ${padding} ${look(column)}`}
     >
       {sortable ? (
         <button
