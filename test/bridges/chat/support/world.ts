@@ -148,7 +148,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const signIn = await createSignIn({ ...config.signIn, chains: config.chains, attempts, now, elapsed: now });
   const authenticator = createAuthenticator({
     keys,
-    limits: createLimitsStore(database),
+    limits: createLimitsStore(database, { now }),
     signIn,
     attempts,
     acceptDevelopmentKeys: false,
