@@ -1,4 +1,4 @@
-import { createDrain } from '#gateway';
+import { createDrain, type Payments } from '#gateway';
 import {
   createAttempts,
   createAuthenticator,
@@ -50,6 +50,10 @@ export async function openAccess(listener: Listener) {
   return {
     ...listener,
     keys,
+    payments: {
+      ...payments,
+      callerOf: async (caller, slip) => authenticator.withBudgets(await payments.callerOf(caller, slip)),
+    } satisfies Payments,
     limits,
     members,
     attempts,
