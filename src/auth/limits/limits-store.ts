@@ -31,8 +31,8 @@ const CHANGE = loadStatement(import.meta.url, './sql/change-limits.sql');
 const DELETE_NONE = loadStatement(import.meta.url, './sql/delete-no-limits.sql');
 
 /**
- * Steps that replace the limits that are given, at `at`, in epoch milliseconds. The first gives back what they are then: nothing for a member that is
- * not there, or has not got `role` by then.
+ * Steps that replace the limits that are given. The first gives back what they are then: nothing for a member that is
+ * not there, or has not got `role` by then. `at`: now, in epoch milliseconds.
  */
 export function limitsSteps(
   account: string,

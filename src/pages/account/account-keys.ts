@@ -47,8 +47,9 @@ export async function listKeys(
 }
 
 /**
- * `member`: whose key it is; null for the account's. `by`: who makes it. Throws GatewayError `invalid_request`, `unprocessable` when the
- * account has too many keys, and `permission_denied` for who is no member any more, or a viewer by now.
+ * `member`: whose key it is; null for the account's. `by`: who makes it. Throws GatewayError `invalid_request`,
+ * `unprocessable` when the account has too many keys, and `permission_denied` for who is no member any more, or a
+ * viewer by now.
  */
 export async function createKey(
   { keys, offers, members, ...deps }: KeysDeps,
