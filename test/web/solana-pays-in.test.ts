@@ -91,6 +91,8 @@ test('who acts for an organisation pays into its balance, and not into its own',
   await page.getByRole('button', { name: 'New organisation' }).click();
   await page.getByLabel('Name of the organisation').fill('Acme Ltd');
   await page.getByRole('button', { name: 'Create it' }).click();
+  const proof = page.getByRole('dialog', { name: 'Confirm that it is you' });
+  await proof.getByRole('button', { name: SOLANA_WALLET }).click();
   await page.getByRole('button', { name: 'Act for Acme Ltd' }).click();
   await page.getByText('You act for').waitFor();
   await page.goto('/dashboard/balance');
