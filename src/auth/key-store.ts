@@ -5,7 +5,7 @@ import { LIMIT_RESETS, type SpendLimit } from './accounts/spend-period.ts';
 import type { LimitsOf } from './limits/account-limits.ts';
 import { limitsOf } from './limits/limits-store.ts';
 
-/** Who set the limit of a key. */
+/** The operator, or the account whose key it is. */
 export type LimitSetter = 'operator' | 'account';
 
 /** A stored API key. Times are epoch milliseconds. The key's text is not in it and cannot be had again. */
@@ -20,7 +20,7 @@ export interface KeyRecord extends SpendLimit, Rates {
   readonly expiresAt: number | null;
   /** The member of the account that it is of; null: it is of the account itself. */
   readonly member: string | null;
-  /** Who set the limit; null: nobody did, or it is not known. */
+  /** Set by this one last; null: there is no limit, or it is not known who set it. */
   readonly limitBy: LimitSetter | null;
   /** Percentages of the limit that are told of when they are spent; null: nothing is told. */
   readonly limitNotify: readonly number[] | null;

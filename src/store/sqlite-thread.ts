@@ -26,8 +26,9 @@ interface Thread {
 
 /**
  * Threads whose connection was closed. The next connection takes one, as every snapshot has a connection of its own: a
- * new thread takes 30 to 50 ms of a processor, on a busy machine up to 200, one that is here 3 ms. The figures of a quiet gateway take a snapshot
- * after each call, so one of the threads stays for long: it keeps 7 to 8 MB, and no processor.
+ * new thread takes 30 to 50 ms of a processor, on a busy machine up to 200, and one that is here 3 ms. The figures of a
+ * quiet gateway take a snapshot after each call, so one of the threads stays for long: it keeps 7 to 8 MB, and no
+ * processor.
  */
 const idle: Thread[] = [];
 const MOST_IDLE = 3;
