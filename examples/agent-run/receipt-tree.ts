@@ -10,7 +10,8 @@ export interface Generation {
   readonly tool: string | null;
   readonly parent: string | null;
   readonly state: string;
-  readonly usage: Readonly<Record<string, number>>;
+  /** Units of each meter. */
+  readonly usage_details: Readonly<Record<string, number>>;
   readonly cost_micro_usdc: number;
   readonly receipt: string | null;
   readonly entries: readonly { readonly type: string; readonly amount_micro_usdc: number }[];
@@ -50,7 +51,7 @@ export type Paint = (style: 'dim' | 'bold' | 'green' | 'cyan', text: string) => 
 /** One line a call. */
 export function draw(call: Generation, paint: Paint, stem = '', branch = ''): string[] {
   const what = `${call.model}${call.tool === null ? '' : ` ${call.tool}`}`;
-  const used = Object.entries(call.usage)
+  const used = Object.entries(call.usage_details)
     .map(([meter, units]) => `${units} ${meter}`)
     .join(', ');
   const plain = `${stem}${branch}${call.primitive} ${what}`;

@@ -19,6 +19,7 @@ const FIND_LOCK = load('find-lock');
 const FIND_CHILDREN = load('find-children');
 const OVERDUE_LOCKS = load('overdue-locks');
 const OVERDUE_UNKEPT_LOCKS = load('overdue-unkept-locks');
+const SPENT_OF_BUDGETS = load('spent-of-budgets');
 
 const EXPIRE_LIMIT = 1_000;
 const CHILDREN_LIMIT = 1_000;
@@ -75,6 +76,10 @@ export async function createLedger(options: {
     async budget(id) {
       const row = await engine.budget(id).catch(toUnavailable);
       return { spent: row?.spent ?? 0n, locked: row?.locked ?? 0n };
+    },
+    async spentOf(name) {
+      const [row] = await read(SPENT_OF_BUDGETS, [name]);
+      return row!['spent'] as bigint;
     },
     async close() {
       await committer.close();

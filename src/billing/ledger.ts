@@ -222,6 +222,8 @@ export interface Ledger {
   children(id: string, limit?: number): Promise<readonly LockRecord[]>;
   /** Spent and locked of a budget; zeros when it was never used. */
   budget(id: string): Promise<BudgetUse>;
+  /** Micro-USD that all budgets `<name>:<period>` of one name have counted as spent. */
+  spentOf(name: string): Promise<MicroUsd>;
   close(): Promise<void>;
 }
 

@@ -36,8 +36,8 @@ interface LogFlags extends AdminFlags {
 
 const HELP = `
 Every admin key reads. The role credit also changes accounts, their keys and their money, and configure reloads the
-configuration. TOLLGATE_ADMIN_KEY may do everything; it alone makes and revokes admin keys, pays fees out, and acts
-on treasuries.
+configuration, and changes the members of accounts and the operator's limits. TOLLGATE_ADMIN_KEY may do everything; it
+alone makes and revokes admin keys, pays fees out, and acts on treasuries.
 
 Examples:
   tollgate admin-key create invoices --role credit

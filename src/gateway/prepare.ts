@@ -4,6 +4,7 @@ import type { Call, Caller, Candidate, Offer } from './call.ts';
 import type { CallRequest, ChargeCap } from './call-request.ts';
 import type { Catalog, Resolved } from './catalog/catalog.ts';
 import { nearestHint } from './catalog/nearest-names.ts';
+import { otherDoor } from './catalog/other-door.ts';
 import { resolveAny } from './catalog/resolve-any.ts';
 import { newCallId } from './new-call-id.ts';
 import { atQuote, refuseDearer } from './quotes/quoted-request.ts';
@@ -117,11 +118,12 @@ function resolve(options: PrepareOptions, request: CallRequest): readonly Resolv
   return present(options, request, targets);
 }
 
-/** The error of an unknown name, with the names of the primitive that look like it. */
+/** The error of an unknown name, with the door that it is for, or the names of the primitive that look like it. */
 function withNearest({ catalog }: PrepareOptions, { primitive, targets }: CallRequest, error: unknown): unknown {
   if (!(error instanceof GatewayError) || error.code !== 'invalid_model') return error;
   const names = new Set(catalog.offers(primitive).map(({ service }) => service));
-  const hint = nearestHint(targets[0]!, names);
+  const [name = ''] = targets;
+  const hint = otherDoor(name, primitive, catalog) || nearestHint(name, names);
   const { message, param } = error;
   return hint === '' ? error : new GatewayError('invalid_model', `${message}. ${hint}`, { param });
 }

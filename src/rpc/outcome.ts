@@ -1,4 +1,14 @@
-import { errorText, HTTP_ERRORS, type Members, membersOf, RawJsonError, resultText, splice, withMembers } from '#wire';
+import {
+  errorText,
+  HTTP_ERRORS,
+  type JsonRpcError,
+  type Members,
+  membersOf,
+  RawJsonError,
+  resultText,
+  splice,
+  withMembers,
+} from '#wire';
 import { CODE, fromHttpError, KEPT_STATUSES, type RpcFault } from './errors-rpc.ts';
 import { toldOf } from './headers.ts';
 import type { InnerReply } from './inner-request.ts';
@@ -101,4 +111,5 @@ function withCost(text: string, headers: Readonly<Record<string, string>>): stri
 }
 
 /** An error that is the answer to no readable id. */
-export const namelessError = (code: number, message: string): string => errorText('null', { code, message });
+export const namelessError = (code: number, message: string, data?: JsonRpcError['data']): string =>
+  errorText('null', { code, message, ...(data === undefined ? {} : { data }) });

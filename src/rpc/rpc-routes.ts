@@ -58,7 +58,11 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
       const { error: fault, status, headers } = toRpcFault(known);
       // What is wrong with a body that was not read is no parameter's fault.
       const code = known.code === 'invalid_request' ? CODE.invalidRequest : fault.code;
-      void reply.code(status).headers(headers).type('application/json').send(namelessError(code, fault.message));
+      void reply
+        .code(status)
+        .headers(headers)
+        .type('application/json')
+        .send(namelessError(code, fault.message, fault.data));
     });
 
     // Made with the first request: all routes are registered by then.
@@ -80,10 +84,10 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
       report: deps.onError,
     });
 
-    const refusal = ({ message, headers }: GatewayError) => ({
+    const refusal = (error: GatewayError) => ({
       status: 405,
-      headers: headers ?? {},
-      text: namelessError(CODE.invalidRequest, message),
+      headers: error.headers ?? {},
+      text: namelessError(CODE.invalidRequest, error.message, toRpcFault(error).error.data),
     });
     app.post(
       '/rpc',

@@ -102,6 +102,20 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
       expect(await ledger.budget('never-used')).toEqual({ spent: 0n, locked: 0n });
     });
 
+    test('adds up what the budgets of one name have counted', async () => {
+      for (const [at, name] of [
+        `n${turn}:all`,
+        `n${turn}:monthly-2026-03-01`,
+        `n${turn}z:all`,
+        `n${turn}0:all`,
+      ].entries()) {
+        await lock({ id: `${id}-${at}`, budgets: [{ id: name, limit: 500n }] });
+        await settle({ id: `${id}-${at}` });
+      }
+      expect(await ledger.spentOf(`n${turn}`)).toBe(120n);
+      expect(await ledger.spentOf(`n${turn}:all`)).toBe(0n);
+    });
+
     test('counts a lock in each of its budgets, and in none where one has no room', async () => {
       const wide = { id: `wide-${turn}`, limit: 500n };
       const tight = { id: `tight-${turn}`, limit: 150n };

@@ -48,6 +48,16 @@ test('an address may have what clients append to it', async () => {
   expect((await connect([], { TOLLGATE_URL: `${base}/api/v1` })).code).toBe(0);
 });
 
+test('the command that writes has what was given, but no key', async () => {
+  const args = ['--url', `${base}/v1`, '--model', 'demo/sage:floor', '--key', key];
+  const { output } = await connect(args);
+  expect(output).toContain(
+    `To write it, with --key as before: npx tollgate connect claude-code --url ${base}/v1 --model demo/sage:floor --write`,
+  );
+  const { output: other } = await place.run(['connect', 'cursor', '--mcp', '--data', place.data]);
+  expect(other).toMatch(/To write it: \S.* connect cursor --data \S+ --mcp --write/);
+});
+
 test('models with a suffix, agents and tools can be named', async () => {
   for (const model of ['demo/echo', 'demo/sage:floor', 'a2a/demo/croupier', 'mcp/demo/toolbox/roll_dice'])
     expect((await connect(['--model', model])).output).toContain(`"ANTHROPIC_MODEL": "${model}"`);

@@ -246,7 +246,27 @@ test('an unknown model, a wrong key and a wrong body have the errors of the door
   });
   expect(await refusal('{')).toMatchObject({ status: 400, code: 'invalid_request' });
   expect(await refusal('x', { 'content-type': 'text/plain' })).toMatchObject({ status: 400, code: 'invalid_request' });
-  expect(await refusal(ask({ model: 'test/model' }))).toMatchObject({ status: 404, code: 'invalid_model' });
+  expect(await refusal(ask({ model: 'test/model' }))).toMatchObject({
+    status: 404,
+    code: 'invalid_model',
+    message: 'Model not found: test/model. It is a chat model: ask it at /chat/completions',
+  });
+});
+
+test('a chat that names an image model is told its door', async () => {
+  const message = /^Model not found: test\/paint\. It is an image model: .* as image\/test\/paint in a chat$/;
+  const messages = [{ role: 'user', content: 'x' }];
+  for (const [path, body] of [
+    ['/chat/completions', { messages }],
+    ['/messages', { messages, max_tokens: 5 }],
+    ['/embeddings', { input: 'x' }],
+  ] as const) {
+    const response = await spine.post(path, { model: 'test/paint', ...body });
+    expect([response.status, await response.json()]).toMatchObject([
+      404,
+      { error: { message: expect.stringMatching(message) } },
+    ]);
+  }
 });
 
 describe('what the provider answers', () => {

@@ -166,7 +166,15 @@ test.each([
   const response = await world.spine.post('/rpc', body, headers);
   expect(response.status).toBe(status);
   expect(response.headers.get('content-type')).toContain('application/json');
-  expect(await response.json()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code } });
+  const told = (await response.json()) as { readonly error: { readonly data?: unknown } };
+  expect(told).toMatchObject({ jsonrpc: '2.0', id: null, error: { code } });
+  if (status === 413) expect(told.error.data).toEqual({ type: 'payload_too_large', status });
+});
+
+test('another method is refused with the facts of the error, too', async () => {
+  const response = await fetch(`${world.spine.origin}/api/v1/rpc`);
+  expect(response.status).toBe(405);
+  expect(await response.json()).toMatchObject({ error: { data: { type: 'method_not_allowed', status: 405 } } });
 });
 
 test('a credential that came twice is refused, as at every door', async () => {

@@ -136,6 +136,15 @@ test.each([
   expect(await (await spine.post(path, body)).json()).toMatchObject({ error: { message, code: 400 } });
 });
 
+test.each(['1e999', '-1e999', '9007199254740993'])('of a number that no double holds: %s', async (number) => {
+  const body = `{"model":"m","messages":[{"role":"user","content":"x"}],"max_tokens":${number}}`;
+  const { error } = (await (await spine.post('/chat/completions', body)).json()) as { error: { message: string } };
+  const size = number.startsWith('-') ? 'small' : 'large';
+  expect(error.message).toBe(
+    `max_tokens must be an integer from 1 to 9007199254740991, not ${number}, a number that is too ${size}`,
+  );
+});
+
 test('of a model that is misspelt', async () => {
   const response = await spine.post('/chat/completions', {
     model: 'test/modle',

@@ -228,6 +228,8 @@ export function createOracleLedger(now: () => number): OracleLedger {
       const { spent, locked } = budgets.get(id) ?? { spent: 0n, locked: 0n };
       return { spent, locked };
     },
+    spentOf: async (name) =>
+      [...budgets].reduce((sum, [id, { spent }]) => (id.startsWith(`${name}:`) ? sum + spent : sum), 0n),
     async close() {},
 
     accounts: () => [...new Set(legs.map(({ account }) => account))],

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * Rights of an administrator's key. `credit`: accounts, their keys and their money. `configure`: reloads and figures.
- * Every key reads.
+ * Rights of an administrator's key. `credit`: accounts, their keys and their money. `configure`: reloads, figures, and
+ * who may do what: members, who may withdraw, and the operator's limits. Every key reads.
  */
 export const ADMIN_ROLES = ['read', 'credit', 'configure'] as const;
 export type AdminRole = (typeof ADMIN_ROLES)[number];

@@ -29,7 +29,8 @@ export function listClients(): void {
 }
 
 /** Prints what a client needs to use the gateway, and with `write` puts it into the client's files. */
-export async function connectClient(name: string, { mcp, write = false, ...flags }: ConnectFlags): Promise<void> {
+export async function connectClient(name: string, asked: ConnectFlags): Promise<void> {
+  const { mcp, write = false, ...flags } = asked;
   const client = await findClient(name);
   const recipe = recipeOf(client, mcp);
   const connection = await findConnection(flags, {
@@ -45,7 +46,7 @@ export async function connectClient(name: string, { mcp, write = false, ...flags
   const setup = recipe(connection, machine);
   const paint = painter();
   if (write) writeSetup(client, setup, { secret: connection.key, paint });
-  else printSetup(client, setup, { again: `${OWN_NAME} connect ${name}${mcp ? ' --mcp' : ''}`, paint });
+  else printSetup(client, setup, { again: againOf(name, asked), paint });
   if (setup.tryIt !== undefined) process.stdout.write(`${paint('dim', 'Then:')}\n\n${setup.tryIt}\n\n`);
   for (const note of setup.notes ?? []) process.stdout.write(`${paint('yellow', '•')} ${note}\n`);
   process.stdout.write(`${paint('dim', `More: ${base}/docs/guide/clients/${client.name}`)}\n`);
@@ -57,6 +58,17 @@ function recipeOf({ title, models, tools }: Client, mcp: boolean | undefined): N
   throw new CliError(`${title} has no MCP servers. Leave --mcp out to connect its models.`);
 }
 
+/** The command with the options that were given and `--write`. A key is not repeated: the screen may be seen by others. */
+function againOf(name: string, { url, model, data, mcp, key }: ConnectFlags): string {
+  const values = Object.entries({ url, model, data }).flatMap(([option, value]) =>
+    value === undefined ? [] : [`--${option}`, inShell(value)],
+  );
+  const command = [OWN_NAME, 'connect', name, ...values, ...(mcp ? ['--mcp'] : []), '--write'].join(' ');
+  return key === undefined ? `To write it: ${command}` : `To write it, with --key as before: ${command}`;
+}
+
+const inShell = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
+
 interface Printing {
   readonly again: string;
   readonly paint: Paint;
@@ -67,7 +79,7 @@ function printSetup(client: Client, setup: Setup, { again, paint }: Printing): v
     process.stdout.write(`${paint('dim', `${file.path} gets:`)}\n\n${settingsText(file)}\n`);
   if (setup.byHand !== undefined) process.stdout.write(`${setup.byHand}\n\n`);
   if (setup.files.length > 0)
-    process.stdout.write(`${paint('dim', `Nothing was written. To write it: ${again} --write`)}\n\n`);
+    process.stdout.write(`${paint('dim', `Nothing was written. ${again}`)}\n\n`);
 }
 
 interface Writing {

@@ -1,8 +1,12 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { GatewayError } from '#wire';
 
 /** How a route's wire says an error that is the whole reply: JSON. */
-type TellRefusal = (error: GatewayError) => {
+export type TellRefusal = (
+  error: GatewayError,
+  request: { readonly id: string; readonly headers: IncomingHttpHeaders },
+) => {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
@@ -12,6 +16,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The refusal of another method of this path; default the error of the chat wire. */
     readonly refusal?: TellRefusal;
+    /** The refusal is also that of unknown paths below this one. */
+    readonly refusesBelow?: boolean;
   }
 }
 
@@ -30,6 +36,7 @@ type MethodsOfPath = (path: string) => RoutesOfPath;
  */
 export function collectMethods(server: FastifyInstance): MethodsOfPath {
   const routes = new Map<string, { readonly methods: Set<string>; readonly refusal: TellRefusal | null }>();
+  const below = new Map<string, TellRefusal>();
   let patterns: ReadonlyMap<string, RegExp> | null = null;
   server.addHook('onRoute', ({ url, method, constraints, prefix, routePath, config }) => {
     // The one for preflights of every path says nothing of a path.
@@ -39,6 +46,7 @@ export function collectMethods(server: FastifyInstance): MethodsOfPath {
       let route = routes.get(each);
       if (!route) routes.set(each, (route = { methods: new Set(), refusal: config?.refusal ?? null }));
       for (const one of [method].flat()) route.methods.add(one);
+      if (config?.refusal && config.refusesBelow) below.set(`${each}/`, config.refusal);
     }
   });
   return (path) => {
@@ -51,6 +59,7 @@ export function collectMethods(server: FastifyInstance): MethodsOfPath {
       refusal ??= route.refusal;
       for (const method of route.methods) found.add(method);
     }
+    for (const [start, tell] of below) if (path.startsWith(start)) refusal ??= tell;
     return { methods: [...found].sort(), refusal };
   };
 }

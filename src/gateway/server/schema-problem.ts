@@ -1,4 +1,4 @@
-import { printable, GatewayError } from '#wire';
+import { printable, GatewayError, isExactNumber } from '#wire';
 import { mustBe } from './schema-words.ts';
 import { unknownMember } from './unknown-member.ts';
 
@@ -85,7 +85,12 @@ function toPath(pointer: string): string {
 function shown(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : `an array of ${value.length}`;
   if (value === null) return 'null';
+  if (isExactNumber(value)) return numberWords(value.rawJSON);
   if (typeof value === 'object') return 'an object';
   if (typeof value === 'string') return `${JSON.stringify(printable(value, 40))}${value.length > 40 ? '…' : ''}`;
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : 'nothing';
 }
+
+/** A number that a double does not hold. */
+const numberWords = (text: string): string =>
+  `${printable(text, 40)}, a number that is too ${text.startsWith('-') ? 'small' : 'large'}`;

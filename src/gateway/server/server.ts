@@ -159,23 +159,24 @@ function refuseUnknownRoutes(server: FastifyInstance): (request: FastifyRequest,
   const refuse = (request: FastifyRequest, reply: FastifyReply) => {
     const path = request.url.split('?')[0]!;
     const { methods, refusal } = methodsOf(path);
-    if (methods.length === 0 || methods.includes(request.method))
-      throw new GatewayError(
-        'not_found',
-        missingEndpoint(request.method, path, (other) => methodsOf(other).methods.length > 0),
-      );
+    const tell = (error: GatewayError) => {
+      if (refusal === null) throw error;
+      const { status, headers, text } = refusal(error, request);
+      return reply.code(status).headers(headers).type('application/json').send(text);
+    };
+    if (methods.length === 0 || methods.includes(request.method)) {
+      const words = missingEndpoint(request.method, path, (other) => methodsOf(other).methods.length > 0);
+      return tell(new GatewayError('not_found', words));
+    }
     const allow = methods.join(', ');
     if (request.method === 'OPTIONS') return reply.code(204).header('allow', allow).send();
-    const error = new GatewayError(
-      'method_not_allowed',
-      `${path.slice(0, 200)} does not take ${request.method}. It takes ${allow}`,
-      {
-        headers: { allow },
-      },
+    return tell(
+      new GatewayError(
+        'method_not_allowed',
+        `${path.slice(0, 200)} does not take ${request.method}. It takes ${allow}`,
+        { headers: { allow } },
+      ),
     );
-    if (refusal === null) throw error;
-    const { status, headers, text } = refusal(error);
-    return reply.code(status).headers(headers).type('application/json').send(text);
   };
   server.setNotFoundHandler(refuse);
   return refuse;

@@ -13,7 +13,7 @@ import { tokensOf } from '../caps/tokens-of.ts';
 import { measurePrompt } from '../request/prompt-size.ts';
 import type { ChatDeps } from '../chat-routes.ts';
 import { type RoutedBody, translateAsFar } from '../native/ask-native.ts';
-import { answerError, type ChatWire, createReadBody } from './translated-door.ts';
+import { answerError, type ChatWire, createReadBody, refusesAs } from './translated-door.ts';
 
 export interface CountDeps extends ChatDeps {
   /** Counts the requests that count tokens. */
@@ -106,6 +106,7 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
       },
       validatorCompiler: () => () => true,
       errorHandler: answerError({ onError }, wire),
+      config: refusesAs(wire),
     },
     (request, reply) => after(readBody(request.body, request.headers), (asked) => count(asked, request, reply)),
   );

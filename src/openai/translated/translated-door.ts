@@ -188,6 +188,7 @@ export function addTranslatedDoor<B extends RoutedBody>(
       // The body is bytes until the handler parses it, which checks it against the same schema.
       validatorCompiler: () => () => true,
       errorHandler: answerError(deps, wire),
+      config: refusesAs(wire),
     },
     async (request, reply) => {
       const admission = admissionOf(request);
@@ -203,6 +204,16 @@ export function addTranslatedDoor<B extends RoutedBody>(
     },
   );
 }
+
+/** What the routes of a wire tell the server: how a path or method that is not there is refused, below the path too. */
+export const refusesAs = ({ toError }: Pick<ChatWire<never>, 'toError'>) =>
+  ({
+    refusal: (error: GatewayError, { id, headers }: Pick<FastifyRequest, 'id' | 'headers'>) => {
+      const { body, ...told } = toError(error, id, headers);
+      return { ...told, text: JSON.stringify(body) };
+    },
+    refusesBelow: true,
+  }) as const;
 
 /** Answers an error as the wire has it. */
 export const answerError =

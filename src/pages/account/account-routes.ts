@@ -27,7 +27,7 @@ import { withWaiting } from './waiting.ts';
 
 interface AccountDeps extends OwnKeysDeps {
   readonly admit: Pipeline['admit'];
-  readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'find' | 'children'>;
+  readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'children' | 'find' | 'spentOf'>;
   readonly findLocks: (asked: LocksAsked) => Promise<FoundLocks>;
   readonly totals: (account: string) => Promise<AccountTotals>;
   readonly tasks: Pick<Tasks, 'liveStatesOf'>;

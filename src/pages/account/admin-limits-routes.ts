@@ -15,7 +15,8 @@ interface AccountParams {
 }
 
 const LIMITS = '/accounts/:id/limits';
-const CREDIT = { adminRole: 'credit' } as const;
+/** Who only credits must not lift what holds an account back. */
+const CONFIGURE = { adminRole: 'configure' } as const;
 
 /**
  * Adds the operator's limits of each account to `app`, which lets only the operator pass. They hold beside those that
@@ -49,7 +50,7 @@ export function addAdminLimitsRoutes(
   };
   app.patch<{ Params: AccountParams; Body: LimitsBody }>(
     LIMITS,
-    { schema: changed, config: CREDIT },
+    { schema: changed, config: CONFIGURE },
     async ({ params, body }) => {
       const { account } = await findAccount(params.id, deps);
       return changeLimits(account, 'operator', parseLimits(body), deps);

@@ -25,7 +25,8 @@ interface MemberParams extends AccountParams {
 
 const MEMBERS = '/accounts/:id/members';
 const MEMBER = '/accounts/:id/members/:member';
-const CREDIT = { adminRole: 'credit' } as const;
+/** An owner withdraws: who only credits must not make one. */
+const CONFIGURE = { adminRole: 'configure' } as const;
 const ofAMember = memberParams(accountParams.properties);
 
 /** Adds the members of each account to `app`, which lets only the operator pass. `common` is in every description. */
@@ -54,7 +55,7 @@ export function addAdminMembersRoutes(
   };
   app.post<{ Params: AccountParams; Body: NewMemberBody }>(
     MEMBERS,
-    { schema: added, config: CREDIT },
+    { schema: added, config: CONFIGURE },
     async ({ params, body }, reply) => {
       const { account } = await findAccount(params.id, deps);
       const [data] = await viewMembers(account, [await addMember(account, body, deps)], deps);
@@ -75,7 +76,7 @@ export function addAdminMembersRoutes(
   };
   app.patch<{ Params: MemberParams; Body: { readonly role?: MemberRole; readonly name?: string } }>(
     MEMBER,
-    { schema: changed, config: CREDIT },
+    { schema: changed, config: CONFIGURE },
     async ({ params, body }) => {
       const { account } = await findAccount(params.id, deps);
       const { member } = await findMember(account, params.member, deps);
@@ -93,7 +94,7 @@ export function addAdminMembersRoutes(
     params: ofAMember,
     response: { 200: objectOf({ removed: { type: 'boolean' } }) },
   };
-  app.delete<{ Params: MemberParams }>(MEMBER, { schema: removed, config: CREDIT }, async ({ params }) => {
+  app.delete<{ Params: MemberParams }>(MEMBER, { schema: removed, config: CONFIGURE }, async ({ params }) => {
     const { account } = await findAccount(params.id, deps);
     const { member } = await findMember(account, params.member, deps);
     if (!(await deps.members.remove(account, member))) return refuseChange(account, member, deps);

@@ -31,7 +31,7 @@ interface AdminDeps extends AdminAccountsDeps, KeysDeps, MembersDeps {
   readonly keys: KeysDeps['keys'];
   readonly members: MembersDeps['members'];
   readonly gate: AdminGate;
-  readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'transfer'>;
+  readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'spentOf' | 'transfer'>;
   readonly totals: (account: string) => Promise<AccountTotals>;
   readonly findTransfer: (id: string) => Promise<TransferRecord | null>;
 }

@@ -75,7 +75,7 @@ function createKeyRoute(app: FastifyInstance, { adminKeys, now }: AdministratorD
       minItems: 1,
       uniqueItems: true,
       description:
-        '`credit`: accounts, their keys and the money of accounts. `configure`: reloads, figures. Every key reads, with `read` alone nothing else.',
+        '`credit`: accounts, their keys and the money of accounts. `configure`: reloads, figures, members of accounts, and the limits that the operator sets for accounts. Every key reads, with `read` alone nothing else.',
     },
     expires_at: { ...TIME, maxLength: 40, description: 'From when it is refused (RFC 3339); null is never.' },
   };

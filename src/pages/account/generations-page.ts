@@ -25,6 +25,7 @@ interface GenerationsPage {
 
 export const generationsQuerySchema = {
   type: 'object',
+  additionalProperties: false,
   properties: {
     cursor: { type: 'string', maxLength: 256, description: '`next_cursor` of the page before.' },
     limit: { type: 'integer', minimum: 1, maximum: 100, default: 50, description: 'Calls at most.' },
@@ -75,6 +76,10 @@ export async function findGenerations(
   const { service, primitive, key, state, outcome, limit } = query;
   const from = query.from === undefined ? 0 : instant(query.from, 'from');
   const to = query.to === undefined ? LATEST : instant(query.to, 'to');
+  if (from > to)
+    throw new GatewayError('invalid_request', `from is after to, ${query.to}: ask from the earlier time on`, {
+      param: 'from',
+    });
   const field = (name: string, value: string) => `${JSON.stringify(name)}:${JSON.stringify(value)}`;
   const matches = (call: CallView) =>
     (primitive === undefined || call.primitive === primitive) &&

@@ -4,7 +4,7 @@ import { type KeyChanges, type KeyRecord, USUAL_PERCENTAGES } from '#auth/keys';
 import { LIMIT_RESETS, budgetAt, type LimitReset } from '#auth/accounts';
 import { objectOf } from '../answer-schemas.ts';
 import { parseUsdField } from './amount.ts';
-import { NO_USAGE, type FindKeyUsage, type KeyUsage } from './key-usage.ts';
+import { NO_USAGE, type FindKeyUsage } from './key-usage.ts';
 import { parseTime } from './time.ts';
 
 /** The body of a request that makes or changes a key, after validation. */
@@ -41,6 +41,9 @@ export const rateProperty = (what: string, usual: string) =>
 
 const LABEL = { type: 'string', minLength: 1, maxLength: 128 } as const;
 
+const COUNTS_FROM_ZERO =
+  'A limit with another period counts from zero, also if the key spent in that period before; a limit that never starts anew counts what the key spent without a limit, too.';
+
 export const keyBodyProperties = {
   name: { ...LABEL, description: 'A name for the key.' },
   label: { ...LABEL, description: 'The same as `name`.' },
@@ -52,7 +55,7 @@ export const keyBodyProperties = {
   limit_reset: {
     type: ['string', 'null'],
     enum: [...LIMIT_RESETS, null],
-    description: 'When the limit starts anew, at 00:00 UTC; null is never.',
+    description: `When the limit starts anew, at 00:00 UTC; null is never. ${COUNTS_FROM_ZERO}`,
   },
   limit_soft: { type: 'boolean', description: 'True: the limit refuses no call, and is told of alone.' },
   limit_notify: {
@@ -144,7 +147,7 @@ export const keySchema = objectOf(
     limit_set_by: limitSetByProperty,
     requests_per_minute: { type: ['integer', 'null'] },
     tokens_per_minute: { type: ['integer', 'null'] },
-    usage: { type: 'number', description: 'USD spent: in this period for a key whose limit resets, else in all.' },
+    usage: { type: 'number', description: 'USD spent in all, whatever the limit counts.' },
     usage_daily: {
       type: 'number',
       description:
@@ -168,22 +171,20 @@ export const keySchema = objectOf(
 export type KeyView = Awaited<ReturnType<typeof viewKey>>;
 
 export interface KeyViewDeps {
-  readonly ledger: Pick<Ledger, 'budget'>;
+  readonly ledger: Pick<Ledger, 'budget' | 'spentOf'>;
   readonly usage: FindKeyUsage;
   readonly now: () => number;
 }
 
 /** A key as answers show it, with its spending. */
 export async function viewKey(record: KeyRecord, deps: KeyViewDeps) {
-  const [{ spent, locked }, lately] = await Promise.all([
+  const [{ spent, locked }, all, lately] = await Promise.all([
     deps.ledger.budget(budgetAt(record.hash, record, deps.now()).id),
+    deps.ledger.spentOf(record.hash),
     deps.usage(record.account),
   ]);
-  const { daily, weekly, monthly }: KeyUsage = {
-    ...(lately.get(record.hash) ?? NO_USAGE),
-    // The ledger counts the period of the limit with each call, so this figure is never behind.
-    ...(record.limit === null || record.limitReset === null ? {} : { [record.limitReset]: spent }),
-  };
+  // The counter of the limit is not among these sums: a limit may count from the middle of its period on.
+  const { daily, weekly, monthly } = lately.get(record.hash) ?? NO_USAGE;
   const remaining = record.limit === null ? null : record.limit - spent - locked;
   return {
     hash: record.hash,
@@ -199,7 +200,7 @@ export async function viewKey(record: KeyRecord, deps: KeyViewDeps) {
     limit_set_by: record.limitBy,
     requests_per_minute: record.requestsPerMinute,
     tokens_per_minute: record.tokensPerMinute,
-    usage: toUsdNumber(spent),
+    usage: toUsdNumber(all),
     usage_daily: toUsdNumber(daily),
     usage_weekly: toUsdNumber(weekly),
     usage_monthly: toUsdNumber(monthly),

@@ -40,7 +40,8 @@ const BUDGETS_MAX = LIMIT_RESETS.length + 1;
 const budgetsProperty = {
   type: 'array',
   maxItems: BUDGETS_MAX,
-  description: 'What may be spent in each period. At most one of each reset.',
+  description:
+    'What may be spent in each period. At most one of each reset. A new budget, and one whose period is changed, counts from zero: what was spent before is not in it.',
   items: {
     type: 'object',
     additionalProperties: false,

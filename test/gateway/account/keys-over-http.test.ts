@@ -105,7 +105,7 @@ describe('keys over HTTP', () => {
     });
     opened.clock.now += 86_400_000;
     expect((await call<One>(limited.key, 'GET', '/api/v1/key')).body.data).toMatchObject({
-      usage: 0,
+      usage: 0.4,
       usage_daily: 0,
       usage_weekly: 0.4,
       usage_monthly: 0.4,
@@ -124,6 +124,40 @@ describe('keys over HTTP', () => {
     expect((await call<One>(alice.key, 'GET', '/api/v1/key')).body.data).toMatchObject({
       limit: 0.000001,
       limit_remaining: 0,
+    });
+  });
+
+  it('show all that they have spent, whatever limit they had', async () => {
+    const opened = await world();
+    const { call, make, alice } = opened;
+    const { key, data } = (await make({ name: 'robot' })).body;
+    const limits = { limit: 10_000_000n };
+    const shown = async (change: object) => {
+      expect((await call(alice.key, 'PATCH', `${KEYS}/${data.hash}`, change)).status).toBe(200);
+      return (await call<One>(key, 'GET', '/api/v1/key')).body.data;
+    };
+    await spend(opened, 'gen-1', alice.account, { ...limits, id: `${data.hash}:all` }, 100_000n);
+    // A new limit counts from zero, and the key has spent what it has spent.
+    expect(await shown({ limit: 1, limit_reset: 'daily' })).toMatchObject({
+      limit_remaining: 1,
+      usage: 0.1,
+      usage_daily: 0.1,
+      usage_weekly: 0.1,
+      usage_monthly: 0.1,
+    });
+    await spend(opened, 'gen-2', alice.account, { ...limits, id: `${data.hash}:daily-2026-03-04` }, 200_000n);
+    expect(await shown({ limit_reset: 'monthly' })).toMatchObject({
+      limit_remaining: 1,
+      usage: 0.3,
+      usage_monthly: 0.3,
+    });
+    await spend(opened, 'gen-3', alice.account, { ...limits, id: `${data.hash}:monthly-2026-03-01` }, 400_000n);
+    // One that never starts anew counts what was spent without a limit.
+    expect(await shown({ limit_reset: null })).toMatchObject({
+      limit_remaining: 0.9,
+      usage: 0.7,
+      usage_daily: 0.7,
+      usage_monthly: 0.7,
     });
   });
 

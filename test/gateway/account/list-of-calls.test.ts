@@ -107,6 +107,9 @@ test('by service, primitive, key, time, state and outcome', async () => {
   for (const [query, param] of [
     ['cursor=x', 'cursor'],
     ['from=yesterday', 'from'],
+    ['from=2026-03-05&to=2026-03-04', 'from'],
+    ['foo=bar', 'foo'],
+    ['model=author/model', 'model'],
     ['to=2026-02-31T00:00:00', 'to'],
     ['limit=101', 'limit'],
     ['primitive=chat', 'primitive'],

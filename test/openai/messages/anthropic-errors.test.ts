@@ -32,6 +32,22 @@ async function fail(asked: unknown, headers: Record<string, string> = {}, path =
   return { status: response.status, ...told.error, retry: response.headers.get('x-should-retry'), response };
 }
 
+test.each([
+  ['GET', '/messages', 405, 'invalid_request_error', /does not take GET\. It takes POST$/],
+  ['GET', '/messages/count_tokens', 405, 'invalid_request_error', /It takes POST$/],
+  ['POST', '/messages/batches', 404, 'not_found_error', /^No such endpoint: POST \/api\/v1\/messages\/batches\./],
+  ['GET', '/messages/batches/msgbatch_1', 404, 'not_found_error', /^No such endpoint/],
+])('%s %s is refused in its shape', async (method, path, status, type, message) => {
+  const response = await fetch(`${spine.origin}/api/v1${path}`, { method, headers: { 'x-api-key': spine.key } });
+  expect(response.status).toBe(status);
+  expect(response.headers.get('allow')).toBe(status === 405 ? 'POST' : null);
+  expect(await response.json()).toEqual({
+    type: 'error',
+    error: { type, message: expect.stringMatching(message) },
+    request_id: response.headers.get('request-id'),
+  });
+});
+
 describe('before anything is asked', () => {
   test.each([
     ['no model', { ...body, model: undefined }, /model is required: the name of a model/],

@@ -69,7 +69,7 @@ export interface ApiKey {
   readonly limit: number | null;
   readonly limit_remaining: number | null;
   readonly limit_reset: 'daily' | 'weekly' | 'monthly' | null;
-  /** USD, of the current period where the limit resets. */
+  /** USD in all, whatever the limit counts. */
   readonly usage: number;
   readonly usage_monthly: number;
   readonly created_at: string;

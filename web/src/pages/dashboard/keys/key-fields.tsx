@@ -80,6 +80,7 @@ export function KeyFields({
         />
         <Select
           label="The limit counts"
+          hint="Changed, it counts from zero."
           options={RESETS}
           disabled={draft.limit.trim() === ''}
           value={draft.reset}

@@ -148,11 +148,13 @@ function State({ of }: { readonly of: ApiKey }): ReactNode {
 const PERIODS = { daily: 'today', weekly: 'this week', monthly: 'this month' } as const;
 
 function Spent({ of }: { readonly of: ApiKey }): ReactNode {
-  if (of.limit === null) return formatUsd(of.usage);
-  const share = of.limit === 0 ? 1 : Math.min(1, of.usage / of.limit);
+  if (of.limit === null || of.limit_remaining === null) return formatUsd(of.usage);
+  // The limit's own counter: it may begin later than the period.
+  const counted = of.limit - of.limit_remaining;
+  const share = of.limit === 0 ? 1 : Math.min(1, counted / of.limit);
   return (
     <div className="ml-auto max-w-44">
-      {formatUsd(of.usage)} <span className="text-soft">of {formatUsd(of.limit)}</span>
+      {formatUsd(counted)} <span className="text-soft">of {formatUsd(of.limit)}</span>
       <span aria-hidden className="mt-1 block h-1.5 overflow-hidden rounded-full bg-sunk">
         <span
           className={`block h-full rounded-full ${share >= 0.9 ? 'bg-bad' : 'bg-accent'}`}

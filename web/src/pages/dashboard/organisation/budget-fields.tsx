@@ -52,7 +52,9 @@ export function BudgetFields({
 }): ReactNode {
   return (
     <fieldset className="grid gap-4">
-      <legend className="mb-2 text-sm text-soft">The most that may be spent, in USD. Empty: no limit.</legend>
+      <legend className="mb-2 text-sm text-soft">
+        The most that may be spent, in USD. A new budget counts from zero. Empty: no limit.
+      </legend>
       <div className="grid grid-cols-2 gap-4">
         {RESETS.map(([name, label]) => (
           <Field

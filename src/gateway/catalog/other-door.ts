@@ -1,0 +1,15 @@
+import type { Primitive } from '#config';
+import type { Catalog } from './catalog.ts';
+
+/** Where models of each kind are called. */
+const DOORS: readonly (readonly [Primitive, string, (name: string) => string])[] = [
+  ['model', 'a chat model', () => 'ask it at /chat/completions'],
+  ['image', 'an image model', (name) => `ask it at /images/generations, or as image/${name} in a chat`],
+  ['video', 'a video model', (name) => `ask it at /videos, or as video/${name} in a chat`],
+];
+
+/** For an error: which door a name is for that no model of kind `asked` has; nothing where no model has it. */
+export function otherDoor(name: string, asked: Primitive, catalog: Pick<Catalog, 'knows'>): string {
+  const found = DOORS.find(([primitive]) => primitive !== asked && catalog.knows(name, primitive));
+  return found === undefined ? '' : `It is ${found[1]}: ${found[2](name)}`;
+}
