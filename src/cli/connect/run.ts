@@ -78,8 +78,7 @@ function printSetup(client: Client, setup: Setup, { again, paint }: Printing): v
   for (const file of setup.files)
     process.stdout.write(`${paint('dim', `${file.path} gets:`)}\n\n${settingsText(file)}\n`);
   if (setup.byHand !== undefined) process.stdout.write(`${setup.byHand}\n\n`);
-  if (setup.files.length > 0)
-    process.stdout.write(`${paint('dim', `Nothing was written. ${again}`)}\n\n`);
+  if (setup.files.length > 0) process.stdout.write(`${paint('dim', `Nothing was written. ${again}`)}\n\n`);
 }
 
 interface Writing {

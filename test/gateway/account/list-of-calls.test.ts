@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { draw, type Generation } from '../../../examples/agent-run/receipt-tree.ts';
 import { openWorld, type ErrorBody, type World } from './gateway-world.ts';
 
 // `GET /generations`: an account's own calls, the newest first, a page at a time.
@@ -137,4 +138,15 @@ test('a key with limits sees its own calls alone', async () => {
   expect(ids(await list(world, limited))).toEqual(['own']);
   const { status, body } = await world.call<ErrorBody>(limited, 'GET', `/api/v1/generations?key=${'0'.repeat(64)}`);
   expect([status, body.error.type]).toEqual([403, 'permission_denied']);
+});
+
+test('the example of an agent draws a call with what it metered', async () => {
+  const world = await openWorld();
+  const { account, key } = await world.tenant('alice');
+  await made(world, 'gen-1', account);
+  const { body } = await world.call<{ readonly data: Generation }>(key, 'GET', '/api/v1/generation?id=gen-1');
+  const lines = draw(body.data, (_style, text) => text);
+  expect(lines).toEqual([
+    expect.stringMatching(/^model author\/model +0\.000005 +3 prompt, 1 completion +✓ signed +gen-1$/),
+  ]);
 });
