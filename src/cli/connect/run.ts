@@ -58,7 +58,7 @@ function recipeOf({ title, models, tools }: Client, mcp: boolean | undefined): N
   throw new CliError(`${title} has no MCP servers. Leave --mcp out to connect its models.`);
 }
 
-/** The command with the options that were given and `--write`. A key is not repeated: the screen may be seen by others. */
+/** The command with what was given and `--write`. A key is not repeated: the screen may be seen by others. */
 function againOf(name: string, { url, model, data, mcp, key }: ConnectFlags): string {
   const values = Object.entries({ url, model, data }).flatMap(([option, value]) =>
     value === undefined ? [] : [`--${option}`, inShell(value)],

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { GatewayError } from '#wire';
 
 /** How a route's wire says an error that is the whole reply: JSON. */
-export type TellRefusal = (
+type TellRefusal = (
   error: GatewayError,
   request: { readonly id: string; readonly headers: IncomingHttpHeaders },
 ) => {

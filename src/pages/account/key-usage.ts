@@ -4,7 +4,7 @@ import type { MicroUsd } from '#billing';
 import { periodAt } from '#auth/accounts';
 
 /** Charges for a key's calls that began in the current UTC day, week and month. */
-export interface KeyUsage {
+interface KeyUsage {
   readonly daily: MicroUsd;
   readonly weekly: MicroUsd;
   readonly monthly: MicroUsd;
