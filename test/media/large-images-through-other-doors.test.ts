@@ -29,13 +29,16 @@ beforeEach(() => {
   provider.answer(answerWith({ b64_json: large }));
   for (const name of ['write', 'end'] as const) {
     const native = ServerResponse.prototype[name] as (this: ServerResponse, ...given: unknown[]) => unknown;
-    vi.spyOn(ServerResponse.prototype, name).mockImplementation(function written(this: ServerResponse, ...given) {
-      const [bytes] = given as unknown[];
+    vi.spyOn(ServerResponse.prototype, name).mockImplementation(function written(
+      this: ServerResponse,
+      ...given: unknown[]
+    ) {
+      const [bytes] = given;
       // The provider's own are none of the gateway.
       if (this.req.url?.startsWith('/v1/') === false && (typeof bytes === 'string' || Buffer.isBuffer(bytes)))
         largest = Math.max(largest, bytes.length);
-      return native.apply(this, given) as never;
-    });
+      return native.apply(this, given);
+    } as never);
   }
 });
 afterEach(async () => {

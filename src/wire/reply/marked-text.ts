@@ -55,5 +55,6 @@ export const bytesOfText = (said: string | MarkedText, bytesMax: number): Buffer
   typeof said === 'string' ? Buffer.from(said) : said.large.wholeOf(said.text, bytesMax);
 
 /** Edits a text. Its marks stay what they are. */
-export const editText = <S extends string | MarkedText>(said: S, edit: (text: string) => string): S =>
-  (typeof said === 'string' ? edit(said) : { ...(said as MarkedText), text: edit((said as MarkedText).text) }) as S;
+export function editText<S extends string | MarkedText>(said: S, edit: (text: string) => string): S {
+  return (typeof said === 'string' ? edit(said) : { ...said, text: edit(said.text) }) as S;
+}
