@@ -2,9 +2,9 @@
  * `node bench/video.ts`: how fast a finished video of 100 MB is given out, and what that costs in memory. A gateway
  * runs with an upstream in this process, on 127.0.0.1. `--mib` sets another size, `--rounds` how often each is asked.
  *
- * Beside it, by turns, two servers that do nothing but pipe the same file: a route of Fastify, and Node's own server with the chunks that
- * the gateway has.
- * `--against src/main.ts` of another version of the gateway measures that one in the same run.
+ * Beside it, by turns, two servers that do nothing but pipe the same file: a route of Fastify, and Node's own server
+ * with chunks as large as the gateway's. `--against src/main.ts` of another version of the gateway measures that one
+ * in the same run.
  */
 import { once } from 'node:events';
 import { createReadStream, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';

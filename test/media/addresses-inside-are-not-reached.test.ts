@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
-import { imageBlock, type ImageProvider, startImageProvider } from './support/image-provider.ts';
+import { imageBlock, type ImageProvider, png, startImageProvider } from './support/image-provider.ts';
 import { startVideoProvider, videoBlock, type VideoProvider } from './support/video-provider.ts';
 
 // Every field of images and videos that may be an address, at every door: no address of this machine or its networks is
@@ -106,7 +106,7 @@ const agent = (service: string) => ({
 
 test.each([
   ['an image to edit', edit('/image/edit', (url) => ({ images: [{ url }] }))],
-  ['a mask', edit('/image/edit', (url) => ({ images: [{ url: 'data:image/png;base64,AAAA' }], mask: url }))],
+  ['a mask', edit('/image/edit', (url) => ({ images: [{ b64: png(64, 64).toString('base64') }], mask: url }))],
   ['an image of OpenAI’s API', edit('/images/edits', (url) => ({ images: [{ image_url: url }] }))],
   ['a first frame', film('image_url')],
   ['a first frame that the provider would fetch', film('image_url', 'test/by-address')],
