@@ -120,6 +120,9 @@ async function startMeasured(main: string, config: string, data: string, door: s
   const painter = new Worker(new URL(import.meta.url), { workerData: { base, key, door } satisfies Work });
   let images = 0;
   painter.on('message', () => (images += 1));
+  // Thrown where the gateway is stopped.
+  let failure: Error | null = null;
+  painter.on('error', (error: Error) => (failure = error));
   const lanes = ['without', 'with'].map(() => ({ gaps: [] as number[], computed: [] as number[] }));
   const [without, beside] = lanes as [(typeof lanes)[0], (typeof lanes)[0]];
   const read = async ({ gaps, computed }: typeof without) => {
@@ -142,6 +145,7 @@ async function startMeasured(main: string, config: string, data: string, door: s
       painter.postMessage('go');
       await read(beside);
       painter.postMessage('stop');
+      if (failure !== null) throw failure;
     },
     tell() {
       process.stdout.write(`${main}\n`);
