@@ -12,7 +12,8 @@ export interface Answer {
    */
   events(bytes: Uint8Array): Promise<void>;
   /**
-   * Writes the response, which ends the reply: large strings of it in slices, on its own. `status` and `headers` are those of a reply without events before it.
+   * Writes the response, which ends the reply; nobody waits for large strings of it, which go out in slices. `status`
+   * and `headers` are those of a reply without events before it.
    */
   end(
     text: string | MarkedText,
