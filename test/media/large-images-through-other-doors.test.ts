@@ -16,7 +16,7 @@ let spine: Spine;
 beforeAll(async () => {
   provider = await startImageProvider();
   spine = await startSpine({
-    toml: `${UNHURRIED}[upstream]\nreply_bytes_max = ${MIB}\n${imageBlock({ url: provider.url })}`,
+    toml: `${UNHURRIED}[media]\nfree_bytes_min = 1\n[upstream]\nreply_bytes_max = ${MIB}\n${imageBlock({ url: provider.url })}`,
   });
 });
 afterAll(async () => {
@@ -136,6 +136,36 @@ test.each([
     expect(text).toContain('![image](data:image/png;base64,iVBOR');
     expect(text).not.toContain('large-');
   }
+});
+
+test.each([false, true])('a chat is repeated as it was (stream: %s), a tool is not', async (stream) => {
+  const key = { 'idempotency-key': `large ${stream}` };
+  const first = await post('/api/v1/chat/completions', { ...chat, stream }, key);
+  const asked = provider.requests.length;
+  largest = 0;
+  const again = await post('/api/v1/chat/completions', { ...chat, stream }, key);
+  expect([again.text === first.text, again.headers.get('idempotent-replayed')]).toEqual([true, 'true']);
+  expect(again.headers.get('content-type')).toBe(first.headers.get('content-type'));
+  expect(largest).toBeLessThanOrEqual(256 * 1024);
+  const headers = { ...key, authorization: `Bearer ${spine.key}`, 'content-type': 'application/json' };
+  for (const [status, body] of [
+    [409, { ...chat, stream, user: 'other' }],
+    [200, { ...chat, stream, model: 'test/model' }],
+  ] as const) {
+    const more = status === 200 ? { 'idempotency-key': `small ${stream}` } : {};
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    const other = await spine.post('/chat/completions', body, { ...headers, ...more });
+    expect([other.status, await other.text()]).toEqual([status, expect.any(String)]);
+  }
+  const tool = { 'idempotency-key': `tool ${stream}` };
+  await post('/mcp/image/test/paint', call, tool);
+  const refused = await fetch(`${spine.origin}/mcp/image/test/paint`, {
+    method: 'POST',
+    headers: { ...headers, ...tool, accept: 'application/json, text/event-stream' },
+    body: JSON.stringify(call),
+  });
+  expect(await refused.json()).toMatchObject({ error: { data: { type: 'idempotency_conflict' } } });
+  expect(provider.requests.length).toBe(asked + 1);
 });
 
 test('what is small enough to be kept is repeated as it was', async () => {

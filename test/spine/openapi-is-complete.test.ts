@@ -133,7 +133,8 @@ test('headers are described: those of requests, of answers, and the terms of a p
 });
 
 test('a body that has to have nothing says nothing of it: an empty `required` is refused by readers of JSON Schema 4', () => {
-  expect(JSON.stringify(document)).not.toContain('"required":[]');
+  const isEmpty = (path: object) => JSON.stringify(path).includes('"required":[]');
+  expect(Object.entries(document.paths).flatMap(([path, described]) => (isEmpty(described) ? [path] : []))).toEqual([]);
 });
 
 test('chat has its answer and its stream', () => {
