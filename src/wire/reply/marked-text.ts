@@ -56,5 +56,6 @@ export const bytesOfText = (said: string | MarkedText, bytesMax: number): Buffer
 
 /** Edits a text. Its marks stay what they are. */
 export function editText<S extends string | MarkedText>(said: S, edit: (text: string) => string): S {
-  return (typeof said === 'string' ? edit(said) : { ...said, text: edit(said.text) }) as S;
+  const marked: string | MarkedText = said;
+  return (typeof marked === 'string' ? edit(marked) : { ...marked, text: edit(marked.text) }) as S;
 }
