@@ -18,6 +18,7 @@ import {
   createModelSpeaker,
   createSealedThinking,
   embeddingsRoutes,
+  completionsRoutes,
   messagesRoutes,
   responsesRoutes,
 } from '#openai';
@@ -168,6 +169,7 @@ async function mountDoors(
   const priced = { pipeline, idempotency, payments, quotes, quote, config, fetchInput, onError };
   const paidDoors = {
     chat: chatRoutes({ ...chat, blobs: videoDoors.blobs }),
+    completions: completionsRoutes(chat),
     embeddings: embeddingsRoutes(chat),
     messages: messagesRoutes({ ...chat, thinking, limiter: doors.limiter }),
     responses: responsesRoutes({ ...chat, thinking, limiter: doors.limiter }),
