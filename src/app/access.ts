@@ -1,4 +1,4 @@
-import { createDrain } from '#gateway';
+import { createDrain, type Payments } from '#gateway';
 import {
   createAttempts,
   createAuthenticator,
@@ -21,7 +21,7 @@ export type Access = Opened<typeof openAccess>;
 export async function openAccess(listener: Listener) {
   const { config, database, ledger, identity, logger, payments, opened, now, elapsed } = listener;
   const keys = createKeyStore(database, { now });
-  const limits = createLimitsStore(database);
+  const limits = createLimitsStore(database, { now });
   const members = createMemberStore(database, { keys, limits, now });
   const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now: elapsed });
   const signIn = await createSignIn({ ...config.signIn, chains: config.chains, attempts, now, elapsed });
@@ -50,6 +50,10 @@ export async function openAccess(listener: Listener) {
   return {
     ...listener,
     keys,
+    payments: {
+      ...payments,
+      callerOf: async (caller, slip) => authenticator.withBudgets(await payments.callerOf(caller, slip)),
+    } satisfies Payments,
     limits,
     members,
     attempts,

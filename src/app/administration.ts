@@ -45,7 +45,7 @@ export async function openAdministration(
   const { database, journal } = await openJournaled({ config, logger, opened, now });
   const ledger = await openLedger({ database, journal, opened, now }, () => {});
   const keys = createKeyStore(database, { now });
-  const limits = createLimitsStore(database);
+  const limits = createLimitsStore(database, { now });
   const server = createServer({ limits: config.limits, onError: (error) => warn(String(error)) });
   opened.defer(() => server.close());
   const own = new Set(config.services.map(({ service }) => service.name));

@@ -3,7 +3,16 @@ import { join } from 'node:path';
 import { MEDIA_FOLDER } from '#store';
 import { GatewayError, UpstreamFailure } from '#wire';
 import type { Config } from '#config';
-import { createBlobs, createFarBlobs, giveFile, openBlobFiles, openS3Files, removeOrphans, tellHolder } from '#tasks';
+import {
+  createBlobs,
+  createFarBlobs,
+  giveFile,
+  openBlobFiles,
+  openS3Files,
+  removeOrphans,
+  type Task,
+  tellHolder,
+} from '#tasks';
 import { createCallbacks, createVideos } from '#media';
 import type { Middle } from './middle.ts';
 import type { openTasks } from './tasks.ts';
@@ -13,7 +22,7 @@ const ORPHANS_EVERY_MS = 3_600_000;
 /** The files of large results, and the videos that become such files. */
 export async function openMedia(
   middle: Middle,
-  { tasks, webhooks }: Pick<ReturnType<typeof openTasks>, 'tasks' | 'webhooks'>,
+  { tasks, webhooks, offerOf }: Pick<ReturnType<typeof openTasks>, 'tasks' | 'webhooks' | 'offerOf'>,
 ) {
   const { config, database, identity, cluster, pipeline, logger, opened, late, now, elapsed, onError } = middle;
   const [files, ...former] = await openStores(config);
@@ -52,10 +61,11 @@ export async function openMedia(
   });
   opened.defer(() => videos.close());
   late.gaveUpVideo = (task) => videos.gaveUp(task);
+  const providerName = ({ offerId, provider }: Task) => offerOf(offerId)?.provider.name ?? provider;
   return {
     blobs,
     videos,
-    videoDoors: { pipeline, tasks, blobs, videos, config, callbacks, onError, now },
+    videoDoors: { pipeline, tasks, blobs, videos, providerName, config, callbacks, onError, now },
   };
 }
 

@@ -33,7 +33,7 @@ export async function openMoney(store: Store) {
     funds: chains.funds,
     prepareChains: chains.prepare,
     payments,
-    lockPayments: createLockPayments(payments),
+    lockPayments: createLockPayments(payments, ledger),
     audit: () => auditWithJournal(config, database, { now }),
   };
 }

@@ -55,12 +55,11 @@ export function openTasks(middle: Middle) {
     fetch: createGuardedFetch({ allowPrivate }),
     secret: identity.secret('account webhooks'),
     now,
-    callMsMax: Math.max(config.upstream.callTimeoutMs, config.tasks.ttlMs, config.media.videoTtlMs),
-    onNotice: ({ event: _event, time: _time, ...facts }) => {
+    onNotice: ({ event: _event, time: _time, ...facts }, isOperators) => {
       const { of, account, percent } = facts;
       // What customers have set for themselves is theirs to be told of: any number of it may come at once.
       logger.warn(
-        { ...(of === 'operator' ? { alert: true } : {}), ...facts },
+        { ...(isOperators ? { alert: true } : {}), ...facts },
         `a budget is spent to ${percent} %: ${of} of ${account}`,
       );
     },

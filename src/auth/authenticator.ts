@@ -50,6 +50,8 @@ export interface Authenticator {
   readonly authenticate: (headers: IncomingHttpHeaders, address: string, calls?: boolean) => Caller | Promise<Caller>;
   /** The caller as a member that acts for the account of its header, see actFor. */
   readonly act: (headers: IncomingHttpHeaders, own: Caller) => Promise<Caller>;
+  /** A caller that a payment made the caller of its wallet's account, with the budgets of that account. */
+  readonly withBudgets: (paying: Caller) => Promise<Caller>;
   /** The caller by the session cookie alone; null without one. See SessionCallers. */
   readonly bySession: SessionCallers;
   readonly close: () => void;
@@ -96,6 +98,10 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       } catch (error) {
         return orPay(error);
       }
+    },
+    async withBudgets(paying) {
+      const { budgets } = await accounts.limited(paying);
+      return budgets === undefined ? paying : { ...paying, budgets };
     },
     act: (headers, own) => actFor(headers, own, { keys: options.keys, members }),
     bySession,

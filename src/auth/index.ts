@@ -10,7 +10,7 @@ export { type Consumer, type ConsumerStore, createConsumerStore } from './consum
 export { refuseRepeatedCredentials } from './credential.ts';
 export { isRestricted, refuseRestricted, requireFullRights, restrictedKey } from './full-rights.ts';
 export { createIdentity, type Identity } from './identity.ts';
-export { createKeyStore, type KeyChanges, type KeyRecord, type KeyStore } from './key-store.ts';
+export { createKeyStore, type KeyChanges, type KeyRecord, type KeyStore, type LimitSetter } from './key-store.ts';
 export {
   type AccountLimits,
   type BudgetRule,

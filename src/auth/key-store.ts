@@ -5,6 +5,9 @@ import { LIMIT_RESETS, type SpendLimit } from './accounts/spend-period.ts';
 import type { LimitsOf } from './limits/account-limits.ts';
 import { limitsOf } from './limits/limits-store.ts';
 
+/** The operator, or the account whose key it is. */
+export type LimitSetter = 'operator' | 'account';
+
 /** A stored API key. Times are epoch milliseconds. The key's text is not in it and cannot be had again. */
 export interface KeyRecord extends SpendLimit, Rates {
   /** SHA-256 of the key's text in hex: the key's public identifier. */
@@ -17,6 +20,8 @@ export interface KeyRecord extends SpendLimit, Rates {
   readonly expiresAt: number | null;
   /** The member of the account that it is of; null: it is of the account itself. */
   readonly member: string | null;
+  /** Set by this one last; null: there is no limit, or it is not known who set it. */
+  readonly limitBy: LimitSetter | null;
   /** Percentages of the limit that are told of when they are spent; null: nothing is told. */
   readonly limitNotify: readonly number[] | null;
   /** Service names the key may use; null is all. */
@@ -41,6 +46,8 @@ export type NewKeyFields = {
   readonly label: string;
   readonly kind: Exclude<KeyKind, 'admin'>;
   readonly member?: string | null;
+  /** Default `account`. */
+  readonly limitBy?: LimitSetter;
 } & Omit<KeyChanges, 'label' | 'disabled'>;
 
 /** Keys an account may have at once. */
@@ -57,8 +64,8 @@ export interface KeyStore {
   findWithLimits(hash: string): Promise<KeyWithLimits | null>;
   /** Oldest first. */
   list(account: string, page: { readonly offset: number; readonly limit: number }): Promise<readonly KeyRecord[]>;
-  /** null when the account has no such key. */
-  update(account: string, hash: string, changes: KeyChanges): Promise<KeyRecord | null>;
+  /** null when the account has no such key. `by`: who changes it, default `account`. */
+  update(account: string, hash: string, changes: KeyChanges, by?: LimitSetter): Promise<KeyRecord | null>;
   /** False when the account has no such key. */
   delete(account: string, hash: string): Promise<boolean>;
   /** Tells the listeners of a key whose member was removed, or got another role. */
@@ -108,6 +115,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         others.requestsPerMinute ?? null,
         others.tokensPerMinute ?? null,
         others.member ?? null,
+        others.limitBy ?? 'account',
       ];
       const insert = { statement: INSERT, params: [...fields, KEYS_PER_ACCOUNT_MAX] };
       // Waits for a removal of the member that is under way, and has one that comes wait: no key outlives its member.
@@ -140,7 +148,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
       return (await database.query(LIST, [account, limit, offset])).map(recordOf);
     },
 
-    async update(account, hash, changes) {
+    async update(account, hash, changes, by = 'account') {
       const set = (value: Value | undefined, none: Value): Value[] => (value === undefined ? [0, none] : [1, value]);
       const params = [
         ...set(changes.label, ''),
@@ -153,6 +161,8 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         ...set(changes.limitNotify === undefined ? undefined : textOf(changes.limitNotify), null),
         ...set(changes.requestsPerMinute, null),
         ...set(changes.tokensPerMinute, null),
+        by,
+        now(),
       ];
       const [row] = await changing(hash, database.query(UPDATE, [hash, account, ...params]));
       return row ? recordOf(row) : null;
@@ -198,6 +208,7 @@ function recordOf(row: Row): KeyRecord {
     limit: row['spend_limit'] === null ? null : (row['spend_limit'] as bigint),
     limitReset: LIMIT_RESETS.find((known) => known === reset) ?? null,
     limitSoft: row['limit_soft'] === 1n,
+    limitBy: row['spend_limit'] === null ? null : (row['limit_by'] as LimitSetter | null),
     limitNotify: row['limit_notify'] === null ? null : (JSON.parse(row['limit_notify'] as string) as number[]),
     requestsPerMinute: numberOf(row['requests_per_minute']!),
     tokensPerMinute: numberOf(row['tokens_per_minute']!),

@@ -5,7 +5,14 @@ export { ADMIN_ROLES, type AdminRole, COMMAND, noteAdministrator } from './admin
 export { logActs } from './administrators/log-acts.ts';
 export { createConsumerStore } from './consumer-store.ts';
 export { isRestricted, requireFullRights } from './full-rights.ts';
-export { createKeyStore, type KeyChanges, type KeyRecord, type KeyStore, type NewKeyFields } from './key-store.ts';
+export {
+  createKeyStore,
+  type KeyChanges,
+  type KeyRecord,
+  type KeyStore,
+  type LimitSetter,
+  type NewKeyFields,
+} from './key-store.ts';
 export {
   type AccountLimits,
   type BudgetRule,

@@ -7,11 +7,11 @@ const PARENT_CHECK_MS = 500;
  * has ended. A second signal ends this process at once.
  */
 export function catchSignals(): { readonly requested: Promise<void>; forget(): void } {
-  let first = 0;
+  let first: number | null = null;
   const { promise, resolve } = Promise.withResolvers<void>();
   const onSignal = (signal: NodeJS.Signals) => {
-    const now = Date.now();
-    if (first === 0) {
+    const now = performance.now();
+    if (first === null) {
       first = now;
       resolve();
     } else if (now - first > SAME_SIGNAL_MS) process.exit(signal === 'SIGINT' ? 130 : 143);

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { atThisLoad } from '../support/at-this-load.ts';
 import { bystand, expectUnharmed, type Fare } from '../support/bystander.ts';
 import { startGateway, type Gateway } from '../support/gateway.ts';
 import { startProvider, type TestProvider } from '../support/provider.ts';
@@ -23,7 +24,7 @@ beforeAll(async () => {
   gateway = await startGateway({
     env: { TEST_UPSTREAM_KEY: 'upstream' },
     toml: `[upstream]
-head_timeout_ms = 400
+head_timeout_ms = ${atThisLoad(400)}
 ${['one', 'slow'].map((name) => block(`test/${name}`, 0)).join('')}
 ${['three', 'slow-three'].flatMap((name) => [1, 2, 3].map((index) => block(`test/${name}`, index))).join('')}`,
   });

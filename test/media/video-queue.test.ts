@@ -103,7 +103,11 @@ test('states go forward, with the progress that the provider tells', async () =>
   Object.assign(provider.last(), { status: 'in_progress', progress: 40 });
   await expect
     .poll(async () => (await retrieve(id)).json(), { timeout: 60_000, interval: 300 })
-    .toMatchObject({ status: 'generating', progress: 40, provider_metadata: { raw: { status: 'in_progress' } } });
+    .toMatchObject({
+      status: 'generating',
+      progress: 40,
+      provider_metadata: { provider: 'Filmer', raw: { status: 'in_progress' } },
+    });
   // Not the minute that is told where nothing is known.
   expect(((await (await retrieve(id)).json()) as { estimated_seconds: number }).estimated_seconds).toBeLessThan(45);
   Object.assign(provider.last(), { status: 'queued' });

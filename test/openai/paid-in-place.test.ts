@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
+import { createLimitsStore } from '#auth/keys';
 import {
   accountOf,
   createPaperChain,
@@ -241,6 +242,32 @@ test('an account that was never funded is told terms, and a limit of a key is no
   expect(refused.status).toBe(402);
   expect(refused.headers.get('payment-required')).toBeNull();
   expect(chain.taken.length).toBe(taken);
+});
+
+test('a payment into a full budget of the wallet is not taken', async () => {
+  const limits = createLimitsStore(spine.app.database, { now: Date.now });
+  const capped = accountOf('capped');
+  const limit = (most: bigint) =>
+    limits.change(capped, 'operator', {
+      budgets: [{ limit: most, limitReset: null, limitSoft: false, notify: [] }],
+    });
+  const payFor = (body: object) => post(body, pay({ wallet: 'capped' }));
+  await limit(1n);
+  const before = { taken: chain.taken.length, asked: asked() };
+  for (const body of [ask('hello'), ask('hello', { tools: [{ type: 'mcp', service: 'kit' }], max_cost: '0.05' })]) {
+    const refused = await payFor(body);
+    expect([refused.status, refused.headers.get('payment-required')]).toEqual([402, null]);
+    expect(await refused.json()).toMatchObject({
+      error: { type: 'insufficient_balance' },
+      budget: { of: 'operator', limit_usd: '0.000001' },
+    });
+  }
+  expect({ taken: chain.taken.length, asked: asked() }).toEqual(before);
+  expect(await availableOf(capped)).toBeNull();
+
+  // A limit that another gateway has raised holds here within a second.
+  await limit(100_000n);
+  await expect.poll(async () => (await payFor(ask('hello'))).status, { timeout: 5_000 }).toBe(200);
 });
 
 test('a run of a model with tools is paid for as a whole', async () => {

@@ -8,6 +8,7 @@ import { freshDatabase } from '../support/fresh-database.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { SIGN_IN_TOML, signInHeaders, solanaWallet } from '../support/wallets.ts';
 import { escrowOf, treasuryOf } from '#billing';
+import { createBudgetLooks } from '../../src/tasks/notices/budget-looks.ts';
 
 // What an account may spend in all, whoever calls for it, and who is told when much of it is spent.
 
@@ -251,25 +252,100 @@ describe('what is spent of a budget is told', () => {
     skew += 39_600_000;
   });
 
-  test('of a call that is settled long after the end of its period, and not of a limit that is lowered then', async () => {
+  test('of a call that is settled long after the end of its period, also by a gateway that has just started', async () => {
     const { key, account } = await spine.tenant('night', '10');
-    await change(`${spine.url}/limits/webhook`, key, { url: at('/budgets') });
-    const set = (limit: number) => own(key, { budgets: [{ limit, limit_reset: 'daily', limit_notify: [100] }] });
-    await set(0.0003);
+    await own(key, { budgets: [{ limit: 0.0003, limit_reset: 'daily', limit_notify: [50, 100] }] });
     expect((await chat(bearer(key))).status).toBe(200);
     await spine.quiet();
-    const day = new Date(now()).toISOString().slice(0, 10);
-    expect(await told()).toEqual([]);
-    skew += 2 * 86_400_000 - 43_200_000 - 3_600_000;
-    await set(0.0001);
-    expect(await told()).toEqual([]);
+    const budget = `account:${account}:daily-${new Date(now()).toISOString().slice(0, 10)}`;
+    expect((await told()).length).toBeLessThanOrEqual(1);
+    skew += 2 * 86_400_000;
+    // What a call that took so long is charged while no gateway looks.
+    await spine.app.database.query(SPEND, [budget, 200n]);
+    const seen: object[] = [];
+    const started = createBudgetLooks({
+      database: spine.app.database,
+      now,
+      onNotice: (body, isOperators) => seen.push({ ...body, isOperators }),
+    });
+    await started();
+    expect(seen.at(-1)).toMatchObject({
+      account,
+      of: 'account',
+      percent: 100,
+      limit_usd: '0.0003',
+      isOperators: false,
+    });
+    seen.length = 0;
+    await createBudgetLooks({ database: spine.app.database, now, onNotice: (body) => seen.push(body) })();
+    expect(seen).toEqual([]);
+    await spine.app.database.query(SPEND, [budget, -200n]);
+  });
+
+  test('of a limit that is lowered after the end of a period nothing is told of that period', async () => {
+    const { key, account } = await spine.tenant('lowered', '10');
+    const set = (limit: number) => own(key, { budgets: [{ limit, limit_reset: 'daily', limit_notify: [100] }] });
+    const limited = await spine.tenant('lowered-key', '10', { limit: 300n, limitReset: 'daily', limitNotify: [100] });
     await set(0.0003);
-    // What a call that took so long is charged.
-    await spine.app.database.query(SPEND, [`account:${account}:daily-${day}`, 200n]);
-    skew += 60_000;
-    expect(await told()).toMatchObject([{ of: 'account', percent: 100, limit_usd: '0.0003' }]);
-    await spine.app.database.query(SPEND, [`account:${account}:daily-${day}`, -200n]);
-    skew += 43_200_000 + 3_600_000 - 60_000;
+    for (const caller of [key, limited.key]) expect((await chat(bearer(caller))).status).toBe(200);
+    await spine.quiet();
+    const ofBoth = async () => {
+      const all: { readonly account: string; readonly limit_usd: string }[] = [];
+      const onNotice = (body: object) => void all.push(body as (typeof all)[number]);
+      await createBudgetLooks({ database: spine.app.database, now, onNotice })();
+      return all.filter((body) => body.account === account || body.account === limited.account);
+    };
+    skew += 86_400_000;
+    await set(0.0001);
+    await spine.app.keys.update(limited.account, limited.hash, { limit: 100n });
+    expect(await ofBoth()).toEqual([]);
+    // What is set anew without being changed stays as old as it was.
+    skew += 86_400_000;
+    await set(0.0001);
+    await spine.app.keys.update(limited.account, limited.hash, { limit: 100n, label: 'new name' });
+    const yesterday = new Date(now() - 86_400_000).toISOString().slice(0, 10);
+    const late = adHoc('INSERT INTO budgets (id, spent, locked) VALUES ($1, $2, 0)');
+    const undo = adHoc('DELETE FROM budgets WHERE id = $1');
+    const budgets = [`account:${account}:daily-${yesterday}`, `${limited.hash}:daily-${yesterday}`];
+    for (const budget of budgets) await spine.app.database.query(late, [budget, 150n]);
+    expect((await ofBoth()).map((body) => body.limit_usd)).toEqual(['0.0001', '0.0001']);
+    for (const budget of budgets) await spine.app.database.query(undo, [budget]);
+  });
+
+  test('to the operator of a limit that it set for a key, until the account sets another', async () => {
+    const { key, account } = await spine.tenant('given', '10');
+    const url = `${spine.origin}/admin/v1/accounts/${account}/keys`;
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { ...bearer(spine.adminKey), 'content-type': 'application/json' },
+      body: JSON.stringify({ limit: 0.0001, limit_soft: true, limit_notify: [100] }),
+    });
+    const made = (await response.json()) as { key: string; data: { hash: string; limit_set_by: string } };
+    expect(made.data.limit_set_by).toBe('operator');
+    expect((await chat(bearer(made.key))).status).toBe(200);
+    await spine.quiet();
+    await told();
+    const toldOperator = () =>
+      alerts
+        .map(({ body }) => JSON.parse(body) as { message: string })
+        .filter(({ message }) => message.endsWith(account));
+    await expect.poll(toldOperator).toMatchObject([{ message: `a budget is spent to 100 %: key of ${account}` }]);
+
+    const own = (body: object) => change(`${spine.url}/keys/${made.data.hash}`, key, body);
+    expect(await own({ name: 'renamed', limit_notify: [90] })).toMatchObject({
+      body: { data: { limit_set_by: 'operator' } },
+    });
+    expect(await own({ limit: 0.0002 })).toMatchObject({ body: { data: { limit_set_by: 'account' } } });
+    for (let i = 0; i < 2; i += 1) expect((await chat(bearer(made.key))).status).toBe(200);
+    await spine.quiet();
+    await told();
+    const listed = (await (await spine.get('/limits/notices', bearer(key))).json()) as { data: object[] };
+    expect(listed.data).toMatchObject([
+      { percent: 90, key: { limit_set_by: 'account' } },
+      { percent: 100, key: { limit_set_by: 'operator' } },
+    ]);
+    expect(await own({ limit: null })).toMatchObject({ body: { data: { limit: null, limit_set_by: null } } });
+    expect(toldOperator()).toHaveLength(1);
   });
 });
 

@@ -84,6 +84,27 @@ test('every answer has one, also errors and what needs no key', async () => {
   }
 });
 
+test.each(['/mcp', '/a2a', '/api/v1/rpc', '/api/v1/chat/completions'])(
+  'refusals of a credential and of a rate have one at %s, and name no call',
+  async (path) => {
+    const { key } = await spine.tenant(`refused${path.replaceAll('/', '-')}`, '1', { requestsPerMinute: 1 });
+    const statusOf = async (by: string) => {
+      const response = await fetch(spine.origin + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${by}`, 'x-request-id': 'mine' },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/list' }),
+      });
+      await response.text();
+      expect(response.headers.get('x-request-id')).toBe('mine');
+      expect(response.headers.get('x-generation-id')).toBeNull();
+      return response.status;
+    };
+    expect(await statusOf('svc-sk-v2-nobody')).toBe(401);
+    await statusOf(key);
+    expect(await statusOf(key)).toBe(429);
+  },
+);
+
 test('metadata goes to the log, bounded, and not to the provider', async () => {
   const metadata = { team: 'billing', nested: { run: 7 } };
   await (await spine.post('/chat/completions', ask('hello', { metadata }))).text();

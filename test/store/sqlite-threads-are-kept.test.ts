@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase, type OpenDatabase, type Query } from '#store';
 import { newDataDirectory } from '../support/data-directory.ts';
 
@@ -54,6 +54,23 @@ describe('threads of the embedded database', () => {
     );
     for (const n of states) expect(n).toBeGreaterThanOrEqual(before!['n'] as bigint);
     expect(await database.query(COUNT)).toEqual([{ n: (before!['n'] as bigint) + 6n }]);
+  });
+
+  test('one stays for ten minutes, further ones for seconds', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const three = () => Promise.all([database.snapshot(rows), database.snapshot(rows), database.snapshot(rows)]);
+    await three();
+    const threads = countThreads();
+    vi.advanceTimersByTime(9_000);
+    await three();
+    expect(threads.started).toBe(0);
+    vi.advanceTimersByTime(590_000);
+    await three();
+    expect(threads.started).toBe(2);
+    vi.advanceTimersByTime(600_000);
+    await three();
+    expect(threads.started).toBe(5);
   });
 
   test('a database that is opened takes the thread of one that was closed, and has its own rows', async () => {

@@ -233,10 +233,10 @@ ${more.replaceAll('{provider}', provider.url)}`;
     },
     balance: async () => (await spine.app.ledger.balance(escrowOf(account))) ?? { available: 0n, locked: 0n },
     async quiet() {
-      const until = Date.now() + atThisLoad(QUIET_MS);
+      const until = performance.now() + atThisLoad(QUIET_MS);
       for (const pause of pauses()) {
         if ((await spine.app.database.query(HELD)).length === 0) break;
-        if (Date.now() > until) throw new Error(`a lock was not resolved within ${atThisLoad(QUIET_MS)} ms`);
+        if (performance.now() > until) throw new Error(`a lock was not resolved within ${atThisLoad(QUIET_MS)} ms`);
         await new Promise((resolve) => setTimeout(resolve, pause));
       }
     },

@@ -61,7 +61,7 @@ export function createLimitedAccounts(
 
   return {
     limited(caller) {
-      if (caller.key !== null || caller.anonymous || caller.paying) return caller;
+      if (caller.key !== null || caller.anonymous) return caller;
       const { account } = caller;
       const at = now();
       const known = looks.get(account);

@@ -32,13 +32,13 @@ const DELETE_NONE = loadStatement(import.meta.url, './sql/delete-no-limits.sql')
 
 /**
  * Steps that replace the limits that are given. The first gives back what they are then: nothing for a member that is
- * not there, or has not got `role` by then.
+ * not there, or has not got `role` by then. `at`: now, in epoch milliseconds.
  */
 export function limitsSteps(
   account: string,
   subject: LimitsSubject,
   { budgets, requestsPerMinute, tokensPerMinute }: Partial<AccountLimits>,
-  role: MemberRole | null = null,
+  { at, role = null }: { readonly at: number; readonly role?: MemberRole | null | undefined },
 ): readonly Step[] {
   const set = <T extends Value>(value: T | undefined, none: T): Value[] =>
     value === undefined ? [0, none] : [1, value];
@@ -51,6 +51,7 @@ export function limitsSteps(
     ...set(tokensPerMinute, null),
     budgets?.some(({ notify }) => notify.length > 0) ? 1 : 0,
     role,
+    at,
   ];
   return [
     { statement: CHANGE, params },
@@ -58,7 +59,10 @@ export function limitsSteps(
   ];
 }
 
-export function createLimitsStore(database: Pick<Database, 'query' | 'batch'>): LimitsStore {
+export function createLimitsStore(
+  database: Pick<Database, 'query' | 'batch'>,
+  { now }: { readonly now: () => number },
+): LimitsStore {
   const listeners = new Set<(account: string) => void>();
   const changed = (account: string) => {
     for (const listener of listeners) listener(account);
@@ -69,7 +73,7 @@ export function createLimitsStore(database: Pick<Database, 'query' | 'batch'>): 
     get: async (account, subject) => (await of(account)).find((one) => one.subject === subject)?.limits ?? NO_LIMITS,
     async change(account, subject, changes) {
       try {
-        const [rows] = await database.batch(limitsSteps(account, subject, changes));
+        const [rows] = await database.batch(limitsSteps(account, subject, changes, { at: now() }));
         return rows![0] ? limitsOf(rows![0]).limits : NO_LIMITS;
       } finally {
         // Also after a failure: a commit whose answer was lost may have happened.

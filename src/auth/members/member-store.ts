@@ -121,7 +121,7 @@ export function createMemberStore(
           { statement: TOUCH, params: [account] },
           { statement: CHANGE, params: [account, member, ...set(role), ...set(name)] },
           { statement: KEYS, params: [account, member] },
-          ...(budgets === undefined ? [] : limitsSteps(account, member, { budgets }, role)),
+          ...(budgets === undefined ? [] : limitsSteps(account, member, { budgets }, { at: now(), role })),
         ]);
         for (const { hash } of owned!) keys.memberChanged(hash as string);
         return changed![0] ? memberOf(changed![0]) : null;

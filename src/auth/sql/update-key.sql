@@ -9,6 +9,9 @@ UPDATE api_keys SET
   limit_soft = CASE WHEN $15 = 1 THEN $16 ELSE limit_soft END,
   limit_notify = CASE WHEN $17 = 1 THEN $18 ELSE limit_notify END,
   requests_per_minute = CASE WHEN $19 = 1 THEN $20 ELSE requests_per_minute END,
-  tokens_per_minute = CASE WHEN $21 = 1 THEN $22 ELSE tokens_per_minute END
+  tokens_per_minute = CASE WHEN $21 = 1 THEN $22 ELSE tokens_per_minute END,
+  limit_by = CASE WHEN $9 = 1 OR $11 = 1 OR $15 = 1 THEN $23 ELSE limit_by END,
+  limit_since = CASE WHEN ($9 = 1 AND spend_limit IS DISTINCT FROM $10) OR ($11 = 1 AND limit_reset IS DISTINCT FROM $12)
+    OR ($17 = 1 AND limit_notify IS DISTINCT FROM $18) THEN $24 ELSE limit_since END
 WHERE hash = $1 AND account = $2
 RETURNING *

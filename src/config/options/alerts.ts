@@ -23,6 +23,6 @@ export const ALERTS = {
     of: ['warn', 'error'],
     default: 'error',
     meaning:
-      "Least severity that is posted. Flagged providers always are, and the operator's budgets of accounts that are spent to a percentage. Lines below `server.log_level` are not.",
+      "Least severity that is posted. Flagged providers always are, and the operator's budgets of accounts and limits of keys that are spent to a percentage. Lines below `server.log_level` are not.",
   }),
 };

@@ -1,6 +1,7 @@
-import { formatUsd, type LockResult, type MicroUsd } from '#billing';
+import { formatUsd, type Ledger, type LockResult, type MicroUsd } from '#billing';
 import { needsCredential } from '../anonymous.ts';
 import type { Call, Caller } from '../call.ts';
+import { budgetError } from '../limits/budget-error.ts';
 import { refuseLock } from '../pipeline.ts';
 import { PaymentNeeded, refusesPayment } from './payment-needed.ts';
 import type { Payments, PaymentSlip } from './payments.ts';
@@ -37,7 +38,7 @@ export interface LockPayments {
   };
 }
 
-export function createLockPayments(payments: Payments): LockPayments {
+export function createLockPayments(payments: Payments, ledger: Pick<Ledger, 'budget'>): LockPayments {
   async function take({ caller }: Locking, slip: PaymentSlip, needed: MicroUsd): Promise<void> {
     try {
       slip.receipt = await payments.take(caller, slip, needed);
@@ -48,10 +49,21 @@ export function createLockPayments(payments: Payments): LockPayments {
     }
   }
 
+  /** The lock would refuse it, too, but after the payment. */
+  async function takeWithinBudgets(of: Locking, slip: PaymentSlip, needed: MicroUsd): Promise<void> {
+    const { caller } = of;
+    for (const { id, limit } of caller.budgets ?? []) {
+      const { spent, locked } = await ledger.budget(id);
+      if (spent + locked + needed > limit)
+        throw budgetError(caller, { id, limit, spent, locked }, `estimated cost: ${formatUsd(needed)} USDC`);
+    }
+    await take(of, slip, needed);
+  }
+
   const prepay: LockPayments['prepay'] = (of, needed) => {
     const { caller, payment, parent } = of;
     return caller.paying && payment && payment.receipt === null && parent === null && needed > 0n
-      ? take(of, payment, needed)
+      ? takeWithinBudgets(of, payment, needed)
       : null;
   };
 

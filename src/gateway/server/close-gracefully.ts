@@ -26,9 +26,9 @@ export async function closeGracefully({
   // It still listens, so that load balancers see the 503 of /health/ready and clients one with Retry-After, not a
   // refused connection.
   refuse();
-  const until = Date.now() + drainMs;
+  const until = performance.now() + drainMs;
   const tunnelsClosed = closeTunnels(drainMs);
-  while (inFlight() > 0 && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 20));
+  while (inFlight() > 0 && performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 20));
   await tunnelsClosed;
   // The last bytes of what has ended are on their way; what has not ended by now is cut.
   const idle = setInterval(() => server.server.closeIdleConnections(), 20);

@@ -1,5 +1,5 @@
 import { GatewayError } from '#wire';
-import type { KeyChanges, KeyStore, MemberStore, NewKeyFields } from '#auth/keys';
+import type { KeyChanges, KeyStore, LimitSetter, MemberStore, NewKeyFields } from '#auth/keys';
 import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
 import { keySchema, parseKeyBody, viewKey, type KeyBody, type KeyView, type KeyViewDeps } from './key-view.ts';
 import type { Page } from './page.ts';
@@ -47,17 +47,19 @@ export async function listKeys(
 }
 
 /**
- * `member`: whose key it is; null for the account's. Throws GatewayError `invalid_request`, `unprocessable` when the
- * account has too many keys, and `permission_denied` for who is no member any more, or a viewer by now.
+ * `member`: whose key it is; null for the account's. `by`: who makes it. Throws GatewayError `invalid_request`,
+ * `unprocessable` when the account has too many keys, and `permission_denied` for who is no member any more, or a
+ * viewer by now.
  */
 export async function createKey(
   { keys, offers, members, ...deps }: KeysDeps,
   account: string,
   kind: NewKeyFields['kind'],
   body: KeyBody | null | undefined,
-  member: string | null = null,
+  { member, by: limitBy }: { readonly member: string | null; readonly by: LimitSetter },
 ): Promise<{ readonly key: string; readonly data: KeyView; readonly warnings?: readonly string[] }> {
-  const made = await keys.create({ label: 'key', ...parseKeyBody(body ?? {}, deps.now()), account, kind, member });
+  const fields = parseKeyBody(body ?? {}, deps.now());
+  const made = await keys.create({ label: 'key', ...fields, account, kind, member, limitBy });
   if (!made) throw await whyNoKey(account, member, members);
   const missing = (made.record.allowedServices ?? []).filter((service) => !offers(service));
   const warnings = missing.map((service) => `Nothing is offered here as ${service} at the moment: check the name`);
@@ -78,8 +80,9 @@ export async function changeKey(
   account: string,
   hash: string,
   changes: KeyChanges,
+  by: LimitSetter,
 ): Promise<{ readonly data: KeyView }> {
-  const record = await keys.update(account, hash, changes);
+  const record = await keys.update(account, hash, changes, by);
   if (!record) throw keyNotFound();
   return { data: await viewKey(record, deps) };
 }

@@ -65,7 +65,7 @@ function createAccountKey(app: FastifyInstance, deps: AdminKeysDeps, common: Fas
       const { account } = await findAccount(params.id, deps);
       // Play money stays play money: a production gateway on the same database must refuse every key to it.
       const kind = body?.development || account === DEVELOPMENT_ACCOUNT ? 'development' : 'live';
-      return reply.code(201).send(await createKey(deps, account, kind, body));
+      return reply.code(201).send(await createKey(deps, account, kind, body, { member: null, by: 'operator' }));
     },
   );
 }
@@ -98,7 +98,7 @@ function changeAccountKey(app: FastifyInstance, deps: AdminKeysDeps, common: Fas
     { schema, config: CREDIT },
     async ({ params, body }) => {
       const { account } = await findAccount(params.id, deps);
-      return changeKey(deps, account, params.hash, parseKeyBody(body ?? {}, deps.now()));
+      return changeKey(deps, account, params.hash, parseKeyBody(body ?? {}, deps.now()), 'operator');
     },
   );
 }

@@ -118,6 +118,11 @@ const otherClientsSchema = {
   },
 };
 
+export const limitSetByProperty = {
+  type: ['string', 'null'],
+  description: '`operator` or `account`: who set the limit; null without a limit, or where it was not noted.',
+} as const;
+
 export const keySchema = objectOf(
   {
     hash: { type: 'string', description: 'Public identifier of the key: the SHA-256 of its text.' },
@@ -136,6 +141,7 @@ export const keySchema = objectOf(
     limit_reset: { type: ['string', 'null'] },
     limit_soft: { type: 'boolean' },
     limit_notify: { type: ['array', 'null'], items: { type: 'integer' } },
+    limit_set_by: limitSetByProperty,
     requests_per_minute: { type: ['integer', 'null'] },
     tokens_per_minute: { type: ['integer', 'null'] },
     usage: { type: 'number', description: 'USD spent: in this period for a key whose limit resets, else in all.' },
@@ -190,6 +196,7 @@ export async function viewKey(record: KeyRecord, deps: KeyViewDeps) {
     limit_reset: record.limitReset,
     limit_soft: record.limitSoft,
     limit_notify: record.limitNotify,
+    limit_set_by: record.limitBy,
     requests_per_minute: record.requestsPerMinute,
     tokens_per_minute: record.tokensPerMinute,
     usage: toUsdNumber(spent),

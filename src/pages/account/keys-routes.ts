@@ -107,8 +107,12 @@ function createOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
     parseKeyBody(request.body ?? {}, deps.now());
     await requireFreshSignature(caller, deps.nonces);
     const kind = isDevelopment(caller) ? 'development' : 'live';
-    const of = caller.member?.account ?? null;
-    return reply.code(201).send(await createKey(deps, caller.account, kind, request.body, of));
+    return reply.code(201).send(
+      await createKey(deps, caller.account, kind, request.body, {
+        member: caller.member?.account ?? null,
+        by: 'account',
+      }),
+    );
   });
 }
 
@@ -133,7 +137,7 @@ function changeOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
       await refuseOthersKey(caller, hash, deps.keys);
       if (mayLoosen(changes) || (changes.disabled === true && isOnlySession(caller, hash)))
         await requireFreshSignature(caller, deps.nonces);
-      return changeKey(deps, caller.account, hash, changes);
+      return changeKey(deps, caller.account, hash, changes, 'account');
     },
   );
 }

@@ -21,6 +21,7 @@ import {
   type LimitsBody,
   type LimitsDeps,
 } from './limits-view.ts';
+import { limitSetByProperty } from './key-view.ts';
 
 interface OwnLimitsDeps extends LimitsDeps {
   readonly admit: Pipeline['admit'];
@@ -148,7 +149,9 @@ function addNotices(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: Admi
       time: { type: 'string' },
       account: { type: 'string' },
       of: { type: 'string', description: '`key`, `member`, `account` or `operator`: whose budget.' },
-      key: objectOf({ hash: { type: 'string' }, name: { type: 'string' } }),
+      key: objectOf({ hash: { type: 'string' }, name: { type: 'string' }, limit_set_by: limitSetByProperty }, [
+        'limit_set_by',
+      ]),
       member: { type: 'string' },
       percent: { type: 'integer' },
       limit_usd: { type: 'string' },

@@ -43,7 +43,9 @@ const RATE = Object.fromEntries(
 const ALWAYS = { 'x-request-id': told('The id of the request: yours, or a new one.') };
 const OF_A_CALL = {
   'x-generation-id': told('Id of the call, for `/api/v1/generation`; also of a call that failed.'),
-  'x-cost-usd': told('What the call was charged. Not in streams, whose last event says it.'),
+  'x-cost-usd': told(
+    'What the call itself was charged, without calls under it. Not in streams, whose last event says it.',
+  ),
   'x-provider': told('Name of the provider that served.'),
   'x-receipt': told('Signed receipt (compact JWS), where it was asked for.'),
   'PAYMENT-RESPONSE': told('What became of the payment that came with the request.'),

@@ -1,16 +1,21 @@
 import { loadStatement, type Database, type Row } from '#store';
-import { dropOldest } from '#wire';
 import type { MicroUsd } from '#billing';
 import { periodAt } from '#auth/accounts';
-import { keyBudget, limitBudgets, noticeBody, periodNames, reached, type WatchedBudget } from './threshold.ts';
+import {
+  isOperators,
+  keyBudget,
+  limitBudgets,
+  noticeBody,
+  periodNames,
+  reached,
+  type WatchedBudget,
+} from './threshold.ts';
 
 interface BudgetLooksOptions {
   readonly database: Pick<Database, 'query'>;
   readonly now: () => number;
-  /** The longest that a call or a task goes on, milliseconds. */
-  readonly callMsMax: number;
-  /** Told of each notice, on one gateway of the database. */
-  readonly onNotice: (body: Readonly<Record<string, unknown>>) => void;
+  /** Told of each notice, on one gateway of the database. `isOperators`: the operator set the limit. */
+  readonly onNotice: (body: Readonly<Record<string, unknown>>, isOperators: boolean) => void;
 }
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
@@ -25,62 +30,60 @@ const PERIOD_GRACE_MS = 60_000;
 const PAST_EVERY_MS = 60_000;
 /** Days before this one that each of these looks reads. It reads one of the days before them, too, by turns. */
 const PAST_DAYS = 2;
+/**
+ * Days that are looked at in all: as long as a task may last, so that its charge is seen, and for as long may all
+ * gateways be away.
+ */
+const DAYS = 31;
 const DAY_MS = 86_400_000;
-const NOTED_MAX = 20_000;
 /** A budget takes some 200 bytes. */
-const SEEN_MAX = 100_000;
+const NOTED_MAX = 100_000;
+
+/** The notices of a budget that are in the table already. */
+interface Noted {
+  readonly limit: MicroUsd;
+  readonly percents: readonly number[];
+  /** From then on it is not looked at any more. */
+  readonly until: number;
+}
 
 /**
  * Returns a function that looks what was spent of all watched budgets, and notes once what was reached. A charge counts
- * in the period in which its call began, so periods are looked at for as long as their calls may go on.
+ * in the period in which its call began, so periods are looked at long after their end. Nothing that a look needs is
+ * in memory alone: the first look after a start sees what was charged meanwhile.
  */
-export function createBudgetLooks({ database, now, callMsMax, onNotice }: BudgetLooksOptions): () => Promise<void> {
-  /** Notices that are in the table already, so that no look writes them again. */
-  const noted = new Map<string, true>();
-
+export function createBudgetLooks({ database, now, onNotice }: BudgetLooksOptions): () => Promise<void> {
   /**
-   * Spent of each budget when it was looked at last, until no call counts in it any more. Those that are in it when it
-   * is full stay: all are looked at in one order, so that the oldest would be thrown away just before it is needed.
+   * So that no look writes them again. Those that are in it when it is full stay: all are looked at in one order, so
+   * that the oldest would be thrown away just before it is needed.
    */
-  const seen = new Map<string, { readonly spent: MicroUsd; readonly until: number }>();
+  const noted = new Map<string, Noted>();
   let lookedAtPast = -Infinity;
   let turn = 0;
 
-  /**
-   * The percentages to tell of. Of a period that is over for long only those that were reached since the last look: by
-   * a call that ended late, and not by a limit that was lowered afterwards.
-   */
-  const toTell = (budget: WatchedBudget, isPast: boolean): readonly number[] => {
-    if (!isPast) return reached(budget);
-    const before = seen.get(budget.id);
-    if (before === undefined || before.spent === budget.spent) return [];
-    const then = reached({ ...budget, spent: before.spent });
-    return reached(budget).filter((percent) => !then.includes(percent));
-  };
-
-  const note = async (budget: WatchedBudget, end: number, isPast: boolean): Promise<void> => {
-    const { id, limit, account, spent } = budget;
-    for (const percent of toTell(budget, isPast)) {
-      const name = `${id} ${limit} ${percent}`;
-      if (noted.has(name)) continue;
+  const note = async (budget: WatchedBudget, end: number): Promise<void> => {
+    const { id, limit, account, since } = budget;
+    // A limit that was lowered after the period tells nothing of it.
+    if (since >= end) return;
+    const before = noted.get(id);
+    const known = before?.limit === limit ? before.percents : [];
+    const due = reached(budget).filter((percent) => !known.includes(percent));
+    if (due.length === 0) return;
+    for (const percent of due) {
       const at = now();
       const body = noticeBody(budget, percent, at);
-      const isNew =
-        (await database.query(NOTE, [id, limit, percent, account, at, JSON.stringify(body), at])).length > 0;
-      dropOldest(noted, NOTED_MAX - 1);
-      noted.set(name, true);
-      if (isNew) onNotice(body);
+      const rows = await database.query(NOTE, [id, limit, percent, account, at, JSON.stringify(body), at]);
+      if (rows.length > 0) onNotice(body, isOperators(budget));
     }
-    // A budget without an end is never looked at as one that is over.
-    if (end < Infinity && (seen.size < SEEN_MAX || seen.has(id)))
-      seen.set(id, { spent, until: end + callMsMax + DAY_MS });
+    if (noted.size < NOTED_MAX || before)
+      noted.set(id, { limit, percents: [...known, ...due], until: end + (DAYS + 1) * DAY_MS });
   };
 
   /** Looks at the periods of an instant: where `past` is given, at those that end with its day, before `past`. */
   const look = async (at: number, past?: number): Promise<void> => {
     const noteOne = async (budget: WatchedBudget): Promise<void> => {
       const end = budget.limitReset === null ? Infinity : periodAt(budget.limitReset, at).end;
-      if (past === undefined || (end <= past && end - at <= DAY_MS)) await note(budget, end, past !== undefined);
+      if (past === undefined || (end <= past && end - at <= DAY_MS)) await note(budget, end);
     };
     const periods = periodNames(at);
     let [account, subject] = ['', ''];
@@ -100,12 +103,9 @@ export function createBudgetLooks({ database, now, callMsMax, onNotice }: Budget
   /** Looks at periods that are over for long, in which calls may still count. */
   const lookAtPast = async (at: number): Promise<void> => {
     const past = at - PERIOD_GRACE_MS;
-    const days: number[] = [];
-    for (let day = past - DAY_MS; day > at - callMsMax - DAY_MS; day -= DAY_MS) days.push(day);
-    const older = days.splice(PAST_DAYS);
-    if (older.length > 0) days.push(older[turn++ % older.length]!);
-    for (const day of days) await look(day, past);
-    for (const [id, { until }] of seen) if (until < at) seen.delete(id);
+    const older = PAST_DAYS + 1 + (turn++ % (DAYS - PAST_DAYS));
+    for (const days of [1, PAST_DAYS, older]) await look(past - days * DAY_MS, past);
+    for (const [id, { until }] of noted) if (until < at) noted.delete(id);
   };
 
   return async () => {

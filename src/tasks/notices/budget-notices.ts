@@ -30,12 +30,10 @@ interface BudgetNoticesOptions {
   /** 32 bytes that all gateways of one database share. */
   readonly secret: Uint8Array;
   readonly now: () => number;
-  /** The longest that a call or a task goes on, milliseconds: its charge counts in the period in which it began. */
-  readonly callMsMax: number;
   /** Milliseconds between two looks; null: only `run` looks. Default 10 s. */
   readonly everyMs?: number | null;
-  /** Told of each notice, on one gateway of the database. */
-  readonly onNotice: (body: Readonly<Record<string, unknown>>) => void;
+  /** Told of each notice, on one gateway of the database. `isOperators`: the operator set the limit. */
+  readonly onNotice: (body: Readonly<Record<string, unknown>>, isOperators: boolean) => void;
   /** The webhook of an account was given up. */
   readonly onLost: (lost: { readonly account: string; readonly reason: string }) => void;
   readonly onError: (error: unknown) => void;
@@ -63,14 +61,13 @@ export function createBudgetNotices({
   fetch,
   secret,
   now,
-  callMsMax,
   everyMs = EVERY_MS,
   onNotice,
   onLost,
   onError,
 }: BudgetNoticesOptions): BudgetNotices {
   const webhooks = createAccountWebhooks(database, createSealedTexts(secret));
-  const look = createBudgetLooks({ database, now, callMsMax, onNotice });
+  const look = createBudgetLooks({ database, now, onNotice });
 
   /** null where it arrived, else why not. */
   const post = async (account: string, body: string, closed: AbortSignal): Promise<string | null> => {

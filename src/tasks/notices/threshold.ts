@@ -1,5 +1,5 @@
 import { formatUsd, type MicroUsd } from '#billing';
-import { budgetsFromText, ownerOfLimits } from '#auth';
+import { budgetsFromText, type LimitSetter, ownerOfLimits } from '#auth';
 import { budgetAt, LIMIT_RESETS, type LimitReset, periodAt, periodName } from '#auth/accounts';
 import type { Row } from '#store';
 
@@ -9,14 +9,21 @@ export interface WatchedBudget {
   readonly id: string;
   readonly account: string;
   readonly of: 'key' | 'member' | 'account' | 'operator';
-  /** Hash and label of a key, id of a member; null for the whole account. */
-  readonly key: { readonly hash: string; readonly name: string } | null;
+  /** Of a key, as it is told; null for others. */
+  readonly key: {
+    readonly hash: string;
+    readonly name: string;
+    readonly limit_set_by: LimitSetter | null;
+  } | null;
+  /** The id of a member; null for others. */
   readonly member: string | null;
   readonly limit: MicroUsd;
   readonly limitReset: LimitReset | null;
   readonly limitSoft: boolean;
   readonly notify: readonly number[];
   readonly spent: MicroUsd;
+  /** When the limit and its percentages became what they are, epoch milliseconds. */
+  readonly since: number;
 }
 
 /** The names of the periods of an instant, as the ids of budgets end: daily, weekly, monthly. */
@@ -28,13 +35,18 @@ export const keyBudget = (row: Row): WatchedBudget => ({
   id: row['budget'] as string,
   account: row['account'] as string,
   of: 'key',
-  key: { hash: row['hash'] as string, name: row['label'] as string },
+  key: {
+    hash: row['hash'] as string,
+    name: row['label'] as string,
+    limit_set_by: row['limit_by'] as LimitSetter | null,
+  },
   member: null,
   limit: row['spend_limit'] as bigint,
   limitReset: LIMIT_RESETS.find((reset) => reset === row['limit_reset']) ?? null,
   limitSoft: row['limit_soft'] === 1n,
   notify: JSON.parse(row['limit_notify'] as string) as number[],
   spent: row['spent'] as bigint,
+  since: Number(row['since']),
 });
 
 /** The budgets of a row of watched-limits.sql, which was asked for the periods of an instant. */
@@ -42,11 +54,16 @@ export function limitBudgets(row: Row, at: number): readonly WatchedBudget[] {
   const [account, subject, name] = [row['account'] as string, row['subject'] as string, row['name'] as string];
   const of = ownerOfLimits(subject);
   const member = of === 'member' ? subject : null;
+  const since = Number(row['since']);
   return budgetsFromText(row['rules'] as string).map((rule) => {
     const spent = (row[rule.limitReset ?? 'ever'] ?? 0n) as bigint;
-    return { ...rule, id: budgetAt(name, rule, at).id, account, of, member, key: null, spent };
+    return { ...rule, id: budgetAt(name, rule, at).id, account, of, member, key: null, spent, since };
   });
 }
+
+/** Whether the operator set the limit. */
+export const isOperators = ({ of, key }: WatchedBudget): boolean =>
+  of === 'operator' || key?.limit_set_by === 'operator';
 
 /** The percentages that are told of and spent. Nothing is spent of a limit of 0. */
 export const reached = ({ notify, spent, limit }: WatchedBudget): readonly number[] =>

@@ -198,12 +198,12 @@ export function createTalk(place: Place, version: Version, binding: Binding): Ta
       return readTask(reply.result(), version);
     },
     async reaches(id, state) {
-      const until = Date.now() + 60_000;
+      const until = performance.now() + 60_000;
       for (;;) {
         // oxlint-disable-next-line no-await-in-loop -- it asks again until it is so
         const task = await talk.get(id);
         if (task.state === state) return task;
-        if (Date.now() > until) throw new Error(`task ${id} is ${task.state} and not ${state}`);
+        if (performance.now() > until) throw new Error(`task ${id} is ${task.state} and not ${state}`);
         // oxlint-disable-next-line no-await-in-loop -- the gateway has its turn
         await new Promise((resolve) => setTimeout(resolve, 5));
       }

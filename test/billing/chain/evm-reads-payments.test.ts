@@ -20,7 +20,7 @@ const chain = createEvmChain({
   treasuryKey: treasury.secret,
   facilitator: 'in-process',
   finality: null,
-  timeoutMs: 100,
+  timeoutMs: 10_000,
   now: () => NOW,
 });
 afterAll(() => chain.close());

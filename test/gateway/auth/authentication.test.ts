@@ -173,6 +173,7 @@ describe('authentication while the database is slow or away', () => {
     limitReset: null,
     limitSoft: false,
     limitNotify: null,
+    limitBy: null,
     requestsPerMinute: null,
     tokensPerMinute: null,
     allowedServices: null,

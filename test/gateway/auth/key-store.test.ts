@@ -36,6 +36,7 @@ describe.each(ENGINES)('the key store on %s', (engine) => {
       limitReset: 'weekly',
       limitSoft: true,
       limitNotify: [80, 100],
+      limitBy: 'account',
       requestsPerMinute: 30,
       tokensPerMinute: null,
       allowedServices: ['a/b', 'c:d'],
@@ -81,8 +82,15 @@ describe.each(ENGINES)('the key store on %s', (engine) => {
       limitReset: null,
       allowedServices: null,
     };
-    expect(await keys.update(ALICE, record.hash, opened)).toEqual({ ...record, ...opened });
-    expect(await keys.find(record.hash)).toEqual({ ...record, ...opened });
+    const open = { ...record, ...opened, limitBy: null };
+    expect(await keys.update(ALICE, record.hash, opened)).toEqual(open);
+    expect(await keys.find(record.hash)).toEqual(open);
+    const limited = { limit: 5n, limitReset: 'daily' } as const;
+    expect(await keys.update(ALICE, record.hash, limited, 'operator')).toEqual({
+      ...open,
+      ...limited,
+      limitBy: 'operator',
+    });
   });
 
   it('lets two changes at once both count', async () => {

@@ -15,7 +15,7 @@ const NOTIFIES = adHoc("SELECT notifies FROM account_limits WHERE account = $1 A
 it.each(ENGINES)('members are added, changed and removed with their keys and limits: %s', async (engine) => {
   const database = await openTestDatabase(engine);
   const keys = createKeyStore(database, { now });
-  const limits = createLimitsStore(database);
+  const limits = createLimitsStore(database, { now });
   const members = createMemberStore(database, { keys, limits, now });
   const [ann, bob] = ['tollgate:local:ann', 'tollgate:local:bob'];
   const add = (member: string, role: 'owner' | 'member') => members.add({ account: ORG, member, role, name: member });
@@ -97,7 +97,7 @@ const FAILS = adHoc('SELECT 1 FROM a_table_that_is_not_there');
 it.each(ENGINES)('a role and the budgets that come with it are changed together or not at all: %s', async (engine) => {
   const database = await openTestDatabase(engine);
   const keys = createKeyStore(database, { now });
-  const limits = createLimitsStore(database);
+  const limits = createLimitsStore(database, { now });
   const members = createMemberStore(database, { keys, limits, now });
   const [ann, bob] = ['tollgate:local:ann', 'tollgate:local:bob'];
   await members.add({ account: ORG, member: ann, role: 'owner', name: ann });
@@ -144,7 +144,7 @@ it.each(ENGINES)(
   async (engine) => {
     const database = await openTestDatabase(engine);
     const keys = createKeyStore(database, { now });
-    const limits = createLimitsStore(database);
+    const limits = createLimitsStore(database, { now });
     const members = createMemberStore(database, { keys, limits, now });
     const ann = 'tollgate:local:ann';
     const of = (index: number) => ({ account: `${ORG}-${index}`, label: 'x', member: ann, name: 'Ann' });

@@ -127,11 +127,11 @@ ${options.chain ?? ''}
     nonce,
     fresh: async (wallet) => signInHeaders(wallet, { nonce: await nonce() }),
     async until(ask, is) {
-      const end = Date.now() + 15_000;
+      const end = performance.now() + 15_000;
       for (;;) {
         const answer = await ask();
         if (is(answer)) return answer;
-        if (Date.now() > end) throw new Error(`it did not come to be: ${JSON.stringify(answer)}`);
+        if (performance.now() > end) throw new Error(`it did not come to be: ${JSON.stringify(answer)}`);
         // The gateway looks at its chains by itself, and tells nobody when.
         await new Promise((resolve) => setTimeout(resolve, 25));
       }

@@ -91,7 +91,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   });
   const authenticator = createAuthenticator({
     keys,
-    limits: createLimitsStore(database),
+    limits: createLimitsStore(database, { now }),
     signIn,
     attempts,
     acceptDevelopmentKeys: true,

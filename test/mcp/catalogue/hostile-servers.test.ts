@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { atThisLoad } from '../../support/at-this-load.ts';
 import { serveRaw, startCatalogue, toolOffer, toolsText } from './catalogue-world.ts';
 
 const tool = (name: string, more: object = {}) => ({
@@ -121,7 +122,10 @@ test.each([
 test('servers that never answer hold up neither others nor themselves', async () => {
   const silent = await serveRaw(() => new Promise<never>(() => {}));
   const quick = await serveRaw((method) => (method === 'tools/list' ? toolsText([tool('quick')]) : null));
-  const { catalog, catalogue, changed, errors, failed } = await startCatalogue([], { timeoutMs: 500, concurrency: 3 });
+  const { catalog, catalogue, changed, errors, failed } = await startCatalogue([], {
+    timeoutMs: atThisLoad(500),
+    concurrency: 3,
+  });
   const told = changed('quick/one');
   catalog.replace(
     'silent',

@@ -125,7 +125,7 @@ async function untilItAnswers(
   ask: () => Promise<unknown>,
   complaint: () => string,
 ): Promise<void> {
-  const deadline = Date.now() + 20_000;
+  const deadline = performance.now() + 20_000;
   for (;;) {
     if (child.exitCode !== null || child.signalCode !== null)
       throw new Error(`anvil ended at once (${child.exitCode ?? child.signalCode}): ${complaint()}`);
@@ -133,7 +133,7 @@ async function untilItAnswers(
       await ask();
       return;
     } catch (error) {
-      if (Date.now() > deadline) throw new Error(`anvil does not answer: ${complaint()}`, { cause: error });
+      if (performance.now() > deadline) throw new Error(`anvil does not answer: ${complaint()}`, { cause: error });
       // Its port opens some 200 ms after the start, and nothing tells when.
       await new Promise((resolve) => setTimeout(resolve, 10));
     }

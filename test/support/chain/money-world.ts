@@ -197,13 +197,14 @@ export async function openMoneyWorldOn<C extends MoneyChain>(
 
     async settle(given) {
       const gateway = given ?? (await world.gateway({ aheadMs: 60_000 }));
-      const until = Date.now() + atThisLoad(WAIT_MS);
+      const until = performance.now() + atThisLoad(WAIT_MS);
       for (;;) {
         await world.finalize();
         await gateway.chains.audit();
         const open = await world.unfinished();
         if (open.length === 0) break;
-        if (Date.now() > until) throw new Error(`not at an end: ${open.join(', ')}; ${gateway.problems.join('; ')}`);
+        if (performance.now() > until)
+          throw new Error(`not at an end: ${open.join(', ')}; ${gateway.problems.join('; ')}`);
         await pause(100);
       }
       const [reserves] = await gateway.chains.audit();

@@ -18,6 +18,8 @@ export interface TaskRoutesDeps {
   readonly videos: Videos;
   readonly tasks: Pick<Tasks, 'list'>;
   readonly blobs: Pick<Blobs, 'read'>;
+  /** The name of a task's provider; its id where the offer is gone. */
+  readonly providerName: (task: Task) => string;
   readonly config: Pick<Config, 'limits'>;
   readonly onError: (
     error: unknown,
@@ -53,6 +55,7 @@ interface TaskBody {
  */
 export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
   const { videos } = deps;
+  const statusOf = (task: Task, view: VideoView) => viewStatus(task, view, deps.providerName(task));
 
   /** Answers with the task as it is now. */
   async function show(request: FastifyRequest, reply: FastifyReply, task: Task, send: SendFiles) {
@@ -119,10 +122,10 @@ export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
 }
 
 /** A task as `/video/retrieve` shows it. Throws GatewayError `expired`. */
-function statusOf(task: Task, view: VideoView): object {
+function viewStatus(task: Task, view: VideoView, provider: string): object {
   if (view.status === 'expired') throw expired();
   const id = toVideoId(task);
-  const metadata = (raw: object) => ({ provider_metadata: { provider: task.provider, raw } });
+  const metadata = (raw: object) => ({ provider_metadata: { provider, raw } });
   if (view.status === 'failed')
     return { id, status: 'failed', progress: 0, estimated_seconds: 0, error: view.error, ...metadata(view.raw) };
   if (view.status !== 'completed') {

@@ -45,7 +45,7 @@ export const statusSchema = {
     provider_metadata: {
       type: 'object',
       properties: {
-        provider: text('Public key of the provider that makes it.'),
+        provider: text('Name of the provider that makes it.'),
         raw: { type: 'object', description: 'What the provider said.' },
       },
     },

@@ -1,5 +1,6 @@
 -- Keys whose limits are told of, with what they have spent in the periods of $1 to $3.
-SELECT k.hash, k.account, k.label, k.spend_limit, k.limit_reset, k.limit_soft, k.limit_notify, b.id AS budget, b.spent
+SELECT k.hash, k.account, k.label, k.spend_limit, k.limit_reset, k.limit_soft, k.limit_notify, k.limit_by, b.id AS budget, b.spent,
+  COALESCE(k.limit_since, (SELECT applied_at FROM migrations WHERE name = '0035_who-set-a-limit')) AS since
 FROM api_keys AS k JOIN budgets AS b
   ON b.id = k.hash || ':' || CASE k.limit_reset WHEN 'daily' THEN $1 WHEN 'weekly' THEN $2 WHEN 'monthly' THEN $3 ELSE 'all' END
 WHERE k.limit_notify IS NOT NULL AND k.spend_limit IS NOT NULL AND k.hash > $4

@@ -148,7 +148,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const signIn = await createSignIn({ ...config.signIn, chains: config.chains, attempts, now, elapsed: now });
   const authenticator = createAuthenticator({
     keys,
-    limits: createLimitsStore(database),
+    limits: createLimitsStore(database, { now }),
     signIn,
     attempts,
     acceptDevelopmentKeys: false,
@@ -294,9 +294,9 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     errors,
     balance: async () => (await ledger.balance(escrowOf(account))) ?? { available: 0n, locked: 0n },
     async quiet() {
-      const until = Date.now() + 20_000;
+      const until = performance.now() + 20_000;
       while ((await database.query(held)).length > 0) {
-        if (Date.now() > until) throw new Error('a lock was not resolved within 20 s');
+        if (performance.now() > until) throw new Error('a lock was not resolved within 20 s');
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
     },

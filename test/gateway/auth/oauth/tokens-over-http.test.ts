@@ -69,7 +69,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
   };
   const authenticator = createAuthenticator({
     keys: store,
-    limits: createLimitsStore(database),
+    limits: createLimitsStore(database, { now }),
     signIn,
     accessTokens: counted,
     attempts,
@@ -115,8 +115,8 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       networks: [],
       consumers: createConsumerStore(database, { now }),
       keys: store,
-      limits: createLimitsStore(database),
-      members: createMemberStore(database, { keys: store, limits: createLimitsStore(database), now }),
+      limits: createLimitsStore(database, { now }),
+      members: createMemberStore(database, { keys: store, limits: createLimitsStore(database, { now }), now }),
       ledger,
       usage: async () => new Map(),
       totals,

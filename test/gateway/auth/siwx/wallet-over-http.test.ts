@@ -76,7 +76,7 @@ async function world({
   });
   const authenticator = createAuthenticator({
     keys,
-    limits: createLimitsStore(database),
+    limits: createLimitsStore(database, { now }),
     signIn,
     attempts,
     acceptDevelopmentKeys: true,
