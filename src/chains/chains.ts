@@ -10,6 +10,7 @@ import { createDeposits, type Deposits, type DepositsOptions } from './deposits.
 import { createHandoverCare } from './handover-care.ts';
 import { createLookAfter } from './look-after.ts';
 import { createOpenNetworks, type NetworkAudit, type OpenNetworks, type OpenNetworksOptions } from './open-networks.ts';
+import { createSnapshotRows } from './snapshot-rows.ts';
 import { createTreasury } from './treasury.ts';
 import { createTreasuryActs, type TreasuryActs } from './treasury-acts.ts';
 import { createWallets, type Wallets } from './wallets.ts';
@@ -103,6 +104,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
   const handoverCare = createHandoverCare({ acts: acting, actRows, withdrawalRows, depositRows, now });
   const networks = createOpenNetworks({
     setups: options.chains,
+    snapshotsOf: (network) => createSnapshotRows(database, network),
     createTreasury: (chain) =>
       createTreasury({
         chain,

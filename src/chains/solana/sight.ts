@@ -5,13 +5,15 @@ import { isSignature } from './address.ts';
 import { checkNotBefore, type Expiry } from './expiry.ts';
 import type { SolanaNode } from './node.ts';
 import type { Level, SignatureStatus } from './node-answers.ts';
-import { movementsInto } from './transaction.ts';
+import { movementsInto, type SolanaTransaction } from './transaction.ts';
 
 const EXPIRED = 'its blockhash expired before the transaction was in a block';
 const SEARCH_PAGE = 100;
 /** A wallet does less in the ten minutes that a payment may have landed in. */
 const SEARCH_PAGES = 2;
 const REMEMBERED_MAX = 20_000;
+/** Payments that are credited and not final yet: seconds of them. */
+const CONFIRMED_MAX = 2_000;
 
 /** A payment that is looked for. */
 export interface Sought {
@@ -41,12 +43,28 @@ export function createPaymentSight(
   /** Messages of transactions, by signature: a search that is repeated reads none twice. */
   const messages = new Map<string, string>();
 
+  /** Confirmed transactions, by signature. A slot is confirmed once, so that its transactions stay as they are. */
+  const confirmed = new Map<string, SolanaTransaction>();
+
+  /** null where the node does not show it. What is final is always read anew. */
+  async function transactionOf(signature: string, level: Level, slot: bigint): Promise<SolanaTransaction | null> {
+    const known = confirmed.get(signature);
+    if (level === 'confirmed' && known?.slot === slot) return known;
+    confirmed.delete(signature);
+    const transaction = await node.transaction(signature, level);
+    if (level === 'confirmed' && transaction !== null) {
+      dropOldest(confirmed, CONFIRMED_MAX - 1);
+      confirmed.set(signature, transaction);
+    }
+    return transaction;
+  }
+
   /** null where the transaction is unknown. */
   async function of(signature: string, messageHash: string, status: SignatureStatus): Promise<PaymentSighting | null> {
     const { found, slot } = status;
     if (found === null) return null;
     if (found.level === 'processed') return { state: 'open' };
-    const transaction = await node.transaction(signature, found.level);
+    const transaction = await transactionOf(signature, found.level, found.slot);
     if (transaction === null) throw new ChainUnavailable('the Solana node tells a transaction that it does not show');
     if (transaction.messageHash !== messageHash) return null;
     const final = found.level === 'finalized';

@@ -14,7 +14,7 @@ interface MediaCopy {
   entries(): AsyncGenerator<ArchiveEntry>;
 }
 
-/** What the tables of a backup say about files, as of its moment. */
+/** Files as the tables of a backup tell them, as of its moment. */
 export interface MediaRows {
   readonly files: readonly StoredFile[];
   /** The addresses at which gateways ask for the files of a store. */
@@ -33,7 +33,7 @@ export const STORED_FILES =
   "SELECT id, CAST(bytes AS DOUBLE PRECISION) AS bytes, sha256, holder FROM blobs WHERE state = 'stored' ORDER BY id";
 export const MEDIA_HOLDERS = 'SELECT id, url FROM blob_holders';
 
-/** What the copied tables of an embedded database say. */
+/** Reads the copied tables of an embedded database. */
 export function mediaRowsOf(draft: string): MediaRows {
   const tables = new DatabaseSync(draft, { readOnly: true });
   try {
@@ -77,10 +77,10 @@ export async function copyMedia(dataDir: string, { files, holders }: MediaRows):
 }
 
 /** The file that names a folder of files, by its path in the data directory. */
-export const HOLDER = `${MEDIA_FOLDER}/${MEDIA_HOLDER}`;
+const HOLDER = `${MEDIA_FOLDER}/${MEDIA_HOLDER}`;
 const pathOf = (id: string): string => `${MEDIA_FOLDER}/${mediaPath(id)}`;
 
-/** The name of the folder of files in a data directory; null where there is none. */
+/** The name of the folder of files in a data directory; null where the folder is missing. */
 export function holderIn(dataDir: string): string | null {
   const path = join(dataDir, HOLDER);
   return existsSync(path) ? readFileSync(path, 'utf8') : null;

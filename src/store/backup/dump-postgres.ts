@@ -12,7 +12,7 @@ const COUNT_TABLES =
   "SELECT count(*)::int AS count FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r','p','v','m','S') AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'";
 const APPLIED = 'SELECT name FROM migrations ORDER BY name';
 
-/** What a database is known to have at the moment of its backup. */
+/** A database tells this of itself, as of the moment of its backup. */
 interface Moment {
   readonly migrations: readonly string[];
   readonly media: MediaRows;

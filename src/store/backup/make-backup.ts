@@ -18,7 +18,7 @@ export interface BackupPlace {
   readonly version: string;
   /** Environment of PostgreSQL's programs. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** What goes with it of the files of images and videos that the data directory has: all, or none. */
+  /** Whether the files of images and videos that the data directory has go with it. */
   readonly media: boolean;
   /** Without the database: what the data directory of one gateway on PostgreSQL has. Default false. */
   readonly filesOnly?: boolean;

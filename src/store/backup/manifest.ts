@@ -34,7 +34,7 @@ export interface MissingMedia {
   readonly where: 'bucket' | 'gateway' | 'here';
   /** The store, as the tables name it. */
   readonly holder: string;
-  /** Where other gateways ask the gateway for its files; null where none is known. */
+  /** Address at which other gateways ask for these files; null where it is not known. */
   readonly url: string | null;
   readonly files: number;
   readonly bytes: number;
