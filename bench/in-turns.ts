@@ -107,7 +107,7 @@ api_base = "http://127.0.0.1:${port}/v1"
     if (answer.status !== 200) throw new Error(`a chat was answered with ${answer.status}: ${text}`);
   };
   return {
-    pid: gateway.pid,
+    pid: gateway.pid!,
     stop: () => gateway.stop(),
     async chats(count: number) {
       let left = count;

@@ -1,6 +1,6 @@
 /**
- * `node bench/logs.ts`: the cost of sending lines of the log to a collector. Two gateways take `--calls` chats in turns:
- * both send traces to a collector in this process, one its lines as well. Prints how many lines came.
+ * `node bench/logs.ts`: the cost of sending lines of the log to a collector. Two gateways take `--calls` chats in turns.
+ * Both send traces to a collector in this process, one its lines as well. Prints how many lines came.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -243,7 +243,7 @@ export interface ChainSetup {
 }
 
 /** The balance of a treasury at a block, which `cursor` names. */
-export interface Snapshot {
+interface Snapshot {
   readonly cursor: string;
   readonly height: bigint;
   readonly balance: MicroUsd;

@@ -94,7 +94,6 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
   const policies = new Map(options.chains.map(({ network, policy }) => [network, policy]));
   const policyOf = (network: string) => policies.get(network) ?? CLOSED;
   const ofLedger = { ledger, transferOf: (id: string) => findTransfer(database, id) };
-
   const depositRows = createDepositRows(database, { now });
   const withdrawalRows = createWithdrawalRows(database, { now });
   const chainRows = createChainRows(database, { now });

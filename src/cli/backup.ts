@@ -207,12 +207,13 @@ function momentOf({ at, engine, record, tollgate }: Manifest): [string, string][
 
 /** The files of images and videos that are in a backup, and those that are not, in words. */
 function mediaOf({ files, mediaMissing }: Manifest): [string, string][] {
-  // Older backups do not say what they lack.
-  if ((mediaMissing ?? null) === null) return [['media', 'files of images and videos are not in it']];
   const media = files.filter(({ name }) => /^blobs\/..\//.test(name));
+  // Older backups do not say what they lack.
+  const missing = mediaMissing ?? [];
+  if (media.length === 0 && !mediaMissing) return [['media', 'files of images and videos are not in it']];
   return [
     ['media', `files of images and videos: ${amountOf(media.length, sizeOf(media))}`],
-    ...mediaMissing!.map(({ where, holder, url, files: count, bytes }): [string, string] => {
+    ...missing.map(({ where, holder, url, files: count, bytes }): [string, string] => {
       const place =
         where === 'bucket'
           ? 'in a bucket'

@@ -186,20 +186,21 @@ describe.each(['nginx', 'caddy'])('%s', (server) => {
     'a silence of %i ms ends no stream, no MCP stream and no tunnel',
     async (silenceMs) => {
       const router = `https://localhost:${ports[server]}`;
-      const name = `silent/${server}`;
-      const proxy = await dialIn({ router, services: offeredModel({ url: spine.provider.url, name, provider: name }) });
+      const name = `${server}/silent`;
+      const proxy = await dialIn({
+        router,
+        services: offeredModel({ url: spine.provider.url, name, provider: server }),
+      });
       const client = new OpenAI({ baseURL: `${router}/api/v1`, apiKey: spine.key, maxRetries: 0 });
       const stream = async (model: string) => {
-        const asked = ask(`!tokens:20 !stall:900:${silenceMs}`, { model });
-        const begun = performance.now();
-        let longest = 0;
-        let at = begun;
-        let tokens = 0;
-        for await (const { usage } of await client.chat.completions.create({
-          ...asked,
+        const chunks = await client.chat.completions.create({
+          model,
+          messages: [{ role: 'user', content: `!tokens:20 !stall:900:${silenceMs}` }],
           stream: true,
           stream_options: { include_usage: true },
-        })) {
+        });
+        let [longest, at, tokens] = [0, performance.now(), 0];
+        for await (const { usage } of chunks) {
           longest = Math.max(longest, performance.now() - at);
           at = performance.now();
           tokens = usage?.completion_tokens ?? tokens;

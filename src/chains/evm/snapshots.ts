@@ -30,7 +30,7 @@ export function createSnapshots(node: EvmNode, asset: EvmAsset, treasury: Hex, r
   let forgets = false;
   let isRead = rows === null;
 
-  /** A snapshot that is there says that the node forgets, too. Rejects with the database's error, and tries again then. */
+  /** A snapshot that is there says that the node forgets, too. Rejects with the database's error. */
   async function read(): Promise<void> {
     if (isRead) return;
     const kept = await rows!.list(treasury, SNAPSHOTS_MAX);

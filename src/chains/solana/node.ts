@@ -62,15 +62,15 @@ const DATA_BYTES_MAX = 4_096;
 /** Signatures whose status a node tells at once. */
 const STATUSES_MAX = 256;
 
-export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSignal): SolanaNode {
-  const rpc = createSolanaRpc(url);
-  let newest: Moment = { slot: 0n, height: 0n };
+type Ask = <Answer>(
+  what: string,
+  request: { send(options: { abortSignal: AbortSignal }): Promise<unknown> },
+  read: (answer: unknown) => Answer,
+) => Promise<Answer>;
 
-  async function ask<Answer>(
-    what: string,
-    request: { send(options: { abortSignal: AbortSignal }): Promise<unknown> },
-    read: (answer: unknown) => Answer,
-  ): Promise<Answer> {
+/** Asks with a time limit. Rejects with ChainUnavailable, also where the answer cannot be read. */
+function createAsk(timeoutMs: number, closed: AbortSignal): Ask {
+  return async (what, request, read) => {
     let answer: unknown;
     try {
       answer = await request.send({ abortSignal: AbortSignal.any([closed, AbortSignal.timeout(timeoutMs)]) });
@@ -82,7 +82,14 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
     } catch (error) {
       throw new ChainUnavailable(`the Solana node told no proper ${what}: ${causeOf(error)}`, { cause: error });
     }
-  }
+  };
+}
+
+export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSignal): SolanaNode {
+  const rpc = createSolanaRpc(url);
+  let newest: Moment = { slot: 0n, height: 0n };
+
+  const ask = createAsk(timeoutMs, closed);
 
   const momentAt = (level: 'processed' | Level): Promise<Moment> =>
     ask('slot', rpc.getEpochInfo({ commitment: level }), (answer) => {

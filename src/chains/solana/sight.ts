@@ -43,21 +43,7 @@ export function createPaymentSight(
   /** Messages of transactions, by signature: a search that is repeated reads none twice. */
   const messages = new Map<string, string>();
 
-  /** Confirmed transactions, by signature. A slot is confirmed once, so that its transactions stay as they are. */
-  const confirmed = new Map<string, SolanaTransaction>();
-
-  /** null where the node does not show it. What is final is always read anew. */
-  async function transactionOf(signature: string, level: Level, slot: bigint): Promise<SolanaTransaction | null> {
-    const known = confirmed.get(signature);
-    if (level === 'confirmed' && known?.slot === slot) return known;
-    confirmed.delete(signature);
-    const transaction = await node.transaction(signature, level);
-    if (level === 'confirmed' && transaction !== null) {
-      dropOldest(confirmed, CONFIRMED_MAX - 1);
-      confirmed.set(signature, transaction);
-    }
-    return transaction;
-  }
+  const transactionOf = createTransactionReader(node);
 
   /** null where the transaction is unknown. */
   async function of(signature: string, messageHash: string, status: SignatureStatus): Promise<PaymentSighting | null> {
@@ -163,5 +149,23 @@ export function createPaymentSight(
   return {
     find: (sought, hint) =>
       sought.signature === null ? byMessage(sought, hint) : bySignature(sought.signature, sought),
+  };
+}
+
+/** Reads a transaction at a slot; null where the node does not show it. */
+function createTransactionReader(node: Pick<SolanaNode, 'transaction'>) {
+  /** By signature. A slot is confirmed once, so that its transactions stay as they are. */
+  const confirmed = new Map<string, SolanaTransaction>();
+  return async (signature: string, level: Level, slot: bigint): Promise<SolanaTransaction | null> => {
+    const known = confirmed.get(signature);
+    if (level === 'confirmed' && known?.slot === slot) return known;
+    confirmed.delete(signature);
+    // Final ones are always read: that is what decides.
+    const transaction = await node.transaction(signature, level);
+    if (level === 'confirmed' && transaction !== null) {
+      dropOldest(confirmed, CONFIRMED_MAX - 1);
+      confirmed.set(signature, transaction);
+    }
+    return transaction;
   };
 }

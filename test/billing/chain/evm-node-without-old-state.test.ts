@@ -93,9 +93,10 @@ test('a gateway that starts knows what was read before', async () => {
   expect(await firstLook({})).toBeNull();
   expect(await firstLook({ snapshots })).toBe(held);
   // What the books are past is removed.
-  const all = async () => (await snapshots.list(world.treasury.address, 100)).length;
+  const treasury = world.treasury.address.toLowerCase();
+  const all = async () => (await snapshots.list(treasury, 100)).length;
   expect(await all()).toBeGreaterThan(0);
-  await snapshots.forget(world.treasury.address, 1_000_000n);
+  await snapshots.forget(treasury, 1_000_000n);
   expect(await all()).toBe(0);
   await database.close();
   rmSync(dataDir, { recursive: true });

@@ -9,8 +9,8 @@ import {
 } from '../../support/chain/money-world.ts';
 import { startRpcFaultProxy, type RpcFaultProxy } from '../../support/chain/rpc-fault-proxy.ts';
 
-// Questions to the node for one look at one open deposit. Each look on its own asks an EVM node 13 for a payment that is
-// in no block, and 9 for one that is not final; a node of Solana 3 and 2.
+// Questions to the node for one look at one open deposit. Each look on its own asks an EVM node 13 for a payment that
+// is in no block, and 9 for one that is not final; a node of Solana 3 and 2.
 
 const DEPOSITS = 12;
 const ROUNDS = 4;
