@@ -1,7 +1,7 @@
 /**
- * `node bench/logs.ts`: the cost of sending lines of the log to a collector. Two gateways take `--calls` chats in turns.
- * Both send traces to a collector in this process, one its lines as well. Prints how many lines came, and what it takes
- * to make a line of a call a record of OTLP. `--calls 0`: only that.
+ * `node bench/logs.ts`: the cost of sending lines of the log to a collector. Two gateways take `--calls` chats in
+ * turns. Both send traces to a collector in this process, one its lines as well. Prints how many lines came, and what
+ * it takes to make a line of a call a record of OTLP. `--calls 0`: only that.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -62,6 +62,7 @@ buildah $store run --isolation chroot --network host --user node "$made" -- node
 START
 # The mounts are gone when this shell ends.
 unshare --mount sh -ec '
-for each in proc sys dev; do mount --rbind /$each builder/$each; done
-chroot builder sh /work/build.sh
-chroot builder sh /work/start.sh'
+mount --bind builder builder; cd builder
+for each in proc sys dev; do mount --rbind /$each $each; done
+chroot . sh /work/build.sh
+chroot . sh /work/start.sh'

@@ -186,7 +186,8 @@ describe.each(['nginx', 'caddy'])('%s', (server) => {
     'a silence of %i ms ends no stream, no MCP stream and no tunnel',
     async (silenceMs) => {
       const router = `https://localhost:${ports[server]}`;
-      const name = `${server}/silent`;
+      const provider = `${server}-silent`;
+      const name = `${provider}/model`;
       const proxy = await dialIn({
         router,
         services: offeredModel({ url: spine.provider.url, name, provider: server }),
