@@ -190,7 +190,7 @@ describe.each(['nginx', 'caddy'])('%s', (server) => {
       const name = `${provider}/model`;
       const proxy = await dialIn({
         router,
-        services: offeredModel({ url: spine.provider.url, name, provider: server }),
+        services: offeredModel({ url: spine.provider.url, name, provider }),
       });
       const client = new OpenAI({ baseURL: `${router}/api/v1`, apiKey: spine.key, maxRetries: 0 });
       const stream = async (model: string) => {
