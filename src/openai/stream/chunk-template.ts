@@ -3,7 +3,7 @@ import { type EventForm, eventForm, type FoundRun, OUTPUT } from './event-runs.t
 
 /** The form of chunks whose text alone varies, with our rewriting of them, so that they are rewritten by splicing. */
 export interface ChunkTemplate extends EventForm {
-  /** What goes out. */
+  /** The bytes that go out. */
   readonly ours: Pick<EventForm, 'head' | 'parts' | 'between'>;
 }
 

@@ -33,11 +33,11 @@ interface Run {
   bytes: number;
   /** How many of `bytes` do not count towards the maximum. */
   discount: number;
-  /** Where the last string of each event begins and ends. */
+  /** The places at which the last string of each event begins and ends. */
   readonly places: Int32Array;
   /** Bytes of those strings. */
   length: number;
-  /** Where the number of the last event begins and ends; 0 without one. */
+  /** The places at which the number of the last event begins and ends; 0 without one. */
   numberStart: number;
   numberEnd: number;
 }
@@ -53,15 +53,13 @@ const SHORT_PART_BYTES = 24;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const ZERO = 0x30;
-/** What may stand behind a backslash; other escapes are left to the parser. */
+/** The signs that may stand behind a backslash; other escapes are left to the parser. */
 const escapesOf = (signs: string) =>
   Uint8Array.from({ length: 256 }, (_one, byte) => Number(signs.includes(String.fromCharCode(byte))));
 const ESCAPES = escapesOf('"\\bfnrt');
 const ESCAPES_AND_SLASH = escapesOf('"\\bfnrt/');
 
-/**
- * A form by the texts around its slots. `line`: what stands before the data on the wire.
- */
+/** A form by the texts around its slots. `line`: what stands before the data on the wire. */
 export function eventForm(
   texts: readonly string[],
   slots: readonly Slot[],
@@ -212,7 +210,7 @@ const slot = {
   /** All bytes of texts by OR: from 0x80 up where they are not ASCII. */
   high: 0,
   escapes: 0,
-  /** The place of the quote behind a text; -1 for one that is not valid, or has an escape that is left to the parser. */
+  /** The place of the quote behind a text; -1 for one that is not valid, or has another escape. */
   textEnd(bytes: Buffer, start: number, end: number, escapable: Uint8Array): number {
     let { high } = this;
     let escapes = 0;
