@@ -42,6 +42,8 @@ interface Run {
   numberEnd: number;
 }
 
+export type FoundRun = Readonly<Run>;
+
 /** An event that is longer is left to the parser. */
 const RUN_BYTES_MAX = 32 * 1024;
 const EVENTS_MAX = 1_024;
@@ -114,7 +116,7 @@ export function findRun(
   framed: boolean,
   eventsMax: number,
   room: number,
-): Run | null {
+): FoundRun | null {
   const limit = Math.min(end, start + RUN_BYTES_MAX);
   let at = start + head.length;
   if (at >= limit || !endsAlike(head, bytes, at)) return null;
@@ -183,8 +185,6 @@ export function findRun(
   run.length = length;
   return run;
 }
-
-export type FoundRun = Readonly<Run>;
 
 function expect(part: Buffer): void {
   const { length } = part;
