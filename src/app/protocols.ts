@@ -167,7 +167,7 @@ async function mountDoors(
   const quote = (request: CallRequest) => quoteCall({ pipeline, quotes, health: doors.health }, request);
   const priced = { pipeline, idempotency, payments, quotes, quote, config, fetchInput, onError };
   const paidDoors = {
-    chat: chatRoutes(chat),
+    chat: chatRoutes({ ...chat, blobs: videoDoors.blobs }),
     embeddings: embeddingsRoutes(chat),
     messages: messagesRoutes({ ...chat, thinking, limiter: doors.limiter }),
     responses: responsesRoutes({ ...chat, thinking, limiter: doors.limiter }),
