@@ -4,25 +4,18 @@
  * `--calls` chats in turns: one adds calls up every 2 s, as is usual, the other one never. What adding them up costs is
  * measured to its end. `--calls 0`: none.
  */
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { findMarket } from '../src/analytics/index.ts';
 import { createFigurePages } from '../src/pages/figures/figure-pages.ts';
 import { openDatabase, type Statement } from '../src/store/index.ts';
-import { cpuByThread, cpuMicros, startProgram } from './program.ts';
+import { chatInTurns, middle } from './in-turns.ts';
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const ROUNDS = 9;
 /** Between two turns that add calls up: the default of `analytics.every_ms`. */
 const EVERY_MS = 2_000;
-const AT_ONCE = 16;
 const FIRST = 20_000;
 const SERVICES = 200;
 const PROVIDERS = 3;
@@ -38,13 +31,16 @@ const [users, days, calls] = [Number(values.users), Number(values.days), Number(
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
 try {
   await readFigures();
-  if (calls > 0) await addCallsUp();
+  if (calls > 0)
+    await chatInTurns({
+      settings: [`[analytics]\nevery_ms = ${EVERY_MS}`, '[analytics]\nevery_ms = 0'],
+      calls,
+      // Until the turn's calls are added up, too.
+      afterMs: EVERY_MS * 1.5,
+      words: 'with calls added up',
+    });
 } finally {
   rmSync(folder, { recursive: true, force: true });
-}
-
-function middle(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1]!;
 }
 
 async function readFigures(): Promise<void> {
@@ -104,115 +100,4 @@ async function readFigures(): Promise<void> {
 function plain(figures: object): object {
   const text = JSON.stringify(figures, (_name, value: unknown) => (typeof value === 'bigint' ? Number(value) : value));
   return JSON.parse(text) as object;
-}
-
-async function addCallsUp(): Promise<void> {
-  const reply = JSON.stringify({
-    id: 'chat-1',
-    object: 'chat.completion',
-    created: 1,
-    model: 'm',
-    choices: [{ index: 0, message: { role: 'assistant', content: 'Yes.' }, finish_reason: 'stop' }],
-    usage: { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 },
-  });
-  const upstream = createServer((incoming, response) => {
-    incoming.resume();
-    response.writeHead(200, { 'content-type': 'application/json' }).end(reply);
-  });
-  upstream.listen(0, '127.0.0.1');
-  await once(upstream, 'listening');
-  const { port } = upstream.address() as AddressInfo;
-  const gateways = await Promise.all([startGateway('on', EVERY_MS, port), startGateway('off', 0, port)]);
-  try {
-    for (const gateway of gateways) await gateway.chats(calls);
-    const used = (pid: number) => {
-      const { user, system } = cpuByThread(pid).get('WorkerThread')!;
-      return { main: cpuMicros(pid, pid), workers: user + system, all: cpuMicros(pid) };
-    };
-    const micros = gateways.map(() => ({ main: [] as number[], workers: [] as number[], all: [] as number[] }));
-    for (let round = 0; round < ROUNDS; round += 1)
-      // Always in one order: the thread that adds calls up ends after 10 s without work, and starts anew.
-      for (const index of [0, 1]) {
-        const { pid, chats } = gateways[index]!;
-        const before = used(pid);
-        await chats(calls);
-        // Until the round's calls are added up, too.
-        await pause(EVERY_MS * 1.5);
-        const after = used(pid);
-        for (const kind of ['main', 'workers', 'all'] as const)
-          micros[index]![kind].push((after[kind] - before[kind]) / calls);
-      }
-    for (const [threads, of] of [
-      ['main thread', 'main'],
-      ['threads of the database', 'workers'],
-      ['all threads', 'all'],
-    ] as const) {
-      const [on, off] = micros.map((each) => middle(each[of])) as [number, number];
-      process.stdout.write(
-        `a chat, ${threads}: ${on.toFixed(0)} µs of CPU with calls added up, ${off.toFixed(0)} µs without, ratio ${(on / off).toFixed(3)}\n`,
-      );
-    }
-  } finally {
-    for (const gateway of gateways) await gateway.stop();
-    upstream.close();
-    upstream.closeAllConnections();
-  }
-}
-
-async function startGateway(name: string, everyMs: number, port: number) {
-  const config = join(folder, `${name}.toml`);
-  writeFileSync(
-    config,
-    `[limits]
-requests_per_minute = 10000000
-burst = 10000000
-tokens_per_minute = 1000000000000
-[analytics]
-every_ms = ${everyMs}
-[[models]]
-name = "bench/model"
-display_name = "Bench"
-provider_name = "Bench"
-context_length = 10000
-max_output_tokens = 100
-[models.pricing]
-prompt = 1
-completion = 2
-[models.params]
-model = "m"
-api_base = "http://127.0.0.1:${port}/v1"
-`,
-  );
-  const data = join(folder, name);
-  const gateway = startProgram([MAIN, 'start', '--config', config, '--data', data, '--port', '0']);
-  const { base_url: base, api_key: key } = await gateway.until(() => readDev(data), 'it listens');
-  const body = JSON.stringify({ model: 'bench/model', messages: [{ role: 'user', content: 'Yes?' }], max_tokens: 9 });
-  const chat = async () => {
-    const answer = await fetch(`${base}/api/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body,
-    });
-    const text = await answer.text();
-    if (answer.status !== 200) throw new Error(`a chat was answered with ${answer.status}: ${text}`);
-  };
-  return {
-    pid: gateway.pid,
-    stop: () => gateway.stop(),
-    async chats(count: number) {
-      let left = count;
-      const worker = async () => {
-        while (left-- > 0) await chat();
-      };
-      await Promise.all(Array.from({ length: AT_ONCE }, worker));
-    },
-  };
-}
-
-function readDev(dataDir: string): { readonly base_url: string; readonly api_key: string } | null {
-  try {
-    return JSON.parse(readFileSync(join(dataDir, 'dev.json'), 'utf8')) as { base_url: string; api_key: string };
-  } catch {
-    return null;
-  }
 }

@@ -3,13 +3,17 @@
  * with a chunk every 50 ms, by turns with and without a client that asks for one image after the other. The gaps
  * between the chunks of a stream are compared, and the longest time that the gateway's loop computed without a break,
  * which a busy machine makes no longer. Both upstreams and the client of the images are threads of their own.
+ *
+ * `--door` has the images come through another door than that of images: chat, chat-stream, mcp, a2a or a2a-stream.
+ * `--against src/main.ts` of another version of the gateway measures that one in the same run, by turns.
  */
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, createServer, request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -23,16 +27,54 @@ const CHUNK_MS = 50;
 const ROUND_MS = 5_000;
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
-type Work = { readonly mib: number } | { readonly base: string; readonly key: string };
+const ask = { messages: [{ role: 'user', content: 'A tollgate' }] };
+const message = { messageId: 'm', role: 'user', parts: [{ kind: 'text', text: 'A tollgate' }] };
+const rpc = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
+
+/** The requests for an image, by the door. Those of A2A have an id of their own, as a repeat is not run again. */
+const DOORS: Readonly<Record<string, { readonly path: string; body(id: string): object }>> = {
+  image: { path: '/api/v1/image/generate', body: () => ({ model: 'bench/paint', prompt: 'A tollgate' }) },
+  chat: { path: '/api/v1/chat/completions', body: () => ({ model: 'image/bench/paint', ...ask }) },
+  'chat-stream': {
+    path: '/api/v1/chat/completions',
+    body: () => ({ model: 'image/bench/paint', stream: true, ...ask }),
+  },
+  mcp: {
+    path: '/mcp/image/bench/paint',
+    body: () => rpc('tools/call', { name: 'generate_image', arguments: { prompt: 'A tollgate' } }),
+  },
+  a2a: {
+    path: '/a2a/image/bench/paint',
+    body: (messageId) => rpc('message/send', { message: { ...message, messageId } }),
+  },
+  'a2a-stream': {
+    path: '/a2a/image/bench/paint',
+    body: (messageId) => rpc('message/stream', { message: { ...message, messageId } }),
+  },
+};
+
+interface Painter {
+  readonly base: string;
+  readonly key: string;
+  readonly door: string;
+}
+type Work = { readonly mib: number } | Painter;
 
 if (isMainThread) await run();
 else if ('mib' in (workerData as Work)) await serve((workerData as { mib: number }).mib);
-else askForImages(workerData as { base: string; key: string });
+else askForImages(workerData as Painter);
 
 async function run(): Promise<void> {
   const { values } = parseArgs({
-    options: { mib: { type: 'string', default: '30' }, rounds: { type: 'string', default: '3' } },
+    options: {
+      mib: { type: 'string', default: '30' },
+      rounds: { type: 'string', default: '3' },
+      door: { type: 'string', default: 'image' },
+      against: { type: 'string' },
+    },
   });
+  const { door, against } = values;
+  if (!Object.hasOwn(DOORS, door)) throw new Error(`--door is one of ${Object.keys(DOORS).join(', ')}`);
   // One that writes 40 MB sends no chunks meanwhile.
   const upstreams = [0, Number(values.mib)].map(
     (mib) => new Worker(new URL(import.meta.url), { workerData: { mib } satisfies Work }),
@@ -43,49 +85,78 @@ async function run(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   const config = join(folder, 'gateway.toml');
   writeFileSync(config, configurationAt(chat!, paint!));
-  const data = join(folder, 'data');
-  const socketPath = join(folder, 'loop.sock');
-  const gateway = startProgram([MAIN, 'start', '--config', config, '--data', data, '--port', '0'], {
-    env: watchedAt(socketPath),
-  });
-  let painter: Worker | null = null;
+  const mains = [MAIN, ...(against === undefined ? [] : [resolve(against)])];
+  const measured: Measured[] = [];
   try {
-    const { base_url: base, api_key: key } = await gateway.until(() => readDev(data), 'it listens');
-    const lanes = ['without', 'with'].map(() => ({ gaps: [] as number[], computed: [] as number[] }));
-    const [without, beside] = lanes as [(typeof lanes)[0], (typeof lanes)[0]];
-    const read = async ({ gaps, computed }: typeof without) => {
-      await stallsAt(socketPath);
-      gaps.push(...(await readStreams(base, key)));
-      computed.push((await stallsAt(socketPath)).cpuMs);
-    };
-    let images = 0;
-    painter = new Worker(new URL(import.meta.url), { workerData: { base, key } });
-    painter.on('message', () => (images += 1));
-    // It compiles, and opens the connections.
-    await readStreams(base, key);
-    for (let round = 0; round < Number(values.rounds); round += 1) {
+    for (const [index, main] of mains.entries())
+      // oxlint-disable-next-line no-await-in-loop -- each compiles alone
+      measured.push(await startMeasured(main, config, join(folder, String(index)), door));
+    for (let round = 0; round < Number(values.rounds); round += 1)
       // oxlint-disable-next-line no-await-in-loop -- by turns
-      await read(without);
-      painter.postMessage('go');
-      // oxlint-disable-next-line no-await-in-loop -- by turns
-      await read(beside);
-      painter.postMessage('stop');
-    }
-    const row = (what: string, { gaps, computed }: typeof without) => {
-      const sorted = gaps.toSorted((a, b) => a - b);
-      const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))]!.toFixed(1).padStart(7);
-      const own = Math.max(...computed).toFixed(0);
-      const told = `p50 ${at(0.5)} ms  p99 ${at(0.99)} ms  longest ${at(1)} ms  computed at most ${own} ms`;
-      process.stdout.write(`${what.padEnd(16)} ${told}\n`);
-    };
-    row('without images', without);
-    row(`with ${images} images`, beside);
+      for (const each of measured) await each.round();
+    for (const each of measured) each.tell();
   } finally {
-    await painter?.terminate();
-    await gateway.stop();
+    await Promise.all(measured.map((each) => each.stop()));
     await Promise.all(upstreams.map((upstream) => upstream.terminate()));
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** A gateway that is measured, with its client of images. */
+interface Measured {
+  /** Once without and once with images. */
+  round(): Promise<void>;
+  tell(): void;
+  stop(): Promise<void>;
+}
+
+async function startMeasured(main: string, config: string, data: string, door: string): Promise<Measured> {
+  mkdirSync(data);
+  const socketPath = join(data, 'loop.sock');
+  const gateway = startProgram([main, 'start', '--config', config, '--data', data, '--port', '0'], {
+    env: watchedAt(socketPath),
+  });
+  const { base_url: base, api_key: key } = await gateway.until(() => readDev(data), 'it listens');
+  const painter = new Worker(new URL(import.meta.url), { workerData: { base, key, door } satisfies Work });
+  let images = 0;
+  painter.on('message', () => (images += 1));
+  // Thrown where the gateway is stopped.
+  let failure: Error | null = null;
+  painter.on('error', (error: Error) => (failure = error));
+  const lanes = ['without', 'with'].map(() => ({ gaps: [] as number[], computed: [] as number[] }));
+  const [without, beside] = lanes as [(typeof lanes)[0], (typeof lanes)[0]];
+  const read = async ({ gaps, computed }: typeof without) => {
+    await stallsAt(socketPath);
+    gaps.push(...(await readStreams(base, key)));
+    computed.push((await stallsAt(socketPath)).cpuMs);
+  };
+  const row = (what: string, { gaps, computed }: typeof without) => {
+    const sorted = gaps.toSorted((a, b) => a - b);
+    const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))]!.toFixed(1).padStart(7);
+    const own = computed.map((ms) => ms.toFixed(0)).join(', ');
+    const told = `p50 ${at(0.5)} ms  p99 ${at(0.99)} ms  longest ${at(1)} ms  computed at most ${own} ms`;
+    process.stdout.write(`${what.padEnd(16)} ${told}\n`);
+  };
+  // It compiles, and opens the connections.
+  await readStreams(base, key);
+  return {
+    async round() {
+      await read(without);
+      painter.postMessage('go');
+      await read(beside);
+      painter.postMessage('stop');
+      if (failure !== null) throw failure;
+    },
+    tell() {
+      process.stdout.write(`${main}\n`);
+      row('without images', without);
+      row(`with ${images} by ${door}`, beside);
+    },
+    async stop() {
+      await painter.terminate();
+      await gateway.stop();
+    },
+  };
 }
 
 /** The gaps between the chunks of all streams of one round, ms. */
@@ -96,7 +167,7 @@ async function readStreams(base: string, key: string): Promise<readonly number[]
     const reply = await post(
       base,
       key,
-      '/chat/completions',
+      '/api/v1/chat/completions',
       { model: 'bench/chat', stream: true, messages: [{ role: 'user', content: 'x' }] },
       agent,
     );
@@ -114,10 +185,14 @@ async function readStreams(base: string, key: string): Promise<readonly number[]
 }
 
 async function post(base: string, key: string, path: string, body: object, agent?: Agent): Promise<IncomingMessage> {
-  const asked = request(`${base}/api/v1${path}`, {
+  const asked = request(new URL(path, base), {
     method: 'POST',
     ...(agent ? { agent } : {}),
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
   });
   asked.end(JSON.stringify(body));
   const [reply] = (await once(asked, 'response')) as [IncomingMessage];
@@ -126,13 +201,16 @@ async function post(base: string, key: string, path: string, body: object, agent
 }
 
 /** A client that asks for one image after the other while it is told to. */
-function askForImages({ base, key }: { readonly base: string; readonly key: string }): void {
+function askForImages({ base, key, door }: Painter): void {
+  const { path, body } = DOORS[door]!;
   let running = false;
   const work = async () => {
     while (running) {
-      const reply = await post(base, key, '/image/generate', { model: 'bench/paint', prompt: 'A tollgate' });
-      reply.resume();
+      const reply = await post(base, key, path, body(randomUUID()));
+      let bytes = 0;
+      reply.on('data', (chunk: Buffer) => (bytes += chunk.length));
       await once(reply, 'end');
+      if (bytes < MIB) throw new Error(`${path}: ${bytes} bytes are no image`);
       parentPort!.postMessage('image');
     }
   };

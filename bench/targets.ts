@@ -92,6 +92,8 @@ interface TollgateOptions {
   readonly main?: string | undefined;
   /** What is called; default chat. */
   readonly path?: string;
+  /** Default `warn`: no line for a call. */
+  readonly logLevel?: 'info' | 'warn';
   /** Blocks of what it serves; default one priced service for each model of the upstream. */
   readonly blocks?: string;
 }
@@ -106,12 +108,13 @@ export async function tollgate(upstreamPort: number, options: TollgateOptions = 
     nodeArgs = [],
     main = TOLLGATE,
     path = `/api${CHAT}`,
+    logLevel = 'warn',
     blocks = modelsText(upstreamPort),
   } = options;
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   const dataDir = join(folder, 'data');
   const config = join(folder, 'tollgate.toml');
-  writeFileSync(config, configText(dataDir, databaseUrl ?? null) + (tunnel ? '' : blocks));
+  writeFileSync(config, configText(dataDir, databaseUrl ?? null, logLevel) + (tunnel ? '' : blocks));
   let program: Program | null = null;
   let proxy: Program | null = null;
   const stop = async () => {
@@ -225,12 +228,12 @@ api_key = "bench"
     .join('');
 }
 
-function configText(dataDir: string, databaseUrl: string | null): string {
+function configText(dataDir: string, databaseUrl: string | null, logLevel: string): string {
   return `[server]
 host = "127.0.0.1"
 port = 0
 data_dir = ${JSON.stringify(dataDir)}
-log_level = "warn"
+log_level = "${logLevel}"
 ${databaseUrl ? `[database]\nurl = ${JSON.stringify(databaseUrl)}\n` : ''}
 [limits]
 requests_per_minute = 10000000

@@ -1,40 +1,200 @@
 /**
  * `node bench/video.ts`: how fast a finished video of 100 MB is given out, and what that costs in memory. A gateway
- * runs with an upstream in this process, on 127.0.0.1. `--mib` sets another size.
+ * runs with an upstream in this process, on 127.0.0.1. `--mib` sets another size, `--rounds` how often each is asked.
+ *
+ * Beside it, by turns, two servers that do nothing but pipe the same file: a route of Fastify, and Node's own server
+ * with chunks as large as the gateway's. `--against src/main.ts` of another version of the gateway measures that one
+ * in the same run.
  */
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, request } from 'node:http';
+import { createReadStream, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { cpuMicros, residentBytes, startProgram } from './program.ts';
+import { fastify } from 'fastify';
+import { announcedPort, cpuMicros, type Program, residentBytes, startProgram } from './program.ts';
 
 const MIB = 1024 * 1024;
-const ROUNDS = 10;
 const AT_ONCE = 16;
-const MAIN = fileURLToPath(new URL('../bin/tollgate.mjs', import.meta.url));
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
-const { values } = parseArgs({ options: { mib: { type: 'string', default: '100' } } });
-const film = filmOf(Number(values.mib) * MIB);
-
-const upstream = createServer((incoming, response) => {
-  incoming.resume();
-  if (incoming.url?.endsWith('/content'))
-    return response.writeHead(200, { 'content-type': 'video/mp4', 'content-length': film.length }).end(film);
-  response.writeHead(200, { 'content-type': 'application/json' });
-  response.end(JSON.stringify({ id: 'video_1', object: 'video', status: 'completed' }));
+const { values } = parseArgs({
+  options: {
+    mib: { type: 'string', default: '100' },
+    rounds: { type: 'string', default: '3' },
+    against: { type: 'string' },
+    serve: { type: 'string' },
+    file: { type: 'string' },
+  },
 });
-upstream.listen(0, '127.0.0.1');
-await once(upstream, 'listening');
+if (values.serve !== undefined) await serveFile(values.serve, values.file!);
+else await run();
 
-const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
-const config = join(folder, 'gateway.toml');
-writeFileSync(
-  config,
-  `[[videos]]
+async function run(): Promise<void> {
+  const film = filmOf(Number(values.mib) * MIB);
+  const upstream = createServer((incoming, response) => {
+    incoming.resume();
+    if (incoming.url?.endsWith('/content'))
+      return response.writeHead(200, { 'content-type': 'video/mp4', 'content-length': film.length }).end(film);
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ id: 'video_1', object: 'video', status: 'completed' }));
+  });
+  upstream.listen(0, '127.0.0.1');
+  await once(upstream, 'listening');
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
+  const config = join(folder, 'gateway.toml');
+  writeFileSync(config, configurationAt((upstream.address() as AddressInfo).port, film.length));
+  const file = join(folder, 'film.mp4');
+  writeFileSync(file, film);
+  const sources: Source[] = [];
+  try {
+    sources.push(await startGateway('tollgate', MAIN, config, join(folder, 'data')));
+    if (values.against !== undefined)
+      sources.push(await startGateway('against', resolve(values.against), config, join(folder, 'against')));
+    for (const kind of ['fastify', 'node']) sources.push(await startBare(kind, file));
+    const rows = new Map<string, Row>();
+    for (let round = 0; round < Number(values.rounds); round += 1)
+      for (const source of sources)
+        for (const [what, atOnce, count] of [
+          ['one by one', 1, 5],
+          [`${AT_ONCE} at once`, AT_ONCE, AT_ONCE],
+        ] as const)
+          // oxlint-disable-next-line no-await-in-loop -- by turns
+          addTo(rows, `${source.name.padEnd(9)} ${what}`, await measured(source, film.length, atOnce, count));
+    for (const [name, { ms, cpuMs, bytes, more }] of rows)
+      process.stdout.write(
+        `${name.padEnd(24)} ${(bytes / 1e3 / ms).toFixed(0).padStart(6)} MB/s  ` +
+          `${(bytes / 1e3 / cpuMs).toFixed(0).padStart(6)} MB per CPU second  +${(more / MIB).toFixed(1)} MiB\n`,
+      );
+  } finally {
+    await Promise.all(sources.map(({ program }) => program.stop()));
+    upstream.close();
+    upstream.closeAllConnections();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A server that gives the file out. */
+interface Source {
+  readonly name: string;
+  readonly program: Program;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Resident bytes after its first downloads. */
+  readonly before: number;
+}
+
+/** Sums over all rounds. */
+interface Row {
+  readonly ms: number;
+  readonly cpuMs: number;
+  readonly bytes: number;
+  /** The most memory beyond that after the first downloads, bytes. */
+  readonly more: number;
+}
+
+async function startGateway(name: string, main: string, config: string, data: string): Promise<Source> {
+  const program = startProgram([main, 'start', '--config', config, '--data', data, '--port', '0']);
+  const { base_url: base, api_key: key } = await program.until(() => readDev(data), 'it listens');
+  const headers = { authorization: `Bearer ${key}` };
+  const post = (path: string, body: object) =>
+    fetch(`${base}/api/v1${path}`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  const queued = await post('/video/queue', { model: 'bench/film', prompt: 'A tollgate', duration: '4s' });
+  const { id } = (await queued.json()) as { id: string };
+  for (let type = ''; type !== 'video/mp4';) {
+    // oxlint-disable-next-line no-await-in-loop -- until it is made
+    const seen = await post('/video/retrieve', { task_id: id, wait_for_final: true });
+    type = seen.headers.get('content-type') ?? '';
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await seen.body?.cancel();
+  }
+  return warmed({ name, program, url: `${base}/api/v1/videos/${id}/content`, headers });
+}
+
+async function startBare(kind: string, file: string): Promise<Source> {
+  const program = startProgram([fileURLToPath(import.meta.url), '--serve', kind, '--file', file]);
+  const port = await announcedPort(program);
+  return warmed({ name: kind, program, url: `http://127.0.0.1:${port}/film`, headers: {} });
+}
+
+/** It compiles, and has the buffers of as many downloads as are measured. */
+async function warmed(source: Omit<Source, 'before'>): Promise<Source> {
+  for (let round = 0; round < 3; round += 1)
+    // oxlint-disable-next-line no-await-in-loop -- one by one
+    await download(source);
+  return { ...source, before: residentBytes(source.program.pid) };
+}
+
+/** The reference: a route that pipes the file, and does nothing else. */
+async function serveFile(kind: string, file: string): Promise<void> {
+  const { size } = statSync(file);
+  const head = { 'content-type': 'video/mp4', 'content-length': size };
+  const told = (port: number) => process.stdout.write(`{"port":${port}}\n`);
+  process.stdin.on('end', () => process.exit()).resume();
+  if (kind === 'fastify') {
+    const app = fastify();
+    app.get('/film', (_request, reply) => reply.headers(head).send(createReadStream(file)));
+    await app.listen({ port: 0, host: '127.0.0.1' });
+    return void told((app.server.address() as AddressInfo).port);
+  }
+  const server = createServer((_request, response) => {
+    response.writeHead(200, head);
+    createReadStream(file, { highWaterMark: 256 * 1024 }).pipe(response);
+  });
+  server.listen(0, '127.0.0.1', () => told((server.address() as AddressInfo).port));
+}
+
+async function measured(source: Source, length: number, atOnce: number, count: number): Promise<Row> {
+  const { pid } = source.program;
+  let most = 0;
+  const watch = setInterval(() => (most = Math.max(most, residentBytes(pid))), 5);
+  const [at, cpu] = [performance.now(), cpuMicros(pid) / 1000];
+  let begun = 0;
+  const client = async () => {
+    while (begun < count) {
+      begun += 1;
+      // oxlint-disable-next-line no-await-in-loop -- one by one
+      const bytes = await download(source);
+      if (bytes !== length) throw new Error(`${source.name}: ${bytes} bytes came, of ${length}`);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, client));
+  const row = { ms: performance.now() - at, cpuMs: cpuMicros(pid) / 1000 - cpu };
+  clearInterval(watch);
+  return { ...row, bytes: length * count, more: Math.max(0, most - source.before) };
+}
+
+function addTo(rows: Map<string, Row>, name: string, row: Row): void {
+  const { ms, cpuMs, bytes, more } = rows.get(name) ?? { ms: 0, cpuMs: 0, bytes: 0, more: 0 };
+  rows.set(name, {
+    ms: ms + row.ms,
+    cpuMs: cpuMs + row.cpuMs,
+    bytes: bytes + row.bytes,
+    more: Math.max(more, row.more),
+  });
+}
+
+/** Reads a file as fast as it comes, and drops it. Resolves with its length. */
+async function download({ url, headers }: Pick<Source, 'url' | 'headers'>): Promise<number> {
+  const asked = request(url, { headers });
+  asked.end();
+  const [reply] = (await once(asked, 'response')) as [IncomingMessage];
+  let bytes = 0;
+  reply.on('data', (chunk: Buffer) => (bytes += chunk.length));
+  await once(reply, 'end');
+  return bytes;
+}
+
+function configurationAt(port: number, bytes: number): string {
+  return `
+[[videos]]
 name = "bench/film"
 display_name = "Bench"
 provider_name = "Bench"
@@ -43,75 +203,14 @@ durations = ["4s"]
 per_second = { "720p" = 0.001 }
 [videos.params]
 model = "film"
-api_base = "http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1"
+api_base = "http://127.0.0.1:${port}/v1"
 [media]
-file_bytes_max = ${film.length}
+file_bytes_max = ${bytes}
 free_bytes_min = 0
-`,
-);
-const data = join(folder, 'data');
-const gateway = startProgram([MAIN, 'start', '--config', config, '--data', data, '--port', '0']);
-try {
-  const { base_url: base, api_key: key } = await gateway.until(() => readDev(data), 'it listens');
-  const post = (path: string, body: object) =>
-    fetch(`${base}/api/v1${path}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
-  const queued = await post('/video/queue', { model: 'bench/film', prompt: 'A tollgate', duration: '4s' });
-  const { id } = (await queued.json()) as { id: string };
-  for (let type = ''; type !== 'video/mp4';) {
-    const seen = await post('/video/retrieve', { task_id: id, wait_for_final: true });
-    type = seen.headers.get('content-type') ?? '';
-    await seen.body?.cancel();
-  }
-  const fetchIt = () => download(base, key, id);
-  await fetchIt();
-  const before = residentBytes(gateway.pid);
-  let most = before;
-  const watch = setInterval(() => (most = Math.max(most, residentBytes(gateway.pid))), 5);
-  const alone = await measured(gateway.pid, ROUNDS, async () => {
-    for (let round = 0; round < ROUNDS; round += 1) await fetchIt();
-  });
-  const mostAlone = most;
-  const together = await measured(gateway.pid, AT_ONCE, () =>
-    Promise.all(Array.from({ length: AT_ONCE }, fetchIt)).then(() => {}),
-  );
-  clearInterval(watch);
-  const row = (what: string, { ms, cpuMs, count }: Measured, rss: number) =>
-    `${what.padEnd(18)} ${((film.length * count) / 1e3 / ms).toFixed(0).padStart(6)} MB/s  ` +
-    `${((film.length * count) / 1e3 / cpuMs).toFixed(0).padStart(6)} MB per CPU second  ` +
-    `+${((rss - before) / MIB).toFixed(1)} MiB\n`;
-  process.stdout.write(row('one by one', alone, mostAlone) + row(`${AT_ONCE} at once`, together, most));
-} finally {
-  await gateway.stop();
-  upstream.close();
-  upstream.closeAllConnections();
-  rmSync(folder, { recursive: true, force: true });
-}
-
-interface Measured {
-  readonly ms: number;
-  readonly cpuMs: number;
-  readonly count: number;
-}
-
-async function measured(pid: number, count: number, run: () => Promise<void>): Promise<Measured> {
-  const [at, cpu] = [performance.now(), cpuMicros(pid) / 1000];
-  await run();
-  return { ms: performance.now() - at, cpuMs: cpuMicros(pid) / 1000 - cpu, count };
-}
-
-/** Reads a file as fast as it comes, and drops it. */
-async function download(base: string, key: string, id: string): Promise<void> {
-  const asked = request(`${base}/api/v1/videos/${id}/content`, { headers: { authorization: `Bearer ${key}` } });
-  asked.end();
-  const [reply] = (await once(asked, 'response')) as [import('node:http').IncomingMessage];
-  let bytes = 0;
-  reply.on('data', (chunk: Buffer) => (bytes += chunk.length));
-  await once(reply, 'end');
-  if (bytes !== film.length) throw new Error(`${bytes} bytes came, of ${film.length}`);
+[limits]
+requests_per_minute = 1000000
+burst = 1000000
+`;
 }
 
 function readDev(dataDir: string): { readonly base_url: string; readonly api_key: string } | null {

@@ -18,6 +18,7 @@ import {
   createModelSpeaker,
   createSealedThinking,
   embeddingsRoutes,
+  completionsRoutes,
   messagesRoutes,
   responsesRoutes,
 } from '#openai';
@@ -167,7 +168,8 @@ async function mountDoors(
   const quote = (request: CallRequest) => quoteCall({ pipeline, quotes, health: doors.health }, request);
   const priced = { pipeline, idempotency, payments, quotes, quote, config, fetchInput, onError };
   const paidDoors = {
-    chat: chatRoutes(chat),
+    chat: chatRoutes({ ...chat, blobs: videoDoors.blobs }),
+    completions: completionsRoutes(chat),
     embeddings: embeddingsRoutes(chat),
     messages: messagesRoutes({ ...chat, thinking, limiter: doors.limiter }),
     responses: responsesRoutes({ ...chat, thinking, limiter: doors.limiter }),

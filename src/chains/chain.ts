@@ -234,10 +234,29 @@ export interface ChainSetup {
    * close it and keep what it cost. Default false.
    */
   readonly opensAccounts?: boolean;
+  /** EVM: where balances are kept that a node forgets. Absent: in memory, until the process ends. */
+  readonly snapshots?: SnapshotRows;
   /** Time for one answer of the node or of the facilitator. */
   readonly timeoutMs: number;
   /** Epoch milliseconds. */
   readonly now: () => number;
+}
+
+/** The balance of a treasury at a block, which `cursor` names. */
+interface Snapshot {
+  readonly cursor: string;
+  readonly height: bigint;
+  readonly balance: MicroUsd;
+}
+
+/** Snapshots of the treasuries of one network, by their addresses. Methods reject with the database's error. */
+export interface SnapshotRows {
+  /** At most `limit`, the newest first. */
+  list(treasury: string, limit: number): Promise<readonly Snapshot[]>;
+  /** The same again changes nothing. */
+  keep(treasury: string, snapshot: Snapshot): Promise<void>;
+  /** Removes those of a lower height. */
+  forget(treasury: string, below: bigint): Promise<void>;
 }
 
 /** A payment that is refused, in words for its payer. */

@@ -10,6 +10,7 @@ import { createDeposits, type Deposits, type DepositsOptions } from './deposits.
 import { createHandoverCare } from './handover-care.ts';
 import { createLookAfter } from './look-after.ts';
 import { createOpenNetworks, type NetworkAudit, type OpenNetworks, type OpenNetworksOptions } from './open-networks.ts';
+import { createSnapshotRows } from './snapshot-rows.ts';
 import { createTreasury } from './treasury.ts';
 import { createTreasuryActs, type TreasuryActs } from './treasury-acts.ts';
 import { createWallets, type Wallets } from './wallets.ts';
@@ -93,7 +94,6 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
   const policies = new Map(options.chains.map(({ network, policy }) => [network, policy]));
   const policyOf = (network: string) => policies.get(network) ?? CLOSED;
   const ofLedger = { ledger, transferOf: (id: string) => findTransfer(database, id) };
-
   const depositRows = createDepositRows(database, { now });
   const withdrawalRows = createWithdrawalRows(database, { now });
   const chainRows = createChainRows(database, { now });
@@ -103,6 +103,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
   const handoverCare = createHandoverCare({ acts: acting, actRows, withdrawalRows, depositRows, now });
   const networks = createOpenNetworks({
     setups: options.chains,
+    snapshotsOf: (network) => createSnapshotRows(database, network),
     createTreasury: (chain) =>
       createTreasury({
         chain,

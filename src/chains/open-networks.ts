@@ -1,9 +1,10 @@
-import { ChainUnavailable, type Chain, type ChainSetup } from './chain.ts';
+import { ChainUnavailable, type Chain, type ChainSetup, type SnapshotRows } from './chain.ts';
 import { createHandover } from './handover.ts';
 import type { Reserves, Treasury } from './treasury.ts';
 
 export interface OpenNetworksOptions {
   readonly setups: readonly ChainSetup[];
+  readonly snapshotsOf: (network: string) => SnapshotRows;
   readonly createTreasury: (chain: Chain) => Treasury;
   /** A network answers, or does not answer any more; `error` says why. */
   readonly onChange: (network: string, answers: boolean, error: unknown) => void;
@@ -49,7 +50,8 @@ export function createOpenNetworks(options: OpenNetworksOptions): OpenNetworks {
   const opened = new Map<string, Opened>();
   const answering = new Map<string, boolean>();
 
-  const openOne = async (setup: ChainSetup): Promise<Opened> => {
+  const openOne = async (bare: ChainSetup): Promise<Opened> => {
+    const setup = { ...bare, snapshots: options.snapshotsOf(bare.network) };
     const createChain = setup.network.startsWith('eip155:') ? await evm() : await solana();
     const previous =
       setup.previousKey == null ? null : createChain({ ...setup, treasuryKey: setup.previousKey, previousKey: null });

@@ -18,6 +18,7 @@ const DIFFERENCES_EXIT = 1;
 interface BackupFlags extends TargetFlags {
   readonly json?: boolean;
   readonly media?: boolean;
+  readonly filesOnly?: boolean;
 }
 
 interface RestoreFlags extends BackupFlags {
@@ -30,19 +31,22 @@ The gateway may run meanwhile, under load. The backup is one tar file that only 
   database.dump          the database of PostgreSQL, as of one moment, made by pg_dump, which must be installed
   identity.json          the key that receipts are signed with and secrets are encrypted with, if the data directory has it
   admin-key              the admin key, if it was made by the gateway
-  blobs/                 files of images and videos beside the embedded database, unless --no-media leaves them out
+  blobs/                 files of images and videos of this data directory, unless --no-media leaves them out
   manifest.json          what is in it, of which moment, with the digest of each file
 
 It does not have: the configuration file, keys of treasuries and upstreams, TOLLGATE_IDENTITY_SEED: keep them apart from
-it. Nor has it files of images and videos that are in a bucket, or of gateways on PostgreSQL. All such files expire.
+it. Nor has it files of images and videos that are in a bucket, or at other gateways of the database: it says how many
+and where. Make one with --files-only at each of the others.
 
 Examples:
   tollgate backup /backup/tollgate-$(date +%F).tar
-  DATABASE_URL=postgres://… tollgate backup /backup/tollgate-$(date +%F).tar`;
+  DATABASE_URL=postgres://… tollgate backup /backup/tollgate-$(date +%F).tar
+  DATABASE_URL=postgres://… tollgate backup /backup/gateway-2-$(date +%F).tar --files-only`;
 
 const RESTORE_HELP = `
 Reads the whole backup first: one that was written in part or changed since is refused, and nothing is written. The data
 directory must be empty, or with PostgreSQL the database (pg_restore must be installed). Then the books are audited.
+With PostgreSQL, files that the data directory has already stay as they are.
 
 After an older backup was restored, what happened since is missing. If you take payments over chains, run
 tollgate audit --chain before people withdraw.
@@ -52,7 +56,8 @@ Exit codes: 0 restored, and the books are right · 1 not restored, or the books 
 Examples:
   tollgate restore /backup/tollgate-2026-11-21.tar --check
   tollgate restore /backup/tollgate-2026-11-21.tar --data /var/lib/tollgate
-  DATABASE_URL=postgres://…/empty tollgate restore /backup/tollgate-2026-11-21.tar`;
+  DATABASE_URL=postgres://…/empty tollgate restore /backup/tollgate-2026-11-21.tar
+  DATABASE_URL=postgres://… tollgate restore /backup/gateway-2-2026-11-21.tar --files-only`;
 
 /** `tollgate backup`: the books and the identity as one file. */
 export function backupCommand(): Command {
@@ -62,6 +67,7 @@ export function backupCommand(): Command {
     .argument('<file>', 'name of the new file')
     .description('Back up the database and the identity.')
     .option('--no-media', 'leave out the files of images and videos')
+    .option('--files-only', 'PostgreSQL: only the identity and the files of this gateway, without the database')
     .option('--json', 'print the list of its files as JSON');
   return withTargetOptions(command).addHelpText('after', BACKUP_HELP).action(backup);
 }
@@ -74,6 +80,10 @@ export function restoreCommand(): Command {
     .argument('<file>', 'a file that tollgate backup has made')
     .description('Restore a backup.')
     .option('--check', 'only look whether the backup is whole')
+    .option(
+      '--files-only',
+      'PostgreSQL: put back the identity and the files of a gateway, and leave the database alone',
+    )
     .option('--json', 'print JSON');
   return withTargetOptions(command).addHelpText('after', RESTORE_HELP).action(restore);
 }
@@ -90,11 +100,15 @@ async function backup(file: string, flags: BackupFlags): Promise<void> {
     );
   say(words);
   const manifest = await makeBackup(
-    { ...placeOf(config), identity: await identityOf(config), media: flags.media !== false },
+    {
+      ...placeOf(config),
+      identity: await identityOf(config),
+      media: flags.media !== false,
+      filesOnly: flags.filesOnly === true,
+    },
     file,
   );
   tell(flags, { file, ...manifest }, () => {
-    const size = manifest.files.reduce((sum, { bytes }) => sum + bytes, 0);
     const hasIdentity = manifest.files.some(({ name }) => name === 'identity.json');
     const notInIt =
       manifest.identity === null
@@ -102,16 +116,16 @@ async function backup(file: string, flags: BackupFlags): Promise<void> {
         : 'not in it: keep TOLLGATE_IDENTITY_SEED';
     const lines = [
       ...momentOf(manifest),
-      ['files', `${manifest.files.length}, ${(size / 1e6).toFixed(1)} MB`],
+      ['files', amountOf(manifest.files.length, sizeOf(manifest.files))],
       ['identity', hasIdentity ? 'in it: whoever has the file can sign as this gateway' : notInIt],
-      ['media', mediaOf(manifest)],
-      ['not in it', 'the configuration, keys of treasuries and upstreams'],
+      ...mediaOf(manifest),
+      ['not in it', `${flags.filesOnly ? 'the database, ' : ''}the configuration, keys of treasuries and upstreams`],
     ] as const;
     return `${painter()('green', '✓')} ${file}\n${facts(lines, painter(), '  ')}`;
   });
 }
 
-async function restore(file: string, { check = false, ...flags }: RestoreFlags): Promise<void> {
+async function restore(file: string, { check = false, filesOnly = false, ...flags }: RestoreFlags): Promise<void> {
   const [{ findTarget }, { checkBackup, restoreBackup }] = await Promise.all([
     import('./target.ts'),
     import('#store/backup'),
@@ -122,21 +136,27 @@ async function restore(file: string, { check = false, ...flags }: RestoreFlags):
     return tell(
       flags,
       { file, ...manifest },
-      () => `${paint('green', '✓')} ${file} is whole\n${facts(momentOf(manifest), paint, '  ')}`,
+      () =>
+        `${paint('green', '✓')} ${file} is whole\n${facts([...momentOf(manifest), ...mediaOf(manifest)], paint, '  ')}`,
     );
   }
   const { running, config, words } = await findTarget(flags, { create: true, local: true });
   if (running)
     throw new CliError(`The gateway at ${running.base} runs on it. A backup is restored into an empty place.`);
-  say(words);
+  if (!filesOnly) say(words);
   const identity = config.identitySeed === null ? null : await identityOf(config);
-  const { manifest, dataDir, finish } = await restoreBackup({ ...placeOf(config), identity }, file);
+  const { manifest, dataDir, finish } = await restoreBackup({ ...placeOf(config), identity, filesOnly }, file);
+  if (filesOnly)
+    return tell(flags, { file, ...manifest }, () => {
+      const lines = facts([...momentOf(manifest), ...mediaOf(manifest)], paint, '  ');
+      return `${paint('green', '✓')} The files of ${file} are in ${dataDir}\n${lines}\nThe database is as it was.`;
+    });
   const report = await auditRestored({ ...config, dataDir });
   await finish();
   tell(flags, { file, ok: report.ok, checks: report.checks, ...manifest }, () =>
     [
       `${paint('green', '✓')} Restored from ${file}`,
-      facts(momentOf(manifest), paint, '  '),
+      facts([...momentOf(manifest), ...mediaOf(manifest)], paint, '  '),
       ...report.checks.map(
         ({ name, ok, detail }) => `${ok ? paint('green', '✓') : paint('red', '✗')} ${name}: ${detail}`,
       ),
@@ -185,14 +205,28 @@ function momentOf({ at, engine, record, tollgate }: Manifest): [string, string][
   ];
 }
 
-/** The files of images and videos, in words. */
-function mediaOf({ files, mediaLeft }: Manifest): string {
-  if (mediaLeft === null) return 'files of images and videos are not in it';
+/** The files of images and videos that are in a backup, and those that are not, in words. */
+function mediaOf({ files, mediaMissing }: Manifest): [string, string][] {
   const media = files.filter(({ name }) => /^blobs\/..\//.test(name));
-  const size = (media.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6).toFixed(1);
-  const left = mediaLeft === 0 ? '' : `; not in it: ${mediaLeft}, in a bucket or expired`;
-  return `files of images and videos: ${media.length}, ${size} MB${left}`;
+  // Older backups do not say what they lack.
+  const missing = mediaMissing ?? [];
+  if (media.length === 0 && !mediaMissing) return [['media', 'files of images and videos are not in it']];
+  return [
+    ['media', `files of images and videos: ${amountOf(media.length, sizeOf(media))}`],
+    ...missing.map(({ where, holder, url, files: count, bytes }): [string, string] => {
+      const place =
+        where === 'bucket'
+          ? 'in a bucket'
+          : where === 'here'
+            ? 'expired or damaged'
+            : `at the gateway ${url ?? `whose folder is ${holder}`}`;
+      return ['not in it', `files of images and videos: ${amountOf(count, bytes)}, ${place}`];
+    }),
+  ];
 }
+
+const sizeOf = (files: Manifest['files']): number => files.reduce((sum, { bytes }) => sum + bytes, 0);
+const amountOf = (files: number, bytes: number): string => `${files}, ${(bytes / 1e6).toFixed(1)} MB`;
 
 function tell(flags: BackupFlags, result: object, show: () => string): void {
   process.stdout.write(`${flags.json ? JSON.stringify(result, null, 2) : show()}\n`);

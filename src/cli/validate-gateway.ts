@@ -36,6 +36,10 @@ function summarise(config: Config, file: string | null, paint: Paint): readonly 
     lines.push(
       `${warn} no wallet can sign in, nor a provider's: set [sign_in] domains, or server.public_url, to the host that they know this gateway by`,
     );
+  else if (config.tunnel.providers.length === 0)
+    lines.push(
+      `${warn} anybody with a wallet may dial in as a provider, also under the names above and cheaper: to keep that to some, list them in [tunnel] providers`,
+    );
   if (config.services.length === 0)
     lines.push(`${warn} no [[models]]: there is nothing to call until a provider dials in`);
   return lines;

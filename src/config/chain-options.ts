@@ -119,7 +119,7 @@ export const CHAIN_OPTIONS = {
   opens_accounts: trueOrFalse({
     optional: { text: 'false', fallback: false },
     meaning:
-      'Solana: payouts make the token account of a receiver that has none, at the cost of the treasury. Its owner can close it and keep what it cost, so this is for gateways whose providers are known.',
+      'Solana: payouts make the token account of a receiver that has none, at the cost of the treasury. Its owner can close it and keep what it cost, so set `withdrawal_fee` above that cost, or use it where the providers are known.',
   }),
   withdrawal_min: usd({ min: 1n, max: USD_MAX, default: 1_000_000n, meaning: 'The least that is paid out at once.' }),
   withdrawal_fee: usd({

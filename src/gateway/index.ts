@@ -118,6 +118,8 @@ export {
   type Part,
   type PartsEnd,
   type PartsEvent,
+  largePart,
+  type LargeFile,
   type PartsTurn,
 } from './parts/part.ts';
 export {

@@ -7,7 +7,6 @@ import {
   type CallRequest,
   createServe,
   type Idempotency,
-  idempotencyError,
   NO_PAYMENTS,
   openCall,
   type OpenedCall,
@@ -25,11 +24,10 @@ import {
   takeBytes,
 } from '#gateway';
 import { requireAdmission } from '#auth';
-import type { Blobs } from '#tasks';
+import { type Blobs, createKeptReplies } from '#tasks';
 import { type ImageCall, imageToCall } from './image-to-call.ts';
 import { addImageQuotes } from './image-quotes.ts';
 import { type ImageDoor, IMAGE_DOORS } from './image-doors.ts';
-import { createKeptReplies } from './kept-replies.ts';
 import { answerError, toMediaError } from './media-error.ts';
 import { createReadImage, type ImageRequest } from './read-request.ts';
 import type { FetchInput } from './request/input-images.ts';
@@ -92,10 +90,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
           : {
               key,
               bodyHash: bodyHash(),
-              async taken(by) {
-                const isKept = by.kind === 'unkept' && (await kept.replay(caller.account, by.callId, client));
-                if (!isKept) throw idempotencyError(by.kind);
-              },
+              taken: (by) => kept.repeat(caller.account, by, client),
             },
       gone: gone.signal,
       async open(callId, left) {

@@ -3,13 +3,11 @@ import {
   createCheck,
   type Catalog,
   descriptionOf,
-  encodePartsEvent,
   type FilePart,
   lastOf,
   listedServices,
   NO_TASK,
   oneRequest,
-  type Part,
   type PartsEnd,
   type ReplyEnd,
   type ReplyReader,
@@ -83,22 +81,16 @@ function sourceOf({ url, bytes }: FilePart, index: number): InputSource {
     : { kind: 'url', url, param };
 }
 
-/** The reader with its images as parts. */
+/** The reader with its images as files of a PartsEnd. */
 function inParts(native: ReplyReader): ReplyReader {
   const spoken = (end: ReplyEnd): ReplyEnd => {
     const { images } = end.tail as ImageTail;
-    const events = images.map(({ format, base64 }, index) => {
-      const name = `image_${index}.${format === 'jpeg' ? 'jpg' : format}`;
-      const part: Part = {
-        kind: 'file',
-        mediaType: `image/${format}`,
-        name,
-        url: null,
-        bytes: base64.toString('latin1'),
-      };
-      return encodePartsEvent({ type: 'part', part });
-    });
-    return { ...end, tail: STOPPED, rest: events.length === 0 ? null : Buffer.concat(events) };
+    const files = images.map(({ format, base64 }, index) => ({
+      mediaType: `image/${format}`,
+      name: `image_${index}.${format === 'jpeg' ? 'jpg' : format}`,
+      base64,
+    }));
+    return { ...end, tail: { ...STOPPED, files } satisfies PartsEnd };
   };
   return {
     head: (status, headers) => native.head(status, headers),

@@ -1,9 +1,8 @@
-import type { ReplySink } from '#wire';
+import { endInSlices, type ReplySink } from '#wire';
 import { formatUsd } from '#billing/amounts';
 import { onceSettled, type OpenedCall, wasCharged } from '#gateway';
 import type { Answer } from './image-answer.ts';
 import type { ImageAsk } from './request/image-ask.ts';
-import { writeSlices } from './write-slices.ts';
 
 /**
  * Writes the images of a call to its client, once they are settled. Resolves with whether anything was charged; false
@@ -34,17 +33,6 @@ export const writeImages = (
       'x-cost-usd': formatUsd(settled.settlement.charged),
       ...(settled.receipt === null ? {} : { 'x-receipt': settled.receipt }),
     });
-    await writePieces(pieces(), sink);
+    await endInSlices(pieces(), sink);
     return wasCharged(settled);
   });
-
-/** Waits for the client between pieces: a slow one does not make the gateway decode what it does not read yet. */
-async function writePieces(pieces: Iterable<Uint8Array>, sink: ReplySink): Promise<void> {
-  let last: Uint8Array | null = null;
-  for (const piece of pieces) {
-    if (last !== null) await writeSlices(last, sink);
-    if (sink.closed) return;
-    last = piece;
-  }
-  sink.end(last!);
-}

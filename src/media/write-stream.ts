@@ -1,11 +1,9 @@
-import type { ReplySink } from '#wire';
-import { GatewayError } from '#wire';
+import { GatewayError, type ReplySink, writeSlices } from '#wire';
 import { formatUsd, toUsdNumber } from '#billing/amounts';
 import { type OpenedCall, toGatewayError, wasCharged } from '#gateway';
 import type { ImageTail } from './reply/image-reader.ts';
 import { completedEvent, errorEvent } from './reply/stream-events.ts';
 import type { ImageStream } from './request/image-ask.ts';
-import { writeSlices } from './write-slices.ts';
 
 interface StreamOptions {
   readonly stream: ImageStream;

@@ -1,4 +1,13 @@
-import { GatewayError, toHttpError, createSilent, type KeepAlive, type ReplySink } from '#wire';
+import {
+  GatewayError,
+  endInSlices,
+  lengthOf,
+  toHttpError,
+  createSilent,
+  type KeepAlive,
+  type ReplySink,
+  writeSlices,
+} from '#wire';
 import { formatUsd, toUsdNumber, type Frame, type Leaving, type SettledFrame } from '#billing/amounts';
 import { type Opened, toGatewayError, wasCharged } from '#gateway';
 import type { ChatTail } from './reply/chat-end.ts';
@@ -42,6 +51,8 @@ const SSE_HEADERS = {
  */
 const HEAD_HELD_MS = 5_000;
 const COMMENT = Buffer.from(': keep-alive\n\n');
+/** A larger frame is written in slices. */
+const LARGE_BYTES = 1024 * 1024;
 
 /**
  * Writes the frames of a call to its client. Resolves when the reply has ended or the client is gone: the frames
@@ -77,15 +88,16 @@ async function writeWhole(
     if (next.done) throw new GatewayError('internal', 'Internal error');
     const { value } = next;
     if (value.type !== 'settled') continue;
-    const { written, native, cut = null } = value.tail as ChatTail;
+    const { written, native, large, cut = null } = value.tail as ChatTail;
     const rest = native
       ? native(costOf(value, false), cut)
       : written
         ? restWithUsage(value, false)
         : JSON.stringify(withUsage(value, false));
+    const pieces = large?.piecesOf(rest);
     const headers: Record<string, string | number> = {
       'content-type': 'application/json; charset=utf-8',
-      'content-length': Buffer.byteLength(rest) + (written?.byteLength ?? 0),
+      'content-length': pieces ? lengthOf(pieces) : Buffer.byteLength(rest) + (written?.byteLength ?? 0),
       'x-generation-id': about.id,
       'x-provider': value.providerName,
     };
@@ -93,8 +105,9 @@ async function writeWhole(
     if (!value.pending) headers['x-cost-usd'] = formatUsd(value.settlement.charged);
     if (value.receipt !== null) headers['x-receipt'] = value.receipt;
     sink.head(200, headers);
-    if (written) sink.write(written);
-    sink.end(rest);
+    if (written) await writeSlices(written, sink);
+    if (pieces) await endInSlices(pieces, sink);
+    else sink.end(rest);
     return wasCharged(value);
   }
 }
@@ -139,7 +152,13 @@ async function writeStream(
         case 'data':
           if (!begun) begin();
           silent.quietTicks = 0;
-          if (!sink.write(value.bytes)) {
+          if (value.bytes.byteLength > LARGE_BYTES) {
+            // No comment may stand in the middle of an event.
+            keepAlive.forget(silent);
+            await writeSlices(value.bytes, sink);
+            if (sink.closed) return false;
+            keepAlive.watch(silent);
+          } else if (!sink.write(value.bytes)) {
             keepAlive.forget(silent);
             await sink.drained();
             if (sink.closed) return false;

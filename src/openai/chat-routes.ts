@@ -18,6 +18,7 @@ import {
   type Pipeline,
   publicAddress,
   rateHeaders,
+  speakerOf,
   type Speakers,
   tellPayment,
   withModel,
@@ -30,6 +31,7 @@ import {
   takeBytes,
 } from '#gateway';
 import { requireAdmission } from '#auth';
+import { type Blobs, createKeptReplies } from '#tasks';
 import { refuseLookAlikes } from './request/acted-on.ts';
 import { chatAnswerSchema } from './reply/chat-answer-schema.ts';
 import { type OpenedChat, writeChatReply } from './chat-reply.ts';
@@ -53,6 +55,8 @@ export interface ChatDeps {
   readonly speakers?: () => Partial<Speakers>;
   /** For tools that the gateway calls for a model. Default: it calls none. */
   readonly toolLoop?: ToolLoopDeps;
+  /** Keep large answers of image models, which a repeat of their request is given. Default: they are not kept. */
+  readonly blobs?: Pick<Blobs, 'write' | 'find' | 'read'>;
   /** Tells which models speak other wires than chat themselves. Default: none does. */
   readonly catalog?: Pick<Catalog, 'resolve' | 'knows'>;
   /** Epoch milliseconds. */
@@ -85,6 +89,8 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
   const keepAlive = createKeepAlive(deps.keepAliveMs ?? KEEP_ALIVE_MS);
   const chooseChat = createOpenChat({ pipeline, config, speakers, toolLoop });
   const serve = createServe({ idempotency: deps.idempotency, payments });
+  const kept = deps.blobs ? createKeptReplies(deps.blobs, config.upstream.imagesReplyBytesMax) : null;
+  const isPainted = (model: string) => speakerOf(speakers(), model)?.speaker.primitive === 'image';
 
   /** A request as `serve` answers it. */
   function asked(
@@ -111,12 +117,25 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
       replyBytesMax: config.upstream.replyBytesMax,
       receipts: config.billing.receipts,
     };
-    const answers = answersOn<OpenedChat>(client, (opened, sink) =>
-      writeChatReply(opened, paidSink(sink, payment), options),
+    const large = kept !== null && isPainted(body.model) ? kept : null;
+    const answers = answersOn<OpenedChat>(
+      client,
+      (opened, sink) => writeChatReply(opened, paidSink(sink, payment), options),
+      large && {
+        bytesMax: large.bytesMax,
+        keep: ({ id }, head, chunks) => large.keep(caller.account, id, head, chunks).catch(options.onError),
+      },
     );
     return {
       caller,
-      repeats: key === null ? null : { key, bodyHash: bodyHash() },
+      repeats:
+        key === null
+          ? null
+          : {
+              key,
+              bodyHash: bodyHash(),
+              ...(large === null ? {} : { taken: (by) => large.repeat(caller.account, by, client) }),
+            },
       gone,
       open: chooseChat(body, context, options.onError),
       write: answers.write,

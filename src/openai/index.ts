@@ -1,4 +1,5 @@
 export { chatRoutes } from './chat-routes.ts';
+export { completionsRoutes } from './completions/completions-routes.ts';
 export { embeddingsRoutes } from './embeddings/embeddings-routes.ts';
 export { messagesRoutes } from './messages/messages-routes.ts';
 export { createSealedThinking } from './translated/sealed-thinking.ts';

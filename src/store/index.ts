@@ -12,7 +12,7 @@ export type { Follower } from './log/follow.ts';
 export type { LedgerLog } from './log/ledger-log.ts';
 export { GENESIS, isIntact, type LogHead, type LogRecord } from './log/record.ts';
 export { findRecord, readRecords } from './log/reader.ts';
-export { isMediaId, MEDIA_FOLDER, MEDIA_HOLDER, mediaPath } from './media-folder.ts';
+export { BUCKET_HOLDER, isMediaId, MEDIA_FOLDER, MEDIA_HOLDER, mediaPath } from './media-folder.ts';
 export { createDueWorker, type DueWorker } from './due-worker.ts';
 export { openDatabase, type OpenDatabase } from './open.ts';
 export type { PostgresSession } from './postgres-session.ts';

@@ -3,6 +3,9 @@ export const MEDIA_FOLDER = 'blobs';
 /** The file in a folder of files that names it, as the tables do. */
 export const MEDIA_HOLDER = 'holder';
 
+/** Stores whose name begins so are buckets, the others folders. */
+export const BUCKET_HOLDER = 's3-';
+
 const ID = /^[0-9a-f]{32}$/;
 export const isMediaId = (id: string): boolean => ID.test(id);
 

@@ -1,4 +1,6 @@
 export { type Blob, BlobUnreachable, type Blobs, type BlobWriter, type ByteRange, FileTooLarge } from './blobs/blob.ts';
+export { createKeptReplies } from './blobs/kept-replies.ts';
+export { type Piece, pieceLength, rangeOf, writePieces } from './blobs/pieces.ts';
 export { openBlobFiles } from './blobs/blob-files.ts';
 export { createBlobs, removeOrphans, sourceOf } from './blobs/create-blobs.ts';
 export { openS3Files } from './blobs/s3-files.ts';

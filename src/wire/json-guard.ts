@@ -59,38 +59,52 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits): unknown {
   const small = parseSmall(buffer, start, limits);
   if (small !== undefined) return small;
   const structure = checkStructure(buffer, start, limits);
-  if (!limits.repairText && !isUtf8(buffer)) throw noUtf8();
   return parseText(textOf(buffer, start, limits), structure.inexact, start);
 }
 
-const textOf = (buffer: Buffer, start: number, { repairText }: JsonLimits): string =>
-  repairText ? buffer.toString('utf8', start) : wellFormedText(start === 0 ? buffer : buffer.subarray(start));
+/** Throws NotUtf8 where it does not repair. */
+function textOf(buffer: Buffer, start: number, { repairText }: JsonLimits): string {
+  if (repairText) return buffer.toString('utf8', start);
+  const text = wellFormedText(start === 0 ? buffer : buffer.subarray(start));
+  // What is no UTF-8 leaves this mark. To look for it is free where all is ASCII.
+  if (text.includes(REPLACEMENT) && !isUtf8(buffer)) throw noUtf8();
+  return text;
+}
+
+const REPLACEMENT = '\ufffd';
 
 /** Up to here a value is built before its depth is known. */
-const SMALL_BYTES = 16 * 1024;
+const SMALL_BYTES = 48 * 1024;
+/** `"":0,` */
+const KEY_BYTES_MIN = 5;
 
 /**
- * The value of a body with fewer bytes than it may have keys or elements, so that it can break no limit but that of
- * depth. undefined where its bytes have to be looked at: it is too deep, is not valid, or has a number that no double
+ * The value of a body with so few bytes that it has neither too many keys nor too many elements. undefined where its
+ * bytes have to be looked at: it is too deep, may have too many objects, is not valid, or has a number that no double
  * holds.
  */
 function parseSmall(buffer: Buffer, start: number, limits: JsonLimits): unknown {
-  const { jsonDepthMax, jsonKeysMax, jsonElementsMax = jsonKeysMax, repairText } = limits;
-  if (buffer.byteLength > Math.min(SMALL_BYTES, jsonKeysMax, jsonElementsMax)) return undefined;
-  if (!repairText && !isUtf8(buffer)) return undefined;
+  const { jsonDepthMax, jsonKeysMax, jsonElementsMax = jsonKeysMax * ELEMENTS_PER_KEY } = limits;
+  const { byteLength } = buffer;
+  if (byteLength > Math.min(SMALL_BYTES, jsonKeysMax * KEY_BYTES_MIN, jsonElementsMax)) return undefined;
   try {
     const value: unknown = JSON.parse(textOf(buffer, start, limits));
+    // What a name hid that came again is not counted: it is gone.
+    containersLeft = jsonKeysMax;
     return isPlain(value, jsonDepthMax) ? value : undefined;
   } catch {
     return undefined;
   }
 }
 
+/** How many objects and arrays a value may still have. */
+let containersLeft = 0;
+
 /** Whether a value is nested at most so deep, and all its numbers are what they were as text. */
 function isPlain(value: unknown, depthMax: number): boolean {
   if (typeof value === 'number') return Math.abs(value) <= Number.MAX_SAFE_INTEGER;
   if (typeof value !== 'object' || value === null) return true;
-  if (depthMax === 0) return false;
+  if (depthMax === 0 || containersLeft-- <= 0) return false;
   if (Array.isArray(value)) return value.every((element) => isPlain(element, depthMax - 1));
   for (const key in value) if (!isPlain((value as Record<string, unknown>)[key], depthMax - 1)) return false;
   return true;
@@ -159,8 +173,7 @@ export function jsonText(bytes: Uint8Array, limits: JsonLimits): string {
   const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const start = hasByteOrderMark(buffer) ? 3 : 0;
   checkStructure(buffer, start, limits);
-  if (!isUtf8(buffer)) throw noUtf8();
-  return wellFormedText(start === 0 ? buffer : buffer.subarray(start));
+  return textOf(buffer, start, limits);
 }
 
 /** jsonText for a body that may be large, as readJson is parseJson for one. */

@@ -225,7 +225,7 @@ describe.each(ENGINES)('%s', (engine) => {
   beforeEach(() => open(engine));
   afterEach(() => opened.dispose());
 
-  test('whatever is killed, and whoever else adds them up', { timeout: 600_000 }, async () => {
+  test('whatever is killed, and whoever else adds them up', { timeout: 3_600_000 }, async () => {
     await fc.assert(
       fc
         .asyncProperty(fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }), async (steps) => {

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { type Database, openDatabase } from '#store';
 import { adHoc } from '../support/ad-hoc.ts';
 import { backupPostgres } from '../support/backup-postgres.ts';
 import { emptyDataDirectory } from '../support/data-directory.ts';
@@ -91,18 +92,22 @@ const VIDEO = Buffer.alloc(3_000_000, 'frame ');
 const [HERE, AWAY, CHANGED] = ['a', 'b', 'c'].map((digit) => digit.repeat(32)) as [string, string, string];
 const videoIn = (dataDir: string, id = HERE) => join(dataDir, 'blobs', id.slice(0, 2), id);
 
+const OTHER = '00000000-0000-4000-8000-000000000000';
+const BUCKET = `s3-${'0'.repeat(32)}`;
+
 /** A file of a video, one that is in a bucket, and one that its disk has spoilt. */
-async function keepFiles(spine: Spine, dataDir: string): Promise<void> {
+async function keepFiles(database: Pick<Database, 'query'>, dataDir: string): Promise<void> {
   for (const id of [HERE, CHANGED]) {
     mkdirSync(join(dataDir, 'blobs', id.slice(0, 2)), { recursive: true });
     writeFileSync(videoIn(dataDir, id), id === HERE ? VIDEO : Buffer.alloc(VIDEO.length));
   }
   const later = Date.now() + 86_400_000;
+  const holder = readFileSync(join(dataDir, 'blobs', 'holder'), 'utf8');
   for (const id of [HERE, AWAY, CHANGED])
-    await spine.app.database.query(
+    await database.query(
       adHoc(
         `INSERT INTO blobs (id, source, account, state, bytes, type, sha256, crc32, notes, holder, lease_until, created_at, expires_at)
-         VALUES ('${id}', '${id}', 'a', 'stored', ${VIDEO.length}, 'video/mp4', '${hash('sha256', VIDEO)}', 0, '{}', 'h', 0, 0, ${later})`,
+         VALUES ('${id}', '${id}', 'a', 'stored', ${VIDEO.length}, 'video/mp4', '${hash('sha256', VIDEO)}', 0, '{}', '${id === AWAY ? BUCKET : holder}', 0, 0, ${later})`,
       ),
     );
 }
@@ -114,7 +119,7 @@ describe('the embedded database', () => {
   beforeAll(async () => {
     dataDir = emptyDataDirectory();
     const spine = await startSpine({ dataDir, toml: UNHURRIED });
-    await keepFiles(spine, dataDir);
+    await keepFiles(spine.app.database, dataDir);
     before = await backUpUnderLoad(spine, ['backup', file(), '--data', dataDir]);
     await spine.stop();
   });
@@ -144,7 +149,7 @@ describe('the embedded database', () => {
     const manifest = JSON.parse(checked.stdout) as {
       engine: string;
       record: { n: number };
-      mediaLeft: number;
+      mediaMissing: unknown;
       files: { name: string }[];
     };
     expect(manifest.engine).toBe('embedded');
@@ -152,7 +157,14 @@ describe('the embedded database', () => {
     expect(manifest.files.map(({ name }) => name)).toEqual(
       expect.arrayContaining(['tollgate.db', 'ledger/0000000000000000.log', `blobs/aa/${HERE}`]),
     );
-    expect(manifest.mediaLeft).toBe(2);
+    const one = { url: null, files: 1, bytes: VIDEO.length };
+    expect(manifest.mediaMissing).toEqual([
+      { where: 'bucket', holder: BUCKET, ...one },
+      { where: 'here', holder: expect.stringMatching(/^[0-9a-f-]{36}$/), ...one },
+    ]);
+    const told = await place.run(['restore', file(), '--check'], env);
+    expect(told.output).toMatch(/media +files of images and videos: 1, 3\.0 MB/);
+    expect(told.output).toMatch(/not in it +files of images and videos: 1, 3\.0 MB, in a bucket/);
     const without = await place.run(['backup', join(place.dir, 'books.tar'), '--no-media', '--data', dataDir], env);
     expect(without.output).toContain('files of images and videos are not in it');
     const books = await place.run(['restore', join(place.dir, 'books.tar'), '--check', '--json'], env);
@@ -276,6 +288,45 @@ describe('PostgreSQL', () => {
     }
   });
 
+  it('has the files of one gateway alone, names the others, and puts them back beside the database', async () => {
+    const fresh = await freshDatabase(inject('postgresUrl'));
+    const [own, lost, saved] = ['files', 'lost', 'files.tar'].map((name) => join(place.dir, `postgres-${name}`));
+    const onDatabase = { ...env, DATABASE_URL: fresh.url, PATH: place.dir };
+    try {
+      mkdirSync(join(own!, 'blobs'), { recursive: true });
+      writeFileSync(join(own!, 'blobs', 'holder'), OTHER);
+      const database = await openDatabase({ url: fresh.url, dataDir: own! });
+      await keepFiles(database, own!);
+      const elsewhere = 'http://10.0.0.2:8403';
+      await database.query(adHoc(`UPDATE blobs SET holder = 'far' WHERE id = '${CHANGED}'`));
+      await database.query(adHoc(`INSERT INTO blob_holders (id, url) VALUES ('far', '${elsewhere}')`));
+      await database.close();
+
+      const made = await place.run(['backup', saved!, '--data', own!, '--files-only'], onDatabase);
+      expect(made, made.output).toMatchObject({ code: 0 });
+      expect(made.output).toMatch(/not in it +files of images and videos: 1, 3\.0 MB, in a bucket/);
+      expect(made.output).toContain(`3.0 MB, at the gateway ${elsewhere}`);
+      expect(made.output).toMatch(/not in it +the database, the configuration/);
+
+      const whole = await place.run(['restore', saved!, '--data', lost!], onDatabase);
+      expect(whole).toMatchObject({ code: 1, output: expect.stringContaining('is not empty') });
+      writeFileSync(join(own!, 'blobs', 'holder'), OTHER.replace('0', '1'));
+      const refused = await place.run(['restore', saved!, '--data', own!, '--files-only'], env);
+      expect(refused).toMatchObject({ code: 1, output: expect.stringContaining('of another gateway than') });
+
+      // It has lost one of its files and has another one: that stays.
+      mkdirSync(join(lost!, 'blobs'), { recursive: true });
+      writeFileSync(join(lost!, 'blobs', 'holder'), OTHER);
+      const restored = await place.run(['restore', saved!, '--data', lost!, '--files-only'], env);
+      expect(restored, restored.output).toMatchObject({ code: 0 });
+      expect(restored.output).toContain('The database is as it was.');
+      expect(readFileSync(videoIn(lost!)).equals(VIDEO)).toBe(true);
+      expect(readdirSync(lost!)).toEqual(['blobs']);
+    } finally {
+      await fresh.drop();
+    }
+  });
+
   // The PostgreSQL that npm brings has no pg_dump: the deep run needs one of the system.
   it.each(process.env['TOLLGATE_DEEP'] === '1' ? ['under load'] : [])(
     'is backed up %s by pg_dump and restored into an empty database',
@@ -287,9 +338,11 @@ describe('PostgreSQL', () => {
       const withDump = { ...env, PATH: `${programs.bin}:${process.env['PATH']}` };
       try {
         const file = join(place.dir, 'postgres.tar');
-        const spine = await startSpine({ databaseUrl: fresh.url, toml: UNHURRIED });
+        const own = emptyDataDirectory();
+        const spine = await startSpine({ databaseUrl: fresh.url, dataDir: own, toml: UNHURRIED });
+        await keepFiles(spine.app.database, own);
         env = { ...withDump, DATABASE_URL: fresh.url };
-        const before = await backUpUnderLoad(spine, ['backup', file]);
+        const before = await backUpUnderLoad(spine, ['backup', file, '--data', own]);
         await spine.stop();
         expect(readFileSync(file).includes('password')).toBe(false);
 
@@ -298,10 +351,12 @@ describe('PostgreSQL', () => {
         const embedded = await place.run(['restore', file, '--data', join(place.dir, 'none')], withDump);
         expect(embedded).toMatchObject({ code: 1, output: expect.stringContaining('is of a gateway on PostgreSQL') });
 
-        const restored = await place.run(['restore', file], { ...env, DATABASE_URL: empty.url });
+        const target = join(place.dir, 'postgres-restored');
+        const restored = await place.run(['restore', file, '--data', target], { ...env, DATABASE_URL: empty.url });
         expect(restored, restored.output).toMatchObject({ code: 0 });
         expect(restored.output).toContain('The books are right.');
-        const again = await startSpine({ databaseUrl: empty.url, toml: UNHURRIED, credit: '0' });
+        expect(readFileSync(videoIn(target)).equals(VIDEO)).toBe(true);
+        const again = await startSpine({ databaseUrl: empty.url, dataDir: target, toml: UNHURRIED, credit: '0' });
         await expectAll(again, before);
         await again.stop();
       } finally {

@@ -61,6 +61,7 @@ describe('tollgate serve', () => {
     expect(known.output).not.toContain('password-of-mine');
     expect(known.output).toContain('✓ wallets   sign in for gate.example\n');
     expect(known.output).not.toContain('! no wallet');
+    expect(known.output).toContain('! anybody with a wallet may dial in as a provider');
   });
 
   it('--validate says everything that is wrong', async () => {

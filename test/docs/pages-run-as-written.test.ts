@@ -36,6 +36,7 @@ const PAGES = [
   ...readdirSync(join(ROOT, 'docs/clients'))
     .map((name) => `docs/clients/${name}`)
     .filter(runsMore),
+  'docs/completions.md',
   'docs/configuration.md',
   'docs/embeddings.md',
   'docs/image-calls.md',

@@ -206,6 +206,10 @@ const MESSAGES_BODY = { model: MODEL, max_tokens: 5, messages: [{ role: 'user', 
 const MESSAGES_PLACES: Places = [
   [[], `${OF_EVERY_MODEL} messages max_tokens system stop_sequences thinking output_config tollgate`.split(' ')],
 ];
+const COMPLETIONS_BODY = { model: MODEL, prompt: 'hi', max_tokens: 5 };
+const COMPLETIONS_PLACES: Places = [
+  [[], 'model prompt stream max_tokens temperature stop models provider session_id max_cost tollgate'.split(' ')],
+];
 const RESPONSES_BODY = { model: MODEL, input: 'hi', max_output_tokens: 5 };
 const RESPONSES_PLACES: Places = [
   [[], `${OF_EVERY_MODEL} input max_output_tokens instructions text reasoning prompt_cache_key tollgate`.split(' ')],
@@ -215,6 +219,13 @@ const RESPONSES_PLACES: Places = [
 export const DOORS: readonly Door[] = [
   { name: 'chat', path: '/api/v1/chat/completions', body: CHAT_BODY, places: CHAT_PLACES, wire: 'chat' },
   { name: 'messages', path: '/api/v1/messages', body: MESSAGES_BODY, places: MESSAGES_PLACES, wire: 'chat' },
+  {
+    name: 'completions',
+    path: '/api/v1/completions',
+    body: COMPLETIONS_BODY,
+    places: COMPLETIONS_PLACES,
+    wire: 'chat',
+  },
   { name: 'responses', path: '/api/v1/responses', body: RESPONSES_BODY, places: RESPONSES_PLACES, wire: 'chat' },
   {
     name: 'chat by JSON-RPC',

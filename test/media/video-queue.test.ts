@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { tinyMp4 } from './support/tiny-mp4.ts';
@@ -130,6 +131,9 @@ test('a video that fails is free, and says why', async () => {
   expect(await spine.balance()).toEqual(before);
 });
 
+const OPEN_ZIP =
+  'import io,json,sys,zipfile;z=zipfile.ZipFile(io.BytesIO(sys.stdin.buffer.read()));print(json.dumps([z.testzip(),z.namelist()]))';
+
 test('several variants come as a ZIP archive whose length is known', async () => {
   const before = await spine.balance();
   let made = 0;
@@ -143,6 +147,11 @@ test('several variants come as a ZIP archive whose length is known', async () =>
   expect(zip.indexOf(tinyMp4(4, 2_000, 1))).toBeGreaterThan(0);
   expect(zip.indexOf(tinyMp4(4, 2_000, 2))).toBeGreaterThan(0);
   expect(zip.includes('variant_1.mp4')).toBe(true);
+  // Python checks every checksum, and names what is wrong with the archive.
+  expect(JSON.parse(execFileSync('python3', ['-c', OPEN_ZIP], { input: zip }).toString())).toEqual([
+    null,
+    ['variant_0.mp4', 'variant_1.mp4'],
+  ]);
   const etag = response.headers.get('etag')!;
   const part = await final(task.id, { range: `bytes=100-${zip.length - 1}`, 'if-range': etag });
   expect([part.status, part.headers.get('content-range')]).toEqual([206, `bytes 100-${zip.length - 1}/${zip.length}`]);

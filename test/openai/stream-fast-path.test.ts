@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { learnTemplate } from '../../src/openai/stream/chunk-template.ts';
-import { rewriteRun } from '../../src/openai/stream/rewrite-run.ts';
+import { learnTemplate, writeTexts } from '../../src/openai/stream/chunk-template.ts';
+import { findRun } from '../../src/openai/stream/event-runs.ts';
 import { createByteOutput } from '../../src/openai/stream/byte-output.ts';
 import { chunkOf, CONTEXT, delta, events, stream, textOf, USAGE } from './support/replies.ts';
 
@@ -168,7 +168,9 @@ describe('the fast path of the stream reader', () => {
     const apply = (event: string) => {
       const output = createByteOutput();
       const bytes = Buffer.from(event);
-      const count = rewriteRun(template, bytes, 0, bytes.length, false, 1, 100, output)?.bytes ?? -1;
+      const run = findRun(template, bytes, 0, bytes.length, false, 1, 100);
+      if (run !== null) writeTexts(template.ours, run, bytes, output);
+      const count = run?.bytes ?? -1;
       return { count, out: output.take()?.toString() ?? null };
     };
     expect(apply(JSON.stringify(chunkOf([delta(' wörld\n')])))).toEqual({

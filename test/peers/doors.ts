@@ -76,52 +76,50 @@ function chatDoor(name: string, primitive: PeerDoor['primitive'], model: string)
   };
 }
 
-/** Anthropic's Messages API, to whatever answers to the name. */
-function messagesDoor(name: string, primitive: PeerDoor['primitive'], model: string): PeerDoor {
-  return {
+/** A wire that is translated to chat, to whatever answers to the name. A tool gets the text as its arguments. */
+const translatedDoor =
+  (path: string, bodyOf: (text: string) => object, saidOf: (json: Json) => string) =>
+  (name: string, primitive: PeerDoor['primitive'], model: string): PeerDoor => ({
     name,
     primitive,
     ...(primitive === 'model' ? { service: model } : {}),
     async call(call) {
-      const content = primitive === 'tool' ? JSON.stringify({ text: call.text }) : call.text;
+      const text = primitive === 'tool' ? JSON.stringify({ text: call.text }) : call.text;
       const { response, raw, json } = await post(
         call,
-        '/api/v1/messages?beta=true',
-        { model, messages: [{ role: 'user', content }], max_tokens: 5_000 },
+        path,
+        { model, ...bodyOf(text) },
         { ...(call.once ? { 'idempotency-key': call.once } : {}), ...(call.receipt ? { 'x-receipt': '1' } : {}) },
       );
       const id = response.headers.get('x-generation-id');
       if (response.status !== 200)
         return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
-      const said = (json as unknown as { content: { text: string }[] }).content.map(({ text }) => text).join('');
-      return { kind: 'answered', id, receipt: response.headers.get('x-receipt'), said, raw };
+      return { kind: 'answered', id, receipt: response.headers.get('x-receipt'), said: saidOf(json), raw };
     },
-  };
-}
+  });
 
-/** OpenAI's Responses API, to whatever answers to the name. */
-function responsesDoor(name: string, primitive: PeerDoor['primitive'], model: string): PeerDoor {
-  return {
-    name,
-    primitive,
-    ...(primitive === 'model' ? { service: model } : {}),
-    async call(call) {
-      const content = primitive === 'tool' ? JSON.stringify({ text: call.text }) : call.text;
-      const { response, raw, json } = await post(
-        call,
-        '/api/v1/responses',
-        { model, input: content, ...(primitive === 'model' ? { max_output_tokens: 5_000 } : {}) },
-        { ...(call.once ? { 'idempotency-key': call.once } : {}), ...(call.receipt ? { 'x-receipt': '1' } : {}) },
-      );
-      const id = response.headers.get('x-generation-id');
-      if (response.status !== 200)
-        return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
-      const { output } = json as unknown as { output: { content: { text: string }[] }[] };
-      const said = output.flatMap((item) => item.content.map(({ text }) => text)).join('');
-      return { kind: 'answered', id, receipt: response.headers.get('x-receipt'), said, raw };
-    },
-  };
-}
+const askedOfMessages = (text: string) => ({ max_tokens: 5_000, messages: [{ role: 'user', content: text }] });
+const askedOfResponses = (text: string) => ({ max_output_tokens: 5_000, input: text });
+const askedOfCompletions = (text: string) => ({ max_tokens: 5_000, prompt: text });
+
+/** Anthropic's Messages API. */
+const messagesDoor = translatedDoor('/api/v1/messages?beta=true', askedOfMessages, (json) =>
+  (json as unknown as { content: { text: string }[] }).content.map(({ text }) => text).join(''),
+);
+
+/** OpenAI's older Completions API. */
+const completionsDoor = translatedDoor(
+  '/api/v1/completions',
+  askedOfCompletions,
+  (json) => (json as unknown as { choices: { text: string }[] }).choices[0]!.text,
+);
+
+/** OpenAI's Responses API. */
+const responsesDoor = translatedDoor('/api/v1/responses', askedOfResponses, (json) =>
+  (json as unknown as { output: { content: { text: string }[] }[] }).output
+    .flatMap((item) => item.content.map(({ text }) => text))
+    .join(''),
+);
 
 /** Five images at most, of which the provider makes as many as it is told to. */
 const imagesOf = (text: string) => ({ model: PEER, prompt: text, n: 5 });
@@ -353,22 +351,24 @@ function streamDoor(
         return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
       const events = raw
         .split('\n')
-        .filter((line) => line.startsWith('data: '))
+        .filter((line) => line.startsWith('data: {'))
         .map((line) => JSON.parse(line.slice('data: '.length)) as EventJson);
       const last = events.find((event) => event['usage'] ?? (event['response'] as EventJson | undefined)?.['usage']);
       const usage = (last?.['usage'] ?? (last?.['response'] as EventJson | undefined)?.['usage']) as
         | EventJson
         | undefined;
       const receipt = (usage?.['cost_details'] as { readonly receipt?: string } | undefined)?.receipt ?? null;
-      const failed = events.some(({ type }) => type === 'error' || type === 'response.failed');
+      const failed = events.some(
+        ({ type, error }) => type === 'error' || type === 'response.failed' || error !== undefined,
+      );
       return { kind: failed ? 'failed' : 'answered', id, receipt, said: events.map(saidOf).join(''), raw };
     },
   };
 }
 type EventJson = Readonly<Record<string, unknown>>;
 
-const askedOfMessages = (text: string) => ({ max_tokens: 5_000, messages: [{ role: 'user', content: text }] });
-const askedOfResponses = (text: string) => ({ max_output_tokens: 5_000, input: text });
+const saidInCompletions = ({ choices }: EventJson) =>
+  (choices as readonly { readonly text: string }[] | undefined)?.[0]?.text ?? '';
 const saidInMessages = ({ delta }: EventJson) => (delta as { readonly text?: string } | undefined)?.text ?? '';
 const saidInResponses = ({ delta }: EventJson) => (typeof delta === 'string' ? delta : '');
 
@@ -402,6 +402,9 @@ export const DOORS: readonly PeerDoor[] = [
   rpcDoor('JSON-RPC message/send', 'agent', 'message/send', (call) => ({ agent: PEER, ...message(call) })),
   chatDoor('an agent as a chat model', 'agent', `a2a/${PEER}`),
   chatDoor('a tool as a chat model', 'tool', `mcp/${PEER}/do`),
+  completionsDoor('completions', 'model', PEER),
+  completionsDoor('an agent as a model of completions', 'agent', `a2a/${PEER}`),
+  streamDoor('completions in a stream', '/api/v1/completions', PEER, askedOfCompletions, saidInCompletions),
   messagesDoor('messages', 'model', PEER),
   messagesDoor('messages of a provider that speaks them', 'model', NATIVE_PEER),
   streamDoor('messages in a stream', '/api/v1/messages', PEER, askedOfMessages, saidInMessages),

@@ -70,6 +70,7 @@ test('every route, with every body: what arrives at the provider has its lock', 
   }
   const doors = [
     'POST /api/v1/chat/completions',
+    'POST /api/v1/completions',
     'POST /api/v1/messages',
     'POST /api/v1/responses',
     'POST /api/v1/rpc',

@@ -73,7 +73,7 @@ test.each([
     '/register',
     /^This gateway registers no OAuth clients\. Give the client an API key, as the header "Authorization: Bearer <key>"$/,
   ],
-  ['/api/v1/completions', /answers chat at POST \/api\/v1\/chat\/completions/],
+  ['/api/v1/v1/completions', /It is at \/api\/v1\/completions: check the base URL/],
   ['/chat/completions', /It is at \/api\/v1\/chat\/completions: check the base URL of the client\. See \/docs$/],
   ['/api/chat/completions', /It is at \/api\/v1\/chat\/completions: check the base URL/],
   ['/api/v1/v1/messages', /It is at \/api\/v1\/messages: check the base URL/],

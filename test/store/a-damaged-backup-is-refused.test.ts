@@ -86,7 +86,7 @@ it('of a newer tollgate is refused with the version that it needs', async () => 
     migrations: ['0001_ledger', '9999_future'],
     record: null,
     identity: null,
-    mediaLeft: null,
+    mediaMissing: null,
     files: [],
   });
   for (const [name, content] of [

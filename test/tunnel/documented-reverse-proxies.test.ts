@@ -4,7 +4,9 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { snippetsOf } from '../docs/snippets.ts';
 import { dialIn, offeredModel } from '../support/dial-in.ts';
@@ -18,6 +20,8 @@ import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 const NAME = 'gateway.example';
 const MIB = 1024 * 1024;
 const INSTALL_MS = 200_000;
+/** Longer than proxies wait whose time-outs nobody has set. */
+const SILENCE_MS = process.env['TOLLGATE_DEEP'] === '1' ? 31_000 : null;
 
 let spine: Spine;
 /** Where Caddy keeps the authority that it makes, and the certificates of it. */
@@ -105,9 +109,13 @@ async function startNginx(): Promise<void> {
 
 describe.each(['nginx', 'caddy'])('%s', (server) => {
   /** Asks the gateway through the server; the head of its answer. */
-  async function send(path: string, body?: string): Promise<IncomingMessage> {
-    const headers = { host: NAME, authorization: `Bearer ${spine.key}`, 'content-type': 'application/json' };
-    const method = body === undefined ? 'GET' : 'POST';
+  async function send(
+    path: string,
+    body?: string,
+    more: Readonly<Record<string, string>> = {},
+    method = body === undefined ? 'GET' : 'POST',
+  ): Promise<IncomingMessage> {
+    const headers = { host: NAME, authorization: `Bearer ${spine.key}`, 'content-type': 'application/json', ...more };
     const asked = request({
       host: '127.0.0.1',
       port: ports[server],
@@ -173,6 +181,67 @@ describe.each(['nginx', 'caddy'])('%s', (server) => {
       await proxy.close();
     }
   });
+
+  test.each(SILENCE_MS === null ? [] : [SILENCE_MS])(
+    'a silence of %i ms ends no stream, no MCP stream and no tunnel',
+    async (silenceMs) => {
+      const router = `https://localhost:${ports[server]}`;
+      const provider = `${server}-silent`;
+      const name = `${provider}/model`;
+      const proxy = await dialIn({
+        router,
+        services: offeredModel({ url: spine.provider.url, name, provider }),
+      });
+      const client = new OpenAI({ baseURL: `${router}/api/v1`, apiKey: spine.key, maxRetries: 0 });
+      const stream = async (model: string) => {
+        const chunks = await client.chat.completions.create({
+          model,
+          messages: [{ role: 'user', content: `!tokens:20 !stall:900:${silenceMs}` }],
+          stream: true,
+          stream_options: { include_usage: true },
+        });
+        let [longest, at, tokens] = [0, performance.now(), 0];
+        for await (const { usage } of chunks) {
+          longest = Math.max(longest, performance.now() - at);
+          at = performance.now();
+          tokens = usage?.completion_tokens ?? tokens;
+        }
+        expect(tokens).toBe(20);
+        expect(longest).toBeGreaterThan(silenceMs - 1_000);
+      };
+      const listen = async () => {
+        const accept = { accept: 'application/json, text/event-stream' };
+        const opened = await send(
+          '/mcp',
+          '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}',
+          accept,
+        );
+        await textOf(opened);
+        const session = { ...accept, 'mcp-session-id': String(opened.headers['mcp-session-id']) };
+        const listening = await send('/mcp', undefined, session);
+        expect(listening.statusCode).toBe(200);
+        listening.resume();
+        let ended = false;
+        const end = once(listening, 'end').then(() => (ended = true));
+        await pause(silenceMs);
+        expect(ended).toBe(false);
+        await textOf(await send('/mcp', undefined, session, 'DELETE'));
+        await end;
+      };
+      try {
+        // The model that is called through the tunnel is silent there, too.
+        await Promise.all([stream(ask('').model), stream(name), listen()]);
+        const answer = await send('/api/v1/chat/completions', chat('!tokens:30', { model: name }));
+        expect([answer.statusCode, await textOf(answer)]).toEqual([
+          200,
+          expect.stringContaining('"completion_tokens":30'),
+        ]);
+      } finally {
+        await proxy.close();
+      }
+    },
+    60_000,
+  );
 });
 
 test('the books are in order', async () => {

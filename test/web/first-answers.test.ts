@@ -1,4 +1,4 @@
-import Fastify from 'fastify';
+import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createFirstAnswers } from '../../src/pages/web/first-answers.ts';
 
@@ -6,7 +6,7 @@ import { createFirstAnswers } from '../../src/pages/web/first-answers.ts';
 
 let asked: { readonly url: string; readonly accept: string | undefined }[];
 let now: number;
-let server: ReturnType<typeof Fastify>;
+let server: FastifyInstance;
 let firstAnswers: ReturnType<typeof createFirstAnswers>;
 beforeEach(() => {
   asked = [];

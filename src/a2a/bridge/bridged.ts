@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { GatewayError, type JsonObject } from '#wire';
+import { GatewayError, type JsonObject, LargeStrings } from '#wire';
 import type { SettledFrame } from '#billing/amounts';
 import {
   capCost,
   decodePartsEvents,
   KEPT_BYTES_MAX,
+  largePart,
   toGatewayError,
   wasCharged,
   type Part,
@@ -114,8 +115,10 @@ async function whole({ ask, opened: { call, frames }, contextId, out }: Answer):
     if (frame.type === 'data')
       for (const event of decodePartsEvents(frame.bytes)) if (event.type === 'part') parts.push(event.part);
     if (frame.type !== 'settled') continue;
-    const { finish, error, errorCode = 'provider_unavailable' } = frame.tail as PartsEnd;
+    const { finish, error, errorCode = 'provider_unavailable', files = [] } = frame.tail as PartsEnd;
     if (finish === 'failed') throw new GatewayError(errorCode, error ?? 'The work failed');
+    const large = new LargeStrings();
+    for (const file of files) parts.push(largePart(file, large));
     // A message says something.
     if (parts.length === 0 && error !== null) parts.push({ kind: 'text', text: error });
     const message = {
@@ -125,10 +128,11 @@ async function whole({ ask, opened: { call, frames }, contextId, out }: Answer):
       parts: joined(parts).map(toA2aPart),
       ...metadataOf(frame),
     };
-    const text = withReceipt(
+    const plain = withReceipt(
       withCost(JSON.stringify(translateEvent('1.0', ask.version, { message })), call.id, frame),
       ask.payment,
     );
+    const text = files.length === 0 ? plain : { text: plain, large };
     await out.result(text, costHeaders(call.id, frame));
     return keptText(text, null, wasCharged(frame));
   }
@@ -148,7 +152,16 @@ async function streamed({ deps, ask, service, opened, contextId, out }: Answer):
     status: { state, timestamp: new Date(now()).toISOString(), ...(message === null ? {} : { message }) },
     ...(parts.length === 0 ? {} : { artifacts: [{ artifactId: ARTIFACT, parts: joined(parts).map(toA2aPart) }] }),
   });
+  const large = new LargeStrings();
   const send = (event: JsonObject) => out.event(JSON.stringify(translateEvent('1.0', ask.version, event)));
+  const sendPart = (part: Part) => {
+    const append = parts.length > 0;
+    parts.push(part);
+    const artifact = { artifactId: ARTIFACT, parts: [toA2aPart(part)] };
+    const event = { artifactUpdate: { taskId, contextId, artifact, append, lastChunk: false } };
+    const text = JSON.stringify(translateEvent('1.0', ask.version, event));
+    return out.event(part.kind === 'file' ? { text, large } : text);
+  };
   const status = (state: string, message: JsonObject | null): JsonObject => {
     const { status: is } = taskOf(state, message);
     return { statusUpdate: { taskId, contextId, status: is } };
@@ -174,14 +187,12 @@ async function streamed({ deps, ask, service, opened, contextId, out }: Answer):
   };
   const finish = async (state: 'completed' | 'canceled' | 'failed', message: JsonObject | null, charged: boolean) => {
     const name = `TASK_STATE_${state.toUpperCase()}`;
-    const snapshot = JSON.stringify(taskOf(name, message));
+    const bytesMax = KEPT_BYTES_MAX[charged ? 'charged' : 'free'];
+    const snapshot = large.wholeOf(JSON.stringify(taskOf(name, message)), bytesMax);
     await tasks.saw(key, {
       state,
       end: state === 'completed' ? 'complete' : 'free',
-      snapshot:
-        snapshot.length <= KEPT_BYTES_MAX[charged ? 'charged' : 'free']
-          ? snapshot
-          : JSON.stringify({ ...taskOf(name, message), artifacts: [] }),
+      snapshot: snapshot?.toString() ?? JSON.stringify({ ...taskOf(name, message), artifacts: [] }),
     });
     return status(name, message);
   };
@@ -194,22 +205,13 @@ async function streamed({ deps, ask, service, opened, contextId, out }: Answer):
             await send(status(WORKING, event.text === null ? null : said(taskId, contextId, event.text)));
             continue;
           }
-          const append = parts.length > 0;
-          parts.push(event.part);
-          await send({
-            artifactUpdate: {
-              taskId,
-              contextId,
-              artifact: { artifactId: ARTIFACT, parts: [toA2aPart(event.part)] },
-              append,
-              lastChunk: false,
-            },
-          });
+          await sendPart(event.part);
         }
       }
       if (frame.type !== 'settled') continue;
       if (!begun) await begin();
       const end = frame.tail as PartsEnd;
+      for (const file of end.files ?? []) await sendPart(largePart(file, large));
       const state = end.finish === 'failed' ? 'failed' : end.finish === 'cut' ? 'canceled' : 'completed';
       const last = await finish(
         state,

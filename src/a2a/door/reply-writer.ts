@@ -1,4 +1,5 @@
-import { errorText, eventText, isObject, resultText, type Answer } from '#wire';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { editText, errorText, eventText, isObject, type MarkedText, resultText, slicesOf, type Answer } from '#wire';
 import { toGatewayError } from '#gateway';
 import { A2A_ERRORS, A2aError, errorNameOf } from '../wire/a2a-error.ts';
 import { isStreaming, type Operation } from '../wire/methods.ts';
@@ -16,9 +17,9 @@ export interface ReplyWriter {
    * Writes an event of a stream that goes on. Resolves when more can be written. `headers` are for the head of the
    * stream: only those of the first event count.
    */
-  event(text: string, headers?: Readonly<Record<string, string>>): Promise<void>;
+  event(text: string | MarkedText, headers?: Readonly<Record<string, string>>): Promise<void>;
   /** Writes the result, or the last event of a stream. `headers` are for a reply that has not begun. */
-  result(text: string, headers?: Readonly<Record<string, string>>): Promise<void>;
+  result(text: string | MarkedText, headers?: Readonly<Record<string, string>>): Promise<void>;
   /** Writes any thrown value as the error of the wire. */
   fail(thrown: unknown): Promise<void>;
   /** Writes an error in the words of the agent. */
@@ -66,7 +67,8 @@ export function createReplyWriter({
   // Clients of 0.3 that asked for events read nothing else.
   const failsInEvent = version === '0.3' && !rest && operation !== null && isStreaming(operation);
   const streams = operation !== null && isStreaming(operation);
-  const around = (text: string) => {
+  const around = <S extends string | MarkedText>(said: S): S => editText(said, aroundText);
+  const aroundText = (text: string) => {
     if (bare) return text;
     if (!rest) return resultText(idText, text);
     // 0.3 writes on HTTP+JSON what it writes nowhere else.
@@ -92,7 +94,13 @@ export function createReplyWriter({
     async event(text, headers) {
       if (!begun && headers) head = headers;
       begun = true;
-      await answer.events(Buffer.from(eventText(around(text))));
+      const said = editText(around(text), (plain) => eventText(plain));
+      if (typeof said === 'string') return answer.events(Buffer.from(said));
+      for (const piece of said.large.piecesOf(said.text))
+        for (const slice of slicesOf(piece)) {
+          await answer.events(slice);
+          await nextTurn();
+        }
     },
     async result(text, headers = {}) {
       if (streams) {
@@ -101,8 +109,7 @@ export function createReplyWriter({
         await answer.events(NOTHING);
         answer.end(around(text), 200);
       } else if (bare) {
-        const task = bareFromResult(JSON.parse(text));
-        answer.end(task === null ? text : JSON.stringify(task), 200, { ...headers, ...moreHeaders() });
+        answer.end(editText(text, bareText), 200, { ...headers, ...moreHeaders() });
       } else answer.end(around(text), 200, { ...headers, ...moreHeaders(), ...type });
     },
     async fail(thrown) {
@@ -121,6 +128,12 @@ export function createReplyWriter({
       answer.close();
     },
   };
+}
+
+/** A result without what is around it. */
+function bareText(text: string): string {
+  const task = bareFromResult(JSON.parse(text));
+  return task === null ? text : JSON.stringify(task);
 }
 
 /** An agent's error over HTTP+JSON. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { GatewayError, isObject, type JsonObject, NEVER_ABORTED } from '#wire';
+import { bytesOfText, GatewayError, isObject, type JsonObject, type MarkedText, NEVER_ABORTED } from '#wire';
 import {
   type GivenReply,
   idempotencyError,
@@ -49,16 +49,19 @@ export type ServeMessage = <O extends Opened>(asked: MessageAsked<O>, out: Reply
 
 const AGAIN = 'tollgate/task';
 
-const kept = (text: string, charged: boolean): Written => ({
-  kept: (): GivenReply => ({ status: 200, headers: {}, body: Buffer.from(text) }),
+const kept = (text: string | MarkedText, charged: boolean): Written => ({
+  kept: (): GivenReply => ({ status: 200, headers: {}, body: bytesOfText(text, KEPT_BYTES_MAX.charged) }),
   charged,
 });
 
 /** A result that is repeated as it was. A result that is too long for that is shown by its task, if it has one. */
-export function keptText(text: string, taskId: string | null, charged: boolean): Written {
-  const isShort = Buffer.byteLength(text) <= KEPT_BYTES_MAX[charged ? 'charged' : 'free'];
-  return isShort || taskId === null ? kept(text, charged) : keptTask(taskId, charged);
+export function keptText(text: string | MarkedText, taskId: string | null, charged: boolean): Written {
+  if (taskId === null) return kept(text, charged);
+  const bytesMax = KEPT_BYTES_MAX[charged ? 'charged' : 'free'];
+  const bytes = bytesOfText(text, bytesMax);
+  return bytes !== null && bytes.byteLength <= bytesMax ? kept(text, charged) : keptTask(taskId, charged);
 }
+
 /** A repeat shows the task as it is by then: the last event of a stream alone would be no answer. */
 export const keptTask = (taskId: string, charged: boolean): Written =>
   kept(JSON.stringify({ [AGAIN]: taskId }), charged);

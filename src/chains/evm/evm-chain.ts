@@ -40,7 +40,7 @@ export function createEvmChain(setup: ChainSetup): Chain {
     reader: createRangeReader(node),
   };
   const sightings = createEvmSightings(sighting);
-  const incoming = createEvmIncoming({ ...sighting, network });
+  const incoming = createEvmIncoming({ ...sighting, network, snapshots: setup.snapshots ?? null });
   const transactions = createEvmTransactions({ node, account, chainId, now });
   const verifier = createEvmVerifier(node, asset);
   const closed = new AbortController();

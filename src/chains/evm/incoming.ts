@@ -1,7 +1,7 @@
 import { getAddress } from 'viem';
 import type { Hex } from 'viem';
 import type { MicroUsd } from '#billing';
-import { ChainUnavailable, type Incoming, type IncomingPage } from '../chain.ts';
+import { ChainUnavailable, type Incoming, type IncomingPage, type SnapshotRows } from '../chain.ts';
 import { createArrivals, type Arrived } from './arrivals.ts';
 import { TRANSFER, carriedOut, topicOf, transferOf } from './asset.ts';
 import { blockAt, cursorOf } from './cursor.ts';
@@ -26,10 +26,12 @@ interface EvmIncoming {
   balanceAt(cursor: string): Promise<MicroUsd | null>;
 }
 
-export function createEvmIncoming(setup: SightingSetup & { readonly network: string }): EvmIncoming {
+export function createEvmIncoming(
+  setup: SightingSetup & { readonly network: string; readonly snapshots: SnapshotRows | null },
+): EvmIncoming {
   const { network, node, asset, treasury, finality, reader } = setup;
   const arrivals = createArrivals(node, asset, treasury);
-  const snapshots = createSnapshots(node, asset, treasury);
+  const snapshots = createSnapshots(node, asset, treasury, setup.snapshots);
 
   async function page(cursor: string | null, most?: bigint): Promise<IncomingPage> {
     const heads = await evmHeads(node, finality);

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem';
 import type { MicroUsd } from '#billing';
 import { dropOldest } from '#wire';
-import { ChainUnavailable } from '../chain.ts';
+import { ChainUnavailable, type SnapshotRows } from '../chain.ts';
 import type { EvmAsset } from './asset.ts';
 import { cursorOf } from './cursor.ts';
 import { stillThere, type EvmHeads } from './heads.ts';
@@ -21,21 +21,35 @@ interface Snapshots {
    */
   endOf(seen: bigint, heads: EvmHeads, most?: bigint): Promise<bigint>;
   /** The balance at a cursor whose state the node has forgotten; null where it is not known. */
-  instead(cursor: string): MicroUsd | null;
+  instead(cursor: string): Promise<MicroUsd | null>;
 }
 
-export function createSnapshots(node: EvmNode, asset: EvmAsset, treasury: Hex): Snapshots {
+/** `rows` keeps them over the end of the process, and shares them with other gateways; null: neither. */
+export function createSnapshots(node: EvmNode, asset: EvmAsset, treasury: Hex, rows: SnapshotRows | null): Snapshots {
   const taken = new Map<string, { readonly number: bigint; readonly balance: MicroUsd }>();
   let forgets = false;
+  let isRead = rows === null;
+
+  /** A snapshot that is there says that the node forgets, too. Rejects with the database's error. */
+  async function read(): Promise<void> {
+    if (isRead) return;
+    const kept = await rows!.list(treasury, SNAPSHOTS_MAX);
+    isRead = true;
+    for (const { cursor, height, balance } of kept.toReversed()) taken.set(cursor, { number: height, balance });
+    forgets ||= kept.length > 0;
+  }
 
   /** A node that does not answer is asked again with the next page. */
-  async function take(latest: EvmBlock): Promise<void> {
-    if (taken.has(cursorOf(latest))) return;
+  async function take(latest: EvmBlock, seen: bigint): Promise<void> {
+    const cursor = cursorOf(latest);
+    if (taken.has(cursor)) return;
     try {
       const balance = await asset.balanceOf(treasury, latest.number);
       await stillThere(node, [latest]);
       dropOldest(taken, SNAPSHOTS_MAX - 1);
-      taken.set(cursorOf(latest), { number: latest.number, balance });
+      taken.set(cursor, { number: latest.number, balance });
+      await rows?.keep(treasury, { cursor, height: latest.number, balance });
+      await rows?.forget(treasury, seen);
     } catch (error) {
       if (!(error instanceof ChainUnavailable)) throw error;
     }
@@ -51,15 +65,17 @@ export function createSnapshots(node: EvmNode, asset: EvmAsset, treasury: Hex): 
 
   return {
     async endOf(seen, { latest, final }, most = final.number) {
+      await read();
       const end = most < final.number ? most : final.number;
       if (!forgets) return end;
-      await take(latest);
+      await take(latest, seen);
       const known = between(seen, end);
       if (known !== null) return known;
       // The next one becomes final soon, and is waited for.
       return between(end, latest.number) === null ? end : seen;
     },
-    instead(cursor) {
+    async instead(cursor) {
+      await read();
       forgets = true;
       return taken.get(cursor)?.balance ?? null;
     },

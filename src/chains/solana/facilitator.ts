@@ -2,6 +2,7 @@ import type { PaymentPayload as X402Payload, PaymentRequirements as X402Requirem
 import { ExactSvmScheme } from '@x402/svm/exact/facilitator';
 import type { FacilitatorSvmSigner } from '@x402/svm';
 import type { Address } from '@solana/kit';
+import { dropOldest } from '#wire';
 import { ChainUnavailable, PaymentProblem, type SignedPayment } from '../chain.ts';
 import type { FacilitatorClient } from '../facilitator-client.ts';
 import { addressOf, isSignature, type TreasuryKey } from './address.ts';
@@ -46,11 +47,17 @@ async function check(payment: SignedPayment, feePayer: Address, node: SolanaNode
   if (!isValid) throw refusal(invalidReason);
 }
 
+/** A node gives a transaction to the network again by itself, every two seconds, until it lands or expires. */
+const SENT_AGAIN_MS = 3_000;
+const REMEMBERED_MAX = 2_000;
+
 /**
  * Ourselves: the library checks, what is signed and sent is ours. Its own settling takes an error after
  * broadcasting for a failure, and knows duplicates of one process only.
  */
-export function createOwnFacilitator(key: TreasuryKey, node: SolanaNode): SolanaFacilitator {
+export function createOwnFacilitator(key: TreasuryKey, node: SolanaNode, now: () => number): SolanaFacilitator {
+  /** When the node took a transaction, by its id. */
+  const sentAt = new Map<string, number>();
   return {
     feePayer: async () => key.address,
     verify: (payment) => check(payment, key.address, node),
@@ -58,7 +65,11 @@ export function createOwnFacilitator(key: TreasuryKey, node: SolanaNode): Solana
       // Whatever was checked before: the signature is given to exactly these bytes.
       const exact = readExact(payment.payload['transaction'], terms);
       const { base64, id } = withFeeSignature(exact, key.address, key.sign(exact.message));
+      if (now() - (sentAt.get(id) ?? -Infinity) < SENT_AGAIN_MS) return id;
       await node.send(base64, id);
+      sentAt.delete(id);
+      dropOldest(sentAt, REMEMBERED_MAX - 1);
+      sentAt.set(id, now());
       return id;
     },
   };

@@ -59,13 +59,17 @@ export function readAccount(answer: unknown): SolanaAccount | null {
   };
 }
 
-/** Of one signature. */
-export function readStatus(answer: unknown): SignatureStatus {
+/** Of so many signatures, in their order. */
+export function readStatuses(answer: unknown, count: number): SignatureStatus[] {
   const { slot, value } = inContext(answer);
-  const list = listOf(value, 'a list of one status', 1);
-  if (list.length !== 1) throw new Error('not one status for one signature');
-  if (list[0] === null) return { slot, found: null };
-  const { slot: height, err, confirmationStatus } = objectOf(list[0], 'a status');
+  const list = listOf(value, `a list of ${count} statuses`, count);
+  if (list.length !== count) throw new Error(`${list.length} statuses for ${count} signatures`);
+  return list.map((one) => readStatus(one, slot));
+}
+
+function readStatus(one: unknown, slot: bigint): SignatureStatus {
+  if (one === null) return { slot, found: null };
+  const { slot: height, err, confirmationStatus } = objectOf(one, 'a status');
   if (confirmationStatus !== 'processed' && confirmationStatus !== 'confirmed' && confirmationStatus !== 'finalized')
     return invalid('a commitment level', confirmationStatus);
   return {

@@ -6,6 +6,7 @@ import {
   type Signature,
 } from '@solana/kit';
 import { ChainUnavailable } from '../chain.ts';
+import { askedTogether } from './asked-together.ts';
 import { flag, invalid, natural, objectOf, textOf } from './answer.ts';
 import {
   failureOf,
@@ -13,7 +14,7 @@ import {
   readAccount,
   readBlockhash,
   readSignatures,
-  readStatus,
+  readStatuses,
   type LatestBlockhash,
   type Level,
   type Moment,
@@ -43,7 +44,7 @@ export interface SolanaNode {
   lamports(address: Address): Promise<bigint>;
   /** The final balance of a token account, and its slot. */
   tokens(account: Address): Promise<{ readonly slot: bigint; readonly amount: bigint }>;
-  /** Searches the whole history. */
+  /** Searches the whole history. Questions of one moment are one, as those for a moment are. */
   status(signature: string): Promise<SignatureStatus>;
   transaction(signature: string, level: Level): Promise<SolanaTransaction | null>;
   /** The transactions that mention an account, newest first. */
@@ -58,16 +59,18 @@ export interface SolanaNode {
 }
 
 const DATA_BYTES_MAX = 4_096;
+/** Signatures whose status a node tells at once. */
+const STATUSES_MAX = 256;
 
-export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSignal): SolanaNode {
-  const rpc = createSolanaRpc(url);
-  let newest: Moment = { slot: 0n, height: 0n };
+type Ask = <Answer>(
+  what: string,
+  request: { send(options: { abortSignal: AbortSignal }): Promise<unknown> },
+  read: (answer: unknown) => Answer,
+) => Promise<Answer>;
 
-  async function ask<Answer>(
-    what: string,
-    request: { send(options: { abortSignal: AbortSignal }): Promise<unknown> },
-    read: (answer: unknown) => Answer,
-  ): Promise<Answer> {
+/** Asks with a time limit. Rejects with ChainUnavailable, also where the answer cannot be read. */
+function createAsk(timeoutMs: number, closed: AbortSignal): Ask {
+  return async (what, request, read) => {
     let answer: unknown;
     try {
       answer = await request.send({ abortSignal: AbortSignal.any([closed, AbortSignal.timeout(timeoutMs)]) });
@@ -79,7 +82,38 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
     } catch (error) {
       throw new ChainUnavailable(`the Solana node told no proper ${what}: ${causeOf(error)}`, { cause: error });
     }
-  }
+  };
+}
+
+export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSignal): SolanaNode {
+  const rpc = createSolanaRpc(url);
+  let newest: Moment = { slot: 0n, height: 0n };
+
+  const ask = createAsk(timeoutMs, closed);
+
+  const momentAt = (level: 'processed' | Level): Promise<Moment> =>
+    ask('slot', rpc.getEpochInfo({ commitment: level }), (answer) => {
+      const { absoluteSlot, blockHeight } = objectOf(answer, 'the answer');
+      const moment = { slot: natural(absoluteSlot, 'a slot'), height: natural(blockHeight, 'a block height') };
+      if (moment.height > moment.slot) throw new Error('more blocks than slots');
+      if (level !== 'finalized') return moment;
+      if (moment.slot < newest.slot || moment.height < newest.height)
+        throw new Error(`slot ${moment.slot} was final before ${newest.slot}, which it told already`);
+      newest = moment;
+      return moment;
+    });
+  // All looks at open payments ask these alike. One level's answer is not to fail another's.
+  const sharedMoment = () =>
+    askedTogether(1, async ([level]: readonly ('processed' | Level)[]) => [await momentAt(level!)]);
+  const moments = { processed: sharedMoment(), confirmed: sharedMoment(), finalized: sharedMoment() };
+  const status = askedTogether(STATUSES_MAX, (signatures: readonly string[]) =>
+    ask(
+      'status of a transaction',
+      rpc.getSignatureStatuses(signatures as readonly Signature[], { searchTransactionHistory: true }),
+      (answer) => readStatuses(answer, signatures.length),
+    ),
+  );
+
   return {
     genesisHash: () => ask('genesis hash', rpc.getGenesisHash(), (answer) => textOf(answer, 'a hash')),
     checkHealth: () =>
@@ -87,17 +121,7 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
     oldestSlot: () => ask('oldest slot', rpc.getFirstAvailableBlock(), (answer) => natural(answer, 'a slot')),
     blockTime: (slot) =>
       ask('time of a block', rpc.getBlockTime(slot), (answer) => Number(natural(answer, 'a time')) * 1_000),
-    moment: (level) =>
-      ask('slot', rpc.getEpochInfo({ commitment: level }), (answer) => {
-        const { absoluteSlot, blockHeight } = objectOf(answer, 'the answer');
-        const moment = { slot: natural(absoluteSlot, 'a slot'), height: natural(blockHeight, 'a block height') };
-        if (moment.height > moment.slot) throw new Error('more blocks than slots');
-        if (level !== 'finalized') return moment;
-        if (moment.slot < newest.slot || moment.height < newest.height)
-          throw new Error(`slot ${moment.slot} was final before ${newest.slot}, which it told already`);
-        newest = moment;
-        return moment;
-      }),
+    moment: (level) => moments[level](level),
     latestBlockhash: () => ask('latest blockhash', rpc.getLatestBlockhash({ commitment: 'confirmed' }), readBlockhash),
     isBlockhashValid: (blockhash, level, minSlot) =>
       ask(
@@ -128,12 +152,7 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
         const { slot, value } = inContext(answer);
         return { slot, amount: natural(objectOf(value, 'a balance')['amount'], 'an amount') };
       }),
-    status: (signature) =>
-      ask(
-        'status of a transaction',
-        rpc.getSignatureStatuses([signature as Signature], { searchTransactionHistory: true }),
-        readStatus,
-      ),
+    status,
     transaction: (signature, level) =>
       ask(
         'transaction',

@@ -5,13 +5,15 @@ import { isSignature } from './address.ts';
 import { checkNotBefore, type Expiry } from './expiry.ts';
 import type { SolanaNode } from './node.ts';
 import type { Level, SignatureStatus } from './node-answers.ts';
-import { movementsInto } from './transaction.ts';
+import { movementsInto, type SolanaTransaction } from './transaction.ts';
 
 const EXPIRED = 'its blockhash expired before the transaction was in a block';
 const SEARCH_PAGE = 100;
 /** A wallet does less in the ten minutes that a payment may have landed in. */
 const SEARCH_PAGES = 2;
 const REMEMBERED_MAX = 20_000;
+/** Payments that are credited and not final yet: seconds of them. */
+const CONFIRMED_MAX = 2_000;
 
 /** A payment that is looked for. */
 export interface Sought {
@@ -41,12 +43,14 @@ export function createPaymentSight(
   /** Messages of transactions, by signature: a search that is repeated reads none twice. */
   const messages = new Map<string, string>();
 
+  const transactionOf = createTransactionReader(node);
+
   /** null where the transaction is unknown. */
   async function of(signature: string, messageHash: string, status: SignatureStatus): Promise<PaymentSighting | null> {
     const { found, slot } = status;
     if (found === null) return null;
     if (found.level === 'processed') return { state: 'open' };
-    const transaction = await node.transaction(signature, found.level);
+    const transaction = await transactionOf(signature, found.level, found.slot);
     if (transaction === null) throw new ChainUnavailable('the Solana node tells a transaction that it does not show');
     if (transaction.messageHash !== messageHash) return null;
     const final = found.level === 'finalized';
@@ -145,5 +149,23 @@ export function createPaymentSight(
   return {
     find: (sought, hint) =>
       sought.signature === null ? byMessage(sought, hint) : bySignature(sought.signature, sought),
+  };
+}
+
+/** Reads a transaction at a slot; null where the node does not show it. */
+function createTransactionReader(node: Pick<SolanaNode, 'transaction'>) {
+  /** By signature. A slot is confirmed once, so that its transactions stay as they are. */
+  const confirmed = new Map<string, SolanaTransaction>();
+  return async (signature: string, level: Level, slot: bigint): Promise<SolanaTransaction | null> => {
+    const known = confirmed.get(signature);
+    if (level === 'confirmed' && known?.slot === slot) return known;
+    confirmed.delete(signature);
+    // Final ones are always read: that is what decides.
+    const transaction = await node.transaction(signature, level);
+    if (level === 'confirmed' && transaction !== null) {
+      dropOldest(confirmed, CONFIRMED_MAX - 1);
+      confirmed.set(signature, transaction);
+    }
+    return transaction;
   };
 }

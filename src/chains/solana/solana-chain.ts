@@ -45,7 +45,7 @@ export function createSolanaChain(setup: ChainSetup): Chain {
   const expiry = createExpiry(node, network);
   const facilitator =
     where === 'in-process'
-      ? createOwnFacilitator(key, node)
+      ? createOwnFacilitator(key, node, setup.now)
       : createRemoteFacilitator(
           createFacilitatorClient({ url: where, timeoutMs, signal: closed.signal }),
           network,

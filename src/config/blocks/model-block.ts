@@ -91,7 +91,7 @@ function wires(): Option<readonly NativeWireName[]> {
     meaning:
       "APIs that the upstream has beside chat completions: `messages` is Anthropic's Messages API, `responses` OpenAI's Responses API. " +
       'A request of such an API goes there as it came, and is not translated.',
-    optional: { text: '`["chat"]`', fallback: [] },
+    optional: { text: '["chat"]', fallback: [] },
     read: (value) => {
       if (!Array.isArray(value)) throw new WrongValue(`is ${show(value)}`, right);
       return read(value).filter(isNative);

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '#wire';
+import type { ErrorCode, LargeStrings } from '#wire';
 
 /** A piece of what is said to a primitive or by it, as all protocols have it in their own shapes. */
 export type Part = TextPart | DataPart | FilePart;
@@ -21,6 +21,14 @@ export interface FilePart {
   readonly name: string | null;
   readonly url: string | null;
   readonly bytes: string | null;
+}
+
+/** A file that is too large for an event. */
+export interface LargeFile {
+  readonly mediaType: string;
+  readonly name: string;
+  /** Base64 as RFC 4648 has it, which was checked. */
+  readonly base64: Uint8Array;
 }
 
 export interface PartsTurn {
@@ -50,6 +58,8 @@ export interface PartsEnd {
    * `unprocessable`: the same again would fail again.
    */
   readonly errorCode?: ErrorCode;
+  /** Files that follow the parts, which a door writes past its texts: see `largePart`. Default none. */
+  readonly files?: readonly LargeFile[];
   /** An agent's task and context, to go on with. */
   readonly taskId: string | null;
   readonly contextId: string | null;
@@ -65,6 +75,15 @@ export const NO_TASK: Omit<PartsEnd, 'finish' | 'error'> = {
   promptTokens: 0,
   completionTokens: 0,
 };
+
+/** A large file as a part of an answer, with a mark of `large` in the place of its base64. */
+export const largePart = ({ mediaType, name, base64 }: LargeFile, large: LargeStrings): FilePart => ({
+  kind: 'file',
+  mediaType,
+  name,
+  url: null,
+  bytes: large.mark(base64),
+});
 
 /** The last turn as a prompt: its texts, with data as JSON, and its files. */
 export function lastOf(turns: readonly PartsTurn[]): { readonly prompt: string; readonly files: readonly FilePart[] } {

@@ -1,9 +1,8 @@
 const NO_OAUTH =
   'This gateway registers no OAuth clients. Give the client an API key, as the header "Authorization: Bearer <key>"';
-const OTHER_CHAT = /^\/api\/v1\/completions$/;
 /** Paths that clients append to a base address. */
 const APPENDED =
-  /\/(chat\/completions|messages|messages\/count_tokens|responses|embeddings|models|images\/generations)$/;
+  /\/((?:chat\/)?completions|messages|messages\/count_tokens|responses|embeddings|models|images\/generations)$/;
 
 /**
  * The words of a 404 for an address that does not exist. `path` is without its query; `exists` tells of others.
@@ -15,8 +14,7 @@ export function missingEndpoint(method: string, path: string, exists: (path: str
   const bare = path.endsWith('/') ? path.slice(0, -1) : '';
   if (bare !== '' && exists(bare))
     return `No such endpoint: ${method} ${path.slice(0, 200)}. It is at ${bare.slice(0, 200)}, without the slash at its end`;
-  const chat = OTHER_CHAT.test(path) ? ' This gateway answers chat at POST /api/v1/chat/completions.' : '';
   const [, appended] = APPENDED.exec(path) ?? [];
   const base = appended === undefined ? '' : ` It is at /api/v1/${appended}: check the base URL of the client.`;
-  return `No such endpoint: ${method} ${path.slice(0, 200)}.${chat}${base} See /docs`;
+  return `No such endpoint: ${method} ${path.slice(0, 200)}.${base} See /docs`;
 }

@@ -116,12 +116,13 @@ async function write(asked: AnsweredCall, { call, frames }: OpenedCall, answer: 
 /** The response after its settlement. The response of a billed call says in `_meta` what it cost. */
 function written(tail: McpTail | null, call: Call, frame: SettledFrame, answer: Answer): Written {
   if (tail === null) return { kept: () => null, charged: false, end: () => answer.close() };
-  const { status, eventId } = tail;
+  const { status, eventId, large } = tail;
+  const marked = (text: string) => (large === undefined ? text : { text, large });
   if (call.free !== null)
-    return { kept: () => null, charged: false, end: () => answer.end(tail.text, status, {}, eventId) };
+    return { kept: () => null, charged: false, end: () => answer.end(marked(tail.text), status, {}, eventId) };
   const cost = frame.pending ? null : costOf(frame);
   const headers = { 'x-generation-id': call.id, ...(cost === null ? {} : { 'x-cost-usd': cost.cost }) };
-  const text = withCost(tail, call, cost, frame.receipt);
+  const text = marked(withCost(tail, call, cost, frame.receipt));
   return {
     kept: () => keptOutcome(text, status),
     charged: wasCharged(frame) || (frame.tail as McpTail | null)?.pending === true,

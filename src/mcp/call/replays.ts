@@ -1,4 +1,4 @@
-import type { Answer } from '#wire';
+import { type Answer, lengthOf } from '#wire';
 
 /**
  * Keeps the answers to clients of legacy sessions. A client whose connection broke comes back with the id of
@@ -118,7 +118,8 @@ export function createReplays({
           await followed;
         },
         end(text, status, headers, eventId) {
-          finish({ id: eventId ?? null, write: (to) => to.end(text, status, headers, eventId) }, text.length);
+          const length = typeof text === 'string' ? text.length : lengthOf(text.large.piecesOf(text.text));
+          finish({ id: eventId ?? null, write: (to) => to.end(text, status, headers, eventId) }, length);
         },
         close() {
           finish({ id: null, write: (to) => to.close() }, 0);

@@ -1,4 +1,5 @@
 import {
+  bytesOfText,
   type Answer,
   createAnswer,
   errorText,
@@ -96,7 +97,7 @@ export function createLegacyDoor<S extends KeptSession>(
     const keeping: Answer = {
       events: async () => {},
       end(answered) {
-        response = answered;
+        response = bytesOfText(answered, Infinity)!.toString();
       },
       close: () => {},
     };

@@ -1,4 +1,4 @@
-import type { RequestMessage, ResponseMessage } from '#wire';
+import type { LargeStrings, RequestMessage, ResponseMessage } from '#wire';
 import type { Caller, Offer, ReplyEnd, Send } from '#gateway';
 import type { LegacySession } from './session.ts';
 
@@ -79,6 +79,8 @@ export type Leg = (turn: Turn, place: Place) => AsyncGenerator<Uint8Array, Reply
 export interface McpTail {
   /** The whole JSON-RPC message, with the client's id. */
   readonly text: string;
+  /** The strings that `text` has marks of; absent for none. */
+  readonly large?: LargeStrings;
   /** HTTP status where nothing was written before. */
   readonly status: number;
   /** Id of the event that a legacy server sent it with, by which its stream can be resumed. */

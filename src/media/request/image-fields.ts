@@ -222,7 +222,7 @@ const SMALL_PNG =
 /** The JSON schema of a body with these fields. */
 export const bodySchema = (fields: Readonly<Record<string, object>>, required: readonly string[] = ['prompt']) => ({
   type: 'object',
-  required,
+  ...(required.length === 0 ? {} : { required }),
   anyOf: [
     { required: ['model'], properties: { model: { [MUST_BE]: MODEL_RIGHT } } },
     { required: ['models'], properties: { models: { type: 'array', minItems: 1, [MUST_BE]: MODEL_RIGHT } } },

@@ -1,6 +1,6 @@
-import { GatewayError, toHttpError, oneLine } from '#wire';
+import { GatewayError, LargeStrings, toHttpError, oneLine } from '#wire';
 import type { Frame, SettledFrame } from '#billing/amounts';
-import { type Call, decodePartsEvents, type Part, type PartsEnd, type Provider } from '#gateway';
+import { type Call, decodePartsEvents, largePart, type Part, type PartsEnd, type Provider } from '#gateway';
 import type { ChatTail } from '../reply/chat-end.ts';
 import type { ReplyAbout } from '../chat-reply.ts';
 import { createPartsText } from './parts-text.ts';
@@ -44,8 +44,18 @@ export async function* chatFrames(
       if (about.stream) yield { type: 'data', bytes: eventOf(chunk({ role: 'assistant', content: '' })) };
     }
     if (frame.type === 'settled') {
+      const { files = [] } = frame.tail as PartsEnd;
+      const large = new LargeStrings();
+      for (const file of files) {
+        const image = imageOf(largePart(file, large))!;
+        if (!about.stream) images.push(image);
+        else for (const bytes of large.piecesOf(eventText(chunk({ images: [image] })))) yield { type: 'data', bytes };
+      }
       const why = length > replyBytesMax ? `The reply was cut: it is longer than ${replyBytesMax} characters` : null;
-      yield toSettled(frame, about, chunk({}), messageOf(said.join(''), images, videos), why);
+      const settled = toSettled(frame, about, chunk({}), messageOf(said.join(''), images, videos), why);
+      yield about.stream || files.length === 0
+        ? settled
+        : { ...settled, tail: { ...(settled.tail as ChatTail), large } satisfies ChatTail };
       return;
     }
     let out = '';
@@ -54,20 +64,13 @@ export async function* chatFrames(
         out += commentOf(event.text);
         continue;
       }
-      const image = call.primitive === 'image' ? imageOf(event.part) : null;
-      if (image !== null) {
-        if (about.stream) out += `data: ${JSON.stringify(chunk({ images: [image] }))}\n\n`;
-        else images.push(image);
-        continue;
-      }
       const video = call.primitive === 'video' ? videoOf(event.part) : null;
       if (video !== null) videos.push(video);
       const piece = text.push(event.part);
       length += piece.length;
       // The rest is left out. The call goes on to its end, by which it is charged.
       if (length > replyBytesMax) continue;
-      if (about.stream)
-        out += `data: ${JSON.stringify(chunk({ content: piece, ...(video === null ? {} : { videos: [video] }) }))}\n\n`;
+      if (about.stream) out += eventText(chunk({ content: piece, ...(video === null ? {} : { videos: [video] }) }));
       else said.push(piece);
     }
     if (about.stream && out !== '') yield { type: 'data', bytes: Buffer.from(out) };
@@ -91,7 +94,8 @@ const messageOf = (content: string, images: readonly object[], videos: readonly 
   ...(videos.length === 0 ? {} : { videos }),
 });
 
-const eventOf = (chunk: unknown) => Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`);
+const eventText = (chunk: unknown) => `data: ${JSON.stringify(chunk)}\n\n`;
+const eventOf = (chunk: unknown) => Buffer.from(eventText(chunk));
 
 const COMMENT_MAX = 200;
 

@@ -51,7 +51,7 @@ export function messagesRoutes(deps: MessagesDeps): FastifyPluginAsync {
 }
 
 function messagesWire({ config, thinking }: MessagesDeps): ChatWire<MessagesBody> {
-  const serviceAtHost = (host: string) => serviceAtAddress([host, hostOfUrl(config.publicUrl)]);
+  const serviceAtHost = (host: string) => (url: string) => serviceAtAddress(url, [host, hostOfUrl(config.publicUrl)]);
   return {
     path: MESSAGES_PATH,
     schema: messagesSchema(config.limits.messagesMax),
@@ -73,16 +73,13 @@ function messagesWire({ config, thinking }: MessagesDeps): ChatWire<MessagesBody
       const model = withoutAlias(asked.model, speakers);
       const thinkingOf = { account: caller.account, model };
       const names = createToolNames();
-      const { body, dropped } = toChatBody(
-        { ...asked, model },
-        {
-          names,
-          thought: (shown, signature) => thinking.open(thinkingOf, shown, signature),
-          serviceAt: serviceAtHost(host),
-          session: sessionIn(headers['x-claude-code-session-id']),
-          bridged: isBridged(model) && !speakers.model?.has(model),
-        },
-      );
+      const { body, dropped } = toChatBody(model === asked.model ? asked : { ...asked, model }, {
+        names,
+        thought: (shown, signature) => thinking.open(thinkingOf, shown, signature),
+        serviceAt: serviceAtHost(host),
+        session: sessionIn(headers['x-claude-code-session-id']),
+        bridged: isBridged(model) && !speakers.model?.has(model),
+      });
       return {
         body,
         dropped,

@@ -63,8 +63,8 @@ export function asNative<B extends RoutedBody>(
   context: TranslationContext,
 ): { readonly translation: Translation; readonly native: NativeAsked | null } {
   const { translation, untranslatable } = translateAsFar(wire, asked, context);
-  if (wire.runsHere(asked, context)) return { translation, native: null };
   const { native } = wire;
+  if (native === null || wire.runsHere(asked, context)) return { translation, native: null };
   const text = bytes.toString('utf8');
   const fields = asked as unknown as NativeAsked['asked'];
   return {

@@ -8,8 +8,8 @@ import { joined } from '../stream/joined.ts';
 import { parseChunk } from '../stream/parse-chunk.ts';
 import { createSseScanner, SseError } from '../stream/sse.ts';
 import type { ReplyContext } from '../reply/chat-end.ts';
-import { createEventForms } from './event-forms.ts';
 import { nativeCut, nativeEnd, nativeOverCap, type NativeProduced } from './native-end.ts';
+import { createNativeForms } from './native-forms.ts';
 import { bytesOfTexts, eventText, type NativeSpeech } from './native-speech.ts';
 
 /** The last event of a response repeats the whole of it, with what was asked. */
@@ -25,9 +25,9 @@ const LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 100_000, jsonElemen
 export function createNativeStreamReader(context: ReplyContext, speech: NativeSpeech): ReplyReader {
   const output = createByteOutput();
   const tally = createOutputTally(context.budget);
-  const forms = createEventForms(tally, output);
+  const forms = createNativeForms(tally, output);
   const scanner = createSseScanner(readEvent, EVENT_BYTES_MAX, (bytes, start, end) =>
-    forms.pass(bytes, start, end, true),
+    forms.take(bytes, start, end, true),
   );
   let received = 0;
   let events = 0;
@@ -37,7 +37,7 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
 
   /** Returns false after the last event. */
   function readEvent(bytes: Buffer, start: number, end: number, refused: boolean): boolean {
-    return (!refused && forms.pass(bytes, start, end, false) === end) || parsed(bytes, start, end);
+    return (!refused && forms.take(bytes, start, end, false) === end) || parsed(bytes, start, end);
   }
 
   function parsed(bytes: Buffer, start: number, end: number): boolean {

@@ -1,3 +1,4 @@
+import type { LargeStrings } from '#wire';
 import { GatewayError } from '#wire/replies';
 import { formatUsd, type MicroUsd, type Rates, rateOf, type Usage } from '#billing/amounts';
 import type { Cut, ProviderFlag, ReplyEnd } from '#gateway';
@@ -40,6 +41,8 @@ export interface ChatTail {
    * member.
    */
   readonly written?: Uint8Array;
+  /** Of `body`: the strings that it has marks of. */
+  readonly large?: LargeStrings;
   /** The `usage` that `body` gets, without its cost. */
   readonly usage: Readonly<Record<string, unknown>>;
   /** The part of the charge that is for the tokens and images of the prompt; default nothing. */

@@ -25,16 +25,18 @@ export function createResponseVoice(options: ResponseVoiceOptions): Voice {
   };
   const emitRun = (type: string, before: string, run: readonly string[], after: string) => {
     const head = `event: ${type}\ndata: {"type":"${type}","sequence_number":`;
-    const numbered = run.map((json) => `${sequence++}${before}${json}`);
-    out += `${head}${numbered.join(`${after}}\n\n${head}`)}${after}}\n\n`;
+    const behind = `${after}}\n\n`;
+    // A join takes twice as long.
+    for (const json of run) out += head + sequence++ + before + json + behind;
   };
   const tell = (type: string, response: Json) => emit(type, `,"response":${JSON.stringify(response)}`);
   const output = createOutput({ ...options, emit, emitRun });
 
   return {
     begin() {
-      tell('response.created', base);
-      tell('response.in_progress', base);
+      const response = `,"response":${JSON.stringify(base)}`;
+      emit('response.created', response);
+      emit('response.in_progress', response);
     },
     text: output.text,
     thinking: output.thinking,

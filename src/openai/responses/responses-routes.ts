@@ -53,7 +53,7 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 
 function responsesWire({ config, thinking }: ResponsesDeps): ChatWire<ResponsesBody> {
-  const serviceAtHost = (host: string) => serviceAtAddress([host, hostOfUrl(config.publicUrl)]);
+  const serviceAtHost = (host: string) => (url: string) => serviceAtAddress(url, [host, hostOfUrl(config.publicUrl)]);
   return {
     path: RESPONSES_PATH,
     schema: responsesSchema(config.limits.messagesMax),
@@ -75,16 +75,13 @@ function responsesWire({ config, thinking }: ResponsesDeps): ChatWire<ResponsesB
       const thinkingOf = { account: caller.account, model };
       const registry = createToolRegistry();
       const session = headers['session-id'];
-      const { body, dropped } = toChatBody(
-        { ...asked, model },
-        {
-          registry,
-          thought: (sealed) => thinking.open(thinkingOf, '', sealed),
-          serviceAt: serviceAtHost(host),
-          session: typeof session === 'string' && session !== '' && session.length <= SESSION_MAX ? session : null,
-          bridged: isBridged(model) && !speakers.model?.has(model),
-        },
-      );
+      const { body, dropped } = toChatBody(model === asked.model ? asked : { ...asked, model }, {
+        registry,
+        thought: (sealed) => thinking.open(thinkingOf, '', sealed),
+        serviceAt: serviceAtHost(host),
+        session: typeof session === 'string' && session !== '' && session.length <= SESSION_MAX ? session : null,
+        bridged: isBridged(model) && !speakers.model?.has(model),
+      });
       return {
         body,
         dropped,

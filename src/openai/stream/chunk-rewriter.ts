@@ -42,7 +42,7 @@ export function createChunkRewriter(
 ): ChunkRewriter {
   const stamp = createStamp(context);
   const choicesRead = createStreamedChoices(context.callId, tally);
-  const forms = createKnownForms(tally);
+  const forms = createKnownForms(tally, output);
   /** Chunks with a choice that were parsed. */
   let parsed = 0;
   let claim: unknown = null;
@@ -124,7 +124,7 @@ export function createChunkRewriter(
       return overCap;
     },
     rewrite(bytes, start, end, refused) {
-      if (!refused && forms.rewrite(bytes, start, end, false, output) === end) return true;
+      if (!refused && forms.take(bytes, start, end, false) === end) return true;
       const text = bytes.toString('utf8', start, end);
       if (bytes[start] === 0x5b && text.trim() === '[DONE]') {
         done = true;
@@ -132,7 +132,7 @@ export function createChunkRewriter(
       }
       return take(text, parseChunk(bytes.subarray(start, end), text));
     },
-    rewriteKnown: (bytes, start, end) => forms.rewrite(bytes, start, end, true, output),
+    rewriteKnown: (bytes, start, end) => forms.take(bytes, start, end, true),
     produced(finish) {
       const body = held ?? madeUpFinish(overCap || tally.bytes > 0 ? finish : 'error');
       return {

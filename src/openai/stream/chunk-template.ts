@@ -1,28 +1,14 @@
-/**
- * The form of a chunk whose text alone varies: nearly all chunks of a stream are byte for byte the same but for one
- * string, so that they can be checked by comparison and rewritten by splicing, without being parsed.
- */
-export interface ChunkTemplate {
-  readonly given: ChunkForm;
-  readonly ours: ChunkForm;
+import type { ByteOutput } from './byte-output.ts';
+import { type EventForm, eventForm, type FoundRun, OUTPUT } from './event-runs.ts';
+
+/** The form of chunks whose text alone varies, with our rewriting of them, so that they are rewritten by splicing. */
+export interface ChunkTemplate extends EventForm {
+  /** The bytes that go out. */
+  readonly ours: Pick<EventForm, 'head' | 'parts' | 'between'>;
 }
 
-/** Chunks of one form, as bytes around their texts. */
-interface ChunkForm {
-  /** Of the first chunk, up to its text. The provider's is a payload; ours has its `data: `. */
-  readonly head: Buffer;
-  /** From the end of its text, with its blank line. */
-  readonly tail: Buffer;
-  /** From the end of its text to the text of the next chunk. */
-  readonly between: Buffer;
-}
-
-/** Bytes of the blank line with which an event ends. */
-export const BLANK_LINE = 2;
-
+const DATA = 'data: ';
 const PLACEHOLDER = 'tollgate:the-text-goes-here';
-/** A form longer than this is not learned: learning parses it up to nine times, in one turn of the event loop. */
-const FORM_CHARS_MAX = 4096;
 
 /** Places that a key may be tried at before the form counts as not learnable. */
 const PLACES_MAX = 8;
@@ -38,44 +24,58 @@ export function learnTemplate(
   place: (chunk: Record<string, unknown>, value: string) => void,
   render: (placeholder: string) => string,
 ): ChunkTemplate | null {
-  if (text.length > FORM_CHARS_MAX) return null;
   const expected = JSON.parse(text) as Record<string, unknown>;
   place(expected, PLACEHOLDER);
   const wanted = JSON.stringify(expected);
-  const ours = render(PLACEHOLDER).split(PLACEHOLDER);
+  const ours = `${DATA}${render(PLACEHOLDER)}`.split(PLACEHOLDER);
   if (ours.length !== 2) return null;
   const quoted = new RegExp(`"${key}"\\s*:\\s*"`, 'g');
   for (let tries = 0; tries < PLACES_MAX; tries++) {
     const found = quoted.exec(text);
     if (!found) return null;
     const start = quoted.lastIndex;
-    const end = endOfString(text, start);
     const head = text.slice(0, start);
-    const tail = text.slice(end);
+    const tail = text.slice(endOfString(text, start));
     // Only the right place gives the same chunk with the text replaced.
-    if (sameJson(head + PLACEHOLDER + tail, wanted)) {
-      const ourHead = `data: ${ours[0]!}`;
-      return {
-        given: formOf(head, `${tail}\n\n`, `data: ${head}`),
-        ours: formOf(ourHead, `${ours[1]!}\n\n`, ourHead),
-      };
-    }
+    if (sameJson(head + PLACEHOLDER + tail, wanted))
+      return { ...textForm(head, tail), ours: eventForm(ours, [OUTPUT], '', false) };
   }
   return null;
 }
 
-/** One piece of memory for each: an open stream keeps its forms. */
-function formOf(head: string, tail: string, nextHead: string): ChunkForm {
-  const between = Buffer.from(tail + nextHead);
-  const headBytes = Buffer.byteLength(head);
-  return {
-    head: between.subarray(between.length - headBytes),
-    tail: between.subarray(0, Buffer.byteLength(tail)),
-    between,
-  };
+/** The form of chunks by what stands around their one text, which JSON.stringify would write as it is. */
+export const textForm = (head: string, tail: string): EventForm => eventForm([head, tail], [OUTPUT], DATA, false);
+
+/** Texts up to this length are copied byte by byte. */
+const SHORT_TEXT_BYTES = 32;
+
+/** Writes the texts of a run with our bytes around them. */
+export function writeTexts(
+  { head, parts: [tail], between }: ChunkTemplate['ours'],
+  { events, places, length }: FoundRun,
+  bytes: Buffer,
+  output: ByteOutput,
+): void {
+  const target = output.reserve(head.length + length + (events - 1) * between.length + tail!.length);
+  let to = output.length;
+  target.set(head, to);
+  to += head.length;
+  for (let i = 0; i < events; i++) {
+    if (i > 0) {
+      target.set(between, to);
+      to += between.length;
+    }
+    const end = places[2 * i + 1]!;
+    let from = places[2 * i]!;
+    if (end - from > SHORT_TEXT_BYTES) to += bytes.copy(target, to, from, end);
+    else while (from < end) target[to++] = bytes[from++]!;
+  }
+  target.set(tail!, to);
+  output.length = to + tail!.length;
 }
 
-function endOfString(text: string, from: number): number {
+/** The place of the quote that ends the string whose inside begins at `from`. */
+export function endOfString(text: string, from: number): number {
   let i = from;
   while (i < text.length && text[i] !== '"') i += text[i] === '\\' ? 2 : 1;
   return i;

@@ -1,7 +1,7 @@
 import { isObject } from '#wire';
 import { createByteOutput } from '../stream/byte-output.ts';
-import type { ChunkTemplate } from '../stream/chunk-template.ts';
-import { rewriteRun } from '../stream/rewrite-run.ts';
+import { textForm, writeTexts } from '../stream/chunk-template.ts';
+import { type EventForm, findRun } from '../stream/event-runs.ts';
 import { type ChatEnd, type ChatFault, type ChatSaid, jsonInside, type Voice } from './voice.ts';
 
 type Json = Record<string, unknown>;
@@ -19,25 +19,24 @@ const COMMENT = 0x3a;
 const LETTER_D = 0x64;
 
 export function createChatPieces(): ChatPieces {
-  /** Of chunks that have nothing new but a text. It leaves the texts alone. */
-  let form: ChunkTemplate | null = null;
+  /** Of chunks that have nothing new but a text. */
+  let form: EventForm | null = null;
   const texts = createByteOutput();
 
-  const textsAt = (bytes: Buffer, at: number, events: number) =>
-    rewriteRun(form!, bytes, at + DATA.length, bytes.length, true, events, Infinity, texts);
+  const runAt = (bytes: Buffer, at: number, events: number) =>
+    findRun(form!, bytes, at + DATA.length, bytes.length, true, events, Infinity);
 
   /** Says the texts of the events from `at` that have the known form. Returns the place after them; `at` for none. */
   function sayKnown(bytes: Buffer, at: number, voice: Voice): number {
     if (form === null || bytes[at] !== LETTER_D) return at;
-    texts.expected = (bytes.length - at) >> 2;
-    const end = (textsAt(bytes, at, Infinity) ?? textsAt(bytes, at, 1))?.end ?? at;
-    const said = end === at ? null : texts.take();
-    if (said !== null) {
-      const known = said.toString().split(SEPARATOR);
-      const run = known.includes('') ? known.filter((one) => one !== '') : known;
-      if (run.length > 0) voice.text(run);
+    const run = runAt(bytes, at, Infinity) ?? runAt(bytes, at, 1);
+    if (run === null) return at;
+    if (run.length > 0) {
+      writeTexts(TEXTS, run, bytes, texts);
+      const known = texts.take()!.toString().split(SEPARATOR);
+      voice.text(known.includes('') ? known.filter((one) => one !== '') : known);
     }
-    return end;
+    return run.end;
   }
 
   return {
@@ -70,13 +69,14 @@ export function createChatPieces(): ChatPieces {
 
 /** It stands in no JSON string. */
 const SEPARATOR = '\n';
-const TEXTS = { head: Buffer.alloc(0), tail: Buffer.alloc(0), between: Buffer.from(SEPARATOR) };
+const NONE = Buffer.alloc(0);
+const TEXTS = { head: NONE, parts: [NONE], between: Buffer.from(SEPARATOR) };
 
 const choiceOf = ({ choices }: Json): Json | undefined => (choices as readonly Json[] | undefined)?.[0];
 const deltaOf = (chunk: Json): Json | undefined => choiceOf(chunk)?.['delta'] as Json | undefined;
 
 /** The form of an event whose delta is a text alone; null for another one. */
-function formOf(event: string, delta: Json): ChunkTemplate | null {
+function formOf(event: string, delta: Json): EventForm | null {
   const { content } = delta;
   if (typeof content !== 'string' || content === '' || textOf(delta) !== content) return null;
   if (thinkingOf(delta) !== '' || Array.isArray(delta['tool_calls']) || /"(?:usage|error)":/.test(event)) return null;
@@ -84,10 +84,7 @@ function formOf(event: string, delta: Json): ChunkTemplate | null {
   const at = event.indexOf(`${CONTENT}${inside}"`);
   if (at === -1) return null;
   const start = at + CONTENT.length;
-  const head = event.slice(DATA.length, start);
-  const tail = `${event.slice(start + inside.length)}${BLANK_LINE}`;
-  const given = { head: Buffer.from(head), tail: Buffer.from(tail), between: Buffer.from(tail + DATA + head) };
-  return { given, ours: TEXTS };
+  return textForm(event.slice(DATA.length, start), event.slice(start + inside.length));
 }
 
 function sayDelta(delta: Json, voice: Voice): void {

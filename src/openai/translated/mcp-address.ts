@@ -1,18 +1,19 @@
 const PATH = /^(?:\/api\/v1)?\/mcp\/(.+)$/;
 
-/** Finds the service of this gateway at an address of MCP. `hosts`: the names that the gateway has; null for none. */
-export function serviceAtAddress(hosts: readonly (string | null)[]): (url: string) => string | null {
-  return (url) => {
-    const parsed = URL.parse(url);
-    if (parsed === null || !hosts.includes(parsed.host)) return null;
-    const service = PATH.exec(parsed.pathname)?.[1];
-    if (service === undefined) return null;
-    try {
-      return decodeURI(service);
-    } catch {
-      return null;
-    }
-  };
+/**
+ * The service of this gateway at an address of MCP; null for another address. `hosts`: the names that the gateway has,
+ * null for none.
+ */
+export function serviceAtAddress(url: string, hosts: readonly (string | null)[]): string | null {
+  const parsed = URL.parse(url);
+  if (parsed === null || !hosts.includes(parsed.host)) return null;
+  const service = PATH.exec(parsed.pathname)?.[1];
+  if (service === undefined) return null;
+  try {
+    return decodeURI(service);
+  } catch {
+    return null;
+  }
 }
 
 /** The host of the gateway's own address; null without one. */

@@ -66,6 +66,8 @@ export interface ChatWire<B> {
   /** The thing that a payment is for, such as `A message`. */
   readonly noun: string;
   readonly answerSchema: object;
+  /** One event of a stream. Default: an object with a `type`. */
+  readonly eventSchema?: object;
   readonly described: {
     readonly summary: string;
     readonly operationId: string;
@@ -73,8 +75,8 @@ export interface ChatWire<B> {
   };
   /** Name of the field that a chat field stands for, where it is dropped. */
   readonly nameOf: (chatField: string) => string;
-  /** The wire as providers speak it. */
-  readonly native: NativeWire;
+  /** The wire as providers speak it; null where none does. */
+  readonly native: NativeWire | null;
   /** Throws GatewayError. */
   translate(body: B, context: TranslationContext): Translation;
   /** The request names tools that this gateway calls for the model, with keys that are for the gateway alone. */
@@ -180,7 +182,7 @@ export function addTranslatedDoor<B extends RoutedBody>(
             description: 'The answer; with `stream`, its events.',
             content: {
               'application/json': { schema: wire.answerSchema },
-              'text/event-stream': { schema: EVENT_SCHEMA },
+              'text/event-stream': { schema: wire.eventSchema ?? EVENT_SCHEMA },
             },
           },
         },
@@ -249,7 +251,7 @@ export function createReadBody<B>(
 function createRead<B extends RoutedBody>(deps: ChatDeps, wire: ChatWire<B>) {
   const { payments = NO_PAYMENTS, config, speakers = () => NO_SPEAKERS, now } = deps;
   const readBody = createReadBody<B>(config.limits, wire.schema);
-  const isNative = createSpeaks(deps.catalog ?? null, wire.native.name);
+  const isNative = wire.native === null ? () => false : createSpeaks(deps.catalog ?? null, wire.native.name);
   return async (request: FastifyRequest<{ Body: Buffer | undefined }>, admitted: Caller): Promise<Read> => {
     const { body: bytes = EMPTY, headers } = request;
     const asked = await readBody(bytes, headers);

@@ -32,7 +32,13 @@ function streamed(client: ReplySink, { voice: open, headers, sent }: Translation
   /** A provider has said something, so that no other one is asked. */
   let isSettled = false;
   let begun = false;
-  const said = (bytes: Uint8Array): Buffer => {
+  /** Pieces of an event that has not ended. */
+  let held: Uint8Array[] = [];
+  const said = (given: Uint8Array): Buffer => {
+    held.push(given);
+    if (!endsEvent(given)) return NOTHING;
+    const bytes = held.length === 1 ? given : Buffer.concat(held);
+    held = [];
     const { voice, pieces } = speaker();
     // Beside a native provider the one that answers is known with its first words.
     if (!begun) voice.begin();
@@ -107,5 +113,10 @@ function whole(client: ReplySink, { voice, headers, sent }: TranslationOptions):
     fail: end,
   };
 }
+
+const NOTHING = Buffer.alloc(0);
+const LINE_END = 0x0a;
+/** Whether bytes end with their event. A large event comes in pieces, which end in the middle of a line. */
+const endsEvent = (bytes: Uint8Array): boolean => bytes.at(-1) === LINE_END;
 
 const asBytes = (bytes: Uint8Array | string): Uint8Array => (typeof bytes === 'string' ? Buffer.from(bytes) : bytes);

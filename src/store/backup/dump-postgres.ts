@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { Client } from 'pg';
 import { databaseName } from '../database-name.ts';
 import { BackupError } from './archive.ts';
+import { MEDIA_HOLDERS, STORED_FILES, type MediaRows } from './copy-media.ts';
 
 /** Environment of the programs. */
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -11,14 +12,33 @@ const COUNT_TABLES =
   "SELECT count(*)::int AS count FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r','p','v','m','S') AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'";
 const APPLIED = 'SELECT name FROM migrations ORDER BY name';
 
-/** Writes a database to a file, as of one moment, with `pg_dump`. Gateways go on. Resolves with its migrations. */
-export async function dumpPostgres(url: string, file: string, env: Environment): Promise<readonly string[]> {
-  const migrations = await withClient(url, async (client) => {
-    const { rows } = await client.query<{ name: string }>(APPLIED);
-    return rows.map(({ name }) => name);
+/** A database tells this of itself, as of the moment of its backup. */
+interface Moment {
+  readonly migrations: readonly string[];
+  readonly media: MediaRows;
+}
+
+/**
+ * Reads what a database says about itself and, where `file` is given, writes it to that file with `pg_dump`, as of the
+ * same moment. Gateways go on.
+ */
+export async function dumpPostgres(url: string, file: string | null, env: Environment): Promise<Moment> {
+  return withClient(url, async (client) => {
+    // The moment lasts as long as the transaction that has exported it.
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    const applied = await client.query<{ name: string }>(APPLIED);
+    const files = await client.query<MediaRows['files'][number]>(STORED_FILES);
+    const holders = await client.query<MediaRows['holders'][number]>(MEDIA_HOLDERS);
+    if (file !== null) {
+      const exported = await client.query<{ id: string }>('SELECT pg_export_snapshot() AS id');
+      const args = ['--format=custom', `--snapshot=${exported.rows[0]!.id}`, `--file=${file}`];
+      await run('pg_dump', args, url, env);
+    }
+    return {
+      migrations: applied.rows.map(({ name }) => name),
+      media: { files: files.rows, holders: holders.rows },
+    };
   });
-  await run('pg_dump', ['--format=custom', `--file=${file}`], url, env);
-  return migrations;
 }
 
 /** Throws BackupError for a database that has tables. */
@@ -41,10 +61,13 @@ export async function restorePostgres(url: string, file: string, env: Environmen
 
 async function withClient<T>(url: string, use: (client: Client) => Promise<T>): Promise<T> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  // A connection that is ended while pg_dump works: the next query says so.
+  client.on('error', () => {});
   try {
     await client.connect();
     return await use(client);
   } catch (error) {
+    if (error instanceof BackupError) throw error;
     throw new BackupError(`The database ${databaseName(url)} cannot be read: ${(error as Error).message}`, {
       cause: error,
     });

@@ -3,7 +3,7 @@ import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type ArchiveEntry, BackupError, createArchive, explained, type ArchivedFile } from './archive.ts';
 import { copyEmbedded, fileEntry } from './copy-embedded.ts';
-import { copyMedia } from './copy-media.ts';
+import { copyMedia, mediaRowsOf, type MediaRows } from './copy-media.ts';
 import { dumpPostgres } from './dump-postgres.ts';
 import { DATABASE, DIGEST, DUMP, FORMAT, KEPT_FILES, MANIFEST, sealManifest, type Manifest } from './manifest.ts';
 
@@ -18,11 +18,13 @@ export interface BackupPlace {
   readonly version: string;
   /** Environment of PostgreSQL's programs. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Whether the files of images and videos of an embedded database go with it. */
+  /** Whether the files of images and videos that the data directory has go with it. */
   readonly media: boolean;
+  /** Without the database: what the data directory of one gateway on PostgreSQL has. Default false. */
+  readonly filesOnly?: boolean;
 }
 
-interface Content extends Pick<Manifest, 'engine' | 'migrations' | 'record' | 'mediaLeft'> {
+interface Content extends Pick<Manifest, 'engine' | 'migrations' | 'record' | 'mediaMissing'> {
   entries(): AsyncIterable<ArchiveEntry> | Iterable<ArchiveEntry>;
 }
 
@@ -56,9 +58,17 @@ async function writeBackup(place: BackupPlace, file: string): Promise<Manifest> 
         const path = join(place.dataDir, name);
         if (existsSync(path)) files.push(await archive.add(fileEntry(name, path)));
       }
-      const { engine, migrations, record, mediaLeft } = content;
+      const { engine, migrations, record, mediaMissing } = content;
       const facts = { format: FORMAT, tollgate: place.version, at: now.toISOString() } as const;
-      const manifest: Manifest = { ...facts, engine, migrations, record, identity: place.identity, mediaLeft, files };
+      const manifest: Manifest = {
+        ...facts,
+        engine,
+        migrations,
+        record,
+        identity: place.identity,
+        mediaMissing,
+        files,
+      };
       const { text, digest } = sealManifest(manifest);
       await archive.add(textEntry(MANIFEST, text));
       await archive.add(textEntry(DIGEST, digest));
@@ -75,28 +85,48 @@ async function writeBackup(place: BackupPlace, file: string): Promise<Manifest> 
   }
 }
 
-async function contentOfEmbedded({ dataDir, media }: BackupPlace, draft: string): Promise<Content> {
+async function contentOfEmbedded({ dataDir, media, filesOnly }: BackupPlace, draft: string): Promise<Content> {
+  if (filesOnly)
+    throw new BackupError(
+      `The database of ${dataDir} is one of its files: leave --files-only out. It is for gateways on PostgreSQL.`,
+    );
   if (!existsSync(join(dataDir, DATABASE)))
     throw new BackupError(`There is no database in ${dataDir}: run this on the machine that has the data directory`);
   const copy = await copyEmbedded(dataDir, draft);
-  const files = media ? await copyMedia(dataDir, draft) : null;
-  return {
+  const facts = {
     engine: 'embedded',
     migrations: copy.migrations,
     record: { n: copy.head.n, hash: copy.head.hash },
-    get mediaLeft() {
-      return files?.left ?? null;
+  } as const;
+  return withMedia(facts, () => copy.entries(), dataDir, media ? mediaRowsOf(draft) : null);
+}
+
+async function contentOfPostgres(place: BackupPlace, url: string, draft: string): Promise<Content> {
+  const { env, dataDir, media, filesOnly } = place;
+  const moment = await dumpPostgres(url, filesOnly ? null : draft, env);
+  const facts = { engine: 'postgres', migrations: moment.migrations, record: null } as const;
+  const entries = () => (filesOnly ? [] : [fileEntry(DUMP, draft)]);
+  return withMedia(facts, entries, dataDir, media ? moment.media : null);
+}
+
+/** The database, then the files that `rows` name in the data directory. */
+async function withMedia(
+  facts: Pick<Content, 'engine' | 'migrations' | 'record'>,
+  entries: Content['entries'],
+  dataDir: string,
+  rows: MediaRows | null,
+): Promise<Content> {
+  const files = rows === null ? null : await copyMedia(dataDir, rows);
+  return {
+    ...facts,
+    get mediaMissing() {
+      return files?.missing ?? null;
     },
     async *entries() {
-      yield* copy.entries();
+      yield* entries();
       if (files !== null) yield* files.entries();
     },
   };
-}
-
-async function contentOfPostgres({ env }: BackupPlace, url: string, draft: string): Promise<Content> {
-  const migrations = await dumpPostgres(url, draft, env);
-  return { engine: 'postgres', migrations, record: null, mediaLeft: null, entries: () => [fileEntry(DUMP, draft)] };
 }
 
 const textEntry = (name: string, text: string): ArchiveEntry => {

@@ -20,12 +20,24 @@ export interface Manifest {
   readonly record: { readonly n: number; readonly hash: string } | null;
   /** Id of the key that receipts are signed with: tells the gateway's identity. null where it was not known. */
   readonly identity: string | null;
-  /**
-   * Files of images and videos that are not in it although its tables name them: in a bucket, or expired. null where
-   * none were looked for.
-   */
-  readonly mediaLeft: number | null;
+  /** Files of images and videos that its tables name and it does not have. null where none were looked for. */
+  readonly mediaMissing: readonly MissingMedia[] | null;
   readonly files: readonly ArchivedFile[];
+}
+
+/** Files that a backup does not have, of one store. */
+export interface MissingMedia {
+  /**
+   * `bucket`: in a store that speaks S3. `gateway`: on the disk of another gateway. `here`: in the folder that was
+   * copied, but not as the tables say: expired meanwhile, or damaged.
+   */
+  readonly where: 'bucket' | 'gateway' | 'here';
+  /** The store, as the tables name it. */
+  readonly holder: string;
+  /** Address at which other gateways ask for these files; null where it is not known. */
+  readonly url: string | null;
+  readonly files: number;
+  readonly bytes: number;
 }
 
 export const FORMAT = 1;

@@ -2,7 +2,9 @@ import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { LOG_FOLDER } from '../log/segments.ts';
+import { isMediaFile } from '../media-folder.ts';
 import { BackupError, explained, readArchive, type EntrySink } from './archive.ts';
+import { holderIn } from './copy-media.ts';
 import { refuseTables, restorePostgres } from './dump-postgres.ts';
 import { syncFolder, type BackupPlace } from './make-backup.ts';
 import {
@@ -37,32 +39,30 @@ export async function checkBackup(file: string, version: string): Promise<Manife
 }
 
 /**
- * Restores a backup into an empty data directory, or an empty database of PostgreSQL. Rejects with BackupError, and
- * leaves things as they were, where the place is not empty, the file is damaged, or is of another engine or identity.
+ * Restores a backup into an empty data directory, or into an empty database of PostgreSQL and the data directory of a
+ * gateway: what that has already stays. `filesOnly` leaves the database alone. Rejects with BackupError, and leaves
+ * things as they were, where the place is not empty, the file is damaged, or is of another engine or identity.
  */
 export function restoreBackup(place: RestorePlace, file: string): Promise<Restored> {
   return explained(`${file} cannot be restored`, () => putBack(place, file));
 }
 
 async function putBack(place: RestorePlace, file: string): Promise<Restored> {
-  const { dataDir, databaseUrl, version } = place;
-  if (databaseUrl === null) refuseFiles(dataDir);
-  else await refuseTables(databaseUrl);
+  const { dataDir, databaseUrl, filesOnly = false, version } = place;
+  if (!filesOnly) await (databaseUrl === null ? refuseFiles(dataDir) : refuseTables(databaseUrl));
   const folder = join(dataDir, RESTORING);
   await rm(folder, { recursive: true, force: true });
   await mkdir(join(folder, LOG_FOLDER), { recursive: true, mode: 0o700 });
   try {
     const manifest = await unpack(file, version, (name) => openFile(join(folder, name)));
     await refuseOther(place, manifest, file);
-    if (databaseUrl === null) return { manifest, dataDir: folder, finish: () => moveUp(folder, dataDir) };
-    // First the identity: a start with the books alone would make another one.
-    const kept = KEPT_FILES.filter((name) => existsSync(join(folder, name)) && !existsSync(join(dataDir, name)));
-    for (const name of kept) await rename(join(folder, name), join(dataDir, name));
-    await syncFolder(dataDir);
+    if (manifest.engine === 'embedded') return { manifest, dataDir: folder, finish: () => moveUp(folder, dataDir) };
+    // First the files: a start with the books alone would make another identity.
+    const placed = await placeFiles(folder, dataDir, manifest);
     try {
-      await restorePostgres(databaseUrl, join(folder, DUMP), place.env);
+      if (!filesOnly) await restorePostgres(databaseUrl!, join(folder, DUMP), place.env);
     } catch (error) {
-      for (const name of kept) await rm(join(dataDir, name));
+      for (const path of placed) await rm(path);
       throw error;
     }
     await rm(folder, { recursive: true });
@@ -72,6 +72,19 @@ async function putBack(place: RestorePlace, file: string): Promise<Restored> {
     throw error;
   }
 }
+
+/** Moves what the data directory does not have into it. Resolves with the paths. */
+async function placeFiles(folder: string, dataDir: string, { files }: Manifest): Promise<readonly string[]> {
+  const names = files.map(({ name }) => name).filter((name) => isKept(name) || isMediaFile(name));
+  const missing = names.filter((name) => !existsSync(join(dataDir, name)));
+  const folders = new Set(missing.map((name) => dirname(join(dataDir, name))));
+  for (const path of folders) await mkdir(path, { recursive: true, mode: 0o700 });
+  for (const name of missing) await rename(join(folder, name), join(dataDir, name));
+  for (const path of new Set([...folders].flatMap((each) => [each, dirname(each)]))) await syncFolder(path);
+  return missing.map((name) => join(dataDir, name));
+}
+
+const isKept = (name: string): boolean => (KEPT_FILES as readonly string[]).includes(name);
 
 async function unpack(
   file: string,
@@ -114,15 +127,26 @@ function refuseFiles(dataDir: string): void {
 }
 
 async function refuseOther(
-  { databaseUrl, dataDir, identity }: RestorePlace,
+  { databaseUrl, dataDir, identity, filesOnly = false }: RestorePlace,
   manifest: Manifest,
   file: string,
 ): Promise<void> {
-  if ((manifest.engine === 'postgres') !== (databaseUrl !== null))
+  if (filesOnly && manifest.engine === 'embedded')
+    throw new BackupError(
+      `${file} is of a gateway with the embedded database, which is one of its files: leave --files-only out`,
+    );
+  if (!filesOnly && (manifest.engine === 'postgres') !== (databaseUrl !== null))
     throw new BackupError(
       manifest.engine === 'postgres'
         ? `${file} is of a gateway on PostgreSQL: name an empty database in DATABASE_URL`
         : `${file} is of a gateway with the embedded database: leave DATABASE_URL and database.url out`,
+    );
+  if (!filesOnly && databaseUrl !== null && manifest.files.every(({ name }) => name !== DUMP))
+    throw new BackupError(`${file} has no database: it was made with --files-only, and is restored with --files-only.`);
+  const [there, stored] = [holderIn(dataDir), holderIn(join(dataDir, RESTORING))];
+  if (there !== null && stored !== null && there !== stored)
+    throw new BackupError(
+      `${dataDir} has files of images and videos of another gateway than ${file}. Name another data directory (--data)`,
     );
   if (identity !== null && manifest.identity !== null && identity !== manifest.identity)
     throw new BackupError(

@@ -1,9 +1,11 @@
-import { open, readFile, rename, rm } from 'node:fs/promises';
-import { promisify } from 'node:util';
-import { zstdCompress } from 'node:zlib';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { createZstdCompress } from 'node:zlib';
 import { compressedPath, listSegments } from './segments.ts';
 
-const compress = promisify(zstdCompress);
+/** Bytes that are read at once: a whole segment in memory would be most of what a quiet gateway needs. */
+const READ_BYTES = 1024 * 1024;
 
 /**
  * Compresses the closed segments that end at `position` or before it, one after the other. A plain segment is removed
@@ -15,16 +17,10 @@ export async function compressClosed(folder: string, position: number): Promise<
     const next = segments[index + 1];
     if (next === undefined || next.start > position) return;
     if (isCompressed) continue;
-    // What is behind the beginning of the next one was never answered as done.
-    const bytes = (await readFile(path)).subarray(0, next.start - start);
     const draft = `${compressedPath(path)}.new`;
-    const file = await open(draft, 'w', 0o600);
-    try {
-      await file.writeFile(await compress(bytes));
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    // What is behind the beginning of the next one was never answered as done.
+    const plain = createReadStream(path, { end: next.start - start - 1, highWaterMark: READ_BYTES });
+    await pipeline(plain, createZstdCompress(), createWriteStream(draft, { mode: 0o600, flush: true }));
     await rename(draft, compressedPath(path));
     const directory = await open(folder, 'r');
     await directory.sync().finally(() => directory.close());

@@ -2,7 +2,7 @@ import { createHash, hash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import { crc32 } from 'node:zlib';
-import { mediaPath } from '#store';
+import { BUCKET_HOLDER, mediaPath } from '#store';
 import { type BlobReader, BlobUnreachable, type ByteRange, FileTooLarge } from './blob.ts';
 import type { BlobFiles, OpenBlobFile } from './blob-files.ts';
 import { createS3Client, type S3Client, type S3Store } from './s3-client.ts';
@@ -18,7 +18,7 @@ const KEY = /([0-9a-f]{2})\/(\1[0-9a-f]{30})$/;
 export async function openS3Files(store: S3Store): Promise<BlobFiles> {
   const client = await createS3Client(store);
   return {
-    holder: `s3-${hash('sha256', store.url.replace(/\/$/, '')).slice(0, 32)}`,
+    holder: `${BUCKET_HOLDER}${hash('sha256', store.url.replace(/\/$/, '')).slice(0, 32)}`,
     create: async (id, bytesMax) => createFile(client, mediaPath(id), bytesMax),
     async read(id, range) {
       const reading = new AbortController();

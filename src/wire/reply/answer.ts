@@ -1,18 +1,26 @@
 import type { KeepAlive, Silent } from './keep-alive.ts';
 import type { ReplySink } from './reply-sink.ts';
 import { eventText } from './event-reader.ts';
+import { editText, lengthOf, type MarkedText } from './marked-text.ts';
+import { endInSlices } from './write-slices.ts';
 
 /** The reply to one request of a client: one JSON message, or a stream of events that the response ends. */
 export interface Answer {
   /**
-   * Writes whole events ahead of the response. Resolves when more can be written; drops them for a client that
-   * takes none.
+   * Writes whole events ahead of the response; a large one in pieces, one after the other. Resolves when more can be
+   * written; drops them for a client that takes none.
    */
   events(bytes: Uint8Array): Promise<void>;
   /**
-   * Writes the response, which ends the reply. `status` and `headers` are those of a reply without events before it.
+   * Writes the response, which ends the reply; nobody waits for large strings of it, which go out in slices. `status`
+   * and `headers` are those of a reply without events before it.
    */
-  end(text: string, status: number, headers?: Readonly<Record<string, string>>, eventId?: string | null): void;
+  end(
+    text: string | MarkedText,
+    status: number,
+    headers?: Readonly<Record<string, string>>,
+    eventId?: string | null,
+  ): void;
   /** Ends a reply without a response: the client cancelled, or none can be given. */
   close(): void;
 }
@@ -71,13 +79,23 @@ class HttpAnswer implements Answer, Silent {
     if (!this.#over) keepAlive.watch(this);
   }
 
-  end(text: string, status: number, more: Readonly<Record<string, string>> = {}, eventId: string | null = null): void {
+  end(
+    text: string | MarkedText,
+    status: number,
+    more: Readonly<Record<string, string>> = {},
+    eventId: string | null = null,
+  ): void {
     if (!this.#finish()) return;
     const { sink } = this.#options;
-    if (this.#begun) return sink.end(eventText(text, eventId));
-    const length = Buffer.byteLength(text);
-    sink.head(status, { 'content-type': 'application/json', 'content-length': length, ...more });
-    sink.end(text);
+    const said = this.#begun ? editText(text, (plain) => eventText(plain, eventId)) : text;
+    const pieces = typeof said === 'string' ? null : said.large.piecesOf(said.text);
+    if (!this.#begun) {
+      const length = pieces === null ? Buffer.byteLength(said as string) : lengthOf(pieces);
+      sink.head(status, { 'content-type': 'application/json', 'content-length': length, ...more });
+    }
+    if (pieces === null) sink.end(said as string);
+    // Nobody waits for the client: what it does not read for too long is cut off by its sink.
+    else void endInSlices(pieces, sink);
   }
 
   close(): void {

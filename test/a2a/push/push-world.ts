@@ -90,7 +90,7 @@ export async function pushWorld({ allowPrivate = true, publicUrl = PUBLIC_URL } 
     let result: unknown;
     const out: Pick<ReplyWriter, 'result'> = {
       async result(text) {
-        result = JSON.parse(text);
+        result = JSON.parse(text as string);
       },
     };
     await push.answer(ask(version, operation, params, by, service), out as ReplyWriter, async () => {});

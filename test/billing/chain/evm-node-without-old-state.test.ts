@@ -1,6 +1,11 @@
+import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openDatabase } from '#store';
+import type { ChainSetup } from '../../../src/chains/chain.ts';
+import { createSnapshotRows } from '../../../src/chains/snapshot-rows.ts';
 import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
 import { startRpcFaultProxy, type RpcFaultProxy } from '../../support/chain/rpc-fault-proxy.ts';
+import { newDataDirectory } from '../../support/data-directory.ts';
 
 let world: EvmWorld;
 let proxy: RpcFaultProxy;
@@ -13,7 +18,8 @@ afterAll(async () => {
   await world.stop();
 });
 
-test('the balance of a final block is known where it was read when the block was new', async () => {
+/** It tells balances at its newest block alone. */
+function forgetOldState(): void {
   let newest = 0n;
   proxy.set(
     {
@@ -36,6 +42,10 @@ test('the balance of a final block is known where it was read when the block was
       },
     },
   );
+}
+
+test('the balance of a final block is known where it was read when the block was new', async () => {
+  forgetOldState();
   const chain = world.chainWith({ rpcUrl: proxy.url });
   const payer = await world.payer();
   let { cursor } = await chain.incoming(null);
@@ -57,4 +67,37 @@ test('the balance of a final block is known where it was read when the block was
     expect(await chain.balanceAt(cursor)).not.toBeNull();
   }
   expect(events).toEqual([5n, 7n, 11n]);
+});
+
+test('a gateway that starts knows what was read before', async () => {
+  forgetOldState();
+  const dataDir = newDataDirectory();
+  const database = await openDatabase({ dataDir });
+  const snapshots = createSnapshotRows(database, world.chain.network);
+  const before = world.chainWith({ rpcUrl: proxy.url, snapshots });
+  const { cursor } = await before.incoming(null);
+  expect(await before.balanceAt(cursor)).toBeNull();
+  const payer = await world.payer();
+  await world.token.transfer(payer, world.treasury.address, 13n);
+  const held = await world.held();
+  await before.incoming(cursor);
+  before.close();
+  // What was the newest block then is final now.
+  await world.anvil.mine(3);
+
+  const firstLook = async (rows: Partial<ChainSetup>) => {
+    const chain = world.chainWith({ rpcUrl: proxy.url, ...rows });
+    const page = await chain.incoming(cursor);
+    return chain.balanceAt(page.cursor);
+  };
+  expect(await firstLook({})).toBeNull();
+  expect(await firstLook({ snapshots })).toBe(held);
+  // What the books are past is removed.
+  const treasury = world.treasury.address.toLowerCase();
+  const all = async () => (await snapshots.list(treasury, 100)).length;
+  expect(await all()).toBeGreaterThan(0);
+  await snapshots.forget(treasury, 1_000_000n);
+  expect(await all()).toBe(0);
+  await database.close();
+  rmSync(dataDir, { recursive: true });
 });

@@ -53,6 +53,17 @@ describe('JSON text with halves of characters', () => {
     expect(parseJson(body, { ...LIMITS, repairText: true })).toEqual({ a: 'x\ud83dy' });
   });
 
+  test('is told from bytes that are no UTF-8, in small bodies and large ones', () => {
+    for (const size of [1, 20_000, 200_000]) {
+      const text = JSON.stringify({ a: `${'x'.repeat(size)}ü\ufffd🚧` });
+      expect(parseJson(Buffer.from(text), LIMITS)).toEqual(JSON.parse(text));
+      const broken = Buffer.from(text).fill(0xff, size + 5, size + 6);
+      for (const read of [parseJson, jsonText])
+        expect(() => read(broken, LIMITS)).toThrow('The body is not valid UTF-8');
+      expect(parseJson(broken, { ...LIMITS, repairText: true })).toEqual(JSON.parse(broken.toString()));
+    }
+  });
+
   test('takes time by its length alone', () => {
     const times = process.env['TOLLGATE_DEEP'] === '1' ? 1_500_000 : 300_000;
     const began = process.cpuUsage().user;

@@ -39,6 +39,7 @@ const PUBLIC: readonly RegExp[] = [
 const PAID: readonly string[] = [
   'POST /api/v1/chat/completions',
   'POST /api/v1/embeddings',
+  'POST /api/v1/completions',
   'POST /api/v1/messages',
   'POST /api/v1/responses',
   'POST /api/v1/image/generate',

@@ -24,6 +24,7 @@ const body = { model: MODEL, max_tokens: 20, messages: [{ role: 'user' as const,
 
 test.each([
   ['messages', '/messages', body, 'A message'],
+  ['completions', '/completions', { model: MODEL, max_tokens: 20, prompt: 'hello' }, 'A completion'],
   ['responses', '/responses', { model: MODEL, max_output_tokens: 20, input: 'hello' }, 'A response'],
 ])('%s tell a wallet without an account the terms, and answer when it pays', async (_name, path, asked, noun) => {
   const headers = { 'content-type': 'application/json' };

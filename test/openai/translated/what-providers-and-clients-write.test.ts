@@ -110,7 +110,7 @@ test('a character that came in two halves has the signature of the whole', () =>
 });
 
 test('an address that is no UTF-8 is of no service', () => {
-  const at = serviceAtAddress(['here.example']);
+  const at = (url: string) => serviceAtAddress(url, ['here.example']);
   expect(at('https://here.example/mcp/%E0%A4%A')).toBeNull();
   expect(at('https://here.example/mcp/acme/t%C3%B6ols')).toBe('acme/töols');
 });

@@ -1,4 +1,5 @@
-import type { FilePart, Part } from '#gateway';
+import type { LargeStrings } from '#wire';
+import type { FilePart, LargeFile, Part } from '#gateway';
 
 /**
  * Parts as the content of a tool's result. Texts that follow each other become one, data becomes its JSON text, files
@@ -6,6 +7,8 @@ import type { FilePart, Part } from '#gateway';
  */
 interface PartsContent {
   add(part: Part): void;
+  /** A large file, which was bounded where it was read. Its base64 is a mark of `large`. */
+  addLarge(file: LargeFile, large: LargeStrings): void;
   /** Elements of `content`. */
   items(): readonly ContentItem[];
   /** Parts were dropped: they were more than is kept. */
@@ -63,6 +66,10 @@ export function createPartsContent(charsMax: number): PartsContent {
       flush();
       items.push(part.kind === 'data' ? { type: 'text', text: JSON.stringify(part.data) } : contentOfFile(part));
     },
+    addLarge({ mediaType, name, base64 }, large) {
+      flush();
+      items.push(elementOf(mediaType, name, large.mark(base64)));
+    },
     items() {
       flush();
       return items;
@@ -83,13 +90,19 @@ function lengthOf(part: Part): number {
 }
 
 function contentOfFile({ mediaType, name, url, bytes }: FilePart): ContentItem {
-  const type = mediaType === null ? {} : { mimeType: mediaType };
-  if (bytes === null)
+  if (bytes === null) {
+    const type = mediaType === null ? {} : { mimeType: mediaType };
     return { type: 'resource_link', uri: url ?? '', name: name ?? lastOf(url ?? '') ?? 'file', ...type };
+  }
   // Clients refuse a whole result for one blob that is not base64 of the common kind.
-  const data = Buffer.from(bytes, 'base64').toString('base64');
+  return elementOf(mediaType, name, Buffer.from(bytes, 'base64').toString('base64'));
+}
+
+/** `data`: base64. */
+function elementOf(mediaType: string | null, name: string | null, data: string): ContentItem {
   const of = /^(image|audio)\//i.exec(mediaType ?? '')?.[1]?.toLowerCase() as 'image' | 'audio' | undefined;
   if (of !== undefined) return { type: of, data, mimeType: mediaType };
+  const type = mediaType === null ? {} : { mimeType: mediaType };
   return {
     type: 'resource',
     resource: { uri: `attachment:///${encodeURIComponent((name ?? 'file').toWellFormed())}`, ...type, blob: data },

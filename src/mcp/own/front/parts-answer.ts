@@ -1,4 +1,4 @@
-import { eventText, type RequestMessage, resultText } from '#wire';
+import { eventText, LargeStrings, type RequestMessage, resultText } from '#wire';
 import { decodePartsEvents, type PartsEnd } from '#gateway';
 import { type ServerInfo, ownResult } from '../result-text.ts';
 import { progressTokenOf } from '../../servers/legs/modern-to-legacy/request-text.ts';
@@ -68,7 +68,9 @@ export function createPartsAnswer({ kind, message, modern, events, info, charsMa
     },
     response(tail) {
       if (tail === null) return null;
-      const { finish, error, taskId, contextId } = tail as PartsEnd;
+      const { finish, error, taskId, contextId, files = [] } = tail as PartsEnd;
+      const large = new LargeStrings();
+      for (const file of files) content.addLarge(file, large);
       const failed = finish === 'failed';
       const said = failed ? (error ?? 'It failed, and did not say why') : finish === 'cut' ? error : null;
       const items = [...content.items(), ...(said === null ? [] : [{ type: 'text', text: said } as const])];
@@ -86,7 +88,11 @@ export function createPartsAnswer({ kind, message, modern, events, info, charsMa
       };
       const text = resultText(message.idText, ownResult(members, info, modern, false));
       const whole = finish !== 'length' && finish !== 'cut' && !content.cut;
-      return { text: whole ? text : withMeta(text, 'result', { 'tollgate/finish': '"length"' }), status: 200 };
+      return {
+        text: whole ? text : withMeta(text, 'result', { 'tollgate/finish': '"length"' }),
+        status: 200,
+        ...(files.length === 0 ? {} : { large }),
+      };
     },
   };
 }

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, type ReplySink } from '#wire';
-import { type Blob, BlobUnreachable, type Blobs } from '#tasks';
-import { lengthOf, type Piece, rangeOf, writePieces } from '../files/pieces.ts';
+import { type Blob, BlobUnreachable, type Blobs, type Piece, pieceLength, rangeOf, writePieces } from '#tasks';
 import { zipPieces } from '../files/zip.ts';
 
 /** A body that is sent in whole or in part. */
@@ -36,7 +35,7 @@ export async function sendBody(
   more: Readonly<Record<string, string>>,
   sink: ReplySink,
 ): Promise<void> {
-  const length = pieces.reduce((sum, piece) => sum + lengthOf(piece), 0);
+  const length = pieces.reduce((sum, piece) => sum + pieceLength(piece), 0);
   const isSame = (headers['if-range'] ?? etag) === etag;
   const asked = isSame ? rangeOf(headers.range, length) : 'whole';
   const common = {

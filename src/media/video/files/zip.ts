@@ -1,5 +1,4 @@
-import type { Blob } from '#tasks';
-import type { Piece } from './pieces.ts';
+import type { Blob, Piece } from '#tasks';
 
 /* A ZIP archive without compression (APPNOTE.TXT 6.3.10, method 0). The checksums are known, so its length is too. */
 

@@ -116,7 +116,7 @@ export const videoBodySchema = (
   required: readonly string[] = [],
 ) => ({
   type: 'object',
-  required,
+  ...(required.length === 0 ? {} : { required }),
   anyOf: [
     { required: ['model'], properties: { model: { [MUST_BE]: MODEL_RIGHT } } },
     { required: ['models'], properties: { models: { type: 'array', minItems: 1, [MUST_BE]: MODEL_RIGHT } } },

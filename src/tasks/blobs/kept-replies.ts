@@ -1,7 +1,8 @@
 import { isObject, type ReplySink } from '#wire';
-import type { GivenReply } from '#gateway';
-import { type Blobs, sourceOf } from '#tasks';
-import { writePieces } from './video/files/pieces.ts';
+import { type GivenReply, idempotencyError, type TakenKey } from '#gateway';
+import type { Blobs } from './blob.ts';
+import { sourceOf } from './create-blobs.ts';
+import { writePieces } from './pieces.ts';
 
 /** Replies that are too large for the database, kept as files: a repeat of their request is given them. */
 export interface KeptReplies {
@@ -10,10 +11,10 @@ export interface KeptReplies {
   /** Keeps the reply of a call. Rejects where there is no room for it: a repeat is refused then. */
   keep(account: string, callId: string, head: Omit<GivenReply, 'body'>, chunks: readonly Uint8Array[]): Promise<void>;
   /**
-   * Writes the reply of a call to a client. Resolves with false where it is not kept. Rejects with BlobUnreachable
-   * before anything is written.
+   * Answers a request whose idempotency key is taken, with the reply that is kept of its call. Rejects with the error
+   * of the key where none is, and with BlobUnreachable before anything is written.
    */
-  replay(account: string, callId: string, client: ReplySink): Promise<boolean>;
+  repeat(account: string, by: TakenKey, client: ReplySink): Promise<void>;
 }
 
 const sourceOfReply = (account: string, callId: string) => sourceOf('reply', account, callId);
@@ -29,14 +30,13 @@ export function createKeptReplies(blobs: Pick<Blobs, 'write' | 'find' | 'read'>,
         return { type, notes: JSON.stringify({ status, headers }) };
       });
     },
-    async replay(account, callId, client) {
-      const [blob] = await blobs.find([sourceOfReply(account, callId)]);
-      if (blob?.state !== 'stored') return false;
+    async repeat(account, by, client) {
+      const [blob] = by.kind === 'unkept' ? await blobs.find([sourceOfReply(account, by.callId)]) : [];
+      if (blob?.state !== 'stored') throw idempotencyError(by.kind);
       const { status, headers } = headIn(blob.notes);
       await writePieces(blobs, [blob], { start: 0, end: blob.bytes - 1 }, client, () =>
         client.head(status, { ...headers, 'idempotent-replayed': 'true' }),
       );
-      return true;
     },
   };
 }

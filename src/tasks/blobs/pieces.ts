@@ -1,10 +1,10 @@
-import type { Blob, Blobs, ByteRange } from '#tasks';
 import type { ReplySink } from '#wire';
+import type { Blob, Blobs, ByteRange } from './blob.ts';
 
 /** A part of a body: bytes, or a file. */
 export type Piece = Buffer | Blob;
 
-export const lengthOf = (piece: Piece): number => (Buffer.isBuffer(piece) ? piece.byteLength : piece.bytes);
+export const pieceLength = (piece: Piece): number => (Buffer.isBuffer(piece) ? piece.byteLength : piece.bytes);
 
 /**
  * Writes a range of what the pieces are together, as fast as the client takes it. Resolves when all is written, or the
@@ -29,7 +29,7 @@ export async function writePieces(
     if (!sink.write(chunk)) await sink.drained();
   };
   for (const piece of pieces) {
-    const length = lengthOf(piece);
+    const length = pieceLength(piece);
     const from = Math.max(0, start - at);
     const to = Math.min(length - 1, end - at);
     at += length;

@@ -1,0 +1,70 @@
+import type { ByteOutput } from '../stream/byte-output.ts';
+import { endOfString } from '../stream/chunk-template.ts';
+import { createEventForms } from '../stream/event-forms.ts';
+import { type EventForm, eventForm, type FoundRun } from '../stream/event-runs.ts';
+import type { OutputTally } from '../stream/output-tally.ts';
+
+/** Members whose values differ from event to event, with the texts among them that are output. */
+const SLOT = /"(sequence_number)":(?=\d)|"(delta|text|thinking|partial_json|obfuscation)":"/g;
+const NO_OUTPUT: ReadonlySet<string> = new Set(['sequence_number', 'obfuscation']);
+
+interface NativeForm extends EventForm {
+  /** The line before the data. */
+  readonly line: Buffer;
+}
+
+/** Events of a delta in a form that was seen before: they are valid, and pass as they are. */
+interface NativeForms {
+  /** See EventForms. */
+  take(bytes: Buffer, start: number, end: number, framed: boolean): number;
+  /** The last number in the events that passed; null before one. */
+  readonly sequence: number | null;
+  /** Learns the form of an event that JSON.parse accepts. */
+  learn(type: string, text: string): void;
+}
+
+export function createNativeForms(tally: OutputTally, output: ByteOutput): NativeForms {
+  let sequence: number | null = null;
+  const forms = createEventForms<NativeForm>(tally, pass);
+
+  function pass({ line }: NativeForm, run: FoundRun, bytes: Buffer, start: number, framed: boolean) {
+    output.write(line);
+    output.write(bytes.subarray(start, run.end));
+    if (!framed) output.write(BLANK);
+    if (run.numberEnd > 0) sequence = Number(bytes.toString('latin1', run.numberStart, run.numberEnd));
+  }
+
+  return {
+    get sequence() {
+      return sequence;
+    },
+    take: forms.take,
+    learn: (type, text) => forms.learn(text, () => formOf(text, `event: ${type}\ndata: `)),
+  };
+}
+
+const BLANK = Buffer.from('\n\n');
+
+/** null for an event without output. */
+function formOf(text: string, line: string): NativeForm | null {
+  const around: string[] = [];
+  const slots: EventForm['slots'][number][] = [];
+  let from = 0;
+  SLOT.lastIndex = 0;
+  for (let found = SLOT.exec(text); found !== null; found = SLOT.exec(text)) {
+    const [, number, string] = found;
+    const start = SLOT.lastIndex;
+    around.push(text.slice(from, start));
+    slots.push({ isNumber: number !== undefined, isOutput: !NO_OUTPUT.has((number ?? string)!) });
+    from = number === undefined ? endOfString(text, start) : endOfDigits(text, start);
+    SLOT.lastIndex = from;
+  }
+  if (!slots.some(({ isOutput }) => isOutput)) return null;
+  return { ...eventForm([...around, text.slice(from)], slots, line, true), line: Buffer.from(line) };
+}
+
+function endOfDigits(text: string, from: number): number {
+  let i = from;
+  while (text[i]! >= '0' && text[i]! <= '9') i++;
+  return i;
+}

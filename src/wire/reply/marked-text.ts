@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto';
+
+/**
+ * A JSON text with marks in the place of strings that are too large to be part of it. It is edited as any text, and
+ * written with `large.piecesOf`.
+ */
+export interface MarkedText {
+  readonly text: string;
+  readonly large: LargeStrings;
+}
+
+const MARK = /large-[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g;
+
+/**
+ * The strings of one answer that are too large to be part of its text: as one text, 40 MB of base64 would be copied,
+ * searched and encoded in single turns of the event loop. A mark is random, so that nobody's words are taken for one.
+ */
+export class LargeStrings {
+  readonly #bytes = new Map<string, Uint8Array>();
+
+  /** Keeps what stands between the quotes of a JSON string. Returns the mark that stands for it in a text. */
+  mark(bytes: Uint8Array): string {
+    const mark = `large-${randomUUID()}`;
+    this.#bytes.set(mark, bytes);
+    return mark;
+  }
+
+  /** The bytes of a text, with the strings in the place of their marks. The strings are not copied. */
+  piecesOf(text: string): readonly Uint8Array[] {
+    const pieces: Uint8Array[] = [];
+    let from = 0;
+    for (const { 0: mark, index } of text.matchAll(MARK)) {
+      const bytes = this.#bytes.get(mark);
+      if (bytes === undefined) continue;
+      pieces.push(Buffer.from(text.slice(from, index)), bytes);
+      from = index + mark.length;
+    }
+    pieces.push(Buffer.from(text.slice(from)));
+    return pieces;
+  }
+
+  /** The same in one piece; null where it is larger than `bytesMax`. */
+  wholeOf(text: string, bytesMax: number): Buffer | null {
+    const pieces = this.piecesOf(text);
+    return lengthOf(pieces) > bytesMax ? null : Buffer.concat(pieces);
+  }
+}
+
+/** Bytes of all pieces. */
+export const lengthOf = (pieces: readonly Uint8Array[]): number =>
+  pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
+
+/** A text as bytes; null where it has more than `bytesMax`. Without marks it is not measured. */
+export const bytesOfText = (said: string | MarkedText, bytesMax: number): Buffer | null =>
+  typeof said === 'string' ? Buffer.from(said) : said.large.wholeOf(said.text, bytesMax);
+
+/** Edits a text. Its marks stay what they are. */
+export function editText<S extends string | MarkedText>(said: S, edit: (text: string) => string): S {
+  const marked: string | MarkedText = said;
+  return (typeof marked === 'string' ? edit(marked) : { ...marked, text: edit(marked.text) }) as S;
+}

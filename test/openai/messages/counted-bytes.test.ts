@@ -1,0 +1,44 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { messagesSchema, type MessagesBody } from '../../../src/openai/messages/messages-schema.ts';
+import { toChatBody } from '../../../src/openai/messages/to-chat-body.ts';
+import { measurePrompt } from '../../../src/openai/request/prompt-size.ts';
+import { createToolNames } from '../../../src/openai/translated/tool-names.ts';
+import { createReadBody } from '../../../src/openai/translated/translated-door.ts';
+import { anyCharacter } from '../../support/any-character.ts';
+
+const runs = process.env['TOLLGATE_DEEP'] === '1' ? 50_000 : 60;
+const LIMITS = { jsonDepthMax: 64, jsonKeysMax: 10_000 } as Parameters<typeof createReadBody>[0];
+
+test('the bytes of all texts of a prompt are counted, whatever they are and however they are written', async () => {
+  const read = createReadBody<MessagesBody>(LIMITS, messagesSchema(100, true));
+  const said = fc.array(anyCharacter, { minLength: 1, maxLength: 12 }).map((signs) => signs.join(''));
+  const text = fc.tuple(said, fc.constantFrom(1, 1, 1, 300, 1_500)).map(([one, times]) => one.repeat(times));
+  await fc.assert(
+    fc.asyncProperty(
+      text,
+      fc.array(text, { minLength: 1, maxLength: 4 }),
+      fc.boolean(),
+      async (system, asked, escaped) => {
+        const json = JSON.stringify({
+          model: 'm',
+          system,
+          // They take turns, as messages of one role in a row become one.
+          messages: asked.map((content, index) => ({ role: index % 2 === 0 ? 'user' : 'assistant', content })),
+        });
+        const written = escaped
+          ? json.replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+          : json;
+        const body = await read(Buffer.from(written), {});
+        const options = { names: createToolNames(), thought: () => null, serviceAt: () => null };
+        const { bytes, messages, images } = measurePrompt(
+          toChatBody(body, { ...options, session: null, bridged: false }).body,
+        );
+        const roles = ['system', ...asked.map((_one, index) => (index % 2 === 0 ? 'user' : 'assistant'))];
+        const texts = [system, ...asked, ...roles].reduce((sum, one) => sum + Buffer.byteLength(one), 0);
+        expect({ bytes, messages, images }).toEqual({ bytes: texts, messages: asked.length + 1, images: 0 });
+      },
+    ),
+    { numRuns: runs },
+  );
+});
