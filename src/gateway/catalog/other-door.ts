@@ -1,7 +1,7 @@
 import type { Primitive } from '#config';
 import type { Catalog } from './catalog.ts';
 
-/** Where models of each kind are called. */
+/** The doors of each kind of model, in words. */
 const DOORS: readonly (readonly [Primitive, string, (name: string) => string])[] = [
   ['model', 'a chat model', () => 'ask it at /chat/completions'],
   ['image', 'an image model', (name) => `ask it at /images/generations, or as image/${name} in a chat`],

@@ -207,7 +207,7 @@ export function addTranslatedDoor<B extends RoutedBody>(
   );
 }
 
-/** What the routes of a wire tell the server: how a path or method that is not there is refused, below the path too. */
+/** The config of a wire's routes: it refuses a path or method that is not there in the shape of the wire. */
 export const refusesAs = ({ toError }: Pick<ChatWire<never>, 'toError'>) =>
   ({
     refusal: (error: GatewayError, { id, headers }: Pick<FastifyRequest, 'id' | 'headers'>) => {

@@ -15,7 +15,7 @@ interface AccountParams {
 }
 
 const LIMITS = '/accounts/:id/limits';
-/** Who only credits must not lift what holds an account back. */
+/** The role credit must not lift what holds an account back. */
 const CONFIGURE = { adminRole: 'configure' } as const;
 
 /**

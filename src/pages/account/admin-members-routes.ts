@@ -25,7 +25,7 @@ interface MemberParams extends AccountParams {
 
 const MEMBERS = '/accounts/:id/members';
 const MEMBER = '/accounts/:id/members/:member';
-/** An owner withdraws: who only credits must not make one. */
+/** An owner withdraws: the role credit must not make one. */
 const CONFIGURE = { adminRole: 'configure' } as const;
 const ofAMember = memberParams(accountParams.properties);
 
