@@ -26,15 +26,17 @@ export async function openMedia(
 ) {
   const { config, database, identity, cluster, pipeline, logger, opened, late, now, elapsed, onError } = middle;
   const [files, ...former] = await openStores(config);
+  // The files of a former store are given for as long as they are kept. It is on this disk, so it is looked at first.
+  const stores = [...former, files];
   const far = cluster.peers === null ? null : createFarBlobs(database, cluster.peers);
   if (cluster.listener !== null)
-    for (const { holder } of [files, ...former]) await tellHolder(database, holder, cluster.listener.url);
+    for (const { holder } of stores) await tellHolder(database, holder, cluster.listener.url);
   const onUnremoved = (error: unknown) =>
     logger.warn({ err: error }, 'expired files could not be removed; it is tried again');
   const blobs = createBlobs({ database, files, former, far, limits: config.media, now, onUnremoved });
-  late.giveFile = (stream, asked) => void giveFile(files, stream, asked);
+  late.giveFile = (stream, asked) => void giveFile(stores, stream, asked);
   const clean = () =>
-    void Promise.all([files, ...former].map((store) => removeOrphans({ database, files: store, now }))).then(
+    void Promise.all(stores.map((store) => removeOrphans({ database, files: store, now }))).then(
       (counts) => {
         const removed = counts.reduce((sum, count) => sum + count, 0);
         if (removed > 0) logger.info({ files: removed }, 'files that belong to no task were removed');

@@ -26,9 +26,9 @@ export async function auditPrices(query: Query): Promise<{ problems: string[]; r
 
 /**
  * Recomputes every settlement from its price version and its usage. A call may cost less than that (a cut to its
- * estimate), never more, except for output past the budget (`outcome: over_cap`), which costs at most the lock
- * without what it could lend. The fee is recomputed as well; of what was settled before the basis points were kept,
- * it is only held against the journal.
+ * estimate), never more, except for output past its cap (`outcome: over_cap`) in books of earlier versions: those
+ * charged the estimate, which is at most the lock without what it could lend. The fee is recomputed as well; of what
+ * was settled before the basis points were kept, it is only held against the journal.
  */
 export async function auditCharges(
   query: Query,
@@ -37,6 +37,7 @@ export async function auditCharges(
   const problems: string[] = [];
   let exact = 0;
   let below = 0;
+  let wholeEstimates = 0;
   const say = (problem: string) => {
     if (problems.length < PROBLEMS_MAX) problems.push(problem);
   };
@@ -46,29 +47,43 @@ export async function auditCharges(
     const fee = row.fee_bps === null ? null : feeOf(row.charged as bigint, Number(row.fee_bps), row.id as string);
     if (fee !== null && row.fee !== fee)
       say(`lock ${row.id}: its fee is ${row.fee}; ${row.fee_bps} basis points of ${row.charged} are ${fee}`);
-    if (typeof due === 'string' || asked > due) {
-      say(`lock ${row.id}: ${typeof due === 'string' ? due : `was charged ${asked} for usage that costs ${due}`}`);
-    } else if (asked === due) exact += 1;
-    else below += 1;
+    if (typeof due === 'string') say(`lock ${row.id}: ${due}`);
+    else if (asked === due.cost) exact += 1;
+    else if (asked < due.cost) below += 1;
+    else if (asked <= due.most) wholeEstimates += 1;
+    else say(`lock ${row.id}: was charged ${asked} for usage that costs ${due.cost}`);
   }
+  const earlier =
+    wholeEstimates === 0 ? '' : `, ${wholeEstimates} the estimate (past their cap, by an earlier version)`;
   return {
     problems,
-    fine: `${exact} settlements cost what price and usage say, ${below} less (cut to their estimate)`,
+    fine: `${exact} settlements cost what price and usage say, ${below} less (cut to their estimate)${earlier}`,
   };
 }
 
-/** The most that a settlement may have cost, or why that cannot be said. */
-function dueOf(row: Row, prices: ReadonlyMap<string, Rates>): bigint | string {
+interface Due {
+  /** By price version and usage. */
+  readonly cost: bigint;
+  /** The most that is accepted. */
+  readonly most: bigint;
+}
+
+const FREE: Due = { cost: 0n, most: 0n };
+
+/** The cost of a settlement by its own record, or why that cannot be said. */
+function dueOf(row: Row, prices: ReadonlyMap<string, Rates>): Due | string {
   if (!(JSON.parse(row.prices as string) as string[]).includes(row.price as string))
     return 'it was settled at a price that it was not locked with';
   const outcome = attempt(() => (JSON.parse(row.detail as string) as { outcome?: unknown } | null)?.outcome);
-  if (outcome === 'free') return 0n;
+  if (outcome === 'free') return FREE;
   const asked = (row.charged as bigint) + (row.shortfall as bigint);
-  if (outcome === 'over_cap') return (row.amount as bigint) - (row.lendable as bigint);
   const rates = prices.get(row.price as string);
-  if (!rates) return asked === 0n ? 0n : `its price ${row.price} is not known`;
+  if (!rates) return asked === 0n ? FREE : `its price ${row.price} is not known`;
   const usage = attempt(() => usageFromText(row.usage as string));
-  return usage ? cost(rates, usage) : 'its usage cannot be read';
+  if (!usage) return 'its usage cannot be read';
+  const due = cost(rates, usage);
+  const estimate = (row.amount as bigint) - (row.lendable as bigint);
+  return { cost: due, most: outcome === 'over_cap' && estimate > due ? estimate : due };
 }
 
 async function* pages(query: Query, statement: typeof PRICES): AsyncGenerator<Row, void, undefined> {

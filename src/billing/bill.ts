@@ -366,12 +366,11 @@ function settleOf<C>(
 const settlementOf = ({ charged, fee, drawn, shortfall }: Settlement) => ({ charged, fee, drawn, shortfall });
 
 /**
- * The cost of a run that ended: nothing where it failed by its own words or has no usage, the budget where it went
- * past that, else the price of its usage.
+ * The cost of a run that ended: nothing where it failed by its own words or has no usage, else the price of its
+ * usage. That of output past its cap is measured, with a completion of at most the cap.
  */
 export function chargeOf(quote: Quote, end: Pick<EndFrame, 'outcome' | 'usage'>, ceiling: boolean): MicroUsd {
   if (end.outcome === 'free' || !end.usage) return 0n;
-  if (end.outcome === 'over_cap') return quote.estimate;
   const exact = cost(quote.price.rates, end.usage);
   return ceiling && exact > quote.estimate ? quote.estimate : exact;
 }

@@ -1,5 +1,6 @@
 import { GatewayError, UpstreamFailure } from '#wire';
 import type { EndFrame } from '#billing';
+import type { Primitive } from '#config';
 import type { Call, Candidate, Cut, Offer, ReplyEnd, Talk } from './call.ts';
 import { errorOfAttempt } from './failed-attempt.ts';
 import type { CallObserver } from './observer.ts';
@@ -17,6 +18,9 @@ export interface AttemptsOptions {
 }
 
 const NEVER = -1;
+
+/** Primitives whose calls have no effects, so that one which was refused may be made elsewhere. */
+const WITHOUT_EFFECTS: ReadonlySet<Primitive> = new Set<Primitive>(['model', 'image']);
 
 /** The end of a conversation that was cut: what it has not ended by itself is free. */
 export const CANCELLED: ReplyEnd = {
@@ -39,6 +43,8 @@ export class Attempts {
   #firstByteAt = NEVER;
   /** Made for a call that failed somewhere. */
   #blame: Blame | null = null;
+  /** The first refusal of the request. */
+  #refusal: GatewayError | null = null;
 
   constructor(options: AttemptsOptions, call: Call) {
     this.#options = options;
@@ -83,7 +89,7 @@ export class Attempts {
       completionTokens: primitive === 'model' ? Number(end.usage?.completion ?? 0n) : 0,
     };
     health.succeeded(offer, sample, free === null);
-    this.#blame?.over();
+    this.#blame?.over(this.#candidate);
     this.#flag(offer, end);
     if (stickyKey !== null) router.served(stickyKey, offer);
     return this.#endFrame(end, at);
@@ -121,7 +127,7 @@ export class Attempts {
     // A server that is silent fails by itself.
     if (talk?.cut) {
       this.#blamed().failed(this.#candidate, this.#startedAt, null);
-      this.#blamed().over();
+      this.#blamed().over(null);
     } else health.notProbed(offer, this.#call.caller.account);
     const failure = new UpstreamFailure(stopped.message, { retryable: false, blame: 'provider', cause });
     observer.attemptFailed(this.#call, offer, failure);
@@ -134,13 +140,18 @@ export class Attempts {
   #fault(error: UpstreamFailure): void {
     const { health, observer, retryBudget } = this.#options;
     const { offer } = this.#candidate;
+    const isRefused = WITHOUT_EFFECTS.has(this.#call.primitive) && isRefusal(error);
     if (error.blame === 'provider') this.#blamed().failed(this.#candidate, this.#startedAt, error);
-    else if (error.blame === 'account' || error.tooLarge) health.notProbed(offer, this.#call.caller.account);
+    else if (isRefused) this.#blamed().refused(this.#candidate, this.#startedAt);
+    if (error.blame === 'account' || error.tooLarge) health.notProbed(offer, this.#call.caller.account);
     observer.attemptFailed(this.#call, offer, error);
-    if (this.given || this.last || !error.retryable || !(error.unsent || retryBudget.take())) {
-      this.#blame?.over();
-      throw errorOfAttempt(error, offer);
-    }
+    // Two that refuse a request are believed.
+    const mayGoOn = error.retryable || (isRefused && this.#refusal === null);
+    if (isRefused) this.#refusal ??= errorOfAttempt(error, offer);
+    if (!this.given && !this.last && mayGoOn && (error.unsent || retryBudget.take())) return;
+    this.#blame?.over(null);
+    // The first refusal is that of the preferred provider, and the same whether or not a retry was to be had.
+    throw this.#refusal ?? errorOfAttempt(error, offer);
   }
 
   #blamed(): Blame {
@@ -185,6 +196,9 @@ export class Attempts {
 
 /** A part that is 0 is left out of the record, as JSON leaves out what is undefined. */
 const toldOf = (count: number | undefined): number | undefined => (count === 0 ? undefined : count);
+
+/** The provider says that the request is wrong, or gave a reply that its consumer may have asked too much for. */
+const isRefusal = ({ blame, tooLarge }: UpstreamFailure): boolean => blame === 'request' || tooLarge;
 
 /** Whether an attempt ended because the gateway ended it, and why; null where it failed. */
 function cutOf(left: boolean, stopped: Error | null, error: unknown): Cut | null {

@@ -242,7 +242,7 @@ describe.each(ENGINES)('%s', (name) => {
     expect(checks.find((check) => check.name === 'hash chains')?.detail).toContain(place);
   });
 
-  test('a settlement above what its usage costs is told, one past its budget may cost the lock', async () => {
+  test('a settlement above what its usage costs is told, one past its cap may cost the lock in books of before', async () => {
     const ledger = await createLedger({ database: engine.database, now: () => 1_000 });
     const settle = async (id: string, charge: bigint, outcome: string) => {
       await ledger.lock({ id, account: 'a', amount: 100n, prices: [CRASH_PRICE.id], expiresAt: 5_000, detail: '{}' });
@@ -258,7 +258,12 @@ describe.each(ENGINES)('%s', (name) => {
       });
       return failing();
     };
-    expect(await settle('past-budget', 100n, 'over_cap')).toEqual([]);
+    expect(await settle('past-cap-measured', 40n, 'over_cap')).toEqual([]);
+    expect(await settle('past-cap-estimate', 100n, 'over_cap')).toEqual([]);
+    const { checks } = await audit(engine.database, { overdueMs: null });
+    expect(checks.find((check) => check.name === 'charges')?.detail).toContain(
+      ', 1 the estimate (past their cap, by an earlier version)',
+    );
     expect(await settle('cut', 39n, 'complete')).toEqual([]);
     expect(await settle('too-much', 41n, 'complete')).toEqual(['charges']);
     await ledger.close();

@@ -81,6 +81,14 @@ test('a provider whose reply has no image is followed by the next', async () => 
   expect(await served({ provider: { order: ['Cheap'] } })).toEqual(['Dear', 0.05]);
 });
 
+test.each([
+  [400, { message: 'wrong size' }],
+  [422, { code: 'content_policy_violation', message: 'not allowed here' }],
+])('a provider that alone refuses, with %i, is followed by the next', async (status, error) => {
+  cheap.answer((_request, response) => json(response, status, { error }));
+  expect(await served({ provider: { order: ['Cheap'] } })).toEqual(['Dear', 0.05]);
+});
+
 test('a provider that breaks off is followed by the next', async () => {
   cheap.answer((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });

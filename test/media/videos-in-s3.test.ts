@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, onTestFinished, test } from 'vitest';
+import { CLUSTER_TOML } from '../support/cluster.ts';
 import { newDataDirectory } from '../support/data-directory.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
 import { startProvider } from '../support/provider.ts';
@@ -88,4 +89,37 @@ test('files are in the bucket, at either gateway, and a bucket that is away cost
   // Two files, each charged once.
   expect(store.keys()).toHaveLength(2);
   expect(await one.faults()).toEqual([]);
+});
+
+test('a gateway that got a bucket still gives the files on its disk to the others', async () => {
+  const [store, filmer, provider] = [await startS3Server(), await startVideoProvider(), await startProvider()];
+  const fresh = await freshDatabase(inject('postgresUrl'));
+  onTestFinished(async () => {
+    await fresh.drop();
+    await store.stop();
+    await filmer.close();
+    await provider.stop();
+  });
+  const base = `${UNHURRIED}${CLUSTER_TOML}[tasks]\nlook_ms_max = 1000\n[media]\nfree_bytes_min = 1\n`;
+  const start = async (dataDir: string, bucket: string) => {
+    const toml = `${base}${bucket}${videoBlock({ url: filmer.url })}`;
+    const spine = await startSpine({ dataDir, provider, databaseUrl: fresh.url, toml });
+    onTestFinished(() => spine.stop());
+    return spine;
+  };
+  const folder = newDataDirectory();
+  const alone = await start(folder, '');
+  const auth = { authorization: `Bearer ${alone.key}` };
+  const asked = { model: 'test/film', prompt: 'A tollgate', duration: '4s' };
+  const { id } = (await (await alone.post('/video/queue', asked, auth)).json()) as Queued;
+  const retrieve = (at: Spine) => at.post('/video/retrieve', { task_id: id, wait_for_final: true }, auth);
+  expect((await retrieve(alone)).headers.get('content-type')).toBe('video/mp4');
+  await alone.stop();
+
+  const [, other] = [await start(folder, store.toml), await start(newDataDirectory(), store.toml)];
+  const response = await retrieve(other);
+  expect(response.status).toBe(200);
+  expect(Buffer.from(await response.arrayBuffer())).toEqual(filmer.last().file);
+  expect(store.keys()).toEqual([]);
+  expect(await other.faults()).toEqual([]);
 });

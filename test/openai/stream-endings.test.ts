@@ -34,15 +34,20 @@ describe('a stream that fails', () => {
   it.each([
     ['has a line without end', `data: ${'x'.repeat(1024 * 1024 + 1)}`, CONTEXT, 'longer than 1048576 bytes'],
     ['has an event of more keys than are read', `data: {${keys(100_001)}}\n\n`, CONTEXT, 'more structure than is read'],
-    [
-      'says nothing in more bytes than a reply may have',
-      ': nothing\n\n'.repeat(30),
-      { ...CONTEXT, replyBytesMax: 200 },
-      'longer than 200 bytes',
-    ],
   ])('is too large, which nobody is blamed for, when it %s', (_name, body, context, message) => {
     const { error } = stream(body, context);
     expect(error).toMatchObject({ tooLarge: true, retryable: false, blame: 'nobody' });
+    expect(error!.message).toContain(message);
+  });
+
+  it.each([
+    ['comments', ': nothing\n\n'.repeat(30), 'its stream said nothing in 200 bytes'],
+    ['a role alone', `${events(chunkOf([{ index: 0, delta: { role: 'assistant' } }]))}${': x\n\n'.repeat(50)}`, '200'],
+    ['one line of spaces', ' '.repeat(1024 * 1024 + 1), 'said nothing: a line of the stream is longer than 1048576'],
+    ['one long comment', `: ${'x'.repeat(1024 * 1024)}\n`, 'said nothing: a line of the stream is longer than'],
+  ])('is its provider’s failure when it says nothing in more bytes than are read: %s', (_name, body, message) => {
+    const { error } = stream(body, { ...CONTEXT, replyBytesMax: 200 });
+    expect(error).toMatchObject({ tooLarge: false, retryable: true, blame: 'provider' });
     expect(error!.message).toContain(message);
   });
 

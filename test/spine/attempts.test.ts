@@ -47,10 +47,15 @@ test('without allow_fallbacks it is tried once', async () => {
   expect(calls()).toEqual([0, 0, 1, 0]);
 });
 
-test('in an outage of everybody, retries stay within a fifth of the calls and ten', async () => {
+test.each([
+  ['an outage', 500],
+  ['refusals', 400],
+])('in %s of everybody, retries stay within a fifth of the calls and ten', async (_name, status) => {
   const before = await spine.balance();
-  const statuses = await Promise.all(Array.from({ length: 100 }, async () => (await four('hello !status:500')).status));
-  expect(new Set(statuses)).toEqual(new Set([500]));
+  const statuses = await Promise.all(
+    Array.from({ length: 100 }, async () => (await four(`hello !status:${status}`)).status),
+  );
+  expect(new Set(statuses)).toEqual(new Set([status]));
   const attempts = calls().reduce((sum, count) => sum + count, 0);
   expect(attempts).toBeGreaterThan(100);
   expect(attempts).toBeLessThanOrEqual(100 + 20 + 10);

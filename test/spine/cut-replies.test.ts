@@ -3,6 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { atThisLoad } from '../support/at-this-load.ts';
+import { startProvider, type TestProvider } from '../support/provider.ts';
 import { ask, events, modelBlock, startSpine, UNHURRIED, type Generation, type Spine } from '../support/spine.ts';
 
 // A reply that the gateway ends, though nobody failed: what was delivered is paid, the client is told, and the
@@ -12,6 +13,8 @@ import { ask, events, modelBlock, startSpine, UNHURRIED, type Generation, type S
 const CALL_S = Math.ceil(atThisLoad(300) / 1_000);
 const REPLY_BYTES_MAX = 20_000;
 const WORD = '12345678';
+const COOLED_DOWN_MS = 600_000;
+let skew = 0;
 
 let answer: (response: ServerResponse) => void;
 const server = createServer((request, response) => {
@@ -19,24 +22,30 @@ const server = createServer((request, response) => {
   request.on('end', () => answer(response));
 });
 let spine: Spine;
+let other: TestProvider;
 beforeAll(async () => {
+  other = await startProvider();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
   spine = await startSpine({
+    now: () => Date.now() + skew,
     toml: `${UNHURRIED}
 [upstream]
 call_timeout_ms = ${CALL_S}000
 reply_bytes_max = ${REPLY_BYTES_MAX}
 [billing]
 drain_ms = 200
-${modelBlock({ name: 'test/long', provider: 'Long', url })}`,
+${modelBlock({ name: 'test/long', provider: 'Long', url })}
+${modelBlock({ name: 'test/mute', provider: 'Mute', url })}
+${modelBlock({ name: 'test/mute', provider: 'Speaks', url: other.url, prompt: 3, completion: 5 })}`,
   });
 });
 afterAll(async () => {
   await spine.stop();
   server.close();
   server.closeAllConnections();
+  await other.stop();
 });
 afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
@@ -76,11 +85,11 @@ async function call(stream: boolean, headers: Record<string, string> = {}) {
 }
 
 /** Share of the calls that did not fail, by what is held against the provider. */
-async function uptime(): Promise<number | null> {
+async function uptime(of = 'Long'): Promise<number | null> {
   const { data } = (await (await spine.get('/providers')).json()) as {
     data: { name: string; uptime: number | null }[];
   };
-  return data.find(({ name }) => name === 'Long')!.uptime;
+  return data.find(({ name }) => name === of)!.uptime;
 }
 
 /** Claims that were held against the provider so far. */
@@ -211,6 +220,44 @@ test('a reply that is too large before it says anything is free, refused as what
   });
   await spine.quiet();
   expect(await spine.balance()).toEqual(before);
+});
+
+const MUTE = { model: 'test/mute', provider: { order: ['Mute', 'Speaks'] } };
+const NOTHING_SAID: readonly (readonly [string, boolean, string])[] = [
+  ['a stream of comments', true, ': nothing\n\n'.repeat(4_000)],
+  ['a stream of one line of spaces', true, ' '.repeat(1024 * 1024 + 1)],
+  ['a whole reply of spaces', false, ' '.repeat(2 * REPLY_BYTES_MAX)],
+  ['a whole reply without words', false, `{"padding":"${'x'.repeat(2 * REPLY_BYTES_MAX)}"}`],
+];
+test.each(NOTHING_SAID)('%s that is too large: another provider serves', async (_name, stream, bytes) => {
+  answer = (response) => (stream ? beginStream(response) : beginWhole(response)).end(bytes);
+  const response = await spine.post('/chat/completions', ask('hello', { ...MUTE, stream }));
+  expect([response.status, response.headers.get('x-provider')]).toEqual([200, 'Speaks']);
+  await response.text();
+  await spine.quiet();
+  // Once it has failed it rests for the account.
+  expect(await uptime('Mute')).toBe(0);
+  skew += COOLED_DOWN_MS;
+});
+
+test('a stream that begins, and then says nothing until it is too large, is the failure of its provider', async () => {
+  const begin = event({ delta: { role: 'assistant', content: '' } });
+  let goesOn = () => {};
+  answer = (response) => {
+    beginStream(response).write(begin);
+    goesOn = () => response.end(': nothing\n\n'.repeat(4_000));
+  };
+  const before = await spine.balance();
+  const response = await spine.post('/chat/completions', ask('hello', { ...MUTE, stream: true }));
+  goesOn();
+  const { error } = events(await response.text()).find((each) => Object.hasOwn(each as object, 'error')) as Told;
+  expect(error).toMatchObject({
+    type: 'provider_unavailable',
+    message: `Provider Mute failed: its stream said nothing in ${REPLY_BYTES_MAX} bytes`,
+  });
+  await spine.quiet();
+  expect(await spine.balance()).toEqual(before);
+  skew += COOLED_DOWN_MS;
 });
 
 test('a cut reply is kept for who sends the request again, and charged once', async () => {

@@ -20,6 +20,8 @@ interface Generation {
   readonly cost_micro_usdc: number;
   readonly estimated: boolean;
   readonly flags: string[];
+  readonly tokens_prompt: number;
+  readonly tokens_completion: number;
   readonly entries: { readonly type: string; readonly amount_micro_usdc: number }[];
 }
 
@@ -199,14 +201,15 @@ describe.each(['embedded', 'postgres'] as const)('on the %s database', (engine) 
     expect([paid, earned]).toEqual([0n, 0n]);
   });
 
-  test('output that runs past the cap: the estimate, and the provider is flagged', async () => {
-    const { paid, earned, generation } = await measure(() =>
-      streamed('hello !tokens:20000 !ignore-max', { max_tokens: 5 }),
-    );
-    const bytes = Buffer.byteLength('hello !tokens:20000 !ignore-max');
-    expect(paid).toBeGreaterThanOrEqual(priceOf(bytes, 5));
+  test('output that runs past the cap: what is measured, at most the cap, and the provider is flagged', async () => {
+    const said = `hello ${'word '.repeat(100)}!tokens:20000 !ignore-max`;
+    const { paid, earned, generation } = await measure(() => streamed(said, { max_tokens: 5 }));
+    const { tokens_prompt: prompt } = generation;
+    expect(generation).toMatchObject({ flags: ['over_cap'], estimated: true, tokens_completion: 5 });
+    // A token for each four bytes, and some for what is around the words.
+    expect(Math.abs(prompt - Buffer.byteLength(said) / 4)).toBeLessThan(10);
+    expect(paid).toBe(priceOf(prompt, 5));
     expect(earned).toBe(paid);
-    expect(generation.flags).toContain('over_cap');
   });
 
   test('the end of a stream is sent only after its settlement', async () => {

@@ -1,4 +1,4 @@
-import { type JsonLimits, tooLarge, UpstreamFailure } from '#wire';
+import { type JsonLimits, UpstreamFailure } from '#wire';
 import { checkHead, contentTypeOf, malformed, retryAfterOf, toFailure } from '#wire/replies';
 import type { ReplyReader } from '#gateway';
 import { createByteOutput } from '../stream/byte-output.ts';
@@ -7,6 +7,7 @@ import { createOutputTally, roomOf } from '../stream/output-tally.ts';
 import { joined } from '../stream/joined.ts';
 import { parseChunk } from '../stream/parse-chunk.ts';
 import { createSseScanner, SseError } from '../stream/sse.ts';
+import { checkWireBytes, lineTooLong } from '../stream/stream-too-large.ts';
 import type { ReplyContext } from '../reply/chat-end.ts';
 import { nativeCut, nativeEnd, nativeOverCap, type NativeProduced } from './native-end.ts';
 import { createNativeForms } from './native-forms.ts';
@@ -14,8 +15,6 @@ import { bytesOfTexts, eventText, type NativeSpeech } from './native-speech.ts';
 
 /** The last event of a response repeats the whole of it, with what was asked. */
 const EVENT_BYTES_MAX = 8 * 1024 * 1024;
-/** As for chat: beside each byte that is said. */
-const WIRE_BYTES_PER_OUTPUT_BYTE = 4096;
 const LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 100_000, jsonElementsMax: 1_000_000, repairText: true };
 
 /**
@@ -68,7 +67,7 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
     try {
       read();
     } catch (error) {
-      const failure = error instanceof SseError ? tooLarge(error.message, { cause: error }) : error;
+      const failure = error instanceof SseError ? lineTooLong(error, tally) : error;
       failed = !(failure instanceof UpstreamFailure && failure.tooLarge);
       throw failure;
     }
@@ -99,8 +98,7 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
       received += arrived.length;
       output.expected = arrived.length + 64;
       reading(() => scanner.push(arrived));
-      if (received > context.replyBytesMax + tally.bytes * WIRE_BYTES_PER_OUTPUT_BYTE)
-        throw tooLarge(`its stream is longer than ${context.replyBytesMax} bytes beside what it says`);
+      checkWireBytes(received, context.replyBytesMax, tally);
       return output.take();
     },
     end() {

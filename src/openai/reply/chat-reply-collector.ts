@@ -1,4 +1,5 @@
 import { tooLarge } from '#wire';
+import { malformed } from '#wire/replies';
 import type { ReplyContext } from './chat-end.ts';
 
 /**
@@ -12,16 +13,24 @@ export class Collector {
   bytes = 0;
   readonly #bytesMax: number;
   #chunks: Uint8Array[] = [];
+  /** Nothing but white space came so far. */
+  #isBlank = true;
 
   constructor({ replyBytesMax, readFor }: Pick<ReplyContext, 'replyBytesMax' | 'readFor'>) {
     this.#bytesMax = readFor === undefined ? Math.min(replyBytesMax, OBJECT_BYTES_MAX) : replyBytesMax;
   }
 
-  /** Throws UpstreamFailure `tooLarge` with the chunk that goes beyond the largest reply. It is kept all the same. */
+  /**
+   * Throws UpstreamFailure with the chunk that goes beyond the largest reply: `tooLarge`, or the provider's failure
+   * where all of it is white space. The chunk is kept all the same.
+   */
   push(chunk: Uint8Array): void {
     this.bytes += chunk.byteLength;
     this.#chunks.push(chunk);
-    if (this.bytes > this.#bytesMax) throw tooLarge(`its reply is larger than ${this.#bytesMax} bytes`);
+    this.#isBlank &&= isBlank(chunk);
+    if (this.bytes <= this.#bytesMax) return;
+    if (this.#isBlank) throw malformed(`its reply said nothing in ${this.#bytesMax} bytes`);
+    throw tooLarge(`its reply is larger than ${this.#bytesMax} bytes`);
   }
 
   /** All of it, in one piece. */
@@ -48,3 +57,7 @@ export class Collector {
     this.#chunks.push(new Uint8Array(bytes));
   }
 }
+
+/** The white space of JSON: every other byte of it is above the space. */
+const SPACE = 0x20;
+const isBlank = (chunk: Uint8Array): boolean => chunk.every((byte) => byte <= SPACE);

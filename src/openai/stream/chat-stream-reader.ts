@@ -1,4 +1,4 @@
-import { tooLarge, UpstreamFailure } from '#wire';
+import { UpstreamFailure } from '#wire';
 import { checkHead, contentTypeOf, malformed, retryAfterOf, toFailure } from '#wire/replies';
 import type { ReplyReader } from '#gateway';
 import { createByteOutput } from './byte-output.ts';
@@ -9,14 +9,9 @@ import { createOutputTally } from './output-tally.ts';
 import { partialReply } from '../reply/partial-reply.ts';
 import { joined } from './joined.ts';
 import { createSseScanner, SseError } from './sse.ts';
+import { checkWireBytes, lineTooLong } from './stream-too-large.ts';
 import { asChunk, endHere } from '../reply/whole-reply.ts';
 import { endInWorker } from '../reply/whole-reply-elsewhere.ts';
-
-/**
- * A stream is not kept, so its bytes on the wire are bounded only by what it says. A token comes with as much as its
- * consumer asks for: 20 log probabilities are 1.6 KB, beside a letter or two.
- */
-const WIRE_BYTES_PER_OUTPUT_BYTE = 4096;
 
 export interface StreamReaderOptions {
   /** Parse every chunk, as a reference for the fast path. */
@@ -48,7 +43,7 @@ export function createChatStreamReader(
     try {
       read();
     } catch (error) {
-      const failure = error instanceof SseError ? tooLarge(error.message, { cause: error }) : error;
+      const failure = error instanceof SseError ? lineTooLong(error, tally) : error;
       failed = !(failure instanceof UpstreamFailure && failure.tooLarge);
       throw failure;
     }
@@ -75,8 +70,7 @@ export function createChatStreamReader(
       // Our id and names are often longer than the provider's.
       output.expected = arrived.length + (arrived.length >> 1) + 64;
       reading(() => scanner.push(arrived));
-      if (received > context.replyBytesMax + tally.bytes * WIRE_BYTES_PER_OUTPUT_BYTE)
-        throw tooLarge(`its stream is longer than ${context.replyBytesMax} bytes beside what it says`);
+      checkWireBytes(received, context.replyBytesMax, tally);
       return output.take();
     },
     get kept() {

@@ -3,6 +3,12 @@ import { createByteBuffer } from '#wire';
 /** A line or an event of a stream of server-sent events is longer than the cap. */
 export class SseError extends Error {
   override readonly name = 'SseError';
+  /** False for a line that says nothing: a comment, white space, another field. */
+  readonly isData: boolean;
+  constructor(message: string, isData: boolean) {
+    super(message);
+    this.isData = isData;
+  }
 }
 
 interface SseScanner {
@@ -37,8 +43,8 @@ export function createSseScanner(
   takeRun: (bytes: Buffer, start: number, end: number) => number = takeNone,
 ): SseScanner {
   /** The line that has no end yet, and the data of the event that has no blank line yet. */
-  const line = createByteBuffer(bytesMax, () => tooLong(bytesMax));
-  const data = createByteBuffer(bytesMax, () => tooLong(bytesMax));
+  const line = createByteBuffer(bytesMax, () => tooLong(bytesMax, isData(line.bytes, 0)));
+  const data = createByteBuffer(bytesMax, () => tooLong(bytesMax, true));
   let hasData = false;
   let afterCr = false;
   let firstLine = true;
@@ -79,6 +85,7 @@ export function createSseScanner(
       }
       let end = i;
       while (end < chunk.length && chunk[end] !== LF && chunk[end] !== CR) end++;
+      if (line.length === 0 && end - i > bytesMax) throw tooLong(bytesMax, isData(chunk, i));
       if (end === chunk.length) {
         line.push(chunk, i, end);
         return end;
@@ -89,7 +96,6 @@ export function createSseScanner(
         takeLine(line.bytes, 0, line.length);
         line.clear();
       } else {
-        if (end - i > bytesMax) throw tooLong(bytesMax);
         takeLine(chunk, i, end);
       }
       i = end + 1;
@@ -118,7 +124,7 @@ export function createSseScanner(
       }
       const end = chunk.indexOf(LF, at + 5);
       if (end === -1 || chunk[end + 1] !== LF) break;
-      if (end - at > bytesMax || at - i > bytesMax) throw tooLong(bytesMax);
+      if (end - at > bytesMax || at - i > bytesMax) throw tooLong(bytesMax, end - at > bytesMax);
       firstLine = false;
       dispatch(chunk, start, end, true);
       i = end + 2;
@@ -160,4 +166,5 @@ function isName(bytes: Buffer, at: number): boolean {
   return bytes[at] === 0x65 && bytes[at + 1] === 0x76 && bytes[at + 4] === 0x74 && bytes[at + 5] === COLON;
 }
 
-const tooLong = (bytesMax: number) => new SseError(`a line of the stream is longer than ${bytesMax} bytes`);
+const tooLong = (bytesMax: number, ofData: boolean) =>
+  new SseError(`a line of the stream is longer than ${bytesMax} bytes`, ofData);

@@ -59,9 +59,9 @@ function ask(
 
 const ASKED = /^([0-9a-f]{32}) (\d{1,15})-(\d{1,15})$/;
 
-/** Gives a file to another gateway, which asks with FILE_HEADER. */
+/** Gives a file to another gateway, which asks with FILE_HEADER: from the first of the stores that has it. */
 export async function giveFile(
-  files: Pick<BlobFiles, 'stream'>,
+  stores: readonly Pick<BlobFiles, 'stream'>[],
   stream: ServerHttp2Stream,
   asked: string,
 ): Promise<void> {
@@ -69,7 +69,7 @@ export async function giveFile(
   const [, id, start, end] = ASKED.exec(asked) ?? [];
   try {
     if (id === undefined) throw new BlobUnreachable('the gateway asks for no file');
-    const file = await files.stream(id, { start: Number(start), end: Number(end) });
+    const file = await streamFrom(stores, id, { start: Number(start), end: Number(end) });
     if (stream.destroyed) return void file.destroy();
     stream.respond({ ':status': 200 });
     stream.once('close', () => file.destroy());
@@ -78,4 +78,15 @@ export async function giveFile(
   } catch {
     if (!stream.destroyed) stream.respond({ ':status': 404 }, { endStream: true });
   }
+}
+
+/** Rejects as the last store does. */
+async function streamFrom(
+  [store, ...more]: readonly Pick<BlobFiles, 'stream'>[],
+  id: string,
+  range: ByteRange,
+): Promise<Readable> {
+  if (store === undefined) throw new BlobUnreachable(`the file ${id} is not here`);
+  if (more.length === 0) return store.stream(id, range);
+  return store.stream(id, range).catch(() => streamFrom(more, id, range));
 }

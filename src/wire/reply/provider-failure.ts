@@ -1,7 +1,7 @@
 import { oneLine } from '../printable.ts';
 import { UpstreamFailure } from '../upstream-failure.ts';
 
-/** Statuses that refuse the request itself: another provider would refuse it too, and the consumer should see why. */
+/** Statuses that refuse the request itself: most providers would refuse it too, and the consumer should see why. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422, 451]);
 
 /** Statuses of a refusal for what the request asks for. */

@@ -170,11 +170,13 @@ describe('ends as a chat call does', () => {
     expect(textOf(heard)).toBe('the toll is ');
   });
 
-  test('past its cap: cut, and it costs what was locked', async () => {
+  test('past its cap: cut, and it costs the tokens that are shown', async () => {
     const heard = await say('hello !tokens:20000 !ignore-max', { maxTokens: 5 });
     expect(heard.end.finish).toBe('length');
-    const lock = await world.lock(heard.id);
-    expect(lock.charged).toBe(lock.amount);
+    expect(heard.end.completionTokens).toBe(5);
+    const { charged, amount } = await world.lock(heard.id);
+    expect(charged).toBe(BigInt(heard.end.promptTokens + 2 * 5));
+    expect(charged).toBeLessThan(amount);
   });
 
   test('by its own words failed: free', async () => {

@@ -98,7 +98,9 @@ describe('words beyond the cap beside a long run of data', () => {
     upstream.answer = () => ({ text: start! + open! + event1.repeat(40) + messageEvents().slice(-3).join('') });
     const reply = await ask({ max_tokens: 2000, stream: true });
     await reply.text();
-    expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({ flags: ['over_cap'] });
+    const generation = await spine.generation(reply.headers.get('x-generation-id'));
+    expect(generation).toMatchObject({ flags: ['over_cap'], tokens_completion: 2000 });
+    expect(generation.cost_micro_usdc).toBe(generation.tokens_prompt + 2 * 2000);
   });
 });
 
