@@ -105,7 +105,8 @@ async function writeWhole(
     if (!value.pending) headers['x-cost-usd'] = formatUsd(value.settlement.charged);
     if (value.receipt !== null) headers['x-receipt'] = value.receipt;
     sink.head(200, headers);
-    if (written) await writeSlices(written, sink);
+    if (written && written.byteLength > LARGE_BYTES) await writeSlices(written, sink);
+    else if (written) sink.write(written);
     if (pieces) await endInSlices(pieces, sink);
     else sink.end(rest);
     return wasCharged(value);
