@@ -117,7 +117,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
       replyBytesMax: config.upstream.replyBytesMax,
       receipts: config.billing.receipts,
     };
-    const large = kept !== null && isPainted(body.model) ? kept : null;
+    const large = key !== null && kept !== null && isPainted(body.model) ? kept : null;
     const answers = answersOn<OpenedChat>(
       client,
       (opened, sink) => writeChatReply(opened, paidSink(sink, payment), options),

@@ -62,7 +62,7 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits): unknown {
   return parseText(textOf(buffer, start, limits), structure.inexact, start);
 }
 
-/** Throws NotUtf8 where it does not repair. */
+/** Throws GatewayError for bytes that are no UTF-8, unless it repairs them. */
 function textOf(buffer: Buffer, start: number, { repairText }: JsonLimits): string {
   if (repairText) return buffer.toString('utf8', start);
   const text = wellFormedText(start === 0 ? buffer : buffer.subarray(start));

@@ -1,11 +1,11 @@
 /**
  * One attempt failed. `retryable`: another provider may do better. `blame`: `provider` counts against its health;
  * `request`: the request itself was refused (4xx), and the refusal passes through unless another provider serves the
- * request; `account`: the account has as many
- * requests there as it may; `nobody` counts against nobody. `unsent`: nothing of the request reached the provider, so
- * that trying another adds no load. `unreachable`: the provider could not be reached. `absent`: it is connected
- * nowhere, and was waited for. `timedOut`: the reply did not begin, or not go on, in time. `tooLarge`: the reply is
- * larger than the gateway takes. Its consumer may have asked for that, so it is treated as a refused request.
+ * request; `account`: the account has as many requests there as it may; `nobody` counts against nobody. `unsent`:
+ * nothing of the request reached the provider, so that trying another adds no load. `unreachable`: the provider could
+ * not be reached. `absent`: it is connected nowhere, and was waited for. `timedOut`: the reply did not begin, or not go
+ * on, in time. `tooLarge`: the reply is larger than the gateway takes. Its consumer may have asked for that, so it is
+ * treated as a refused request.
  */
 export class UpstreamFailure extends Error {
   override readonly name = 'UpstreamFailure';

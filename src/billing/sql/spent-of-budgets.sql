@@ -1,3 +1,4 @@
--- What the budgets `$1:<period>` have counted as spent. Every collation puts them between $1 and $1 with a z after it: periods begin with letters before z.
+-- What the budgets `$1:<period>` have counted as spent. No period begins with z, so in every collation their ids stand
+-- between $1 and $1 with a z after it, and are found by the primary key.
 SELECT CAST(COALESCE(SUM(spent), 0) AS BIGINT) AS spent FROM budgets
 WHERE id >= $1 AND id < $1 || 'z' AND substr(id, 1, length($1) + 1) = $1 || ':'

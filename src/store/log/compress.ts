@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { createZstdCompress } from 'node:zlib';
 import { compressedPath, listSegments } from './segments.ts';
 
-/** Bytes that are read at once: a whole segment in memory would be most of what a quiet gateway needs. */
+/** Bytes that are read at once. A whole segment has 64 MiB. */
 const READ_BYTES = 1024 * 1024;
 
 /**

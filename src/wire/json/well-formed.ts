@@ -6,9 +6,9 @@ const LOWER_CASE = 0x20;
 const ESCAPE_BYTES = 6;
 
 /**
- * The text of JSON bytes without halves of characters: an escaped surrogate that has no partner
- * becomes U+FFFD, as it does wherever text is written as UTF-8. Clients that cut texts in the middle of an emoji
- * send such halves, and some servers answer them with an error of their own. All positions stay the same.
+ * The text of JSON bytes without halves of characters: an escaped surrogate that has no partner becomes U+FFFD, as it
+ * does wherever text is written as UTF-8. Clients that cut texts in the middle of an emoji send such halves, and some
+ * servers answer them with an error of their own. All positions stay the same.
  */
 export function wellFormedText(json: Buffer): string {
   const text = json.toString('utf8');
