@@ -4,6 +4,7 @@ import { evmMoney, solanaMoney, type MoneyChain } from '../../support/chain/mone
 import { openMoneyWorldOn, type MoneyGateway, type MoneyWorld, type Payer } from '../../support/chain/money-world.ts';
 import { createMortal, type Death, type Mortal } from '../../support/chain/mortal.ts';
 import { startRpcFaultProxy, type RpcFaultProxy } from '../../support/chain/rpc-fault-proxy.ts';
+import { whileBlocksCome } from '../../support/chain/while-blocks-come.ts';
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 const ROUNDS = DEEP ? 50 : 1;
@@ -69,11 +70,11 @@ describe.each([
   });
 
   async function until(mortal: Mortal, reached: () => Promise<boolean>): Promise<void> {
-    for (let waited = 0; !mortal.dead && !(await reached()); waited += 1) {
-      if (waited > 400) throw new Error(`neither dead nor done after: ${mortal.steps.join(', ')}`);
-      await world.finalize();
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+    await whileBlocksCome(
+      world,
+      async () => mortal.dead || (await reached()),
+      () => `neither dead nor done after: ${mortal.steps.join(', ')}`,
+    );
   }
 
   /** A payment is taken to its finality by a process that may die on the way. Resolves with what it did. */

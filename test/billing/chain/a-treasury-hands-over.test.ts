@@ -10,6 +10,7 @@ import { openMoneyWorldOn, type MoneyGateway, type MoneyWorld, type Payer } from
 import { adHoc } from '../../support/ad-hoc.ts';
 import { createMortal, deathsAt } from '../../support/chain/mortal.ts';
 import { startRpcFaultProxy, type RpcFaultProxy } from '../../support/chain/rpc-fault-proxy.ts';
+import { whileBlocksCome } from '../../support/chain/while-blocks-come.ts';
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 const STEPS = [
@@ -69,14 +70,13 @@ describe.each([
 
   /** Until the treasury before holds nothing, and the books have noted that. */
   async function emptied(gateway: MoneyGateway, isDead = () => false): Promise<void> {
-    for (let waited = 0; !isDead(); waited += 1) {
-      if (waited > 400) throw new Error(`it is not empty: ${gateway.problems.join('; ')}`);
-      await world.finalize();
+    const isEmpty = async () => {
+      if (isDead()) return true;
       const [audit] = await gateway.chains.audit();
       if (audit?.reserves) expect(audit.reserves.held).toBe(audit.reserves.booked);
-      if (!isDead() && (await bookOf(gateway).catch(() => null))?.previousEmpty) return;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+      return isDead() || ((await bookOf(gateway).catch(() => null))?.previousEmpty ?? false);
+    };
+    await whileBlocksCome(world, isEmpty, () => `it is not empty: ${gateway.problems.join('; ')}`);
   }
 
   async function nextTreasury(): Promise<Keys> {

@@ -9,6 +9,7 @@ import { evmMoney, solanaMoney } from '../../support/chain/money-chain.ts';
 import { openMoneyWorldOn, type MoneyGateway, type MoneyWorld, type Payer } from '../../support/chain/money-world.ts';
 import { createMortal, deathsAt, type Death, type Mortal } from '../../support/chain/mortal.ts';
 import { startRpcFaultProxy, type RpcFaultProxy } from '../../support/chain/rpc-fault-proxy.ts';
+import { whileBlocksCome } from '../../support/chain/while-blocks-come.ts';
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 const LOSS_STEPS = ['insert-act', 'move-act', 'transfer treasury-write_off'];
@@ -105,11 +106,11 @@ describe.each([
       policy: { ...policy(), ...more },
     });
     await work(gateway).catch(() => {});
-    for (let waited = 0; !mortal.dead && !(await reached(gateway).catch(() => false)); waited += 1) {
-      if (waited > 400) throw new Error(`neither dead nor done after: ${mortal.steps.join(', ')}`);
-      await world.finalize();
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+    await whileBlocksCome(
+      world,
+      async () => mortal.dead || (await reached(gateway).catch(() => false)),
+      () => `neither dead nor done after: ${mortal.steps.join(', ')}`,
+    );
     await gateway.close();
     return mortal;
   }
@@ -447,11 +448,11 @@ describe.each([
       proxy.heal();
       const gateway = await world.gateway({ aheadMs: 60_000, policy: policy() });
       await gateway.chains.acts.request(move);
-      for (let waited = 0; !(await reached(gateway)); waited += 1) {
-        if (waited > 400) throw new Error(`not done: ${await state(gateway)}; ${gateway.problems.join('; ')}`);
-        await world.finalize();
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
+      await whileBlocksCome(
+        world,
+        () => reached(gateway),
+        async () => `not done: ${await state(gateway)}; ${gateway.problems.join('; ')}`,
+      );
       await world.settle(gateway);
       expect(await gateway.chains.actRows.find(move.id)).toMatchObject({
         arrived: amount - fee,

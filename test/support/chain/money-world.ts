@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { Database, OpenDatabase } from '#store';
 import { audit, createLedger, type Ledger, MICRO_USD_MAX, type MicroUsd } from '#billing';
@@ -6,10 +5,10 @@ import type { Chains, PaymentPayload, SignedPayment } from '#chains';
 import type { ChainSetup } from '../../../src/chains/chain.ts';
 import { createChainRows } from '../../../src/chains/chain-rows.ts';
 import { openChains, type ChainPolicy } from '../../../src/chains/chains.ts';
-import { atThisLoad } from '../at-this-load.ts';
 import { adHoc } from '../ad-hoc.ts';
 import { openEngine, type EngineName } from '../engines.ts';
 import { evmMoney, type EvmMoney, type MoneyChain, type Payer } from './money-chain.ts';
+import { whileBlocksCome } from './while-blocks-come.ts';
 
 export type { Payer } from './money-chain.ts';
 
@@ -88,7 +87,6 @@ export interface MoneyGateway {
   close(): Promise<void>;
 }
 
-const WAIT_MS = 20_000;
 const OPEN = [
   adHoc(
     "SELECT 'deposit ' || id || ' ' || state AS row FROM deposits WHERE state NOT IN ('final', 'failed', 'reversed') OR next_look_at IS NOT NULL",
@@ -197,16 +195,14 @@ export async function openMoneyWorldOn<C extends MoneyChain>(
 
     async settle(given) {
       const gateway = given ?? (await world.gateway({ aheadMs: 60_000 }));
-      const until = performance.now() + atThisLoad(WAIT_MS);
-      for (;;) {
-        await world.finalize();
+      await world.finalize();
+      const ended = async () => {
         await gateway.chains.audit();
-        const open = await world.unfinished();
-        if (open.length === 0) break;
-        if (performance.now() > until)
-          throw new Error(`not at an end: ${open.join(', ')}; ${gateway.problems.join('; ')}`);
-        await pause(100);
-      }
+        return (await world.unfinished()).length === 0;
+      };
+      const state = async () =>
+        `not at an end: ${(await world.unfinished()).join(', ')}; ${gateway.problems.join('; ')}`;
+      await whileBlocksCome(world, ended, state);
       const [reserves] = await gateway.chains.audit();
       expect(reserves?.error).toBeNull();
       expect(reserves!.reserves!.held).toBe(reserves!.reserves!.booked);
