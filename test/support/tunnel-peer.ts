@@ -102,6 +102,8 @@ export async function dialPeer(options: TunnelPeerOptions): Promise<TunnelPeer> 
     streamResetRate: 1_000_000,
   });
   session.on('error', () => {});
+  // The library's stream ends then, instead of closing: a session that writes to it later throws within Node.
+  socket.once('close', () => session.destroy());
   session.setLocalWindowSize(window);
   const streams = new Set<ServerHttp2Stream>();
   const messages: GatewayMessage[] = [];
