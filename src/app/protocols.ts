@@ -61,7 +61,7 @@ export async function openProtocols(middle: Middle) {
     keepAlive: options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {},
   };
   const cardKey = createCardKey(middle.identity);
-  const mcp = openMcp(doors);
+  const mcp = openMcp(doors, media);
   const a2a = openA2a(doors, cardKey);
   speaking.mcp = mcp.speaker;
   speaking.a2a = a2a.speaker;
@@ -78,7 +78,10 @@ export async function openProtocols(middle: Middle) {
   return { ...middle, cardKey, mcp, a2a, tasks: longWork.tasks, notices: longWork.notices, blobs: media.blobs };
 }
 
-function openMcp(doors: Doors) {
+/** What a repeat of a large answer needs. */
+type Files = Pick<Awaited<ReturnType<typeof openMedia>>, 'blobs'>;
+
+function openMcp(doors: Doors, { blobs }: Files) {
   const { config, database, identity, pipeline, catalog, idempotency, payments, logger } = doors;
   const { tasks, speakers, listeners, keepAlive, now, elapsed, random, onError } = doors;
   return createMcp({
@@ -87,6 +90,7 @@ function openMcp(doors: Doors) {
     sessions: createSessionStore(database, { now }),
     pins: createToolPins(database, { now }),
     tasks,
+    blobs,
     receiptOf: doors.pastReceipts.ofCall,
     present: doors.present,
     random,

@@ -65,7 +65,7 @@ export { createEventReader, EventError, eventText, type SseEvent } from './reply
 export { createKeepAlive, createSilent, type KeepAlive } from './reply/keep-alive.ts';
 export { bytesOfText, editText, LargeStrings, lengthOf, type MarkedText } from './reply/marked-text.ts';
 export { OWN_TURN_BYTES, ownTurn } from './reply/own-turn.ts';
-export { createHttpSink, type ReplySink } from './reply/reply-sink.ts';
+export { type ClientSink, createHttpSink, type ReplySink } from './reply/reply-sink.ts';
 export { endInSlices, slicesOf, writeSlices } from './reply/write-slices.ts';
 export { requestIdOf } from './request-id.ts';
 export { createSeals, type Seals } from './seal.ts';

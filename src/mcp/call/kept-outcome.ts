@@ -1,9 +1,18 @@
-import { bytesOfText, editText, type MarkedText, membersOf } from '#wire';
+import { editText, lengthOf, type MarkedText, membersOf } from '#wire';
 import { type GivenReply, KEPT_BYTES_MAX, type StoredReply } from '#gateway';
+import type { Around } from '#tasks';
 
-/** A response without its id: `"result":…` or `"error":…`. */
-export function keptOutcome(text: string | MarkedText, status: number): GivenReply {
-  return { status, headers: {}, body: bytesOfText(editText(text, outcomeOf), KEPT_BYTES_MAX.charged) };
+/** A response without its id, `"result":…` or `"error":…`, in pieces. */
+export function outcomePieces(text: string | MarkedText): readonly Uint8Array[] {
+  const outcome = editText(text, outcomeOf);
+  return typeof outcome === 'string' ? [Buffer.from(outcome)] : outcome.large.piecesOf(outcome.text);
+}
+
+/** An outcome as it is kept in the database. */
+export function keptOutcome(pieces: readonly Uint8Array[], status: number): GivenReply {
+  const [first] = pieces;
+  const isLarge = lengthOf(pieces) > KEPT_BYTES_MAX.charged;
+  return { status, headers: {}, body: isLarge ? null : pieces.length === 1 ? first! : Buffer.concat(pieces) };
 }
 
 const outcomeOf = (text: string): string =>
@@ -12,6 +21,11 @@ const outcomeOf = (text: string): string =>
     .map(([key, { start, end }]) => `"${key}":${text.slice(start, end)}`)
     .join(',');
 
+/** What stands around a kept outcome in the answer to a request with this id. */
+export const aroundOutcome = (idText: string): Around => ({ before: `{"jsonrpc":"2.0","id":${idText},`, after: '}' });
+
 /** A kept outcome, under the id of the repeated request. */
-export const withId = (idText: string, { body }: StoredReply): string =>
-  `{"jsonrpc":"2.0","id":${idText},${Buffer.from(body).toString()}}`;
+export function withId(idText: string, { body }: StoredReply): string {
+  const { before, after } = aroundOutcome(idText);
+  return before + Buffer.from(body).toString() + after;
+}
