@@ -62,7 +62,7 @@ export async function openProtocols(middle: Middle) {
   };
   const cardKey = createCardKey(middle.identity);
   const mcp = openMcp(doors, media);
-  const a2a = openA2a(doors, cardKey);
+  const a2a = openA2a(doors, media, cardKey);
   speaking.mcp = mcp.speaker;
   speaking.a2a = a2a.speaker;
   speaking.model = createModelSpeaker({ catalog, config, now });
@@ -122,13 +122,14 @@ function openMcp(doors: Doors, { blobs }: Files) {
   });
 }
 
-function openA2a(doors: Doors, cardKey: CardKey) {
+function openA2a(doors: Doors, { blobs }: Files, cardKey: CardKey) {
   const { config, identity, pipeline, catalog, idempotency, payments, logger } = doors;
   const { tasks, push, speakers, listeners, keepAlive, now, elapsed, random, onError } = doors;
   return createA2a({
     pipeline,
     catalog,
     tasks,
+    blobs,
     idempotency,
     payments,
     runTokens: doors.runTokens,

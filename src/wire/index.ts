@@ -38,6 +38,7 @@ export {
   type RequestMessage,
   type ResponseMessage,
   resultText,
+  aroundResult,
 } from './json/message.ts';
 export {
   type Edit,

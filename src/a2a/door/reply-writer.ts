@@ -1,6 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { editText, errorText, eventText, isObject, type MarkedText, resultText, slicesOf, type Answer } from '#wire';
+import {
+  aroundResult,
+  type ClientSink,
+  editText,
+  errorText,
+  eventText,
+  isObject,
+  type MarkedText,
+  resultText,
+  slicesOf,
+  type Answer,
+} from '#wire';
 import { toGatewayError } from '#gateway';
+import type { Around } from '#tasks';
 import { A2A_ERRORS, A2aError, errorNameOf } from '../wire/a2a-error.ts';
 import { isStreaming, type Operation } from '../wire/methods.ts';
 import { legacyRestResult } from '../wire/rest-legacy.ts';
@@ -20,6 +32,11 @@ export interface ReplyWriter {
   event(text: string | MarkedText, headers?: Readonly<Record<string, string>>): Promise<void>;
   /** Writes the result, or the last event of a stream. `headers` are for a reply that has not begun. */
   result(text: string | MarkedText, headers?: Readonly<Record<string, string>>): Promise<void>;
+  /**
+   * The result as a sink of bytes, for one that is kept as a file, and what goes around it. null on the bindings that
+   * have the result in another form.
+   */
+  body(): { readonly client: ClientSink; readonly around: Around } | null;
   /** Writes any thrown value as the error of the wire. */
   fail(thrown: unknown): Promise<void>;
   /** Writes an error in the words of the agent. */
@@ -111,6 +128,12 @@ export function createReplyWriter({
       } else if (bare) {
         answer.end(editText(text, bareText), 200, { ...headers, ...moreHeaders() });
       } else answer.end(around(text), 200, { ...headers, ...moreHeaders(), ...type });
+    },
+    body() {
+      if (bare || (rest && version === '0.3')) return null;
+      const client = answer.body(streams);
+      const text = rest ? { before: '', after: '' } : aroundResult(idText);
+      return client && { client, around: { ...text, headers: { ...moreHeaders(), ...type } } };
     },
     async fail(thrown) {
       const told = worthTelling(thrown);

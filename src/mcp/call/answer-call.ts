@@ -18,7 +18,7 @@ import {
 } from '#gateway';
 import type { KeptReplies } from '#tasks';
 import { toMcpError, worthTelling } from '../wire/errors-mcp.ts';
-import { aroundOutcome, keptOutcome, outcomePieces, withId } from './kept-outcome.ts';
+import { aroundOutcome, keptOutcome, outcomePieces, REPLAYED, withId } from './kept-outcome.ts';
 import { type PaidRequest, X402 } from './paid-request.ts';
 import { paymentRequired } from './payment-required.ts';
 import { requestDigest } from '../wire/request-digest.ts';
@@ -85,7 +85,7 @@ export function createAnswerCall({ pipeline, serve, onError, largeReplies }: Ans
           return call;
         },
         write: (call, kept) => write(asked, call, answer, kept ? keepLarge : null),
-        replay: (reply) => answer.end(withId(idText, reply), reply.status, { 'idempotent-replayed': 'true' }),
+        replay: (reply) => answer.end(withId(idText, reply), reply.status, REPLAYED),
         async refuse(refusal) {
           const result = await paymentRequired(asked, refusal);
           return { kept: () => null, charged: false, end: () => answer.end(resultText(idText, result), 200) };

@@ -21,8 +21,14 @@ const outcomeOf = (text: string): string =>
     .map(([key, { start, end }]) => `"${key}":${text.slice(start, end)}`)
     .join(',');
 
+export const REPLAYED = { 'idempotent-replayed': 'true' } as const;
+
 /** What stands around a kept outcome in the answer to a request with this id. */
-export const aroundOutcome = (idText: string): Around => ({ before: `{"jsonrpc":"2.0","id":${idText},`, after: '}' });
+export const aroundOutcome = (idText: string): Around => ({
+  before: `{"jsonrpc":"2.0","id":${idText},`,
+  after: '}',
+  headers: REPLAYED,
+});
 
 /** A kept outcome, under the id of the repeated request. */
 export function withId(idText: string, { body }: StoredReply): string {

@@ -122,7 +122,7 @@ export function createReplays({
           finish({ id: eventId ?? null, write: (to) => to.end(text, status, headers, eventId) }, length);
         },
         // It has no event that a client could come back with.
-        body: () => answer.body(),
+        body: (asEvent) => answer.body(asEvent),
         close() {
           finish({ id: null, write: (to) => to.close() }, 0);
         },

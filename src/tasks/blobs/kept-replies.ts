@@ -23,16 +23,19 @@ export interface KeptReplies {
 
 interface KeptReply {
   /**
-   * Writes it with the head that it had, and the header `idempotent-replayed`. Rejects with GatewayError
-   * `service_unavailable` where it cannot be read, before anything is written; later, the connection is cut.
+   * Writes it with the head that it had, and the header `idempotent-replayed`, or with what goes around it. Rejects
+   * with GatewayError `service_unavailable` where it cannot be read, before anything is written; later, the connection
+   * is cut.
    */
   writeTo(client: ClientSink, around?: Around): Promise<void>;
 }
 
-/** Text that stands before and behind a reply for whoever repeats the request. The head has the length of the whole. */
+/** What goes around a kept reply that is only a part of the answer. */
 export interface Around {
   readonly before: string;
   readonly after: string;
+  /** Of the answer, beside its length. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 const RETRY_S = 5;
@@ -73,11 +76,10 @@ async function writeReply(
   const { status, headers } = headIn(blob.notes);
   const pieces = around === null ? [blob] : ([Buffer.from(around.before), blob, Buffer.from(around.after)] as const);
   const length = pieces.reduce((sum, piece) => sum + pieceLength(piece), 0);
-  const own = around === null ? headers : { ...headers, 'content-length': length };
+  const own =
+    around === null ? { ...headers, 'idempotent-replayed': 'true' } : { ...around.headers, 'content-length': length };
   try {
-    await writePieces(blobs, pieces, { start: 0, end: length - 1 }, client, () =>
-      client.head(status, { ...own, 'idempotent-replayed': 'true' }),
-    );
+    await writePieces(blobs, pieces, { start: 0, end: length - 1 }, client, () => client.head(status, own));
   } catch (cause) {
     if (!(cause instanceof BlobUnreachable)) throw cause;
     throw new GatewayError('service_unavailable', 'The reply that is kept cannot be read at the moment', {

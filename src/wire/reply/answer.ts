@@ -24,9 +24,9 @@ export interface Answer {
   ): void;
   /**
    * The response as a sink, for one that is too large to be a text: its head, then the bytes of its JSON. The reply is
-   * over with its head. null where only texts are taken.
+   * over with its head. `asEvent`: as an event, also where none was written before. null where only texts are taken.
    */
-  body(): ClientSink | null;
+  body(asEvent?: boolean): ClientSink | null;
   /** Ends a reply without a response: the client cancelled, or none can be given. */
   close(): void;
 }
@@ -104,10 +104,10 @@ class HttpAnswer implements Answer, Silent {
     else void endInSlices(pieces, sink);
   }
 
-  body(): ClientSink {
+  body(asEvent = false): ClientSink {
     const { sink } = this.#options;
     return responseSink(sink, (status, headers) => {
-      this.#finish();
+      if (this.#finish() && asEvent) this.#begin();
       if (this.#begun) return 'event';
       sink.head(status, { 'content-type': 'application/json', ...headers });
       return 'json';

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { heldBy, LEGACY_REST, LEGACY_RPC, MESSAGE_PRICE, REST, RPC, useCallsWorld } from './support/calls-world.ts';
+import { serveRaw, taskResult } from './support/raw-served.ts';
+
+// A repeat of a message is given the result that was paid for, however large it is.
+
+const BYTES = 1.5 * 1024 * 1024;
+const calls = useCallsWorld('[media]\nfree_bytes_min = 1\n');
+const saying = (messageId: string) => ({ message: { messageId } });
+
+/** An agent that keeps nothing: each message is answered once. */
+const serveLarge = () =>
+  serveRaw(calls.world, ({ request, response, id, result }) => {
+    if (request.method === 'GetTask') return void response.writeHead(500).end('gone');
+    if (request.body.includes('a task')) {
+      const artifacts = [{ artifactId: 'a', parts: [{ text: 'x'.repeat(BYTES) }] }];
+      return result(taskResult(`task-${String(id)}`, 'COMPLETED', { artifacts }));
+    }
+    const text = `é ${'x'.repeat(BYTES)}`;
+    const message =
+      request.method === 'message/send'
+        ? { kind: 'message', messageId: 'answer', role: 'agent', parts: [{ kind: 'text', text }] }
+        : { message: { messageId: 'answer', role: 'ROLE_AGENT', parts: [{ text }] } };
+    response.writeHead(200, { 'content-type': 'application/json' });
+    // The ends of lines between its tokens are the agent's own.
+    response.end(JSON.stringify({ jsonrpc: '2.0', id, result: message }, null, 1));
+  });
+
+test.each([
+  ['a message', RPC],
+  ['a message', REST],
+  ['a message', LEGACY_RPC],
+  ['a task', RPC],
+] as const)('%s is repeated as it was, and charged once: %s', async (words, wire) => {
+  const { url, agent } = await serveLarge();
+  const talk = calls.talk(url, wire);
+  expect(
+    await calls.spent(async () => {
+      const first = await talk.sent(words, saying('large'));
+      const again = await talk.sent(words, saying('large'));
+      expect([again.status, again.error]).toEqual([200, null]);
+      expect(again.text.length).toBeGreaterThan(BYTES);
+      expect(heldBy(again)).toEqual(heldBy(first));
+      expect(heldBy(again)['metadata']).toMatchObject({ 'tollgate/generation': { cost: '0.001' } });
+      // As a stream it is one event.
+      const events = await (await talk.stream(words, saying('large'))).rest();
+      expect(events).toMatchObject([{ type: words === 'a task' ? 'task' : 'message' }]);
+    }),
+  ).toBe(MESSAGE_PRICE);
+  expect(agent.received.filter(({ body }) => body.includes('"parts"'))).toHaveLength(1);
+});
+
+test('a binding that has results in another form says that the answer is not kept', async () => {
+  const { url } = await serveLarge();
+  expect(
+    await calls.spent(async () => {
+      await calls.talk(url, LEGACY_RPC).sent('a message', saying('other form'));
+      const refused = await calls.talk(url, LEGACY_REST).sent('a message', saying('other form'));
+      expect([refused.status, refused.text]).toEqual([409, expect.stringMatching(/too long to be kept/)]);
+    }),
+  ).toBe(MESSAGE_PRICE);
+});
