@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { GatewayError, type JsonObject, LargeStrings } from '#wire';
+import { GatewayError, type JsonObject, LargeStrings, wholePiece } from '#wire';
 import type { SettledFrame } from '#billing/amounts';
 import {
   capCost,
@@ -188,7 +188,7 @@ async function streamed({ deps, ask, service, opened, contextId, out }: Answer):
     const name = `TASK_STATE_${state.toUpperCase()}`;
     const bytesMax = KEPT_BYTES_MAX[charged ? 'charged' : 'free'];
     const task = taskOf(name, message);
-    const snapshot = large.wholeOf(JSON.stringify(task), bytesMax);
+    const snapshot = wholePiece(large.piecesOf(JSON.stringify(task)), bytesMax);
     await tasks.saw(key, {
       state,
       end: state === 'completed' ? 'complete' : 'free',

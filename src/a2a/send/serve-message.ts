@@ -1,5 +1,14 @@
 import { hash } from 'node:crypto';
-import { GatewayError, isObject, type JsonObject, lengthOf, type MarkedText, NEVER_ABORTED } from '#wire';
+import {
+  GatewayError,
+  isObject,
+  type JsonObject,
+  lengthOf,
+  type MarkedText,
+  NEVER_ABORTED,
+  piecesOfText,
+  wholePiece,
+} from '#wire';
 import {
   idempotencyError,
   KEPT_BYTES_MAX,
@@ -112,28 +121,18 @@ export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
   /** Writes the end of the answer, and tells what is kept. */
   async function keep({ caller }: Ask, callId: string, answered: Answered): Promise<Written> {
     const { text, taskId, charged, over, tell = WRITTEN } = answered;
-    const shown = kept(Buffer.from(JSON.stringify({ [AGAIN]: taskId })), charged);
-    if (text === null) {
-      await tell();
-      return shown;
+    const shown = () => kept(taskId === null ? null : Buffer.from(JSON.stringify({ [AGAIN]: taskId })), charged);
+    const pieces = text === null ? null : piecesOfText(text);
+    if (pieces !== null && charged && over && largeReplies?.takes(lengthOf(pieces))) {
+      const isKept = await largeReplies
+        .keep(caller.account, callId, { status: 200, headers: {} }, pieces)
+        .catch((error: unknown) => void onError(error));
+      // The file takes its time: a client that had the end of the answer before could repeat it too soon.
+      return { ...(isKept ? kept(null, charged) : shown()), end: () => void tell().catch(onError) };
     }
-    const pieces = typeof text === 'string' ? [Buffer.from(text)] : text.large.piecesOf(text.text);
-    const bytes = lengthOf(pieces);
-    if (!charged || !over || !largeReplies?.takes(bytes)) {
-      await tell();
-      if (bytes <= KEPT_BYTES_MAX[charged ? 'charged' : 'free'])
-        return kept(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces), charged);
-      return taskId === null ? kept(null, charged) : shown;
-    }
-    // The file takes its time: a client that had the answer before could repeat it too soon.
-    const end = () => void tell().catch(onError);
-    try {
-      await largeReplies.keep(caller.account, callId, { status: 200, headers: {} }, pieces);
-      return { ...kept(null, charged), end };
-    } catch (error) {
-      onError(error);
-      return { ...(taskId === null ? kept(null, charged) : shown), end };
-    }
+    await tell();
+    const whole = pieces && wholePiece(pieces, KEPT_BYTES_MAX[charged ? 'charged' : 'free']);
+    return whole === null ? shown() : kept(whole, charged);
   }
 
   /** Gives a repeat the file of a large result. False where there is none, or the binding has it in another form. */

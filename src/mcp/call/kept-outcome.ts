@@ -1,19 +1,17 @@
-import { editText, lengthOf, type MarkedText, membersOf } from '#wire';
+import { editText, type MarkedText, membersOf, piecesOfText, wholePiece } from '#wire';
 import { type GivenReply, KEPT_BYTES_MAX, type StoredReply } from '#gateway';
 import type { Around } from '#tasks';
 
 /** A response without its id, `"result":…` or `"error":…`, in pieces. */
-export function outcomePieces(text: string | MarkedText): readonly Uint8Array[] {
-  const outcome = editText(text, outcomeOf);
-  return typeof outcome === 'string' ? [Buffer.from(outcome)] : outcome.large.piecesOf(outcome.text);
-}
+export const outcomePieces = (text: string | MarkedText): readonly Uint8Array[] =>
+  piecesOfText(editText(text, outcomeOf));
 
 /** An outcome as it is kept in the database. */
-export function keptOutcome(pieces: readonly Uint8Array[], status: number): GivenReply {
-  const [first] = pieces;
-  const isLarge = lengthOf(pieces) > KEPT_BYTES_MAX.charged;
-  return { status, headers: {}, body: isLarge ? null : pieces.length === 1 ? first! : Buffer.concat(pieces) };
-}
+export const keptOutcome = (pieces: readonly Uint8Array[], status: number): GivenReply => ({
+  status,
+  headers: {},
+  body: wholePiece(pieces, KEPT_BYTES_MAX.charged),
+});
 
 const outcomeOf = (text: string): string =>
   [...membersOf(text)]

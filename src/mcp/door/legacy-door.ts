@@ -1,5 +1,4 @@
 import {
-  bytesOfText,
   type Answer,
   type ClientSink,
   createAnswer,
@@ -9,6 +8,7 @@ import {
   type KeepAlive,
   type NotificationMessage,
   parseMessage,
+  piecesOfText,
   type RequestMessage,
   type ResponseMessage,
   resultText,
@@ -97,7 +97,7 @@ export function createLegacyDoor<S extends KeptSession>(
     const keeping: Answer = {
       events: async () => {},
       end(answered) {
-        response = bytesOfText(answered, Infinity)!.toString();
+        response = Buffer.concat(piecesOfText(answered)).toString();
       },
       // The answers to all messages of a batch are one text.
       body: () => null,

@@ -10,8 +10,16 @@ export interface KeptReplies {
   readonly bytesMax: number;
   /** Whether the reply of a charged call is kept as a file: it is too large for the database, and not for that. */
   takes(bytes: number): boolean;
-  /** Keeps the reply of a call. Rejects where there is no room for it: a repeat is refused then. */
-  keep(account: string, callId: string, head: Omit<GivenReply, 'body'>, chunks: readonly Uint8Array[]): Promise<void>;
+  /**
+   * Keeps the reply of a call. False where the account has no room for it: a repeat is refused then, as where it
+   * rejects, which is for the operator to know.
+   */
+  keep(
+    account: string,
+    callId: string,
+    head: Omit<GivenReply, 'body'>,
+    chunks: readonly Uint8Array[],
+  ): Promise<boolean>;
   /** The reply that is kept of the call that has a key; null where none is. */
   find(account: string, by: TakenKey): Promise<KeptReply | null>;
   /**
@@ -52,11 +60,17 @@ export function createKeptReplies(blobs: Pick<Blobs, 'write' | 'find' | 'read'>,
     takes: (bytes) => bytes > KEPT_BYTES_MAX.charged && bytes <= bytesMax,
     async keep(account, callId, { status, headers }, chunks) {
       const source = sourceOfReply(account, callId);
-      await blobs.write({ source, account }, async (file) => {
-        for (const chunk of chunks) for (const slice of slicesOf(chunk)) await file.write(slice);
-        const type = headers['content-type'] ?? 'application/octet-stream';
-        return { type, notes: JSON.stringify({ status, headers }) };
-      });
+      try {
+        const blob = await blobs.write({ source, account }, async (file) => {
+          for (const chunk of chunks) for (const slice of slicesOf(chunk)) await file.write(slice);
+          const type = headers['content-type'] ?? 'application/octet-stream';
+          return { type, notes: JSON.stringify({ status, headers }) };
+        });
+        return blob !== null;
+      } catch (error) {
+        if (error instanceof GatewayError && error.code === 'rate_limit_exceeded') return false;
+        throw error;
+      }
     },
     find,
     async repeat(account, by, client, around) {
