@@ -78,7 +78,7 @@ export async function openProtocols(middle: Middle) {
   return { ...middle, cardKey, mcp, a2a, tasks: longWork.tasks, notices: longWork.notices, blobs: media.blobs };
 }
 
-/** What a repeat of a large answer needs. */
+/** The files that large answers are kept in, for repeats. */
 type Files = Pick<Awaited<ReturnType<typeof openMedia>>, 'blobs'>;
 
 function openMcp(doors: Doors, { blobs }: Files) {

@@ -61,7 +61,7 @@ export type ServeMessage = <O extends Opened>(asked: MessageAsked<O>, out: Reply
 
 const AGAIN = 'tollgate/task';
 
-/** What a repeat of a message is answered. */
+/** The end of an answer, and the answer to a repeat of its message. */
 export interface Answered {
   /** The result, which is repeated as it was. null: the task is shown as it is by then. */
   readonly text: string | MarkedText | null;
@@ -135,7 +135,7 @@ export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
     return whole === null ? shown() : kept(whole, charged);
   }
 
-  /** Gives a repeat the file of a large result. False where there is none, or the binding has it in another form. */
+  /** Gives a repeat the file of a large result. False where none is kept, or the binding has it in another form. */
   async function repeatLarge({ caller }: Ask, by: TakenKey, out: ReplyWriter): Promise<boolean> {
     const reply = await largeReplies?.find(caller.account, by);
     const body = reply ? out.body() : null;

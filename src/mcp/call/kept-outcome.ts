@@ -21,7 +21,7 @@ const outcomeOf = (text: string): string =>
 
 export const REPLAYED = { 'idempotent-replayed': 'true' } as const;
 
-/** What stands around a kept outcome in the answer to a request with this id. */
+/** The text around a kept outcome in the answer to a request with this id. */
 export const aroundOutcome = (idText: string): Around => ({
   before: `{"jsonrpc":"2.0","id":${idText},`,
   after: '}',

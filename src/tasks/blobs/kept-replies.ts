@@ -38,7 +38,7 @@ interface KeptReply {
   writeTo(client: ClientSink, around?: Around): Promise<void>;
 }
 
-/** What goes around a kept reply that is only a part of the answer. */
+/** The rest of an answer that a kept reply is a part of. */
 export interface Around {
   readonly before: string;
   readonly after: string;

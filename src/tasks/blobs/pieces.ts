@@ -20,7 +20,7 @@ export async function writePieces(
 ): Promise<void> {
   let at = 0;
   let begun = false;
-  /** What stands ahead of the first file waits until that is open: the head says that all is there. */
+  /** Bytes ahead of the first file wait until that is open: the head says that all is there. */
   const ahead: Buffer[] = [];
   /** Once it resolves, the system has the bytes: their memory may be used again. */
   const write = async (chunk: Uint8Array) => {

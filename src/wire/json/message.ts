@@ -114,7 +114,7 @@ export function resultText(idText: string, result: string): string {
   return before + result + after;
 }
 
-/** What stands before and behind the result in it. */
+/** The text before and behind its result. */
 export const aroundResult = (idText: string) => ({ before: `{"jsonrpc":"2.0","id":${idText},"result":`, after: '}' });
 
 /** The reply with an error; `idText` is JSON text. */

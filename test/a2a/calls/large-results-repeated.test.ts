@@ -50,6 +50,23 @@ test.each([
   expect(agent.received.filter(({ body }) => body.includes('"parts"'))).toHaveLength(1);
 });
 
+test('a large question that was answered is not asked again: its task is shown', async () => {
+  const { url, agent } = await serveRaw(calls.world, ({ request, result }) => {
+    if (request.method === 'GetTask') return result(taskResult('asked', 'COMPLETED').task);
+    const artifacts = [{ artifactId: 'a', parts: [{ text: 'x'.repeat(BYTES) }] }];
+    result(taskResult('asked', request.body.includes('taskId') ? 'COMPLETED' : 'INPUT_REQUIRED', { artifacts }));
+  });
+  const talk = calls.talk(url);
+  expect(
+    await calls.spent(async () => {
+      const { contextId } = await talk.task('ask', saying('question'));
+      await talk.sent('blue', { message: { messageId: 'answer', taskId: 'asked', contextId } });
+      expect(await talk.task('ask', saying('question'))).toMatchObject({ id: 'asked', state: 'completed' });
+    }),
+  ).toBe(2n * MESSAGE_PRICE);
+  expect(agent.received.filter(({ body }) => body.includes('"parts"'))).toHaveLength(2);
+});
+
 test('a binding that has results in another form says that the answer is not kept', async () => {
   const { url } = await serveLarge();
   expect(
