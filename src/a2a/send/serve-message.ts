@@ -106,7 +106,7 @@ export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
       open,
       async write(opened, isKept) {
         const answered = await write(opened);
-        if (answered && isKept) return keep(ask, opened.id, answered);
+        if (answered && isKept) return keep(ask, opened.id, answered, out);
         await answered?.tell?.();
         return null;
       },
@@ -119,13 +119,14 @@ export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
     });
 
   /** Writes the end of the answer, and tells what is kept. */
-  async function keep({ caller }: Ask, callId: string, answered: Answered): Promise<Written> {
+  async function keep({ caller }: Ask, callId: string, answered: Answered, out: ReplyWriter): Promise<Written> {
     const { text, taskId, charged, over, tell = WRITTEN } = answered;
     const shown = () => kept(taskId === null ? null : Buffer.from(JSON.stringify({ [AGAIN]: taskId })), charged);
     const pieces = text === null ? null : piecesOfText(text);
-    if (pieces !== null && charged && over && largeReplies?.takes(lengthOf(pieces))) {
+    if (text !== null && pieces !== null && charged && over && largeReplies?.takes(lengthOf(pieces))) {
+      const inForm = out.form === 'result' ? pieces : piecesOfText(out.formed(text));
       const isKept = await largeReplies
-        .keep(caller.account, callId, { status: 200, headers: {} }, pieces)
+        .keep(caller.account, callId, { status: 200, headers: {} }, inForm, out.form)
         .catch((error: unknown) => void onError(error));
       // The file takes its time: a client that had the end of the answer before could repeat it too soon.
       return { ...(isKept ? kept(null, charged) : shown()), end: () => void tell().catch(onError) };
@@ -135,9 +136,9 @@ export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
     return whole === null ? shown() : kept(whole, charged);
   }
 
-  /** Gives a repeat the file of a large result. False where none is kept, or the binding has it in another form. */
+  /** Gives a repeat the file of a large result. False where none is kept in the form that its binding has. */
   async function repeatLarge({ caller }: Ask, by: TakenKey, out: ReplyWriter): Promise<boolean> {
-    const reply = await largeReplies?.find(caller.account, by);
+    const reply = await largeReplies?.find(caller.account, by, out.form);
     const body = reply ? out.body() : null;
     if (body === null) return false;
     await reply!.writeTo(body.client, body.around);

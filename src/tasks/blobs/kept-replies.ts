@@ -12,16 +12,17 @@ export interface KeptReplies {
   takes(bytes: number): boolean;
   /**
    * Keeps the reply of a call. False where the account has no room for it: a repeat is refused then, as where it
-   * rejects, which is for the operator to know.
+   * rejects, which is for the operator to know. `form`: where replies to one request have several forms.
    */
   keep(
     account: string,
     callId: string,
     head: Omit<GivenReply, 'body'>,
     chunks: readonly Uint8Array[],
+    form?: string,
   ): Promise<boolean>;
-  /** The reply that is kept of the call that has a key; null where none is. */
-  find(account: string, by: TakenKey): Promise<KeptReply | null>;
+  /** The reply that is kept, in a form, of the call that has a key; null where none is. */
+  find(account: string, by: TakenKey, form?: string): Promise<KeptReply | null>;
   /**
    * Answers a request whose idempotency key is taken, with the reply that is kept of its call. Rejects as `writeTo`
    * does, and with the error of the key where none is kept.
@@ -48,18 +49,19 @@ export interface Around {
 
 const RETRY_S = 5;
 
-const sourceOfReply = (account: string, callId: string) => sourceOf('reply', account, callId);
+const sourceOfReply = (account: string, callId: string, form: string | undefined) =>
+  sourceOf('reply', account, callId, ...(form === undefined ? [] : [form]));
 
 export function createKeptReplies(blobs: Pick<Blobs, 'write' | 'find' | 'read'>, bytesMax: number): KeptReplies {
-  const find = async (account: string, by: TakenKey): Promise<KeptReply | null> => {
-    const [blob] = by.kind === 'unkept' ? await blobs.find([sourceOfReply(account, by.callId)]) : [];
+  const find = async (account: string, by: TakenKey, form?: string): Promise<KeptReply | null> => {
+    const [blob] = by.kind === 'unkept' ? await blobs.find([sourceOfReply(account, by.callId, form)]) : [];
     return blob?.state === 'stored' ? { writeTo: (client, around) => writeReply(blobs, blob, client, around) } : null;
   };
   return {
     bytesMax,
     takes: (bytes) => bytes > KEPT_BYTES_MAX.charged && bytes <= bytesMax,
-    async keep(account, callId, { status, headers }, chunks) {
-      const source = sourceOfReply(account, callId);
+    async keep(account, callId, { status, headers }, chunks, form) {
+      const source = sourceOfReply(account, callId, form);
       try {
         const blob = await blobs.write({ source, account }, async (file) => {
           for (const chunk of chunks) for (const slice of slicesOf(chunk)) await file.write(slice);

@@ -30,6 +30,7 @@ test.each([
   ['a message', RPC],
   ['a message', REST],
   ['a message', LEGACY_RPC],
+  ['a message', LEGACY_REST],
   ['a task', RPC],
 ] as const)('%s is repeated as it was, and charged once: %s', async (words, wire) => {
   const { url, agent } = await serveLarge();
@@ -42,6 +43,7 @@ test.each([
       expect(again.text.length).toBeGreaterThan(BYTES);
       expect(heldBy(again)).toEqual(heldBy(first));
       expect(heldBy(again)['metadata']).toMatchObject({ 'tollgate/generation': { cost: '0.001' } });
+      if (wire === LEGACY_REST) return;
       // As a stream it is one event.
       const events = await (await talk.stream(words, saying('large'))).rest();
       expect(events).toMatchObject([{ type: words === 'a task' ? 'task' : 'message' }]);
@@ -67,14 +69,27 @@ test('a large question that was answered is not asked again: its task is shown',
   expect(agent.received.filter(({ body }) => body.includes('"parts"'))).toHaveLength(2);
 });
 
-test('a binding that has results in another form says that the answer is not kept', async () => {
+test('a bare message is answered in its own form again, which is none of JSON-RPC', async () => {
   const { url } = await serveLarge();
+  const message = { messageId: 'forms', role: 'ROLE_USER', parts: [{ text: 'a message' }] };
+  const ask = async (body: object) => {
+    const headers = {
+      authorization: `Bearer ${calls.world.spine.key}`,
+      'content-type': 'application/json',
+      'a2a-version': '1.0',
+    };
+    return (await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })).text();
+  };
   expect(
     await calls.spent(async () => {
-      const talk = calls.talk(url, LEGACY_REST);
-      expect((await talk.sent('a message', saying('other form'))).text.length).toBeGreaterThan(BYTES);
-      const refused = await talk.sent('a message', saying('other form'));
-      expect([refused.status, refused.text]).toEqual([409, expect.stringMatching(/too long to be kept/)]);
+      const first = await ask({ message });
+      expect(JSON.parse(first)).toMatchObject({
+        status: { state: 'completed' },
+        artifacts: [{ artifactId: 'answer' }],
+      });
+      expect((await ask({ message })) === first).toBe(true);
+      const other = await ask({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } });
+      expect(other).toMatch(/too long to be kept/);
     }),
   ).toBe(MESSAGE_PRICE);
 });
