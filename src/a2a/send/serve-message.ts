@@ -127,9 +127,9 @@ export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
       const inForm = out.form === 'result' ? pieces : piecesOfText(out.formed(text));
       const isKept = await largeReplies
         .keep(caller.account, callId, { status: 200, headers: {} }, inForm, out.form)
-        .catch((error: unknown) => void onError(error));
+        .catch(onError);
       // The file takes its time: a client that had the end of the answer before could repeat it too soon.
-      return { ...(isKept ? kept(null, charged) : shown()), end: () => void tell().catch(onError) };
+      return { ...(isKept === true ? kept(null, charged) : shown()), end: () => void tell().catch(onError) };
     }
     await tell();
     const whole = pieces && wholePiece(pieces, KEPT_BYTES_MAX[charged ? 'charged' : 'free']);

@@ -23,7 +23,7 @@ beforeAll(async () => {
   // The ends of lines between its tokens are the server's own.
   server = await startRawMcp(
     ({ params }) => {
-      const run = `run ${server.asked.length} é\\n${'x'.repeat(Number((params['arguments'] as { mib: number }).mib) * MIB)}`;
+      const run = `run ${server.asked.length} é\\n${'x'.repeat((params['arguments'] as { mib: number }).mib * MIB)}`;
       const result = `{\r\n "resultType": "complete",\n "content": [{"type":"text","text":"${run}"}]}`;
       if (params['name'] !== 'streamed') return result;
       return (response, { idText }) => {
