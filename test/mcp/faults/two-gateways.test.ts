@@ -70,8 +70,8 @@ test.each(['old', 'new'])(
         expect((await callIn(moved(session, spine), tool)).message.result).toMatchObject({
           content: [{ type: 'text' }],
         });
-      // Still one session at its server.
-      if (service === 'old') await until(() => legacy.sessions === upstream);
+      // Still one session at its server: one that the gateway listed tools in may have ended since.
+      if (service === 'old') await until(() => legacy.sessions <= upstream);
       await endSession(session);
     });
     expect(charged).toBe(3n * PRICE);
