@@ -6,14 +6,20 @@ import {
   budgetsToText,
   NO_LIMITS,
   type AccountLimits,
+  type BudgetRule,
   type LimitsOf,
   type LimitsSubject,
 } from './account-limits.ts';
+import { createCarriedSums, type CarriedSums } from './carried-sums.ts';
+import { carryingBudget } from './carrying-limits.ts';
 
 /** Limits of accounts in the database. Rejects with the database's error when it cannot be reached. */
 export interface LimitsStore {
-  /** All limits of an account, by their subject. */
-  of(account: string): Promise<readonly LimitsOf[]>;
+  /**
+   * All limits of an account, by their subject. What is carried to budgets is that of their periods at an instant: `at`,
+   * epoch milliseconds, default now.
+   */
+  of(account: string, at?: number): Promise<readonly LimitsOf[]>;
   get(account: string, subject: LimitsSubject): Promise<AccountLimits>;
   /**
    * Replaces what is given, and leaves the rest: at once here, within a second on every other gateway. Resolves with
@@ -60,21 +66,26 @@ export function limitsSteps(
 }
 
 export function createLimitsStore(
-  database: Pick<Database, 'query' | 'batch'>,
+  database: Pick<Database, 'query' | 'batch' | 'snapshot'>,
   { now }: { readonly now: () => number },
 ): LimitsStore {
+  const sums = createCarriedSums(database, now);
   const listeners = new Set<(account: string) => void>();
   const changed = (account: string) => {
     for (const listener of listeners) listener(account);
   };
-  const of = async (account: string) => (await database.query(LIST, [account])).map(limitsOf);
+  const of = async (account: string, at = now()) => {
+    const rows = await database.query(LIST, [account]);
+    return Promise.all(rows.map((row) => carryingLimitsOf(account, row, sums, at)));
+  };
   return {
     of,
     get: async (account, subject) => (await of(account)).find((one) => one.subject === subject)?.limits ?? NO_LIMITS,
     async change(account, subject, changes) {
       try {
         const [rows] = await database.batch(limitsSteps(account, subject, changes, { at: now() }));
-        return rows![0] ? limitsOf(rows![0]).limits : NO_LIMITS;
+        const [row] = rows!;
+        return row ? (await carryingLimitsOf(account, row, sums, now())).limits : NO_LIMITS;
       } finally {
         // Also after a failure: a commit whose answer was lost may have happened.
         changed(account);
@@ -88,13 +99,21 @@ export function createLimitsStore(
   };
 }
 
-/** A row with the columns `subject`, `rules` and the two rates of `account_limits`. */
-export function limitsOf(row: Row): LimitsOf {
-  const rate = (name: string) => (row[name] === null ? null : Number(row[name]));
+/**
+ * A row with the columns `subject`, `rules`, the two rates and the times of `account_limits`, with what is carried to
+ * its budgets in their periods of `at`.
+ */
+export async function carryingLimitsOf(account: string, row: Row, sums: CarriedSums, at: number): Promise<LimitsOf> {
+  const subject = row['subject'] as string;
+  const rate = (column: string) => (row[column] === null ? null : Number(row[column]));
+  const budgets = budgetsFromText(row['rules'] as string).map(async (rule): Promise<BudgetRule> => {
+    const carried = await sums.of(carryingBudget(account, subject, rule.limitReset, row), at);
+    return carried === null ? rule : { ...rule, carried };
+  });
   return {
-    subject: row['subject'] as string,
+    subject,
     limits: {
-      budgets: budgetsFromText(row['rules'] as string),
+      budgets: await Promise.all(budgets),
       requestsPerMinute: rate('requests_per_minute'),
       tokensPerMinute: rate('tokens_per_minute'),
     },

@@ -1,0 +1,257 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { audit, createLedger, createPriceBook, escrowOf, treasuryOf, withCarried, type Ledger } from '#billing';
+import { budgetAt, LIMIT_RESETS, periodAt, type LimitReset, type SpendLimit } from '#auth/accounts';
+import { createAttempts } from '../../../src/auth/attempts.ts';
+import { createKeyCallers } from '../../../src/auth/key-callers.ts';
+import { createKeyStore } from '../../../src/auth/key-store.ts';
+import { budgetName, type BudgetRule } from '../../../src/auth/limits/account-limits.ts';
+import { createLimitsStore } from '../../../src/auth/limits/limits-store.ts';
+import { createMemberStore } from '../../../src/auth/members/member-store.ts';
+import type { Database } from '#store';
+import { CRASH_PRICE } from '../../support/crash-price.ts';
+import { adHoc } from '../../support/ad-hoc.ts';
+import { ENGINES, openEngine } from '../../support/engines.ts';
+
+// A limit counts what calls that began in its period were charged and hold, whatever limits they were made with: the model knows
+// the calls alone.
+
+const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000 : 10;
+const NOON = Date.parse('2026-03-18T12:00:00Z');
+const MINUTE = 60_000;
+const DAY = 86_400_000;
+const RESETS: readonly (LimitReset | null)[] = [...LIMIT_RESETS, null];
+
+interface ModelCall {
+  readonly id: string;
+  readonly hash: string;
+  readonly gateway: number;
+  readonly at: number;
+  /** What it holds, or was charged. */
+  used: bigint;
+  running: boolean;
+}
+
+const actions = fc.array(
+  fc.oneof(
+    { weight: 6, arbitrary: fc.record({ do: fc.constant('call' as const), key: fc.nat(1), gateway: fc.nat(1) }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        do: fc.constant('end' as const),
+        which: fc.nat(20),
+        charge: fc.integer({ min: -20, max: 50 }),
+      }),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        do: fc.constant('limit' as const),
+        gateway: fc.nat(1),
+        key: fc.nat(1),
+        reset: fc.constantFrom(...RESETS, 'no limit' as const),
+      }),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        do: fc.constant('budgets' as const),
+        gateway: fc.nat(1),
+        subject: fc.constantFrom('account', 'operator', 'member'),
+        resets: fc.subarray([...RESETS]),
+      }),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        do: fc.constant('wait' as const),
+        ms: fc.constantFrom(
+          0,
+          1,
+          400,
+          999,
+          1_500,
+          MINUTE,
+          11 * MINUTE,
+          15 * MINUTE,
+          6 * 60 * MINUTE,
+          DAY,
+          3 * DAY,
+          9 * DAY,
+        ),
+      }),
+    },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const), gateway: fc.nat(1) }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('check' as const), gateway: fc.nat(1) }) },
+  ),
+  { minLength: 20, maxLength: 40 },
+);
+
+describe.each(ENGINES)('%s', (engine) => {
+  test('whatever is changed when, each limit has what was spent in its period, and leaves the rest', async () => {
+    const opened = await openEngine(engine);
+    const clock = { now: NOON };
+    const now = () => clock.now;
+    // On PostgreSQL two gateways. The embedded database has one, whose parts are made twice.
+    const databases: readonly Database[] = [
+      opened.database,
+      engine === 'postgres' ? await opened.again() : opened.database,
+    ];
+    await createPriceBook(opened.database).remember([CRASH_PRICE]);
+    const ledgers: Ledger[] = [];
+    for (const database of databases)
+      ledgers.push(await createLedger({ database: database as typeof opened.database, now }));
+    const gatewayOf = (index: number) => {
+      const database = databases[index]!;
+      const keys = createKeyStore(database, { now });
+      const limits = createLimitsStore(database, { now });
+      const attempts = createAttempts({ perMinute: 10, now });
+      const callers = createKeyCallers({ keys, limits, attempts, acceptDevelopmentKeys: false, now });
+      return { keys, limits, callers, ledger: ledgers[index]! };
+    };
+    let run = 0;
+    await fc.assert(
+      fc.asyncProperty(actions, async (steps) => {
+        run += 1;
+        clock.now = NOON;
+        const account = `tollgate:local:run-${run}`;
+        const member = `tollgate:local:member-${run}`;
+        const gateways = [gatewayOf(0), gatewayOf(1)];
+        const { keys, limits } = gateways[0]!;
+        const members = createMemberStore(opened.database, { keys, limits, now });
+        await members.add({ account, member, role: 'member', name: 'm' });
+        const made = [
+          (await keys.create({ account, label: 'own', kind: 'live' }))!.record.hash,
+          (await keys.create({ account, label: 'of a member', kind: 'live', member }))!.record.hash,
+        ];
+        await ledgers[0]!.transfer({
+          id: `fund-${run}`,
+          from: treasuryOf('test'),
+          to: escrowOf(account),
+          amount: 10n ** 12n,
+          memo: '',
+        });
+        const calls: ModelCall[] = [];
+
+        const usedOf = (of: (call: ModelCall) => boolean, reset: LimitReset | null) => {
+          const start = reset === null ? 0 : periodAt(reset, clock.now).start;
+          return calls.filter((call) => of(call) && call.at >= start).reduce((sum, { used }) => sum + used, 0n);
+        };
+        const call = async (hash: string, gateway: number, amount: bigint) => {
+          const { callers, ledger } = gateways[gateway]!;
+          const { budgets = [] } = await callers.callerOfHash(hash);
+          const id = `call-${run}-${calls.length}`;
+          const result = await ledger.lock({
+            id,
+            account,
+            amount,
+            prices: [CRASH_PRICE.id],
+            expiresAt: clock.now + 90 * DAY,
+            detail: '{}',
+            budgets,
+          });
+          if (!result.ok) return { result, made: null };
+          const one: ModelCall = { id, hash, gateway, at: clock.now, used: amount, running: true };
+          calls.push(one);
+          return { result, made: one };
+        };
+        const end = async (one: ModelCall, charge: number) => {
+          const { ledger } = gateways[one.gateway]!;
+          if (charge < 0) await ledger.release({ id: one.id, detail: '{}' });
+          else
+            await ledger.settle({
+              id: one.id,
+              price: CRASH_PRICE.id,
+              provider: 'p',
+              charge: BigInt(charge),
+              draw: false,
+              feeBps: 0,
+              usage: JSON.stringify({ call: charge }),
+              detail: '{}',
+            });
+          one.running = false;
+          one.used = BigInt(Math.max(0, charge));
+        };
+
+        /** Each limit that is set, with the calls that the model counts in it. */
+        const everyLimit = async (gateway: number) => {
+          const { keys, limits } = gateways[gateway]!;
+          const found: { name: string; limit: SpendLimit; of: (call: ModelCall) => boolean }[] = [];
+          for (const hash of made) {
+            const record = (await keys.find(hash))!;
+            if (record.limit !== null) found.push({ name: hash, limit: record, of: (one) => one.hash === hash });
+          }
+          for (const { subject, limits: set } of await limits.of(account))
+            for (const limit of set.budgets)
+              found.push({
+                name: budgetName(account, subject),
+                limit,
+                of: (one) => subject !== member || one.hash === made[1],
+              });
+          return found;
+        };
+        const check = async (gateway: number) => {
+          // Beyond the time for which a gateway may go by what it knows.
+          clock.now += MINUTE;
+          const all = await everyLimit(gateway);
+          for (const { name, limit, of } of all) {
+            const { id, carried } = budgetAt(name, limit, clock.now);
+            const { spent, locked } = withCarried(await ledgers[gateway]!.budget(id), carried);
+            const running = calls.filter((one) => one.running);
+            const held = usedOf((one) => of(one) && running.includes(one), limit.limitReset);
+            expect({ id, spent, locked }).toEqual({ id, spent: usedOf(of, limit.limitReset) - held, locked: held });
+          }
+          for (const hash of made) {
+            const probe: ModelCall = { id: '', hash, gateway, at: clock.now, used: 0n, running: false };
+            const rooms = all
+              .filter(({ of }) => of(probe))
+              .map(({ limit, of }) => limit.limit! - usedOf(of, limit.limitReset));
+            if (rooms.length === 0) continue;
+            const room = rooms.reduce((least, one) => (one < least ? one : least));
+            expect((await call(hash, gateway, (room < 0n ? 0n : room) + 1n)).result).toMatchObject({
+              reason: 'budget_exceeded',
+            });
+            if (room <= 0n) continue;
+            await end((await call(hash, gateway, room)).made!, -1);
+          }
+        };
+
+        for (const step of steps) {
+          if (step.do === 'wait') clock.now += step.ms;
+          else if (step.do === 'call') await call(made[step.key]!, step.gateway, 50n);
+          else if (step.do === 'end') {
+            const running = calls.filter((one) => one.running);
+            if (running.length > 0) await end(running[step.which % running.length]!, step.charge);
+          } else if (step.do === 'limit') {
+            const limit = step.reset === 'no limit' ? null : 300n;
+            const limitReset = step.reset === 'no limit' ? null : step.reset;
+            await gateways[step.gateway]!.keys.update(account, made[step.key]!, { limit, limitReset });
+          } else if (step.do === 'budgets') {
+            const budgets = step.resets.map((limitReset): BudgetRule => ({
+              limit: 500n,
+              limitReset,
+              limitSoft: false,
+              notify: [],
+            }));
+            const subject = step.subject === 'member' ? member : step.subject;
+            await gateways[step.gateway]!.limits.change(account, subject, { budgets });
+          } else if (step.do === 'restart') {
+            gateways[step.gateway]!.callers.close();
+            gateways[step.gateway] = gatewayOf(step.gateway);
+          } else await check(step.gateway);
+        }
+        await check(0);
+        for (const one of calls.filter(({ running }) => running)) await end(one, 7);
+        await check(1);
+        for (const { callers } of gateways) callers.close();
+      }),
+      { numRuns: RUNS, ...(process.env['FC_SEED'] ? { seed: Number(process.env['FC_SEED']) } : {}) },
+    );
+    const report = await audit(opened.database, { overdueMs: null });
+    expect(report.checks.filter(({ ok }) => !ok)).toEqual([]);
+    // What is final was kept, so that no restart reads the calls of a month again.
+    expect(await opened.database.query(adHoc('SELECT COUNT(*) AS kept FROM carried_sums'))).not.toEqual([{ kept: 0n }]);
+    for (const ledger of ledgers) await ledger.close();
+    await opened.dispose();
+  });
+});
