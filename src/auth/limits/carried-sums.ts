@@ -87,9 +87,9 @@ export function createCarriedSums(database: Pick<Database, 'query' | 'snapshot'>
     dropOldest(known, KNOWN_MAX - 1);
     known.set(budget.id, of);
     const at = now();
-    const isNew = of.look !== null && of.look.asOf >= since && at >= of.look.asOf && at < of.look.asOf + of.look.restMs;
+    const isNew = of.look !== null && of.look.asOf > since && at >= of.look.asOf && at < of.look.asOf + of.look.restMs;
     if (of.look !== null && (isNew || isFinal(of.look, since))) return useOf(budget.id, of.look);
-    if (of.running === null || of.running.since < since) {
+    if (of.running === null || of.running.since <= since) {
       const running = { since: at, result: find(of, budget, end, since) };
       of.running = running;
       const over = (found: Look | null) => {
