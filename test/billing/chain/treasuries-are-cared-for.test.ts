@@ -448,11 +448,8 @@ describe.each([
       proxy.heal();
       const gateway = await world.gateway({ aheadMs: 60_000, policy: policy() });
       await gateway.chains.acts.request(move);
-      await whileBlocksCome(
-        world,
-        () => reached(gateway),
-        async () => `not done: ${await state(gateway)}; ${gateway.problems.join('; ')}`,
-      );
+      const why = async () => `not done: ${await state(gateway)}; ${gateway.problems.join('; ')}`;
+      await whileBlocksCome(world, () => reached(gateway), why);
       await world.settle(gateway);
       expect(await gateway.chains.actRows.find(move.id)).toMatchObject({
         arrived: amount - fee,
