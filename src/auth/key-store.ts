@@ -116,6 +116,20 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
     return carried === null ? record : { ...record, carried };
   };
 
+  /** What a limit with another period begins with is read before it has it. */
+  const prepare = async (account: string, hash: string, { limit, limitReset }: KeyChanges): Promise<void> => {
+    if (limit === undefined && limitReset === undefined) return;
+    const [row] = await database.query(FIND, [hash]);
+    if (!row || row['account'] !== account) return;
+    const before = recordOf(row);
+    const after = {
+      limit: limit === undefined ? before.limit : limit,
+      limitReset: limitReset === undefined ? before.limitReset : limitReset,
+    };
+    const hadIt = before.limit !== null && before.limitReset === after.limitReset;
+    if (after.limit !== null && !hadIt) await sums.prepare({ ...carryingKey(row), limitReset: after.limitReset });
+  };
+
   return {
     async create({ account, label, kind, expiresAt = null, limit = null, limitReset = null, ...others }) {
       const { text, hash } = createKey(kind);
@@ -184,6 +198,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         by,
         now(),
       ];
+      await prepare(account, hash, changes);
       const [row] = await changing(hash, database.query(UPDATE, [hash, account, ...params]));
       return row ? carrying(row) : null;
     },

@@ -26,6 +26,8 @@ export interface LimitsStore {
    * the limits as they are then. Nothing is kept for who is no member.
    */
   change(account: string, subject: LimitsSubject, changes: Partial<AccountLimits>): Promise<AccountLimits>;
+  /** Before budgets are set by `limitsSteps`: see CarriedSums. */
+  prepare(account: string, subject: LimitsSubject, budgets: readonly BudgetRule[]): Promise<void>;
   /** Tells the listeners of an account whose limits were changed by `limitsSteps`. */
   changed(account: string): void;
   /** `listener` is given each account whose limits this store has changed. Returns a function that ends it. */
@@ -78,18 +80,24 @@ export function createLimitsStore(
     const rows = await database.query(LIST, [account]);
     return Promise.all(rows.map((row) => carryingLimitsOf(account, row, sums, at)));
   };
+  const prepare: LimitsStore['prepare'] = async (account, subject, budgets) => {
+    const row = (await database.query(LIST, [account])).find((one) => one['subject'] === subject);
+    const had = row ? budgetsFromText(row['rules'] as string).map(({ limitReset }) => limitReset) : [];
+    const isNew = ({ limitReset }: BudgetRule) => !had.includes(limitReset);
+    for (const { limitReset } of budgets.filter(isNew))
+      await sums.prepare(carryingBudget(account, subject, limitReset, {}));
+  };
   return {
     of,
+    prepare,
     get: async (account, subject) => (await of(account)).find((one) => one.subject === subject)?.limits ?? NO_LIMITS,
     async change(account, subject, changes) {
-      try {
-        const [rows] = await database.batch(limitsSteps(account, subject, changes, { at: now() }));
-        const [row] = rows!;
-        return row ? (await carryingLimitsOf(account, row, sums, now())).limits : NO_LIMITS;
-      } finally {
-        // Also after a failure: a commit whose answer was lost may have happened.
-        changed(account);
-      }
+      await prepare(account, subject, changes.budgets ?? []);
+      const steps = limitsSteps(account, subject, changes, { at: now() });
+      // Also after a failure: a commit whose answer was lost may have happened.
+      const [rows] = await database.batch(steps).finally(() => changed(account));
+      const [row] = rows!;
+      return row ? (await carryingLimitsOf(account, row, sums, now())).limits : NO_LIMITS;
     },
     changed,
     onChange(listener) {

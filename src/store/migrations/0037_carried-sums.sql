@@ -7,15 +7,16 @@ ALTER TABLE account_limits ADD COLUMN weekly_since BIGINT;
 ALTER TABLE account_limits ADD COLUMN monthly_since BIGINT;
 ALTER TABLE account_limits ADD COLUMN ever_since BIGINT;
 
--- What calls spent that began in the period of a budget and are not in its counter, once none of them runs any more.
+-- What calls spent that began in the period of a budget and are not in its counter: as it was read first, and once nothing changes it any more.
 CREATE TABLE carried_sums (
   -- The ledger's name.
   budget TEXT PRIMARY KEY,
   -- Calls that began before it are in `settled`: of those none ran any more. Later looks begin here.
   edge BIGINT NOT NULL,
   settled BIGINT NOT NULL,
-  -- All of them, the later ones included.
+  -- All of them, the later ones included, and whether one of them ran.
   spent BIGINT NOT NULL,
+  running BIGINT NOT NULL,
   -- When the books were read.
   as_of BIGINT NOT NULL,
   -- When the period ends; NULL is never.
