@@ -116,7 +116,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
     return carried === null ? record : { ...record, carried };
   };
 
-  /** What a limit with another period begins with is read before it has it. */
+  /** Reads before a change of the period what the limit will begin with. */
   const prepare = async (account: string, hash: string, { limit, limitReset }: KeyChanges): Promise<void> => {
     if (limit === undefined && limitReset === undefined) return;
     const [row] = await database.query(FIND, [hash]);

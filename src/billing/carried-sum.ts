@@ -11,13 +11,13 @@ export interface CarryingBudget {
   readonly of: 'account' | 'key' | 'member';
   /** The ledger's name before the period. */
   readonly name: string;
-  /** The account of the member; null where it is none's. */
+  /** The account of the member; null for a key or an account. */
   readonly member: string | null;
   /** Epoch milliseconds: calls that began then or later count. null: all calls. */
   readonly start: number | null;
 }
 
-/** What calls that are not in the counter of a budget have spent and locked, at one moment. */
+/** Calls that are not in the counter of a budget have spent and locked this, at one moment. */
 export interface CarriedSum extends BudgetUse {
   /** None of these calls that began before this moment (epoch milliseconds) runs any more. */
   readonly edge: number;

@@ -63,7 +63,7 @@ export interface LockRequest {
   readonly detail: string;
 }
 
-/** What of a budget is used, with what is carried over to it. */
+/** Adds what is carried to a budget to what its counter has. */
 export const withCarried = ({ spent, locked }: BudgetUse, carried: BudgetUse = NOTHING_USED): BudgetUse => ({
   spent: spent + carried.spent,
   locked: locked + carried.locked,

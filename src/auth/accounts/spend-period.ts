@@ -42,7 +42,7 @@ export interface SpendLimit {
   readonly carried?: CarriedUse;
 }
 
-/** What is carried to a budget of the ledger: to one period of a limit. */
+/** Spending that is carried to a budget of the ledger: to one period of a limit. */
 export interface CarriedUse extends BudgetUse {
   readonly budget: string;
 }

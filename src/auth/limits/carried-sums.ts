@@ -11,8 +11,8 @@ export interface CarryingLimit extends Pick<CarryingBudget, 'account' | 'of' | '
 }
 
 /**
- * What calls spent in the period of a limit before the limit had that period. It is derived from the books, so that
- * nothing is lost or counted twice however often the period changes: what a call counts in is with its lock.
+ * The sums of what was spent in the period of a limit before the limit had that period. They are derived from the
+ * books, so that nothing is lost or counted twice however often the period changes: a lock says what it counts in.
  */
 export interface CarriedSums {
   /**

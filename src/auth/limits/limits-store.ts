@@ -16,8 +16,8 @@ import { carryingBudget } from './carrying-limits.ts';
 /** Limits of accounts in the database. Rejects with the database's error when it cannot be reached. */
 export interface LimitsStore {
   /**
-   * All limits of an account, by their subject. What is carried to budgets is that of their periods at an instant: `at`,
-   * epoch milliseconds, default now.
+   * All limits of an account, by their subject. What is carried to budgets is that of their periods at an instant:
+   * `at`, epoch milliseconds, default now.
    */
   of(account: string, at?: number): Promise<readonly LimitsOf[]>;
   get(account: string, subject: LimitsSubject): Promise<AccountLimits>;

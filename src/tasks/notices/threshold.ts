@@ -28,9 +28,9 @@ export interface WatchedBudget {
   readonly limitReset: LimitReset | null;
   readonly limitSoft: boolean;
   readonly notify: readonly number[];
-  /** What the ledger's counter has. */
+  /** By the ledger's counter. */
   readonly spent: MicroUsd;
-  /** Of what is spent besides. */
+  /** Says what is spent besides. */
   readonly carrying: CarryingLimit;
   /** When the limit and its percentages became what they are, epoch milliseconds. */
   readonly since: number;
