@@ -82,6 +82,8 @@ const DISCOVERED = JSON.stringify({
 });
 
 async function listen(server: ReturnType<typeof createServer>): Promise<string> {
+  // A client that was busy for seconds would write to a connection that is being closed.
+  server.keepAliveTimeout = 120_000;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {

@@ -35,7 +35,8 @@ describe('what a hostile server lists is cut', () => {
     const tools = Array.from({ length: 250 }, (_, i) => tool(`tool_${i}`, { description: 'x'.repeat(20_000) }));
     const { url } = await serveRaw((method) => (method === 'tools/list' ? toolsText(tools) : null));
     const offers = Array.from({ length: 6 }, (_, i) => toolOffer(url, { service: `acme/s${i}` }));
-    const { catalogue } = await startCatalogue(offers, { concurrency: 1 });
+    const { catalogue, errors } = await startCatalogue(offers, { concurrency: 1 });
+    expect(errors).toEqual([]);
     const sizes = offers.map((offer) => catalogue.listingOf(offer)!.size);
     expect(Math.max(...sizes)).toBeLessThanOrEqual(4 * 1024 * 1024);
     expect(sizes[0]).toBeGreaterThan(3.9 * 1024 * 1024);
