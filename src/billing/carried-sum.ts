@@ -13,7 +13,7 @@ export interface CarryingBudget {
   readonly name: string;
   /** The account of the member; null for a key or an account. */
   readonly member: string | null;
-  /** Epoch milliseconds: calls that began then or later count. null: all calls. */
+  /** Epoch milliseconds: calls that began then or later count, with the calls under them. null: all calls. */
   readonly start: number | null;
 }
 
@@ -64,6 +64,7 @@ export async function readCarriedSum(
     of === 'account' ? '' : ` ${name}:`,
     member ?? '',
     Math.max(from, settledBy),
+    start ?? 0,
   ];
   const hasMany = (await database.query(HAS_MANY, [account, from, FEW])).length > 0;
   const [row] = hasMany
