@@ -16,7 +16,7 @@ import {
   type Tally,
 } from '#gateway';
 import type { RunTokens } from '#auth';
-import type { Look, Tasks } from '#tasks';
+import { type Blobs, createKeptReplies, type Look, type Tasks } from '#tasks';
 import { createAgentSpeaker } from './bridge/agent-speaker.ts';
 import { runBridged, type Bridge } from './bridge/bridged.ts';
 import { createAskForCard } from './cards/ask-for-card.ts';
@@ -43,6 +43,8 @@ interface A2aOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run' | 'admit' | 'lookUp'>;
   readonly catalog: Catalog;
   readonly tasks: Tasks;
+  /** Keep large results, which a repeat of their message is given. Default: they are not kept. */
+  readonly blobs?: Pick<Blobs, 'write' | 'find' | 'read'>;
   readonly idempotency: Idempotency;
   readonly payments: Payments;
   readonly runTokens: RunTokens;
@@ -160,6 +162,8 @@ export function createA2a(options: A2aOptions): A2a {
     serve: createServe({ idempotency: options.idempotency, payments: options.payments }),
     tasks,
     unpaid,
+    ...(options.blobs ? { largeReplies: createKeptReplies(options.blobs, config.upstream.imagesReplyBytesMax) } : {}),
+    onError,
     show: (ask, taskId, reply) => showTask(taskDeps, ask, taskId, reply, new AbortController().signal),
   });
   const runSend = createRunSend({ ...talkDeps, pipeline, catalog, serveMessage, unpaid, push });

@@ -61,8 +61,8 @@ export async function openProtocols(middle: Middle) {
     keepAlive: options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {},
   };
   const cardKey = createCardKey(middle.identity);
-  const mcp = openMcp(doors);
-  const a2a = openA2a(doors, cardKey);
+  const mcp = openMcp(doors, media);
+  const a2a = openA2a(doors, media, cardKey);
   speaking.mcp = mcp.speaker;
   speaking.a2a = a2a.speaker;
   speaking.model = createModelSpeaker({ catalog, config, now });
@@ -78,7 +78,10 @@ export async function openProtocols(middle: Middle) {
   return { ...middle, cardKey, mcp, a2a, tasks: longWork.tasks, notices: longWork.notices, blobs: media.blobs };
 }
 
-function openMcp(doors: Doors) {
+/** The files that large answers are kept in, for repeats. */
+type Files = Pick<Awaited<ReturnType<typeof openMedia>>, 'blobs'>;
+
+function openMcp(doors: Doors, { blobs }: Files) {
   const { config, database, identity, pipeline, catalog, idempotency, payments, logger } = doors;
   const { tasks, speakers, listeners, keepAlive, now, elapsed, random, onError } = doors;
   return createMcp({
@@ -87,6 +90,7 @@ function openMcp(doors: Doors) {
     sessions: createSessionStore(database, { now }),
     pins: createToolPins(database, { now }),
     tasks,
+    blobs,
     receiptOf: doors.pastReceipts.ofCall,
     present: doors.present,
     random,
@@ -118,13 +122,14 @@ function openMcp(doors: Doors) {
   });
 }
 
-function openA2a(doors: Doors, cardKey: CardKey) {
+function openA2a(doors: Doors, { blobs }: Files, cardKey: CardKey) {
   const { config, identity, pipeline, catalog, idempotency, payments, logger } = doors;
   const { tasks, push, speakers, listeners, keepAlive, now, elapsed, random, onError } = doors;
   return createA2a({
     pipeline,
     catalog,
     tasks,
+    blobs,
     idempotency,
     payments,
     runTokens: doors.runTokens,

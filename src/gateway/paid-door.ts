@@ -69,7 +69,7 @@ interface LargeAnswers<O> {
   /** Bytes of the largest that is kept. */
   readonly bytesMax: number;
   /** Does not reject: an answer that cannot be kept is not repeated. */
-  keep(opened: O, head: Omit<GivenReply, 'body'>, chunks: readonly Uint8Array[]): Promise<void>;
+  keep(opened: O, head: Omit<GivenReply, 'body'>, chunks: readonly Uint8Array[]): Promise<unknown>;
 }
 
 /**

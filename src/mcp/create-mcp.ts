@@ -15,7 +15,7 @@ import {
   type ToolListings,
   type ToolPins,
 } from '#gateway';
-import type { Look, SessionStore, Tasks } from '#tasks';
+import { type Blobs, createKeptReplies, type Look, type SessionStore, type Tasks } from '#tasks';
 import { createAnswerCall } from './call/answer-call.ts';
 import type { OnShared } from './own/aggregate/slugs.ts';
 import { createDecorate } from './catalogue/decorate.ts';
@@ -44,6 +44,8 @@ export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 
   readonly sessions: SessionStore;
   readonly pins: ToolPins;
   readonly tasks: Tasks;
+  /** Keep large outcomes, which a repeat of their request is given. Default: they are not kept. */
+  readonly blobs?: Pick<Blobs, 'write' | 'find' | 'read'>;
   /** Told of two services that would have one name at `/mcp`. */
   readonly onShared: OnShared;
   /** The signed receipt of a settled call; null for one that was not charged. */
@@ -136,6 +138,7 @@ export function createMcp(options: McpOptions): Mcp {
     pipeline,
     serve: createServe({ idempotency: options.idempotency, payments: options.payments }),
     onError,
+    ...(options.blobs ? { largeReplies: createKeptReplies(options.blobs, config.upstream.imagesReplyBytesMax) } : {}),
   });
   const asksOfTasks = { tasks: options.tasks, replyBytesMax, ttlMs: config.tasks.ttlMs, version, now };
   const turns: TurnCallDeps = {

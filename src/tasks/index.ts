@@ -1,5 +1,5 @@
 export { type Blob, BlobUnreachable, type Blobs, type BlobWriter, type ByteRange, FileTooLarge } from './blobs/blob.ts';
-export { createKeptReplies } from './blobs/kept-replies.ts';
+export { type Around, createKeptReplies, type KeptReplies } from './blobs/kept-replies.ts';
 export { type Piece, pieceLength, rangeOf, writePieces } from './blobs/pieces.ts';
 export { openBlobFiles } from './blobs/blob-files.ts';
 export { createBlobs, removeOrphans, sourceOf } from './blobs/create-blobs.ts';

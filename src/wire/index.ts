@@ -38,6 +38,7 @@ export {
   type RequestMessage,
   type ResponseMessage,
   resultText,
+  aroundResult,
 } from './json/message.ts';
 export {
   type Edit,
@@ -63,9 +64,9 @@ export { type CapField, readCapRefusal } from './refused-cap.ts';
 export { type Answer, createAnswer } from './reply/answer.ts';
 export { createEventReader, EventError, eventText, type SseEvent } from './reply/event-reader.ts';
 export { createKeepAlive, createSilent, type KeepAlive } from './reply/keep-alive.ts';
-export { bytesOfText, editText, LargeStrings, lengthOf, type MarkedText } from './reply/marked-text.ts';
+export { editText, LargeStrings, lengthOf, type MarkedText, piecesOfText, wholePiece } from './reply/marked-text.ts';
 export { OWN_TURN_BYTES, ownTurn } from './reply/own-turn.ts';
-export { createHttpSink, type ReplySink } from './reply/reply-sink.ts';
+export { type ClientSink, createHttpSink, type ReplySink } from './reply/reply-sink.ts';
 export { endInSlices, slicesOf, writeSlices } from './reply/write-slices.ts';
 export { requestIdOf } from './request-id.ts';
 export { createSeals, type Seals } from './seal.ts';

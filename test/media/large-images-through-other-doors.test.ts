@@ -138,7 +138,7 @@ test.each([
   }
 });
 
-test.each([false, true])('a chat is repeated as it was (stream: %s), a tool is not', async (stream) => {
+test.each([false, true])('a chat is repeated as it was (stream: %s)', async (stream) => {
   const key = { 'idempotency-key': `large ${stream}` };
   const first = await post('/api/v1/chat/completions', { ...chat, stream }, key);
   const asked = provider.requests.length;
@@ -157,15 +157,35 @@ test.each([false, true])('a chat is repeated as it was (stream: %s), a tool is n
     const other = await spine.post('/chat/completions', body, { ...headers, ...more });
     expect([other.status, await other.text()]).toEqual([status, expect.any(String)]);
   }
-  const tool = { 'idempotency-key': `tool ${stream}` };
-  await post('/mcp/image/test/paint', call, tool);
-  const refused = await fetch(`${spine.origin}/mcp/image/test/paint`, {
-    method: 'POST',
-    headers: { ...headers, ...tool, accept: 'application/json, text/event-stream' },
-    body: JSON.stringify(call),
-  });
-  expect(await refused.json()).toMatchObject({ error: { data: { type: 'idempotency_conflict' } } });
-  expect(provider.requests.length).toBe(asked + 1);
+  expect(provider.requests.length).toBe(asked);
+});
+
+test.each([
+  ['/mcp/image/test/paint', () => call],
+  ['/a2a/image/test/paint', () => sent('message/send')],
+])('%s repeats it under the id of whoever asks', async (path, body) => {
+  const key = { 'idempotency-key': path };
+  const request = body();
+  const first = await post(path, request, key);
+  const [asked, { available }] = [provider.requests.length, await spine.balance()];
+  largest = 0;
+  const again = await post(path, { ...request, id: 7 }, key);
+  expect(again.text === first.text.replace('"id":"é\\"1"', '"id":7')).toBe(true);
+  expect(largest).toBeLessThanOrEqual(256 * 1024);
+  expect([provider.requests.length, (await spine.balance()).available]).toEqual([asked, available]);
+});
+
+test('the repeat of a stream of an agent shows its task, with the image', async () => {
+  const request = sent('message/stream');
+  await post('/a2a/image/test/paint', request);
+  const asked = provider.requests.length;
+  const { text } = await post('/a2a/image/test/paint', request);
+  const said = text.split('\n').flatMap((line) => (line.startsWith('data: ') ? [JSON.parse(line.slice(6))] : []));
+  expect(said).toMatchObject([
+    { id: 'é"1', result: { kind: 'task', status: { state: 'completed' }, artifacts: [{ parts: [filePart] }] } },
+  ]);
+  expect(said[0]).toMatchObject({ result: { metadata: { 'tollgate/generation': { cost: '0.04' } } } });
+  expect(provider.requests.length).toBe(asked);
 });
 
 test('what is small enough to be kept is repeated as it was', async () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { GatewayError, type JsonObject, LargeStrings } from '#wire';
+import { GatewayError, type JsonObject, LargeStrings, wholePiece } from '#wire';
 import type { SettledFrame } from '#billing/amounts';
 import {
   capCost,
@@ -15,7 +15,6 @@ import {
   type PartsEnd,
   type Pipeline,
   type Speaker,
-  type Written,
 } from '#gateway';
 import { ownerOf, type Tasks } from '#tasks';
 import type { Ask } from '../door/ask.ts';
@@ -23,7 +22,7 @@ import type { ReplyWriter } from '../door/reply-writer.ts';
 import { costHeaders, withCost, withReceipt } from '../door/metadata.ts';
 import { fromA2aParts, toA2aPart } from './parts.ts';
 import { capOf } from '../send/run-send.ts';
-import { keptTask, keptText, type ServeMessage } from '../send/serve-message.ts';
+import { type Answered, type ServeMessage, taskAgain } from '../send/serve-message.ts';
 import { BRIDGED, keyOf } from '../tasks/tasks-of-agents.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 import { readSend } from '../wire/read-send.ts';
@@ -109,7 +108,7 @@ interface Answer {
   readonly out: ReplyWriter;
 }
 
-async function whole({ ask, opened: { call, frames }, contextId, out }: Answer): Promise<Written | null> {
+async function whole({ ask, opened: { call, frames }, contextId, out }: Answer): Promise<Answered | null> {
   const parts: Part[] = [];
   for await (const frame of frames) {
     if (frame.type === 'data')
@@ -133,13 +132,13 @@ async function whole({ ask, opened: { call, frames }, contextId, out }: Answer):
       ask.payment,
     );
     const text = files.length === 0 ? plain : { text: plain, large };
-    await out.result(text, costHeaders(call.id, frame));
-    return keptText(text, null, wasCharged(frame));
+    const tell = () => out.result(text, costHeaders(call.id, frame));
+    return { text, taskId: null, charged: wasCharged(frame), over: true, tell };
   }
   return null;
 }
 
-async function streamed({ deps, ask, service, opened, contextId, out }: Answer): Promise<Written | null> {
+async function streamed({ deps, ask, service, opened, contextId, out }: Answer): Promise<Answered | null> {
   const { call, frames } = opened;
   const { tasks, now } = deps;
   const taskId = call.id;
@@ -188,13 +187,14 @@ async function streamed({ deps, ask, service, opened, contextId, out }: Answer):
   const finish = async (state: 'completed' | 'canceled' | 'failed', message: JsonObject | null, charged: boolean) => {
     const name = `TASK_STATE_${state.toUpperCase()}`;
     const bytesMax = KEPT_BYTES_MAX[charged ? 'charged' : 'free'];
-    const snapshot = large.wholeOf(JSON.stringify(taskOf(name, message)), bytesMax);
+    const task = taskOf(name, message);
+    const snapshot = wholePiece(large.piecesOf(JSON.stringify(task)), bytesMax);
     await tasks.saw(key, {
       state,
       end: state === 'completed' ? 'complete' : 'free',
-      snapshot: snapshot?.toString() ?? JSON.stringify({ ...taskOf(name, message), artifacts: [] }),
+      snapshot: snapshot?.toString() ?? JSON.stringify({ ...task, artifacts: [] }),
     });
-    return status(name, message);
+    return { last: status(name, message), unnoted: snapshot === null ? task : null };
   };
   try {
     for await (const frame of frames) {
@@ -213,24 +213,25 @@ async function streamed({ deps, ask, service, opened, contextId, out }: Answer):
       const end = frame.tail as PartsEnd;
       for (const file of end.files ?? []) await sendPart(largePart(file, large));
       const state = end.finish === 'failed' ? 'failed' : end.finish === 'cut' ? 'canceled' : 'completed';
-      const last = await finish(
-        state,
-        state === 'completed' ? null : said(taskId, contextId, end.error ?? 'The work failed'),
-        wasCharged(frame),
-      );
-      const text = JSON.stringify(
-        translateEvent('1.0', ask.version, {
-          statusUpdate: { ...(last['statusUpdate'] as JsonObject), ...metadataOf(frame) },
-        }),
-      );
-      await out.result(withReceipt(withCost(text, call.id, frame), ask.payment));
-      return end.finish === 'failed' ? null : keptTask(taskId, wasCharged(frame));
+      const charged = wasCharged(frame);
+      const message = state === 'completed' ? null : said(taskId, contextId, end.error ?? 'The work failed');
+      const { last, unnoted } = await finish(state, message, charged);
+      const told = (event: JsonObject) =>
+        withReceipt(withCost(JSON.stringify(translateEvent('1.0', ask.version, event)), call.id, frame), ask.payment);
+      const tell = () =>
+        out.result(told({ statusUpdate: { ...(last['statusUpdate'] as JsonObject), ...metadataOf(frame) } }));
+      if (end.finish === 'failed' || unnoted === null) await tell();
+      if (end.finish === 'failed') return null;
+      // What the task is shown from has no room for it.
+      return unnoted === null
+        ? taskAgain(taskId, charged)
+        : { text: { text: told({ task: unnoted }), large }, taskId, charged, over: true, tell };
     }
     return null;
   } catch (error) {
     if (!begun) throw error;
     const { message } = toGatewayError(error);
-    const last = await finish('failed', said(taskId, contextId, message), false);
+    const { last } = await finish('failed', said(taskId, contextId, message), false);
     await out.result(JSON.stringify(translateEvent('1.0', ask.version, last)));
     return null;
   }

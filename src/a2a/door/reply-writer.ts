@@ -1,6 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { editText, errorText, eventText, isObject, type MarkedText, resultText, slicesOf, type Answer } from '#wire';
+import {
+  aroundResult,
+  type ClientSink,
+  editText,
+  errorText,
+  eventText,
+  isObject,
+  type MarkedText,
+  resultText,
+  slicesOf,
+  type Answer,
+} from '#wire';
 import { toGatewayError } from '#gateway';
+import type { Around } from '#tasks';
 import { A2A_ERRORS, A2aError, errorNameOf } from '../wire/a2a-error.ts';
 import { isStreaming, type Operation } from '../wire/methods.ts';
 import { legacyRestResult } from '../wire/rest-legacy.ts';
@@ -20,6 +32,12 @@ export interface ReplyWriter {
   event(text: string | MarkedText, headers?: Readonly<Record<string, string>>): Promise<void>;
   /** Writes the result, or the last event of a stream. `headers` are for a reply that has not begun. */
   result(text: string | MarkedText, headers?: Readonly<Record<string, string>>): Promise<void>;
+  /** The form that the binding has results in. */
+  readonly form: ResultForm;
+  /** A result in that form. */
+  formed<S extends string | MarkedText>(text: S): S;
+  /** The result as a sink of bytes, for one that is kept as a file in that form; null where only texts are taken. */
+  body(): { readonly client: ClientSink; readonly around: Around } | null;
   /** Writes any thrown value as the error of the wire. */
   fail(thrown: unknown): Promise<void>;
   /** Writes an error in the words of the agent. */
@@ -27,6 +45,9 @@ export interface ReplyWriter {
   /** Ends a stream whose last event was written. */
   close(): Promise<void>;
 }
+
+/** Most bindings have what JSON-RPC has. */
+type ResultForm = 'result' | 'bare' | 'rest-0.3';
 
 /** The form of a reply. */
 export interface ReplyEnvelope {
@@ -68,13 +89,15 @@ export function createReplyWriter({
   const failsInEvent = version === '0.3' && !rest && operation !== null && isStreaming(operation);
   const streams = operation !== null && isStreaming(operation);
   const around = <S extends string | MarkedText>(said: S): S => editText(said, aroundText);
+  // 0.3 writes on HTTP+JSON what it writes nowhere else.
+  const form = bare ? 'bare' : rest && version === '0.3' && operation !== null ? 'rest-0.3' : 'result';
+  const formedText = (text: string): string => {
+    if (form === 'result') return text;
+    return bare ? bareText(text) : JSON.stringify(legacyRestResult(operation!, JSON.parse(text)));
+  };
   const aroundText = (text: string) => {
     if (bare) return text;
-    if (!rest) return resultText(idText, text);
-    // 0.3 writes on HTTP+JSON what it writes nowhere else.
-    return version === '0.3' && operation !== null
-      ? JSON.stringify(legacyRestResult(operation, JSON.parse(text)))
-      : text;
+    return rest ? formedText(text) : resultText(idText, text);
   };
   const type = { 'content-type': rest ? REST_MEDIA_TYPES[version] : 'application/json' };
   let begun = false;
@@ -109,8 +132,15 @@ export function createReplyWriter({
         await answer.events(NOTHING);
         answer.end(around(text), 200);
       } else if (bare) {
-        answer.end(editText(text, bareText), 200, { ...headers, ...moreHeaders() });
+        answer.end(editText(text, formedText), 200, { ...headers, ...moreHeaders() });
       } else answer.end(around(text), 200, { ...headers, ...moreHeaders(), ...type });
+    },
+    form,
+    formed: (text) => editText(text, formedText),
+    body() {
+      const client = answer.body(streams);
+      const text = rest || bare ? { before: '', after: '' } : aroundResult(idText);
+      return client && { client, around: { ...text, headers: { ...moreHeaders(), ...type } } };
     },
     async fail(thrown) {
       const told = worthTelling(thrown);

@@ -16,7 +16,6 @@ import {
   openCall,
   type OpenedCall,
   type Pipeline,
-  type Written,
 } from '#gateway';
 import { ownerOf, type Task } from '#tasks';
 import type { Ask } from '../door/ask.ts';
@@ -28,7 +27,7 @@ import { costHeaders, withCost, withReceipt, withTaskCost } from '../door/metada
 import type { PaymentTasks } from '../door/payment-required.ts';
 import type { Push } from '../push/push-door.ts';
 import { resolveAgent } from '../agent/resolve.ts';
-import { keptTask, keptText, type ServeMessage } from './serve-message.ts';
+import { type Answered, type ServeMessage, taskAgain } from './serve-message.ts';
 import { createSendTalk, type SendAsk, type SendTalk, type SendTalkDeps } from './send-talk.ts';
 import { beganBy, keyOf, versionIn } from '../tasks/tasks-of-agents.ts';
 import { A2aError } from '../wire/a2a-error.ts';
@@ -121,7 +120,7 @@ async function write(
   ask: Ask,
   { call, frames, talk }: OpenedMessage,
   out: ReplyWriter,
-): Promise<Written | null> {
+): Promise<Answered | null> {
   let begun = false;
   for await (const frame of frames) {
     if (frame.type === 'data') {
@@ -132,9 +131,9 @@ async function write(
     }
     if (frame.type !== 'settled') continue;
     await talk.noted();
-    const kept = await writeEnd(deps, ask, call, frame, out);
+    const answered = await writeEnd(deps, ask, call, frame, out);
     // Whatever became of the stream, its task goes on: a repeat of the message is shown the task.
-    return kept ?? (talk.task() === null ? null : keptTask(talk.task()!, mayCost(call)));
+    return answered ?? (talk.task() === null ? null : taskAgain(talk.task()!, mayCost(call)));
   }
   return null;
 }
@@ -145,7 +144,7 @@ async function writeEnd(
   call: Call,
   settled: SettledFrame,
   out: ReplyWriter,
-): Promise<Written | null> {
+): Promise<Answered | null> {
   const { text, event, error, cut } = settled.tail as A2aTail;
   if (error !== null) {
     await out.refused(error);
@@ -166,11 +165,12 @@ async function writeEnd(
     const cost = over && taskId !== null ? await tasks.costOf(keyOf(call.service, taskId), beganBy) : null;
     shown = withTaskCost(text, null, cost, wantsReceipt);
   }
-  await out.result(shown, call.free === null ? costHeaders(call.id, over ? settled : null) : {});
+  const tell = () => out.result(shown, call.free === null ? costHeaders(call.id, over ? settled : null) : {});
   const charged = over ? wasCharged(settled) : mayCost(call);
   if (event?.kind === 'task' || event?.kind === 'message')
-    return keptText(shown, event.kind === 'task' ? taskId : null, charged);
-  return taskId === null ? null : keptTask(taskId, charged);
+    return { text: shown, taskId: event.kind === 'task' ? taskId : null, charged, over, tell };
+  await tell();
+  return taskId === null ? null : taskAgain(taskId, charged);
 }
 
 /** Whether something could be charged for a call, now or when its task ends. */

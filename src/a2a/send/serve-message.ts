@@ -1,7 +1,15 @@
 import { hash } from 'node:crypto';
-import { bytesOfText, GatewayError, isObject, type JsonObject, type MarkedText, NEVER_ABORTED } from '#wire';
 import {
-  type GivenReply,
+  GatewayError,
+  isObject,
+  type JsonObject,
+  lengthOf,
+  type MarkedText,
+  NEVER_ABORTED,
+  piecesOfText,
+  wholePiece,
+} from '#wire';
+import {
   idempotencyError,
   KEPT_BYTES_MAX,
   type Opened,
@@ -11,7 +19,7 @@ import {
   type TakenKey,
   type Written,
 } from '#gateway';
-import { ownerOf, type Tasks } from '#tasks';
+import { type KeptReplies, ownerOf, type Tasks } from '#tasks';
 import type { Ask } from '../door/ask.ts';
 import type { ReplyWriter } from '../door/reply-writer.ts';
 import type { PaymentTasks } from '../door/payment-required.ts';
@@ -23,6 +31,10 @@ interface ServeMessageDeps {
   readonly serve: Serve;
   readonly tasks: Pick<Tasks, 'ofCall' | 'find'>;
   readonly unpaid: PaymentTasks;
+  /** Keeps results that are too large for the database. Default: they are not kept. */
+  readonly largeReplies?: KeptReplies;
+  /** Told why one could not be kept. */
+  readonly onError: (error: unknown) => void;
   /** Shows a task as it is now: the outcome of a message that was sent before. */
   readonly show: (ask: Ask, taskId: string, out: ReplyWriter) => Promise<void>;
 }
@@ -37,8 +49,8 @@ interface MessageAsked<O extends Opened> {
   readonly taskId: string | null;
   /** Prepares the call. Rejects with GatewayError. */
   open(callId: string, gone: AbortSignal): Promise<O>;
-  /** Writes the answer. Returns what is kept of it (keptText, keptTask); null for nothing. */
-  write(opened: O): Promise<Written | null>;
+  /** Writes the answer. Resolves with what a repeat is answered; null where it is done again. */
+  write(opened: O): Promise<Answered | null>;
 }
 
 /**
@@ -49,22 +61,33 @@ export type ServeMessage = <O extends Opened>(asked: MessageAsked<O>, out: Reply
 
 const AGAIN = 'tollgate/task';
 
-const kept = (text: string | MarkedText, charged: boolean): Written => ({
-  kept: (): GivenReply => ({ status: 200, headers: {}, body: bytesOfText(text, KEPT_BYTES_MAX.charged) }),
-  charged,
-});
-
-/** A result that is repeated as it was. A result that is too long for that is shown by its task, if it has one. */
-export function keptText(text: string | MarkedText, taskId: string | null, charged: boolean): Written {
-  if (taskId === null) return kept(text, charged);
-  const bytesMax = KEPT_BYTES_MAX[charged ? 'charged' : 'free'];
-  const bytes = bytesOfText(text, bytesMax);
-  return bytes !== null && bytes.byteLength <= bytesMax ? kept(text, charged) : keptTask(taskId, charged);
+/** The end of an answer, and the answer to a repeat of its message. */
+export interface Answered {
+  /** The result, which is repeated as it was. null: the task is shown as it is by then. */
+  readonly text: string | MarkedText | null;
+  /** It is shown where the text is too long to be kept. null: the result is a message. */
+  readonly taskId: string | null;
+  readonly charged: boolean;
+  /** Nothing changes of the result any more: it is kept as a file where it is too large for the database. */
+  readonly over: boolean;
+  /** Writes the end of the answer. Absent where it is written. */
+  readonly tell?: () => Promise<void>;
 }
 
 /** A repeat shows the task as it is by then: the last event of a stream alone would be no answer. */
-export const keptTask = (taskId: string, charged: boolean): Written =>
-  kept(JSON.stringify({ [AGAIN]: taskId }), charged);
+export const taskAgain = (taskId: string, charged: boolean): Answered => ({
+  text: null,
+  taskId,
+  charged,
+  over: false,
+});
+
+const WRITTEN = async () => {};
+
+const kept = (body: Uint8Array | null, charged: boolean): Written => ({
+  kept: () => ({ status: 200, headers: {}, body }),
+  charged,
+});
 
 /**
  * One messageId begins at most so many tasks with the same words, one after the other. Each of them is looked up
@@ -72,7 +95,8 @@ export const keptTask = (taskId: string, charged: boolean): Written =>
  */
 const BEGUN_MAX = 100;
 
-export function createServeMessage({ serve, tasks, unpaid, show }: ServeMessageDeps): ServeMessage {
+export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
+  const { serve, tasks, unpaid, show, largeReplies, onError } = deps;
   return ({ ask, service, messageId, contextId, taskId, open, write }, out) =>
     serve({
       caller: ask.caller,
@@ -80,7 +104,12 @@ export function createServeMessage({ serve, tasks, unpaid, show }: ServeMessageD
       // Leaving never cancels a task.
       gone: NEVER_ABORTED,
       open,
-      write,
+      async write(opened, isKept) {
+        const answered = await write(opened);
+        if (answered && isKept) return keep(ask, opened.id, answered, out);
+        await answered?.tell?.();
+        return null;
+      },
       replay: ({ body }) => repeat(ask, Buffer.from(body).toString(), out),
       async refuse(refusal) {
         await out.result(await unpaid.unpaid({ ask, service, contextId, taskId }, refusal));
@@ -88,6 +117,33 @@ export function createServeMessage({ serve, tasks, unpaid, show }: ServeMessageD
       },
       isOwnError: (error) => error instanceof A2aError,
     });
+
+  /** Writes the end of the answer, and tells what is kept. */
+  async function keep({ caller }: Ask, callId: string, answered: Answered, out: ReplyWriter): Promise<Written> {
+    const { text, taskId, charged, over, tell = WRITTEN } = answered;
+    const shown = () => kept(taskId === null ? null : Buffer.from(JSON.stringify({ [AGAIN]: taskId })), charged);
+    const pieces = text === null ? null : piecesOfText(text);
+    if (text !== null && pieces !== null && charged && over && largeReplies?.takes(lengthOf(pieces))) {
+      const inForm = out.form === 'result' ? pieces : piecesOfText(out.formed(text));
+      const isKept = await largeReplies
+        .keep(caller.account, callId, { status: 200, headers: {} }, inForm, out.form)
+        .catch(onError);
+      // The file takes its time: a client that had the end of the answer before could repeat it too soon.
+      return { ...(isKept === true ? kept(null, charged) : shown()), end: () => void tell().catch(onError) };
+    }
+    await tell();
+    const whole = pieces && wholePiece(pieces, KEPT_BYTES_MAX[charged ? 'charged' : 'free']);
+    return whole === null ? shown() : kept(whole, charged);
+  }
+
+  /** Gives a repeat the file of a large result. False where none is kept in the form that its binding has. */
+  async function repeatLarge({ caller }: Ask, by: TakenKey, out: ReplyWriter): Promise<boolean> {
+    const reply = await largeReplies?.find(caller.account, by, out.form);
+    const body = reply ? out.body() : null;
+    if (body === null) return false;
+    await reply!.writeTo(body.client, body.around);
+    return true;
+  }
 
   /**
    * A message is told from others by its account, service, `messageId`, `taskId` and `contextId`. A message that
@@ -112,6 +168,7 @@ export function createServeMessage({ serve, tasks, unpaid, show }: ServeMessageD
         return key();
       },
       async taken(by) {
+        if (await repeatLarge(ask, by, out)) return;
         // Its gateway may have died, or its answer have made room for others: a task that the message began can
         // still be shown.
         const callId = by.kind === 'conflict' ? null : by.callId;

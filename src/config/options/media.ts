@@ -28,7 +28,7 @@ export const MEDIA = {
     min: 1_000,
     max: 30 * 24 * HOUR_MS,
     default: 24 * HOUR_MS,
-    meaning: 'How long a finished video can be fetched.',
+    meaning: 'How long a finished video can be fetched, and an answer of more than 1 MiB be repeated.',
   }),
   download_timeout_ms: whole({
     min: 1_000,

@@ -33,7 +33,8 @@ export const UPSTREAM = {
     min: KIB,
     max: 1024 * MIB,
     default: 64 * MIB,
-    meaning: 'Largest reply of a provider with images, which are in base64.',
+    meaning:
+      'Largest reply of a provider with images, which are in base64. Also the largest answer that is kept as a file, for repeats.',
   }),
   replies_bytes_max: whole({
     min: MIB,

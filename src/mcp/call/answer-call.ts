@@ -1,21 +1,24 @@
 import { hash } from 'node:crypto';
-import { type Answer, resultText } from '#wire';
+import { type Answer, lengthOf, resultText } from '#wire';
 import type { Leaving, SettledFrame } from '#billing/amounts';
 import {
-  type Asked,
   type Call,
   type CallRequest,
   costOf,
+  idempotencyError,
   openCall,
   type OpenedCall,
   type Pipeline,
+  type RepeatKey,
   requestKey,
   type Serve,
+  type TakenKey,
   wasCharged,
   type Written,
 } from '#gateway';
+import type { KeptReplies } from '#tasks';
 import { toMcpError, worthTelling } from '../wire/errors-mcp.ts';
-import { keptOutcome, withId } from './kept-outcome.ts';
+import { aroundOutcome, keptOutcome, outcomePieces, REPLAYED, withId } from './kept-outcome.ts';
 import { type PaidRequest, X402 } from './paid-request.ts';
 import { paymentRequired } from './payment-required.ts';
 import { requestDigest } from '../wire/request-digest.ts';
@@ -25,6 +28,8 @@ import { withCost } from './with-cost.ts';
 interface AnswerCallDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly serve: Serve;
+  /** Keeps outcomes that are too large for the database. Default: they are not kept. */
+  readonly largeReplies?: KeptReplies;
   /** Told of internal errors and of why a service is unavailable. */
   readonly onError: (error: unknown) => void;
 }
@@ -52,14 +57,24 @@ interface AnsweredCall extends Pick<Turn, 'message' | 'client' | 'continued' | '
 export type AnswerCall = (asked: AnsweredCall, answer: Answer, gone: Leaving) => Promise<void>;
 
 /** Runs one request as a call and writes its answer. Never throws: errors become the answer. */
-export function createAnswerCall({ pipeline, serve, onError }: AnswerCallDeps): AnswerCall {
+export function createAnswerCall({ pipeline, serve, onError, largeReplies }: AnswerCallDeps): AnswerCall {
+  /** Keeps a large outcome of a charged call. One that cannot be kept is not repeated. */
+  const keepLarge: KeepLarge = async ({ caller, id }, status, pieces) => {
+    if (largeReplies?.takes(lengthOf(pieces)))
+      await largeReplies.keep(caller.account, id, { status, headers: {} }, pieces).catch(onError);
+  };
+  const repeatLarge = async ({ caller, message }: AnsweredCall, answer: Answer, by: TakenKey) => {
+    const client = largeReplies ? answer.body() : null;
+    if (client === null) throw idempotencyError(by.kind);
+    await largeReplies!.repeat(caller.account, by, client, aroundOutcome(message.idText));
+  };
   return async (asked, answer, gone) => {
     let opened = false;
     const { idText } = asked.message;
     try {
       await serve<OpenedCall>({
         caller: asked.caller,
-        repeats: asked.free ? null : repeatsOf(asked),
+        repeats: asked.free ? null : repeatsOf(asked, (by) => repeatLarge(asked, answer, by)),
         gone,
         async open(callId, left) {
           const asking = asked.request(callId);
@@ -69,8 +84,8 @@ export function createAnswerCall({ pipeline, serve, onError }: AnswerCallDeps): 
           opened = true;
           return call;
         },
-        write: (call) => write(asked, call, answer),
-        replay: (reply) => answer.end(withId(idText, reply), reply.status, { 'idempotent-replayed': 'true' }),
+        write: (call, kept) => write(asked, call, answer, kept ? keepLarge : null),
+        replay: (reply) => answer.end(withId(idText, reply), reply.status, REPLAYED),
         async refuse(refusal) {
           const result = await paymentRequired(asked, refusal);
           return { kept: () => null, charged: false, end: () => answer.end(resultText(idText, result), 200) };
@@ -93,28 +108,42 @@ export function createAnswerCall({ pipeline, serve, onError }: AnswerCallDeps): 
  * A repeat is answered with the outcome of the first request, under its own id. Clients send one key with each round
  * of a call, and each round is another request.
  */
-function repeatsOf(asked: AnsweredCall): Asked<OpenedCall>['repeats'] {
+function repeatsOf(asked: AnsweredCall, taken: NonNullable<RepeatKey['taken']>): RepeatKey | null {
   const { caller, payment, idempotencyKey, continued, message, target } = asked;
   const key = requestKey(caller, payment, idempotencyKey);
   if (key === null) return null;
   const round = continued === null ? '' : ` ${hash('sha256', String(message.params?.['requestState'])).slice(0, 16)}`;
-  return { key: key + round, bodyHash: requestDigest(target, message, true) };
+  return { key: key + round, bodyHash: requestDigest(target, message, true), taken };
 }
 
 /** Writes events as they come. The response is the end of the answer. */
-async function write(asked: AnsweredCall, { call, frames }: OpenedCall, answer: Answer): Promise<Written> {
+async function write(
+  asked: AnsweredCall,
+  { call, frames }: OpenedCall,
+  answer: Answer,
+  keepLarge: KeepLarge | null,
+): Promise<Written> {
   for await (const frame of frames) {
     if (frame.type === 'data') {
       const events = asked.events(frame.bytes);
       if (events !== null) await answer.events(events);
     }
-    if (frame.type === 'settled') return written(asked.response(frame.tail), call, frame, answer);
+    if (frame.type === 'settled') return written(asked.response(frame.tail), call, frame, answer, keepLarge);
   }
   return { kept: () => null, charged: false, end: () => answer.close() };
 }
 
+/** Keeps an outcome where it is too large for the database. */
+type KeepLarge = (call: Call, status: number, pieces: readonly Uint8Array[]) => Promise<void>;
+
 /** The response after its settlement. The response of a billed call says in `_meta` what it cost. */
-function written(tail: McpTail | null, call: Call, frame: SettledFrame, answer: Answer): Written {
+async function written(
+  tail: McpTail | null,
+  call: Call,
+  frame: SettledFrame,
+  answer: Answer,
+  keepLarge: KeepLarge | null,
+): Promise<Written> {
   if (tail === null) return { kept: () => null, charged: false, end: () => answer.close() };
   const { status, eventId, large } = tail;
   const marked = (text: string) => (large === undefined ? text : { text, large });
@@ -123,9 +152,10 @@ function written(tail: McpTail | null, call: Call, frame: SettledFrame, answer: 
   const cost = frame.pending ? null : costOf(frame);
   const headers = { 'x-generation-id': call.id, ...(cost === null ? {} : { 'x-cost-usd': cost.cost }) };
   const text = marked(withCost(tail, call, cost, frame.receipt));
-  return {
-    kept: () => keptOutcome(text, status),
-    charged: wasCharged(frame) || (frame.tail as McpTail | null)?.pending === true,
-    end: () => answer.end(text, status, headers, eventId),
-  };
+  const charged = wasCharged(frame) || (frame.tail as McpTail | null)?.pending === true;
+  const end = () => answer.end(text, status, headers, eventId);
+  if (keepLarge === null) return { kept: () => null, charged, end };
+  const pieces = outcomePieces(text);
+  if (charged) await keepLarge(call, status, pieces);
+  return { kept: () => keptOutcome(pieces, status), charged, end };
 }

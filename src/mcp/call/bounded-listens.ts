@@ -18,6 +18,7 @@ export function boundedListens(toService: StandaloneRun, places: ListenPlaces): 
     const within: Answer = {
       events: (bytes) => answer.events(bytes),
       end: (...last) => answer.end(...last),
+      body: (asEvent) => answer.body(asEvent),
       close() {
         if (!place.over.aborted) return answer.close();
         answer.end(

@@ -121,6 +121,8 @@ export function createReplays({
           const length = typeof text === 'string' ? text.length : lengthOf(text.large.piecesOf(text.text));
           finish({ id: eventId ?? null, write: (to) => to.end(text, status, headers, eventId) }, length);
         },
+        // It has no event that a client could come back with.
+        body: (asEvent) => answer.body(asEvent),
         close() {
           finish({ id: null, write: (to) => to.close() }, 0);
         },

@@ -1,6 +1,6 @@
 import {
-  bytesOfText,
   type Answer,
+  type ClientSink,
   createAnswer,
   errorText,
   GatewayError,
@@ -8,7 +8,7 @@ import {
   type KeepAlive,
   type NotificationMessage,
   parseMessage,
-  type ReplySink,
+  piecesOfText,
   type RequestMessage,
   type ResponseMessage,
   resultText,
@@ -29,7 +29,7 @@ export interface LegacyDoor {
   /** A POST of the session's client, or the one that opens it. */
   post(service: string | null, inbound: LegacyInbound, context: RequestContext, answer: Answer): Promise<void>;
   /** The stream that a client listens on for messages outside of its requests. */
-  listen(service: string | null, session: string, context: RequestContext, sink: ReplySink): Promise<void>;
+  listen(service: string | null, session: string, context: RequestContext, sink: ClientSink): Promise<void>;
   /** Ends a session. */
   end(service: string | null, session: string, context: RequestContext): Promise<void>;
 }
@@ -97,8 +97,10 @@ export function createLegacyDoor<S extends KeptSession>(
     const keeping: Answer = {
       events: async () => {},
       end(answered) {
-        response = bytesOfText(answered, Infinity)!.toString();
+        response = Buffer.concat(piecesOfText(answered)).toString();
       },
+      // The answers to all messages of a batch are one text.
+      body: () => null,
       close: () => {},
     };
     try {

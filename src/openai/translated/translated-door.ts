@@ -1,7 +1,16 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { actedOn, type ActedOnAt, createHttpSink, createKeepAlive, GatewayError, lookAlikeAt, readJson } from '#wire';
+import {
+  actedOn,
+  type ActedOnAt,
+  createHttpSink,
+  createKeepAlive,
+  GatewayError,
+  lookAlikeAt,
+  readJson,
+  type ReplySink,
+} from '#wire';
 import { Departure } from '#billing/amounts';
 import {
   type Admission,
@@ -147,7 +156,7 @@ export function addTranslatedDoor<B extends RoutedBody>(
       asObject: true,
       native,
     };
-    const write = (opened: OpenedChat, sink: typeof client) => {
+    const write = (opened: OpenedChat, sink: ReplySink) => {
       const translated = translatingSink(paidSink(sink, payment), {
         stream: opened.about.stream,
         voice: () => voice(opened.id),

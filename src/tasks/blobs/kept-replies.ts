@@ -1,44 +1,108 @@
-import { isObject, type ReplySink } from '#wire';
-import { type GivenReply, idempotencyError, type TakenKey } from '#gateway';
-import type { Blobs } from './blob.ts';
+import { type ClientSink, GatewayError, isObject, slicesOf } from '#wire';
+import { type GivenReply, idempotencyError, KEPT_BYTES_MAX, type TakenKey } from '#gateway';
+import { type Blob, type Blobs, BlobUnreachable } from './blob.ts';
 import { sourceOf } from './create-blobs.ts';
-import { writePieces } from './pieces.ts';
+import { pieceLength, writePieces } from './pieces.ts';
 
 /** Replies that are too large for the database, kept as files: a repeat of their request is given them. */
 export interface KeptReplies {
   /** Bytes of the largest reply that is kept. */
   readonly bytesMax: number;
-  /** Keeps the reply of a call. Rejects where there is no room for it: a repeat is refused then. */
-  keep(account: string, callId: string, head: Omit<GivenReply, 'body'>, chunks: readonly Uint8Array[]): Promise<void>;
+  /** Whether the reply of a charged call is kept as a file: it is too large for the database, and not for that. */
+  takes(bytes: number): boolean;
   /**
-   * Answers a request whose idempotency key is taken, with the reply that is kept of its call. Rejects with the error
-   * of the key where none is, and with BlobUnreachable before anything is written.
+   * Keeps the reply of a call. False where the account has no room for it: a repeat is refused then, as where it
+   * rejects, which is for the operator to know. `form`: where replies to one request have several forms.
    */
-  repeat(account: string, by: TakenKey, client: ReplySink): Promise<void>;
+  keep(
+    account: string,
+    callId: string,
+    head: Omit<GivenReply, 'body'>,
+    chunks: readonly Uint8Array[],
+    form?: string,
+  ): Promise<boolean>;
+  /** The reply that is kept, in a form, of the call that has a key; null where none is. */
+  find(account: string, by: TakenKey, form?: string): Promise<KeptReply | null>;
+  /**
+   * Answers a request whose idempotency key is taken, with the reply that is kept of its call. Rejects as `writeTo`
+   * does, and with the error of the key where none is kept.
+   */
+  repeat(account: string, by: TakenKey, client: ClientSink, around?: Around): Promise<void>;
 }
 
-const sourceOfReply = (account: string, callId: string) => sourceOf('reply', account, callId);
+interface KeptReply {
+  /**
+   * Writes it with the head that it had, and the header `idempotent-replayed`, or with what goes around it. Rejects
+   * with GatewayError `service_unavailable` where it cannot be read, before anything is written; later, the connection
+   * is cut.
+   */
+  writeTo(client: ClientSink, around?: Around): Promise<void>;
+}
+
+/** The rest of an answer that a kept reply is a part of. */
+export interface Around {
+  readonly before: string;
+  readonly after: string;
+  /** Of the answer, beside its length. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const RETRY_S = 5;
+
+const sourceOfReply = (account: string, callId: string, form: string | undefined) =>
+  sourceOf('reply', account, callId, ...(form === undefined ? [] : [form]));
 
 export function createKeptReplies(blobs: Pick<Blobs, 'write' | 'find' | 'read'>, bytesMax: number): KeptReplies {
+  const find = async (account: string, by: TakenKey, form?: string): Promise<KeptReply | null> => {
+    const [blob] = by.kind === 'unkept' ? await blobs.find([sourceOfReply(account, by.callId, form)]) : [];
+    return blob?.state === 'stored' ? { writeTo: (client, around) => writeReply(blobs, blob, client, around) } : null;
+  };
   return {
     bytesMax,
-    async keep(account, callId, { status, headers }, chunks) {
-      const source = sourceOfReply(account, callId);
-      await blobs.write({ source, account }, async (file) => {
-        for (const chunk of chunks) await file.write(chunk);
-        const type = headers['content-type'] ?? 'application/octet-stream';
-        return { type, notes: JSON.stringify({ status, headers }) };
-      });
+    takes: (bytes) => bytes > KEPT_BYTES_MAX.charged && bytes <= bytesMax,
+    async keep(account, callId, { status, headers }, chunks, form) {
+      const source = sourceOfReply(account, callId, form);
+      try {
+        const blob = await blobs.write({ source, account }, async (file) => {
+          for (const chunk of chunks) for (const slice of slicesOf(chunk)) await file.write(slice);
+          const type = headers['content-type'] ?? 'application/octet-stream';
+          return { type, notes: JSON.stringify({ status, headers }) };
+        });
+        return blob !== null;
+      } catch (error) {
+        if (error instanceof GatewayError && error.code === 'rate_limit_exceeded') return false;
+        throw error;
+      }
     },
-    async repeat(account, by, client) {
-      const [blob] = by.kind === 'unkept' ? await blobs.find([sourceOfReply(account, by.callId)]) : [];
-      if (blob?.state !== 'stored') throw idempotencyError(by.kind);
-      const { status, headers } = headIn(blob.notes);
-      await writePieces(blobs, [blob], { start: 0, end: blob.bytes - 1 }, client, () =>
-        client.head(status, { ...headers, 'idempotent-replayed': 'true' }),
-      );
+    find,
+    async repeat(account, by, client, around) {
+      const reply = await find(account, by);
+      if (reply === null) throw idempotencyError(by.kind);
+      await reply.writeTo(client, around);
     },
   };
+}
+
+async function writeReply(
+  blobs: Pick<Blobs, 'read'>,
+  blob: Blob,
+  client: ClientSink,
+  around: Around | null = null,
+): Promise<void> {
+  const { status, headers } = headIn(blob.notes);
+  const pieces = around === null ? [blob] : ([Buffer.from(around.before), blob, Buffer.from(around.after)] as const);
+  const length = pieces.reduce((sum, piece) => sum + pieceLength(piece), 0);
+  const own =
+    around === null ? { ...headers, 'idempotent-replayed': 'true' } : { ...around.headers, 'content-length': length };
+  try {
+    await writePieces(blobs, pieces, { start: 0, end: length - 1 }, client, () => client.head(status, own));
+  } catch (cause) {
+    if (!(cause instanceof BlobUnreachable)) throw cause;
+    throw new GatewayError('service_unavailable', 'The reply that is kept cannot be read at the moment', {
+      retryAfterS: RETRY_S,
+      cause,
+    });
+  }
 }
 
 function headIn(notes: string): { readonly status: number; readonly headers: Record<string, string> } {

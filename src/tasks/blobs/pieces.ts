@@ -1,4 +1,4 @@
-import type { ReplySink } from '#wire';
+import type { ClientSink } from '#wire';
 import type { Blob, Blobs, ByteRange } from './blob.ts';
 
 /** A part of a body: bytes, or a file. */
@@ -8,53 +8,64 @@ export const pieceLength = (piece: Piece): number => (Buffer.isBuffer(piece) ? p
 
 /**
  * Writes a range of what the pieces are together, as fast as the client takes it. Resolves when all is written, or the
- * client is gone. `end` of the range is its last byte. Rejects with BlobUnreachable where a file cannot be read: the
- * reply cannot be completed then, unless nothing of it was written.
+ * client is gone. `end` of the range is its last byte. Rejects where a file cannot be read: with BlobUnreachable before
+ * anything was written, else the connection is cut.
  */
 export async function writePieces(
   blobs: Pick<Blobs, 'read'>,
   pieces: readonly Piece[],
   { start, end }: ByteRange,
-  sink: ReplySink,
+  sink: ClientSink,
   onHead: () => void,
 ): Promise<void> {
   let at = 0;
   let begun = false;
-  const begin = () => {
-    if (!begun) onHead();
-    begun = true;
-  };
+  /** Bytes ahead of the first file wait until that is open: the head says that all is there. */
+  const ahead: Buffer[] = [];
   /** Once it resolves, the system has the bytes: their memory may be used again. */
   const write = async (chunk: Uint8Array) => {
     if (!sink.write(chunk)) await sink.drained();
   };
-  for (const piece of pieces) {
-    const length = pieceLength(piece);
-    const from = Math.max(0, start - at);
-    const to = Math.min(length - 1, end - at);
-    at += length;
-    if (from > to) continue;
-    if (Buffer.isBuffer(piece)) {
-      begin();
-      await write(piece.subarray(from, to + 1));
-      continue;
-    }
-    const file = await blobs.read(piece, { start: from, end: to });
+  const begin = async () => {
+    if (begun) return;
+    begun = true;
+    onHead();
+    for (const chunk of ahead) await write(chunk);
+  };
+  const writeFile = async (blob: Blob, range: ByteRange) => {
+    const file = await blobs.read(blob, range);
     try {
-      begin();
-      let left = to - from + 1;
+      if (sink.closed) return;
+      await begin();
+      let left = range.end - range.start + 1;
       for await (const chunk of file) {
         if (sink.closed) return;
         left -= chunk.byteLength;
         await write(chunk);
       }
-      if (left !== 0) throw new Error(`the file ${piece.id} is shorter than it was`);
+      if (left !== 0) throw new Error(`the file ${blob.id} is shorter than it was`);
     } finally {
       file.destroy();
     }
+  };
+  try {
+    for (const piece of pieces) {
+      const length = pieceLength(piece);
+      const from = Math.max(0, start - at);
+      const to = Math.min(length - 1, end - at);
+      at += length;
+      if (from > to) continue;
+      if (!Buffer.isBuffer(piece)) await writeFile(piece, { start: from, end: to });
+      else if (begun) await write(piece.subarray(from, to + 1));
+      else ahead.push(piece.subarray(from, to + 1));
+      if (sink.closed) return;
+    }
+    await begin();
+    sink.end('');
+  } catch (error) {
+    if (begun) sink.cut();
+    throw error;
   }
-  begin();
-  sink.end('');
 }
 
 /** The range that a request asks for; `whole` for none that is understood, `none` for one that is outside. */

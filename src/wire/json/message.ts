@@ -110,8 +110,12 @@ function isError(error: unknown): error is JsonRpcError {
 
 /** The reply with a result; both are JSON text. */
 export function resultText(idText: string, result: string): string {
-  return `{"jsonrpc":"2.0","id":${idText},"result":${result}}`;
+  const { before, after } = aroundResult(idText);
+  return before + result + after;
 }
+
+/** The text before and behind its result. */
+export const aroundResult = (idText: string) => ({ before: `{"jsonrpc":"2.0","id":${idText},"result":`, after: '}' });
 
 /** The reply with an error; `idText` is JSON text. */
 export function errorText(idText: string, error: JsonRpcError): string {

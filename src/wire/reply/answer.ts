@@ -1,7 +1,8 @@
 import type { KeepAlive, Silent } from './keep-alive.ts';
-import type { ReplySink } from './reply-sink.ts';
+import type { ClientSink } from './reply-sink.ts';
 import { eventText } from './event-reader.ts';
 import { editText, lengthOf, type MarkedText } from './marked-text.ts';
+import { responseSink } from './response-sink.ts';
 import { endInSlices } from './write-slices.ts';
 
 /** The reply to one request of a client: one JSON message, or a stream of events that the response ends. */
@@ -21,12 +22,17 @@ export interface Answer {
     headers?: Readonly<Record<string, string>>,
     eventId?: string | null,
   ): void;
+  /**
+   * The response as a sink, for one that is too large to be a text: its head, then the bytes of its JSON. The reply is
+   * over with its head. `asEvent`: as an event, also where none was written before. null where only texts are taken.
+   */
+  body(asEvent?: boolean): ClientSink | null;
   /** Ends a reply without a response: the client cancelled, or none can be given. */
   close(): void;
 }
 
 export interface AnswerOptions {
-  readonly sink: ReplySink;
+  readonly sink: ClientSink;
   /** The client takes an event stream. */
   readonly events: boolean;
   readonly keepAlive: KeepAlive;
@@ -96,6 +102,16 @@ class HttpAnswer implements Answer, Silent {
     if (pieces === null) sink.end(said as string);
     // Nobody waits for the client: what it does not read for too long is cut off by its sink.
     else void endInSlices(pieces, sink);
+  }
+
+  body(asEvent = false): ClientSink {
+    const { sink } = this.#options;
+    return responseSink(sink, (status, headers) => {
+      if (this.#finish() && asEvent) this.#begin();
+      if (this.#begun) return 'event';
+      sink.head(status, { 'content-type': 'application/json', ...headers });
+      return 'json';
+    });
   }
 
   close(): void {

@@ -38,21 +38,24 @@ export class LargeStrings {
     pieces.push(Buffer.from(text.slice(from)));
     return pieces;
   }
-
-  /** The same in one piece; null where it is larger than `bytesMax`. */
-  wholeOf(text: string, bytesMax: number): Buffer | null {
-    const pieces = this.piecesOf(text);
-    return lengthOf(pieces) > bytesMax ? null : Buffer.concat(pieces);
-  }
 }
 
 /** Bytes of all pieces. */
 export const lengthOf = (pieces: readonly Uint8Array[]): number =>
   pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
 
-/** A text as bytes; null where it has more than `bytesMax`. Without marks it is not measured. */
-export const bytesOfText = (said: string | MarkedText, bytesMax: number): Buffer | null =>
-  typeof said === 'string' ? Buffer.from(said) : said.large.wholeOf(said.text, bytesMax);
+/** The bytes of a text, in pieces where it has marks. */
+export const piecesOfText = (said: string | MarkedText): readonly Uint8Array[] =>
+  typeof said === 'string' ? [Buffer.from(said)] : said.large.piecesOf(said.text);
+
+/** All pieces in one; null where they have more than `bytesMax`. A single one is not copied. */
+export function wholePiece(pieces: readonly Uint8Array[], bytesMax: number): Buffer | null {
+  const [first, ...more] = pieces;
+  if (lengthOf(pieces) > bytesMax) return null;
+  return first && more.length === 0
+    ? Buffer.from(first.buffer, first.byteOffset, first.byteLength)
+    : Buffer.concat(pieces);
+}
 
 /** Edits a text. Its marks stay what they are. */
 export function editText<S extends string | MarkedText>(said: S, edit: (text: string) => string): S {

@@ -20,6 +20,12 @@ export interface ReplySink {
   fail(bytes: Uint8Array): void;
 }
 
+/** The client's connection itself. */
+export interface ClientSink extends ReplySink {
+  /** Breaks the connection off: the reply is not complete, and its head says that it will be. */
+  cut(): void;
+}
+
 type Headers = Readonly<Record<string, string | number>>;
 
 /**
@@ -33,7 +39,7 @@ export function createHttpSink(
   stallMs: number,
   onGone: () => void,
   common: () => Headers,
-): ReplySink {
+): ClientSink {
   return new HttpSink(reply, stallMs, onGone, common);
 }
 
@@ -75,7 +81,7 @@ function headersOf(reply: FastifyReply): AnyHeaders {
 /**
  * A class, as there is one for each reply: eight closures for each were a twelfth of all that a call keeps in memory.
  */
-class HttpSink implements ReplySink {
+class HttpSink implements ClientSink {
   closed: boolean;
   readonly #reply: FastifyReply;
   readonly #raw: ServerResponse;
@@ -137,6 +143,11 @@ class HttpSink implements ReplySink {
 
   fail(bytes: Uint8Array): void {
     this.end(bytes);
+  }
+
+  cut(): void {
+    this.#ended = true;
+    this.#raw.destroy();
   }
 
   #resume(): void {

@@ -59,6 +59,7 @@ test('a place is free again when its stream is over, however that ends', async (
   const answer = {
     events: async () => {},
     end: (text: string) => void said.push(text),
+    body: () => null,
     close: () => void said.push('closed'),
   };
   await expect(run('acme', request, context, answer)).rejects.toThrow('broken');

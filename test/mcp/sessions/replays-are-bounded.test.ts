@@ -8,6 +8,7 @@ function keeping() {
   const answer: Answer = {
     events: async (bytes) => void written.push(Buffer.from(bytes).toString()),
     end: (text) => void written.push(`end ${text}`),
+    body: () => null,
     close: () => void written.push('close'),
   };
   return { answer, written };

@@ -18,6 +18,7 @@ export function withEventIds(answer: Recording, tag: string): Recording {
       return answer.events(tagged === text ? bytes : Buffer.from(tagged));
     },
     end: (text, status, headers, eventId) => answer.end(text, status, headers, eventId ? `${tag}.${eventId}` : null),
+    body: (asEvent) => answer.body(asEvent),
     close: () => answer.close(),
   };
 }

@@ -150,6 +150,7 @@ async function listenAt(
       }
     },
     end: () => {},
+    body: () => null,
     close: () => {},
   };
   const standalone = { client: 'modern', message: request, capabilities: {}, events: true } as const;

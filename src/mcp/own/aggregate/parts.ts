@@ -161,4 +161,10 @@ export async function ofAll(
   await allWithin(ALL_MS, all);
 }
 
-const NOBODY: Recording = { resumable: false, events: async () => {}, end: () => {}, close: () => {} };
+const NOBODY: Recording = {
+  resumable: false,
+  events: async () => {},
+  end: () => {},
+  body: () => null,
+  close: () => {},
+};

@@ -149,6 +149,7 @@ function ownErrors(answer: Recording, service: string, { idText }: RequestMessag
       if (status === NO_SESSION.status) answer.end(errorText(idText, error), 200);
       else answer.end(text, status, headers, eventId);
     },
+    body: (asEvent) => answer.body(asEvent),
     close: () => answer.close(),
   };
 }

@@ -40,8 +40,7 @@ export function createSendFiles(
       await sendBody(blobs, bodyOf(files, task.taskId), request.headers, more, sink);
     } catch (error) {
       if (!reply.sent) throw error;
-      // The head is out: the length shows that bytes are missing.
-      reply.raw.destroy();
+      // The head is out, and the connection cut: the length shows that bytes are missing.
       onError(error, request);
     }
     if (!reply.sent) reply.hijack();

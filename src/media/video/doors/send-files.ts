@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { GatewayError, type ReplySink } from '#wire';
+import { type ClientSink, GatewayError } from '#wire';
 import { type Blob, BlobUnreachable, type Blobs, type Piece, pieceLength, rangeOf, writePieces } from '#tasks';
 import { zipPieces } from '../files/zip.ts';
 
@@ -33,7 +33,7 @@ export async function sendBody(
   { pieces, type, name, etag }: Sent,
   headers: IncomingHttpHeaders,
   more: Readonly<Record<string, string>>,
-  sink: ReplySink,
+  sink: ClientSink,
 ): Promise<void> {
   const length = pieces.reduce((sum, piece) => sum + pieceLength(piece), 0);
   const isSame = (headers['if-range'] ?? etag) === etag;
