@@ -140,7 +140,7 @@ it('shows what was called in each panel', async () => {
   const underWay = spine.post('/chat/completions', ask('stays'));
   try {
     await expect.poll(() => spine.provider.log.length, { interval: 5 }).toBe(1);
-    const until = performance.now() + atThisLoad(10_000);
+    const until = performance.now() + atThisLoad(20_000);
     let missing: string[] = [];
     // A rate is of two scrapes between which something was counted: calls go on, as they do at a gateway.
     for (let round = 1; round === 1 || (missing.length > 0 && performance.now() < until); round += 1) {
