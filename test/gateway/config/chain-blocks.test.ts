@@ -65,6 +65,7 @@ describe('with a treasury, payments go over a chain', () => {
       previous: null,
       withdrawalMin: 1_000_000n,
       withdrawalFee: 0n,
+      tokenAccountFee: 0n,
       withdrawalDailyMax: 10_000_000_000n,
       timeoutMs: 10_000,
     });

@@ -15,7 +15,11 @@ import {
   type Instruction,
   type KeyPairSigner,
 } from '@solana/kit';
-import { getTransferCheckedInstruction, getTransferInstruction } from '@solana-program/token';
+import {
+  getCloseAccountInstruction,
+  getTransferCheckedInstruction,
+  getTransferInstruction,
+} from '@solana-program/token';
 import type { PaymentPayload, PaymentRequirements } from '../../../src/chains/chain.ts';
 import { solanaWallet } from '../wallets.ts';
 import { ataOf, USDC } from './solana-accounts.ts';
@@ -156,4 +160,14 @@ export async function send(
   const landed = twin.chain.landed.at(-1);
   if (landed === undefined || landed.err !== null) throw new Error(`it did not land: ${JSON.stringify(landed?.err)}`);
   return landed.signature;
+}
+
+/** Closes the empty token account of a wallet, which keeps its rent. */
+export async function closeAccount(twin: SolanaTwin, owner: Payer): Promise<void> {
+  const { address } = owner;
+  const signer = { address, signTransactions: () => Promise.resolve([]) };
+  twin.fundSol(address);
+  await send(twin, owner, [
+    getCloseAccountInstruction({ account: ataOf(address) as Address, destination: address, owner: signer }),
+  ]);
 }
