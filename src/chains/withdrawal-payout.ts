@@ -72,7 +72,7 @@ export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
   const uncommitted = async (network: string): Promise<MicroUsd> =>
     -((await ledger.balance(treasuryOf(network)))?.available ?? 0n) - (await rows.signedAmount(network));
 
-  /** The operator pays himself no fees. What an owner was told once does not grow. */
+  /** The operator pays himself no fees. That of a lost payout was told to its owner: it does not grow. */
   const feeOfAccountOf = ({ account, network, signed }: Withdrawal): MicroUsd =>
     account === OPERATOR ? 0n : (signed?.tokenAccountFee ?? options.policyOf(network).tokenAccountFee ?? 0n);
 

@@ -29,7 +29,7 @@ let proxy: RpcFaultProxy;
 let payer: Payer;
 beforeAll(async () => {
   const chain = await solanaMoney();
-  world = await openMoneyWorldOn(chain);
+  world = await openMoneyWorldOn(chain, DEEP ? 'postgres' : 'sqlite');
   proxy = await startRpcFaultProxy(chain.url);
   payer = await world.payer();
   const gateway = await world.gateway();
@@ -154,6 +154,32 @@ test.each(DEEP ? [...BY_DAY, ...OTHERS] : BY_DAY)(
     // The treasury paid for an account where the fee of one was kept, and nowhere else.
     const spent = gas - lamports() - (kept > 0n ? RENT : 0n);
     expect(spent > 0n && spent < GAS_MAX, `${spent} lamports`).toBe(true);
+  },
+);
+
+test.each(DEEP ? at('resign-withdrawal') : at('resign-withdrawal').slice(1))(
+  'a death $when it is signed anew, because somebody opened the account, keeps nothing for it',
+  async (dies) => {
+    const { twin } = world.chain;
+    const owner = await newPayer();
+    const asked = askedOf(owner.address);
+    const fees = await world.available(FEES);
+    for (const death of [afterSign, dies]) {
+      const mortal = createMortal(death, proxy);
+      const mortalGateway = await gatewayWith(FEE, { rpcUrl: proxy.url, through: mortal.through, aheadMs: 60_000 });
+      const begun = mortalGateway.chains.withdrawals.request(asked).then(() => finish(mortalGateway, asked.id));
+      await expect(begun).rejects.toThrow();
+      expect(mortal.steps.at(-1)).toBe(death.at);
+      await mortalGateway.close();
+      proxy.heal();
+      twin.fundUsdc(owner.address, 0n);
+    }
+    const gateway = await gatewayWith(FEE, { aheadMs: 60_000 });
+    expect(await rowOf(gateway, asked.id)).toMatchObject({ fee: dies.when === 'after' ? PLAIN : PLAIN + FEE });
+    expect(await finish(gateway, asked.id)).toMatchObject({ state: 'paid', fee: PLAIN });
+    expect(await world.balanceOf(owner.address)).toBe(AMOUNT - PLAIN);
+    expect(await world.available(FEES)).toBe(fees + PLAIN);
+    await gateway.close();
   },
 );
 

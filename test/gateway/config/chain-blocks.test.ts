@@ -105,6 +105,15 @@ unfinal_max = 0\nconfirmations = 3\nfinality = 64\nwithdrawal_min = 5\nwithdrawa
     });
   });
 
+  test('token accounts are opened at a fee of their own', () => {
+    const more = `${SOLANA_KEY}\nopens_accounts = true\ntoken_account_fee = 0.5\nwithdrawal_fee = 0.1`;
+    expect(paymentsOf(chain(SOLANA, URL, more))).toMatchObject({
+      opensAccounts: true,
+      tokenAccountFee: 500_000n,
+      withdrawalFee: 100_000n,
+    });
+  });
+
   test.each([
     ['of both kinds of keys', BASE, `${EVM_KEY}\nkeypair_file = "k"`, 'private_key', 'one of the two'],
     ['of a Solana key on an EVM chain', BASE, SOLANA_KEY, 'private_key', '32 bytes in hex'],
@@ -150,6 +159,20 @@ unfinal_max = 0\nconfirmations = 3\nfinality = 64\nwithdrawal_min = 5\nwithdrawa
       `${EVM_KEY}\nwithdrawal_daily_max = 0.5`,
       'withdrawal_min',
       'withdrawal_daily_max',
+    ],
+    [
+      'of a fee of token accounts on an EVM chain',
+      BASE,
+      `${EVM_KEY}\ntoken_account_fee = 0.5`,
+      'token_account_fee',
+      'leave it out',
+    ],
+    [
+      'of a fee of token accounts that nobody opens',
+      SOLANA,
+      `${SOLANA_KEY}\ntoken_account_fee = 0.5`,
+      'token_account_fee',
+      'opens_accounts = true',
     ],
     ['of an amount finer than money is', BASE, `${EVM_KEY}\nmin_topup = 0.0000001`, 'min_topup', 'USD'],
     ['of a negative amount', BASE, `${EVM_KEY}\nunfinal_max = -1`, 'unfinal_max', 'USD'],

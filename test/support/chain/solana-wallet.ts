@@ -35,8 +35,9 @@ export interface Payer {
   readonly secret: Uint8Array;
 }
 
-export async function newPayer(): Promise<Payer> {
-  const { secret } = solanaWallet();
+export const newPayer = (): Promise<Payer> => payerOf(solanaWallet());
+
+export async function payerOf({ secret }: Pick<Payer, 'secret'>): Promise<Payer> {
   const signer = await createKeyPairSignerFromBytes(secret);
   return { address: signer.address, signer, secret };
 }
