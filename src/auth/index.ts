@@ -21,6 +21,8 @@ export {
   ownerOfLimits,
   USUAL_PERCENTAGES,
 } from './limits/account-limits.ts';
+export { type CarryingLimit, createCarriedSums } from './limits/carried-sums.ts';
+export { carryingBudget, carryingKey } from './limits/carrying-limits.ts';
 export { createLimitsStore, type LimitsStore } from './limits/limits-store.ts';
 export {
   createMemberStore,

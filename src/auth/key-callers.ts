@@ -74,7 +74,7 @@ export function createKeyCallers({
    * nothing.
    */
   const read = async (hash: string, startedAt: number, counts: () => boolean): Promise<Caller> => {
-    const found = knownOf(await keys.findWithLimits(hash), startedAt, acceptDevelopmentKeys);
+    const found = knownOf(await keys.findWithLimits(hash, startedAt), startedAt, acceptDevelopmentKeys);
     if (counts()) {
       lookups.delete(hash);
       known.delete(hash);

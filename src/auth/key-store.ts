@@ -3,7 +3,9 @@ import { createKey, type KeyKind } from './accounts/api-key.ts';
 import type { Rates } from '#gateway';
 import { LIMIT_RESETS, type SpendLimit } from './accounts/spend-period.ts';
 import type { LimitsOf } from './limits/account-limits.ts';
-import { limitsOf } from './limits/limits-store.ts';
+import { createCarriedSums } from './limits/carried-sums.ts';
+import { carryingKey } from './limits/carrying-limits.ts';
+import { carryingLimitsOf } from './limits/limits-store.ts';
 
 /** The operator, or the account whose key it is. */
 export type LimitSetter = 'operator' | 'account';
@@ -37,7 +39,13 @@ export interface KeyWithLimits extends KeyRecord {
 export type KeyChanges = Partial<
   Pick<
     KeyRecord,
-    'label' | 'disabled' | 'expiresAt' | 'limitNotify' | 'allowedServices' | keyof SpendLimit | keyof Rates
+    | 'label'
+    | 'disabled'
+    | 'expiresAt'
+    | 'limitNotify'
+    | 'allowedServices'
+    | Exclude<keyof SpendLimit, 'carried'>
+    | keyof Rates
   >
 >;
 
@@ -60,8 +68,11 @@ export interface KeyStore {
    */
   create(fields: NewKeyFields): Promise<{ readonly text: string; readonly record: KeyRecord } | null>;
   find(hash: string): Promise<KeyRecord | null>;
-  /** null also for the key of somebody who is no member any more, or a viewer. */
-  findWithLimits(hash: string): Promise<KeyWithLimits | null>;
+  /**
+   * null also for the key of somebody who is no member any more, or a viewer. What is carried to its limits is that of
+   * their periods at an instant: `at`, epoch milliseconds, default now.
+   */
+  findWithLimits(hash: string, at?: number): Promise<KeyWithLimits | null>;
   /** Oldest first. */
   list(account: string, page: { readonly offset: number; readonly limit: number }): Promise<readonly KeyRecord[]>;
   /** null when the account has no such key. `by`: who changes it, default `account`. */
@@ -87,6 +98,7 @@ const DELETE = loadStatement(import.meta.url, './sql/delete-key.sql');
 
 /** API keys in the database. Rejects with the database's error when it cannot be reached. */
 export function createKeyStore(database: Database, { now }: { readonly now: () => number }): KeyStore {
+  const sums = createCarriedSums(database, now);
   const listeners = new Set<(hash: string) => void>();
   // Also after a failure: a commit whose answer was lost may have happened.
   const changing = async <T>(hash: string, change: Promise<T>): Promise<T> => {
@@ -95,6 +107,27 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
     } finally {
       for (const listener of listeners) listener(hash);
     }
+  };
+
+  /** A key with what is carried to its limit in the period of `at`. */
+  const carrying = async (row: Row, at = now()): Promise<KeyRecord> => {
+    const record = recordOf(row);
+    const carried = record.limit === null ? null : await sums.of(carryingKey(row), at);
+    return carried === null ? record : { ...record, carried };
+  };
+
+  /** Reads before a change of the period what the limit will begin with. */
+  const prepare = async (account: string, hash: string, { limit, limitReset }: KeyChanges): Promise<void> => {
+    if (limit === undefined && limitReset === undefined) return;
+    const [row] = await database.query(FIND, [hash]);
+    if (!row || row['account'] !== account) return;
+    const before = recordOf(row);
+    const after = {
+      limit: limit === undefined ? before.limit : limit,
+      limitReset: limitReset === undefined ? before.limitReset : limitReset,
+    };
+    const hadIt = before.limit !== null && before.limitReset === after.limitReset;
+    if (after.limit !== null && !hadIt) await sums.prepare({ ...carryingKey(row), limitReset: after.limitReset });
   };
 
   return {
@@ -126,26 +159,27 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
 
     async find(hash) {
       const [row] = await database.query(FIND, [hash]);
-      return row ? recordOf(row) : null;
+      return row ? carrying(row) : null;
     },
 
-    async findWithLimits(hash) {
+    async findWithLimits(hash, at = now()) {
       const rows = await database.query(FIND_WITH_LIMITS, [hash]);
       if (rows.length === 0) return null;
+      const account = rows[0]!['account'] as string;
       const ofAccount = rows
         .filter((row) => row['subject'] !== null)
-        .map((row) =>
-          limitsOf({
-            ...row,
-            requests_per_minute: row['account_requests']!,
-            tokens_per_minute: row['account_tokens']!,
-          }),
-        );
-      return { ...recordOf(rows[0]!), ofAccount };
+        .map((row) => ({
+          ...row,
+          requests_per_minute: row['account_requests']!,
+          tokens_per_minute: row['account_tokens']!,
+        }))
+        .map((row) => carryingLimitsOf(account, row, sums, at));
+      return { ...(await carrying(rows[0]!, at)), ofAccount: await Promise.all(ofAccount) };
     },
 
     async list(account, { offset, limit }) {
-      return (await database.query(LIST, [account, limit, offset])).map(recordOf);
+      const rows = await database.query(LIST, [account, limit, offset]);
+      return Promise.all(rows.map((row) => carrying(row)));
     },
 
     async update(account, hash, changes, by = 'account') {
@@ -164,8 +198,9 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         by,
         now(),
       ];
+      await prepare(account, hash, changes);
       const [row] = await changing(hash, database.query(UPDATE, [hash, account, ...params]));
-      return row ? recordOf(row) : null;
+      return row ? carrying(row) : null;
     },
 
     async delete(account, hash) {

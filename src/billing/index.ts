@@ -17,6 +17,7 @@ export {
   type Resolution,
   type SettledFrame,
 } from './bill.ts';
+export { type CarriedSum, type CarryingBudget, readCarriedSum } from './carried-sum.ts';
 export { type Conclude, createConclude } from './conclude.ts';
 export type { Leaving } from './departure.ts';
 export { expireAll, expireOrphans } from './expire-all.ts';
@@ -27,6 +28,7 @@ export { EMBEDDED_CHAIN } from './ledger-sqlite.ts';
 export {
   type AccountName,
   type Budget,
+  type BudgetUse,
   earningsOf,
   escrowOf,
   FEES,
@@ -41,6 +43,7 @@ export {
   type Settlement,
   SUSPENSE,
   treasuryOf,
+  withCarried,
 } from './ledger.ts';
 export { formatUsd, MICRO_PER_USD, MICRO_USD_MAX, type MicroUsd, MoneyError, parseUsd, toUsdNumber } from './money.ts';
 export { offerId, partsOfOffer } from './offer-id.ts';

@@ -4,6 +4,7 @@ import {
   FEES,
   LOCK_LEVELS,
   mayBeNegative,
+  withCarried,
   type Budget,
   type KeepResult,
   type LockRequest,
@@ -117,8 +118,8 @@ type FullBudget = Extract<LockResult, { reason: 'budget_exceeded' }>['budget'];
 function fullBudget(changes: LedgerChanges, { amount, budgets = NO_BUDGETS }: LockRequest): FullBudget | null {
   if (amount === 0n) return null;
   for (const budget of budgets) {
-    const { spent, locked } = changes.budget(budget.id);
-    if (spent + locked + amount > budget.limit) return { ...budget, spent, locked };
+    const { spent, locked } = withCarried(changes.budget(budget.id), budget.carried);
+    if (spent + locked + amount > budget.limit) return { id: budget.id, limit: budget.limit, spent, locked };
   }
   return null;
 }

@@ -31,6 +31,8 @@ export interface Balance {
 export interface Budget {
   readonly id: string;
   readonly limit: MicroUsd;
+  /** Counts besides what the counter `id` has: calls of the period that counted elsewhere, see CarriedSum. */
+  readonly carried?: BudgetUse;
 }
 
 export interface LockRequest {
@@ -61,6 +63,14 @@ export interface LockRequest {
   readonly detail: string;
 }
 
+/** Adds what is carried to a budget to what its counter has. */
+export const withCarried = ({ spent, locked }: BudgetUse, carried: BudgetUse = NOTHING_USED): BudgetUse => ({
+  spent: spent + carried.spent,
+  locked: locked + carried.locked,
+});
+
+const NOTHING_USED: BudgetUse = { spent: 0n, locked: 0n };
+
 /** How many locks deep money may be drawn: a lock without a parent is the first. */
 export const LOCK_LEVELS = 8;
 
@@ -87,12 +97,12 @@ export type LockResult =
       readonly ok: false;
       readonly reason: 'budget_exceeded';
       readonly available: MicroUsd;
-      /** The first that has no room for the lock. */
-      readonly budget: Budget & BudgetUse;
+      /** The first that has no room for the lock. What is carried is in its figures. */
+      readonly budget: Pick<Budget, 'id' | 'limit'> & BudgetUse;
     };
 
 /** The money that a budget has counted. */
-interface BudgetUse {
+export interface BudgetUse {
   readonly spent: MicroUsd;
   readonly locked: MicroUsd;
 }

@@ -7,7 +7,7 @@ import type { Withdrawal, WithdrawalRows } from './withdrawal-rows.ts';
 /** Ledger account of the money on its way out: no longer its account's, not yet gone from the treasury. */
 export const outgoingOf = (network: string): AccountName => `outgoing:${network}`;
 
-/** What of a chain's rules its payouts need. */
+/** The rules of a chain that its payouts need. */
 export interface PayoutPolicy {
   /** Kept of a withdrawal, beside its fee, where its payout opens a token account; none by default. */
   readonly tokenAccountFee?: MicroUsd;

@@ -38,6 +38,9 @@ export const TYPES = {
       : (types.getTypeParser(oid, format) as unknown)) as typeof types.getTypeParser,
 };
 
+const CONNECTIONS = 10;
+/** The code of a prepared statement whose table got a column meanwhile, by the migration of a newer gateway. */
+const STALE_PLAN = '0A000';
 const CONNECT_MS = 3_000;
 /**
  * A server that does not answer for so long is taken for gone. An operator can say otherwise:
@@ -57,7 +60,7 @@ const MIGRATION_LOCK = 402_402_402;
 export async function openPostgres(url: string): Promise<PostgresDatabase> {
   const pool = new Pool({
     connectionString: url,
-    max: 10,
+    max: CONNECTIONS,
     connectionTimeoutMillis: CONNECT_MS,
     query_timeout: QUERY_MS,
     keepAlive: true,
@@ -69,7 +72,7 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
   // the code that waits for it has it.
   pool.on('connect', (client) => client.on('error', noteLoss));
 
-  const withClient = async <T>(run: (client: PoolClient) => Promise<T>): Promise<T> => {
+  const withOne = async <T>(run: (client: PoolClient) => Promise<T>): Promise<T> => {
     let client: PoolClient;
     try {
       client = await pool.connect();
@@ -83,7 +86,19 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
       failure = error instanceof DatabaseError ? error : toDatabaseError(error);
       throw failure;
     } finally {
-      client.release(failure?.unavailable ?? false);
+      client.release(failure !== undefined && (failure.unavailable || failure.code === STALE_PLAN));
+    }
+  };
+
+  const withClient = async <T>(run: (client: PoolClient) => Promise<T>): Promise<T> => {
+    // Each connection may have such a plan, and is replaced.
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return await withOne(run);
+      } catch (error) {
+        const isStale = error instanceof DatabaseError && error.code === STALE_PLAN;
+        if (!isStale || tries === CONNECTIONS) throw error;
+      }
     }
   };
 

@@ -102,6 +102,20 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
       expect(await ledger.budget('never-used')).toEqual({ spent: 0n, locked: 0n });
     });
 
+    test('keeps within a budget what is carried to it, too, and counts it nowhere', async () => {
+      const budget = { id: `carried-${turn}`, limit: 150n };
+      const carried = { spent: 30n, locked: 20n };
+      expect(await lock({ budgets: [{ ...budget, carried }] })).toMatchObject({ ok: true });
+      expect(await lock({ id: `${id}b`, amount: 1n, budgets: [{ ...budget, carried }] })).toEqual({
+        ok: false,
+        reason: 'budget_exceeded',
+        available: 900n,
+        budget: { ...budget, spent: 30n, locked: 120n },
+      });
+      expect(await ledger.budget(budget.id)).toEqual({ spent: 0n, locked: 100n });
+      expect(await lock({ id: `${id}c`, amount: 1n, budgets: [budget] })).toMatchObject({ ok: true });
+    });
+
     test('adds up what the budgets of one name have counted', async () => {
       for (const [at, name] of [
         `n${turn}:all`,

@@ -76,8 +76,8 @@ it('accounts, keys and the audit are done on the database without a gateway', as
 // it. Lower a count that has fallen.
 const MOST = {
   '--version': { own: 40, packages: 9 },
-  provide: { own: 195, packages: 55 },
-  serve: { own: 1134, packages: 251 },
+  provide: { own: 196, packages: 55 },
+  serve: { own: 1138, packages: 251 },
 };
 
 const within = async (command: keyof typeof MOST) => {

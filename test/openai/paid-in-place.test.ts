@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { escrowOf } from '#billing';
+import { escrowOf, formatUsd } from '#billing';
 import { createLimitsStore } from '#auth/keys';
 import {
   accountOf,
@@ -268,6 +268,21 @@ test('a payment into a full budget of the wallet is not taken', async () => {
   // A limit that another gateway has raised holds here within a second.
   await limit(100_000n);
   await expect.poll(async () => (await payFor(ask('hello'))).status, { timeout: 5_000 }).toBe(200);
+
+  // One that would have room, had nothing been spent in its period before it was set.
+  await spine.quiet();
+  const spent = await spine.app.ledger.spentOf(`operator:${capped}`);
+  const locks = await Promise.all((await spine.locks()).map((id) => spine.app.ledger.find(id)));
+  const { amount } = locks.find((lock) => lock?.account === capped)!;
+  const budget = { limit: amount + spent - 1n, limitReset: 'monthly', limitSoft: false } as const;
+  await limits.change(capped, 'operator', { budgets: [{ ...budget, notify: [] }] });
+  let nonces = 0;
+  const payAnew = () => post(ask('hello'), pay({ wallet: 'capped', nonce: `capped-${(nonces += 1)}` }));
+  await expect.poll(async () => (await payAnew()).status, { timeout: 5_000 }).toBe(402);
+  const taken = chain.taken.length;
+  const refused = await payAnew();
+  expect(await refused.json()).toMatchObject({ budget: { of: 'operator', limit_usd: formatUsd(budget.limit) } });
+  expect(chain.taken.length).toBe(taken);
 });
 
 test('a run of a model with tools is paid for as a whole', async () => {

@@ -141,6 +141,28 @@ describe('a budget of an account', () => {
     expect(budget!.usage + budget!.limit_remaining).toBeCloseTo(0.001, 9);
   });
 
+  test('has what was spent in its period before it was set or changed, and tells of it', async () => {
+    const { key } = await spine.tenant('earlier', '10');
+    expect((await chat(bearer(key))).status).toBe(200);
+    await spine.quiet();
+    await change(`${spine.url}/limits/webhook`, key, { url: at('/budgets') });
+    let spent = 0;
+    for (const limit_reset of ['weekly', 'daily', null, 'monthly']) {
+      const set = await own(key, { budgets: [{ limit: 0.0001, limit_reset, limit_notify: [] }] });
+      const { usage } = (set.body.data as Limits).budgets[0]!;
+      expect(usage).toBeGreaterThan(0);
+      spent ||= usage;
+      expect(usage).toBe(spent);
+      expect(await (await chat(bearer(key))).json()).toMatchObject({
+        budget: { of: 'account', spent_usd: String(spent) },
+      });
+    }
+    await own(key, { budgets: [{ limit: spent, limit_reset: 'daily', limit_notify: [100] }] });
+    await spine.app.notices.run();
+    const told = posts.splice(0).map(({ body }) => JSON.parse(body) as object);
+    expect(told).toMatchObject([{ percent: 100, spent_usd: String(spent), limit_reset: 'daily' }]);
+  });
+
   test('a failed call gives its part back, and a free one needs none', async () => {
     const { key } = await spine.tenant('frugal', '10');
     await own(key, { budgets: [{ limit: 0.0003 }] });

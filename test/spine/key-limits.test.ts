@@ -101,4 +101,23 @@ describe('a spending limit', () => {
     expect(await keyOf(key)).toMatchObject({ usage, limit_remaining: 0.00026 });
     expect(await spend()).toBe(first);
   });
+
+  test('has what was spent in its new period when the period changes, and refuses by it', async () => {
+    const { account, key, hash } = await spine.tenant('switched', '10', { limit: 260n, limitReset: 'daily' });
+    while ((await chat(key, 'hello !tokens:50')).status === 200);
+    const { usage, limit_remaining } = await keyOf(key);
+    expect(usage).toBeGreaterThan(0);
+    for (const limit_reset of ['monthly', null, 'weekly', 'daily']) {
+      const changed = await fetch(`${spine.origin}/admin/v1/accounts/${account}/keys/${hash}`, {
+        method: 'PATCH',
+        headers: { ...bearer(spine.adminKey), 'content-type': 'application/json' },
+        body: JSON.stringify({ limit_reset }),
+      });
+      expect(await changed.json()).toMatchObject({ data: { limit_reset, limit_remaining, usage } });
+      const refused = await chat(key, 'hello !tokens:50');
+      expect(refused.status).toBe(402);
+      const { error } = (await refused.json()) as { error: { message: string } };
+      expect(error.message).toContain(`${usage} of 0.00026 USDC are spent`);
+    }
+  });
 });

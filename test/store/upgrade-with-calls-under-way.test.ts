@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
@@ -10,7 +10,8 @@ import { IDENTITY_SEED } from '../support/spine.ts';
 import { createKeeper, type ServerProcess } from '../support/server-process.ts';
 import { VERSION } from '../../src/version.ts';
 
-// The version of before is this one without its last migration: it migrates, serves and refuses as that did.
+// The version of before is this one without its last migration, and without the columns that this one adds where
+// they are read: it migrates, serves and refuses as that did.
 
 const MIGRATIONS = 'src/store/migrations';
 const LAST = readdirSync(join(ROOT, MIGRATIONS)).sort().at(-1)!;
@@ -27,12 +28,26 @@ beforeAll(async () => {
     cpSync(join(ROOT, name), join(checkout, name), { recursive: true });
   for (const name of ['node_modules', 'web']) symlinkSync(join(ROOT, name), join(checkout, name));
   rmSync(join(checkout, MIGRATIONS, LAST));
+  readNoNewColumns(join(checkout, 'src'));
   old = join(checkout, 'bin/tollgate.mjs');
 });
 afterAll(async () => {
   await keeper.close();
   await place.clear();
 });
+
+/** In lists of what is read, such as `SELECT l.new_column, l.old_column`. */
+function readNoNewColumns(src: string): void {
+  const added = readFileSync(join(ROOT, MIGRATIONS, LAST), 'utf8').matchAll(/ADD COLUMN (\w+)/g);
+  const columns = [...added].map(([, column]) => column);
+  if (columns.length === 0) return;
+  const read = new RegExp(String.raw`\b\w+\.(${columns.join('|')})(?=,|\n)`, 'g');
+  for (const name of readdirSync(src, { recursive: true, encoding: 'utf8' })) {
+    if (!name.endsWith('.sql')) continue;
+    const file = join(src, name);
+    writeFileSync(file, readFileSync(file, 'utf8').replace(read, 'NULL AS $1'));
+  }
+}
 
 interface Running {
   readonly process: ServerProcess;

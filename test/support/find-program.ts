@@ -11,14 +11,35 @@ export interface Program {
 
 export type ProgramName = keyof typeof PROGRAMS;
 
-/** By name: the package of Debian that has it, and what shows that it runs. */
+/** By name: the package of Debian that has it, its folder in `.cache`, and what shows that it runs. */
 const PROGRAMS = {
-  nginx: { from: 'nginx', chosenBy: 'TOLLGATE_TEST_NGINX_BIN', unpacked: 'usr/sbin/nginx', version: '-v' },
-  caddy: { from: 'caddy', chosenBy: 'TOLLGATE_TEST_CADDY_BIN', unpacked: 'usr/bin/caddy', version: 'version' },
+  nginx: {
+    from: 'nginx',
+    folder: 'nginx',
+    chosenBy: 'TOLLGATE_TEST_NGINX_BIN',
+    unpacked: 'usr/sbin/nginx',
+    version: '-v',
+  },
+  caddy: {
+    from: 'caddy',
+    folder: 'caddy',
+    chosenBy: 'TOLLGATE_TEST_CADDY_BIN',
+    unpacked: 'usr/bin/caddy',
+    version: 'version',
+  },
   promtool: {
     from: 'prometheus',
+    folder: 'promtool',
     chosenBy: 'TOLLGATE_TEST_PROMTOOL_BIN',
     unpacked: 'usr/bin/promtool',
+    version: '--version',
+  },
+  // Of the same package, so in the same folder.
+  prometheus: {
+    from: 'prometheus',
+    folder: 'promtool',
+    chosenBy: 'TOLLGATE_TEST_PROMETHEUS_BIN',
+    unpacked: 'usr/bin/prometheus',
     version: '--version',
   },
 } as const;
@@ -27,11 +48,11 @@ const PROGRAMS = {
 const SERVERS_OF_THE_SYSTEM = '/usr/sbin';
 
 /**
- * Finds it: the file that its variable names, the one on PATH, `.cache/<name>`. On Debian and its kin it is
+ * Finds it: the file that its variable names, the one on PATH, the one in `.cache`. On Debian and its kin it is
  * downloaded there when missing: nothing is installed on the system. Throws what helps.
  */
 export function findProgram(name: ProgramName): Program {
-  const { from, chosenBy, unpacked, version } = PROGRAMS[name];
+  const { from, folder, chosenBy, unpacked, version } = PROGRAMS[name];
   const runs = (file: string, env: NodeJS.ProcessEnv): Program | null =>
     existsSync(file) && spawnSync(file, [version], { env }).status === 0 ? { file, env } : null;
   const chosen = process.env[chosenBy];
@@ -44,13 +65,13 @@ export function findProgram(name: ProgramName): Program {
     const found = directory === '' ? null : runs(join(directory, name), process.env);
     if (found) return found;
   }
-  const inCache = () => runs(join(unpackedAt(name), unpacked), unpackedEnvironment(name));
+  const inCache = () => runs(join(unpackedAt(folder), unpacked), unpackedEnvironment(folder));
   const cached = inCache();
   if (cached) return cached;
   const help = `Install it (Debian: apt-get install ${from}; macOS: brew install ${from}), or set ${chosenBy} to its file.`;
   if (!hasDebianPackages()) throw new Error(`No ${name} to test with. ${help}`);
-  process.stderr.write(`  downloading ${name} into .cache/${name} (once)\n`);
-  unpackPackage(name, from);
+  process.stderr.write(`  downloading ${name} into .cache/${folder} (once)\n`);
+  unpackPackage(folder, from);
   const downloaded = inCache();
   if (downloaded) return downloaded;
   throw new Error(`The package ${from} was downloaded, but does not run here. ${help}`);

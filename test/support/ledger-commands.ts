@@ -16,9 +16,16 @@ export const BUDGETS = ['budget-1', 'budget-2'] as const;
 
 const lockName = (n: number) => `lock-${n}`;
 const amount = fc.oneof(fc.constantFrom(0n, 1n, 100n), fc.bigInt({ min: 0n, max: 150n }));
+const few = fc.bigInt({ min: 0n, max: 30n });
 /** None, one or both. */
 const budgetsOf = (limit: fc.Arbitrary<bigint>): fc.Arbitrary<readonly Budget[]> =>
-  fc.uniqueArray(fc.record({ id: fc.constantFrom(...BUDGETS), limit }), { selector: ({ id }) => id, maxLength: 2 });
+  fc.uniqueArray(
+    fc.record(
+      { id: fc.constantFrom(...BUDGETS), limit, carried: fc.record({ spent: few, locked: few }) },
+      { requiredKeys: ['id', 'limit'] },
+    ),
+    { selector: ({ id }) => id, maxLength: 2 },
+  );
 /** Of what is locked, in quarters. */
 const lendablePart = fc.bigInt({ min: 0n, max: 4n });
 const text = fc.constantFrom('{}', '{"a":"b\\"c\\\\d"}', '{"text":"ä 😀 \' , {} NULL"}', '');

@@ -103,9 +103,11 @@ export function createOracleLedger(now: () => number): OracleLedger {
         change(above.id, { lent: above.lent + amount });
       } else {
         for (const budget of amount > 0n ? asked : []) {
-          const used = budgets.get(budget.id) ?? { spent: 0n, locked: 0n };
-          if (used.spent + used.locked + amount > budget.limit)
-            return { ok: false, reason: 'budget_exceeded', available, budget: { ...budget, ...used } };
+          const { id, limit, carried = { spent: 0n, locked: 0n } } = budget;
+          const counted = budgets.get(id) ?? { spent: 0n, locked: 0n };
+          const [spent, locked] = [counted.spent + carried.spent, counted.locked + carried.locked];
+          if (spent + locked + amount > limit)
+            return { ok: false, reason: 'budget_exceeded', available, budget: { id, limit, spent, locked } };
         }
         if (amount > 0n && !known(escrow)) return { ok: false, reason: 'no_account', available };
         if (amount > available) return { ok: false, reason: 'insufficient', available };

@@ -9,4 +9,12 @@ export {
   toCaip10,
 } from './account-id.ts';
 export { createKey, hashKey, parseKey } from './api-key.ts';
-export { budgetAt, LIMIT_RESETS, type LimitReset, periodAt, periodName, type SpendLimit } from './spend-period.ts';
+export {
+  budgetAt,
+  budgetPeriod,
+  LIMIT_RESETS,
+  type LimitReset,
+  periodAt,
+  periodName,
+  type SpendLimit,
+} from './spend-period.ts';

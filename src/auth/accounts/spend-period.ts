@@ -1,4 +1,4 @@
-import type { Budget, MicroUsd } from '#billing';
+import type { Budget, BudgetUse, MicroUsd } from '#billing';
 import type { CallerBudget } from '#gateway';
 
 /**
@@ -38,6 +38,13 @@ export interface SpendLimit {
   readonly limitReset: LimitReset | null;
   /** It refuses nothing, and is told of alone. */
   readonly limitSoft: boolean;
+  /** Counts besides in one of its periods, see CarriedSums; left out where nothing does. */
+  readonly carried?: CarriedUse;
+}
+
+/** Spending that is carried to a budget of the ledger: to one period of a limit. */
+export interface CarriedUse extends BudgetUse {
+  readonly budget: string;
 }
 
 /** Nobody reaches it: far above all money, and small enough for sums in 64 bits. */
@@ -50,13 +57,28 @@ const NO_LIMIT: MicroUsd = 2n ** 61n;
  */
 export function budgetAt(
   name: string,
-  { limit, limitReset, limitSoft }: SpendLimit,
+  { limit, limitReset, limitSoft, carried }: SpendLimit,
   now: number,
 ): Budget & Pick<CallerBudget, 'resetsAt'> {
   const most = limit === null || limitSoft ? NO_LIMIT : limit;
-  if (limit === null || limitReset === null) return { id: `${name}:all`, limit: most, resetsAt: null };
-  const { start, end } = periodAt(limitReset, now);
-  return { id: `${name}:${periodName(limitReset, start)}`, limit: most, resetsAt: end };
+  const { id, end } = budgetPeriod(name, limit === null ? null : limitReset, now);
+  const budget = { id, limit: most, resetsAt: end };
+  return carried?.budget === id ? { ...budget, carried: { spent: carried.spent, locked: carried.locked } } : budget;
+}
+
+interface BudgetPeriod {
+  /** Of the ledger's budget, see budgetAt. */
+  readonly id: string;
+  /** As those of a SpendPeriod; null where the limit never starts anew. */
+  readonly start: number | null;
+  readonly end: number | null;
+}
+
+/** The period of a limit at an instant. */
+export function budgetPeriod(name: string, reset: LimitReset | null, at: number): BudgetPeriod {
+  if (reset === null) return { id: `${name}:all`, start: null, end: null };
+  const { start, end } = periodAt(reset, at);
+  return { id: `${name}:${periodName(reset, start)}`, start, end };
 }
 
 /** `daily-2026-01-31`: a reset, and the first day of a period. */

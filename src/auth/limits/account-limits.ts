@@ -1,5 +1,5 @@
 import type { MicroUsd } from '#billing';
-import { LIMIT_RESETS, type LimitReset } from '../accounts/spend-period.ts';
+import { LIMIT_RESETS, type CarriedUse, type LimitReset } from '../accounts/spend-period.ts';
 import type { Rates } from '#gateway';
 
 /** The most that somebody may spend in each reset period. */
@@ -11,6 +11,8 @@ export interface BudgetRule {
   readonly limitSoft: boolean;
   /** Percentages of the limit that are told of when they are spent. */
   readonly notify: readonly number[];
+  /** As that of a SpendLimit; nothing that is set. */
+  readonly carried?: CarriedUse;
 }
 
 /** Limits beyond those of single keys. */

@@ -36,7 +36,7 @@ export function createLimitedAccounts(
 
   const begin = (account: string, from: number): Look => {
     const read = async () => {
-      const rows = (await limits.of(account)).filter(({ subject }) => ownerOfLimits(subject) !== 'member');
+      const rows = (await limits.of(account, from)).filter(({ subject }) => ownerOfLimits(subject) !== 'member');
       return callerLimits(account, null, rows, from);
     };
     const reading = read();

@@ -81,7 +81,7 @@ const DELETE_LIMITS = load('delete-limits-of-nobody');
 
 interface MemberStoreOptions {
   readonly keys: Pick<KeyStore, 'memberChanged'>;
-  readonly limits: Pick<LimitsStore, 'changed'>;
+  readonly limits: Pick<LimitsStore, 'changed' | 'prepare'>;
   readonly now: () => number;
 }
 
@@ -116,6 +116,7 @@ export function createMemberStore(
     },
     async change(account, member, { role, name, budgets }) {
       const set = (value: string | undefined): Value[] => (value === undefined ? [0, ''] : [1, value]);
+      await limits.prepare(account, member, budgets ?? []);
       try {
         const [, changed, owned] = await database.batch([
           { statement: TOUCH, params: [account] },

@@ -12,6 +12,10 @@ UPDATE api_keys SET
   tokens_per_minute = CASE WHEN $21 = 1 THEN $22 ELSE tokens_per_minute END,
   limit_by = CASE WHEN $9 = 1 OR $11 = 1 OR $15 = 1 THEN $23 ELSE limit_by END,
   limit_since = CASE WHEN ($9 = 1 AND spend_limit IS DISTINCT FROM $10) OR ($11 = 1 AND limit_reset IS DISTINCT FROM $12)
-    OR ($17 = 1 AND limit_notify IS DISTINCT FROM $18) THEN $24 ELSE limit_since END
+    OR ($17 = 1 AND limit_notify IS DISTINCT FROM $18) THEN $24 ELSE limit_since END,
+  -- A key without a limit counts as one whose limit never starts anew.
+  counted_since = CASE WHEN
+    CASE WHEN (CASE WHEN $9 = 1 THEN $10 ELSE spend_limit END) IS NULL THEN NULL WHEN $11 = 1 THEN $12 ELSE limit_reset END
+    IS DISTINCT FROM CASE WHEN spend_limit IS NULL THEN NULL ELSE limit_reset END THEN $24 ELSE counted_since END
 WHERE hash = $1 AND account = $2
 RETURNING *

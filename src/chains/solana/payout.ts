@@ -87,7 +87,7 @@ export function createPayouts(
     ];
   }
 
-  /** What is kept for the account that a payout has to open; null where the account is there. */
+  /** The fee of the account that a payout has to open; null where the account is there. */
   async function feeOfAccount({ to, amount, tokenAccountFee = 0n }: UnsignedPayout): Promise<MicroUsd | null> {
     const found = await node.account(tokenAccountAddress(to as Address, asset));
     // At an address without a token account may be SOL that somebody sent there.

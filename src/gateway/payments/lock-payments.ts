@@ -1,4 +1,4 @@
-import { formatUsd, type Ledger, type LockResult, type MicroUsd } from '#billing';
+import { formatUsd, type Ledger, type LockResult, type MicroUsd, withCarried } from '#billing';
 import { needsCredential } from '../anonymous.ts';
 import type { Call, Caller } from '../call.ts';
 import { budgetError } from '../limits/budget-error.ts';
@@ -52,8 +52,8 @@ export function createLockPayments(payments: Payments, ledger: Pick<Ledger, 'bud
   /** The lock would refuse it, too, but after the payment. */
   async function takeWithinBudgets(of: Locking, slip: PaymentSlip, needed: MicroUsd): Promise<void> {
     const { caller } = of;
-    for (const { id, limit } of caller.budgets ?? []) {
-      const { spent, locked } = await ledger.budget(id);
+    for (const { id, limit, carried } of caller.budgets ?? []) {
+      const { spent, locked } = withCarried(await ledger.budget(id), carried);
       if (spent + locked + needed > limit)
         throw budgetError(caller, { id, limit, spent, locked }, `estimated cost: ${formatUsd(needed)} USDC`);
     }

@@ -1,5 +1,5 @@
 import { GatewayError } from '#wire';
-import { toUsdNumber, type Ledger } from '#billing';
+import { toUsdNumber, withCarried, type Ledger } from '#billing';
 import { type KeyChanges, type KeyRecord, USUAL_PERCENTAGES } from '#auth/keys';
 import { LIMIT_RESETS, budgetAt, type LimitReset } from '#auth/accounts';
 import { objectOf } from '../answer-schemas.ts';
@@ -41,8 +41,8 @@ export const rateProperty = (what: string, usual: string) =>
 
 const LABEL = { type: 'string', minLength: 1, maxLength: 128 } as const;
 
-const COUNTS_FROM_ZERO =
-  'A limit with another period counts from zero, also if the key spent in that period before; a limit that never starts anew counts what the key spent without a limit, too.';
+const COUNTS_ALL =
+  'It counts all that the key spent in the period, also with another limit or without one; a limit that never starts anew counts all that the key ever spent.';
 
 export const keyBodyProperties = {
   name: { ...LABEL, description: 'A name for the key.' },
@@ -55,7 +55,7 @@ export const keyBodyProperties = {
   limit_reset: {
     type: ['string', 'null'],
     enum: [...LIMIT_RESETS, null],
-    description: `When the limit starts anew, at 00:00 UTC; null is never. ${COUNTS_FROM_ZERO}`,
+    description: `When the limit starts anew, at 00:00 UTC; null is never. ${COUNTS_ALL}`,
   },
   limit_soft: { type: 'boolean', description: 'True: the limit refuses no call, and is told of alone.' },
   limit_notify: {
@@ -178,12 +178,13 @@ export interface KeyViewDeps {
 
 /** A key as answers show it, with its spending. */
 export async function viewKey(record: KeyRecord, deps: KeyViewDeps) {
-  const [{ spent, locked }, all, lately] = await Promise.all([
-    deps.ledger.budget(budgetAt(record.hash, record, deps.now()).id),
+  const { id, carried } = budgetAt(record.hash, record, deps.now());
+  const [counted, all, lately] = await Promise.all([
+    deps.ledger.budget(id),
     deps.ledger.spentOf(record.hash),
     deps.usage(record.account),
   ]);
-  // The counter of the limit is not among these sums: a limit may count from the middle of its period on.
+  const { spent, locked } = withCarried(counted, carried);
   const { daily, weekly, monthly } = lately.get(record.hash) ?? NO_USAGE;
   const remaining = record.limit === null ? null : record.limit - spent - locked;
   return {

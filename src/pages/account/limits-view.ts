@@ -1,5 +1,5 @@
 import { GatewayError } from '#wire';
-import { formatUsd, toUsdNumber, type Ledger } from '#billing';
+import { formatUsd, toUsdNumber, withCarried, type Ledger } from '#billing';
 import {
   budgetName,
   USUAL_PERCENTAGES,
@@ -41,7 +41,7 @@ const budgetsProperty = {
   type: 'array',
   maxItems: BUDGETS_MAX,
   description:
-    'What may be spent in each period. At most one of each reset. A new budget, and one whose period is changed, counts from zero: what was spent before is not in it.',
+    'What may be spent in each period. At most one of each reset. It counts all that was spent in the period, also before it was set; one that never starts anew counts all that was ever spent.',
   items: {
     type: 'object',
     additionalProperties: false,
@@ -99,8 +99,8 @@ export async function viewLimits(
 ) {
   const name = budgetName(account, subject);
   const budgets = limits.budgets.map(async (rule) => {
-    const { id, resetsAt } = budgetAt(name, rule, now());
-    const { spent, locked } = await ledger.budget(id);
+    const { id, resetsAt, carried } = budgetAt(name, rule, now());
+    const { spent, locked } = withCarried(await ledger.budget(id), carried);
     const left = rule.limit - spent - locked;
     return {
       limit: toUsdNumber(rule.limit),

@@ -1,5 +1,6 @@
 import { loadStatement, type Database, type Row } from '#store';
 import type { MicroUsd } from '#billing';
+import { createCarriedSums } from '#auth';
 import { periodAt } from '#auth/accounts';
 import {
   isOperators,
@@ -12,7 +13,7 @@ import {
 } from './threshold.ts';
 
 interface BudgetLooksOptions {
-  readonly database: Pick<Database, 'query'>;
+  readonly database: Pick<Database, 'query' | 'snapshot'>;
   readonly now: () => number;
   /** Told of each notice, on one gateway of the database. `isOperators`: the operator set the limit. */
   readonly onNotice: (body: Readonly<Record<string, unknown>>, isOperators: boolean) => void;
@@ -61,10 +62,14 @@ export function createBudgetLooks({ database, now, onNotice }: BudgetLooksOption
   let lookedAtPast = -Infinity;
   let turn = 0;
 
-  const note = async (budget: WatchedBudget, end: number): Promise<void> => {
-    const { id, limit, account, since } = budget;
+  const sums = createCarriedSums(database, now);
+
+  const note = async (counted: WatchedBudget, period: number, end: number): Promise<void> => {
+    const { id, limit, account, since } = counted;
     // A limit that was lowered after the period tells nothing of it.
     if (since >= end) return;
+    const carried = await sums.of(counted.carrying, period);
+    const budget = carried === null ? counted : { ...counted, spent: counted.spent + carried.spent };
     const before = noted.get(id);
     const known = before?.limit === limit ? before.percents : [];
     const due = reached(budget).filter((percent) => !known.includes(percent));
@@ -83,7 +88,7 @@ export function createBudgetLooks({ database, now, onNotice }: BudgetLooksOption
   const look = async (at: number, past?: number): Promise<void> => {
     const noteOne = async (budget: WatchedBudget): Promise<void> => {
       const end = budget.limitReset === null ? Infinity : periodAt(budget.limitReset, at).end;
-      if (past === undefined || (end <= past && end - at <= DAY_MS)) await note(budget, end);
+      if (past === undefined || (end <= past && end - at <= DAY_MS)) await note(budget, at, end);
     };
     const periods = periodNames(at);
     let [account, subject] = ['', ''];
@@ -95,7 +100,7 @@ export function createBudgetLooks({ database, now, onNotice }: BudgetLooksOption
     let hash = '';
     for (let rows: readonly Row[] = [], first = true; first || rows.length === PAGE; first = false) {
       rows = await database.query(WATCHED_KEYS, [...periods, hash, PAGE]);
-      for (const row of rows) await noteOne(keyBudget(row));
+      for (const row of rows) await noteOne(keyBudget(row, at));
       hash = rows.at(-1)?.['hash'] as string;
     }
   };

@@ -25,7 +25,7 @@ export interface BudgetNotices {
 }
 
 interface BudgetNoticesOptions {
-  readonly database: Pick<Database, 'query'>;
+  readonly database: Pick<Database, 'query' | 'snapshot'>;
   readonly fetch: GuardedFetch;
   /** 32 bytes that all gateways of one database share. */
   readonly secret: Uint8Array;

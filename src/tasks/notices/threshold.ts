@@ -1,6 +1,13 @@
 import { formatUsd, type MicroUsd } from '#billing';
-import { budgetsFromText, type LimitSetter, ownerOfLimits } from '#auth';
-import { budgetAt, LIMIT_RESETS, type LimitReset, periodAt, periodName } from '#auth/accounts';
+import {
+  budgetsFromText,
+  carryingBudget,
+  carryingKey,
+  type CarryingLimit,
+  type LimitSetter,
+  ownerOfLimits,
+} from '#auth';
+import { budgetPeriod, LIMIT_RESETS, type LimitReset, periodAt, periodName } from '#auth/accounts';
 import type { Row } from '#store';
 
 /** A budget that is told of, with what was spent of it. */
@@ -21,7 +28,10 @@ export interface WatchedBudget {
   readonly limitReset: LimitReset | null;
   readonly limitSoft: boolean;
   readonly notify: readonly number[];
+  /** By the ledger's counter. */
   readonly spent: MicroUsd;
+  /** Says what is spent besides. */
+  readonly carrying: CarryingLimit;
   /** When the limit and its percentages became what they are, epoch milliseconds. */
   readonly since: number;
 }
@@ -30,34 +40,37 @@ export interface WatchedBudget {
 export const periodNames = (at: number): readonly string[] =>
   LIMIT_RESETS.map((reset) => periodName(reset, periodAt(reset, at).start));
 
-/** A row of watched-keys.sql. */
-export const keyBudget = (row: Row): WatchedBudget => ({
-  id: row['budget'] as string,
-  account: row['account'] as string,
-  of: 'key',
-  key: {
-    hash: row['hash'] as string,
-    name: row['label'] as string,
-    limit_set_by: row['limit_by'] as LimitSetter | null,
-  },
-  member: null,
-  limit: row['spend_limit'] as bigint,
-  limitReset: LIMIT_RESETS.find((reset) => reset === row['limit_reset']) ?? null,
-  limitSoft: row['limit_soft'] === 1n,
-  notify: JSON.parse(row['limit_notify'] as string) as number[],
-  spent: row['spent'] as bigint,
-  since: Number(row['since']),
-});
+/** A row of watched-keys.sql, which was asked for the periods of an instant. */
+export function keyBudget(row: Row, at: number): WatchedBudget {
+  const carrying = carryingKey(row);
+  const { account, name, limitReset } = carrying;
+  return {
+    id: budgetPeriod(name, limitReset, at).id,
+    account,
+    of: 'key',
+    key: { hash: name, name: row['label'] as string, limit_set_by: row['limit_by'] as LimitSetter | null },
+    member: null,
+    limit: row['spend_limit'] as bigint,
+    limitReset,
+    limitSoft: row['limit_soft'] === 1n,
+    notify: JSON.parse(row['limit_notify'] as string) as number[],
+    spent: (row['spent'] ?? 0n) as bigint,
+    carrying,
+    since: Number(row['since']),
+  };
+}
 
 /** The budgets of a row of watched-limits.sql, which was asked for the periods of an instant. */
 export function limitBudgets(row: Row, at: number): readonly WatchedBudget[] {
-  const [account, subject, name] = [row['account'] as string, row['subject'] as string, row['name'] as string];
+  const [account, subject] = [row['account'] as string, row['subject'] as string];
   const of = ownerOfLimits(subject);
   const member = of === 'member' ? subject : null;
   const since = Number(row['since']);
   return budgetsFromText(row['rules'] as string).map((rule) => {
     const spent = (row[rule.limitReset ?? 'ever'] ?? 0n) as bigint;
-    return { ...rule, id: budgetAt(name, rule, at).id, account, of, member, key: null, spent, since };
+    const carrying = carryingBudget(account, subject, rule.limitReset, row);
+    const { id } = budgetPeriod(carrying.name, rule.limitReset, at);
+    return { ...rule, id, account, of, member, key: null, spent, carrying, since };
   });
 }
 

@@ -88,8 +88,8 @@ interface Case {
   /** Whether the wallet has a token account at first. */
   readonly has: boolean;
   readonly dies: Death | null;
-  /** What happens to the account once the process is dead. */
-  readonly meanwhile: 'nothing' | 'opened' | 'closed';
+  /** What happens to the account, or to what was signed, once the process is dead. */
+  readonly meanwhile: 'nothing' | 'opened' | 'closed' | 'expired';
   /** That is kept for the account in the end. */
   readonly kept: bigint;
 }
@@ -101,6 +101,7 @@ const BY_DAY: Case[] = [
   { has: false, dies: beforeSign, meanwhile: 'nothing', kept: 2n * FEE },
   { has: false, dies: afterSign, meanwhile: 'opened', kept: 0n },
   { has: true, dies: afterSign, meanwhile: 'closed', kept: 2n * FEE },
+  { has: false, dies: afterSign, meanwhile: 'expired', kept: FEE },
 ];
 const OTHERS: Case[] = [
   { has: true, dies: null, meanwhile: 'nothing', kept: 0n },
@@ -143,6 +144,7 @@ test.each(DEEP ? [...BY_DAY, ...OTHERS] : BY_DAY)(
 
     if (meanwhile === 'opened') twin.fundUsdc(owner.address, 0n);
     if (meanwhile === 'closed') await closeAccount(twin, owner);
+    if (meanwhile === 'expired') twin.advance(400);
     // The operator asks twice as much by now.
     const second = await gatewayWith(2n * FEE, { aheadMs: 60_000 });
     const fee = PLAIN + kept;

@@ -137,9 +137,9 @@ describe('keys over HTTP', () => {
       return (await call<One>(key, 'GET', '/api/v1/key')).body.data;
     };
     await spend(opened, 'gen-1', alice.account, { ...limits, id: `${data.hash}:all` }, 100_000n);
-    // A new limit counts from zero, and the key has spent what it has spent.
+    // A limit that is new counts what its period has, and the key has spent what it has spent.
     expect(await shown({ limit: 1, limit_reset: 'daily' })).toMatchObject({
-      limit_remaining: 1,
+      limit_remaining: 0.9,
       usage: 0.1,
       usage_daily: 0.1,
       usage_weekly: 0.1,
@@ -147,14 +147,14 @@ describe('keys over HTTP', () => {
     });
     await spend(opened, 'gen-2', alice.account, { ...limits, id: `${data.hash}:daily-2026-03-04` }, 200_000n);
     expect(await shown({ limit_reset: 'monthly' })).toMatchObject({
-      limit_remaining: 1,
+      limit_remaining: 0.7,
       usage: 0.3,
       usage_monthly: 0.3,
     });
     await spend(opened, 'gen-3', alice.account, { ...limits, id: `${data.hash}:monthly-2026-03-01` }, 400_000n);
-    // One that never starts anew counts what was spent without a limit.
+    // One that never starts anew counts all.
     expect(await shown({ limit_reset: null })).toMatchObject({
-      limit_remaining: 0.9,
+      limit_remaining: 0.3,
       usage: 0.7,
       usage_daily: 0.7,
       usage_monthly: 0.7,

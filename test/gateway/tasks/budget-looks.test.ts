@@ -10,6 +10,7 @@ test('each look reads a few past days, and all of a month in their turn', async 
         if (name.includes('watched-limits')) days.push(String(params![0]));
         return [];
       },
+      snapshot: () => Promise.reject(new Error('nothing is read beside')),
     },
     now: () => at,
     onNotice: () => {},

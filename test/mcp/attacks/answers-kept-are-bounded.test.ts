@@ -8,19 +8,20 @@ const ROWS = {
   text: 'SELECT length(body) AS chars FROM idempotency WHERE body IS NOT NULL',
 };
 
-test('of an answer that is too long, its key keeps that it was given, and the tool does not run again', async () => {
+test('the database keeps no long answer: one that was paid for is a file, of another its key keeps that it was given', async () => {
   const server = await startRawMcp(({ params }) => {
     const { chars } = params['arguments'] as { readonly chars: number };
     return `{"content":[{"type":"text","text":"${'a'.repeat(chars)}"}],"resultType":"complete"}`;
   });
   const spine = await startSpine({
     toml:
+      '[media]\nfree_bytes_min = 1\n' +
       toolToml({ name: 'acme', url: server.url }) +
       toolToml({ name: 'gratis', url: server.url, pricing: 'per_call = 0', provider: 'Other' }),
   });
   for (const [service, chars, replayed] of [
     ['acme', 100_000, true],
-    ['acme', 2_000_000, false],
+    ['acme', 2_000_000, true],
     ['gratis', 10_000, true],
     ['gratis', 100_000, false],
   ] as const) {

@@ -80,7 +80,7 @@ export function KeyFields({
         />
         <Select
           label="The limit counts"
-          hint="Changed, it counts from zero."
+          hint="With all that was spent in this period before."
           options={RESETS}
           disabled={draft.limit.trim() === ''}
           value={draft.reset}

@@ -53,7 +53,7 @@ export function BudgetFields({
   return (
     <fieldset className="grid gap-4">
       <legend className="mb-2 text-sm text-soft">
-        The most that may be spent, in USD. A new budget counts from zero. Empty: no limit.
+        The most that may be spent, in USD, with what was spent in the period before. Empty: no limit.
       </legend>
       <div className="grid grid-cols-2 gap-4">
         {RESETS.map(([name, label]) => (

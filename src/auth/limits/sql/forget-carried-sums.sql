@@ -1,0 +1,1 @@
+DELETE FROM carried_sums WHERE ends_at < $1

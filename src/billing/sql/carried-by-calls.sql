@@ -1,0 +1,21 @@
+-- What calls of account $1 that began at $2 or later, and do not count in budget $3, were charged and hold. $3 has a space on each side. $4: only calls that
+-- count in a budget of this name, which has a space before and a colon after; '' is all. $5: besides, those of the keys of this member; '' is none.
+-- A call under calls began when the first of them did: $7 is the period's start. edge: no call before it runs; at most $6. settled: the charges of the calls before it.
+WITH calls AS (
+  SELECT created_at, charged, CASE state WHEN 'held' THEN 1 ELSE 0 END AS running, CASE state WHEN 'held' THEN amount - lent ELSE 0 END AS locked
+  FROM locks
+  WHERE account = $1 AND created_at >= $2
+    AND replace(' ' || COALESCE(budget, '') || ' ', $3, '') = ' ' || COALESCE(budget, '') || ' '
+    AND ($4 = '' OR replace(' ' || COALESCE(budget, ''), $4, '') <> ' ' || COALESCE(budget, '')
+      OR ($5 <> '' AND substr(budget, 1, 64) IN (SELECT hash FROM api_keys WHERE account = $1 AND member = $5)))
+    AND (parent IS NULL OR $7 <= (
+      WITH RECURSIVE above (parent, created_at) AS (
+        SELECT one.parent, one.created_at FROM locks AS one WHERE one.id = locks.parent
+        UNION ALL SELECT one.parent, one.created_at FROM above JOIN locks AS one ON one.id = above.parent)
+      SELECT MIN(above.created_at) FROM above))
+),
+edges AS (SELECT COALESCE(MIN(created_at), $6) AS edge FROM calls WHERE running = 1 AND created_at < $6)
+SELECT edge, CAST(COALESCE(SUM(charged), 0) AS BIGINT) AS spent, CAST(COALESCE(SUM(locked), 0) AS BIGINT) AS locked,
+  CAST(COALESCE(SUM(running), 0) AS BIGINT) AS running, CAST(COALESCE(SUM(CASE WHEN created_at < edge THEN charged ELSE 0 END), 0) AS BIGINT) AS settled
+FROM edges LEFT JOIN calls ON 1 = 1
+GROUP BY edge
