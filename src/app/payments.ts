@@ -172,8 +172,10 @@ async function rulesOf(
 
 /** Without the key of the treasury. */
 function termsFrom({ network, payments }: PayingChain): ChainTerms {
-  const { asset, minTopup, topupMax, confirmations, withdrawalMin, withdrawalFee, withdrawalDailyMax } = payments;
-  return { network, asset, minTopup, topupMax, confirmations, withdrawalMin, withdrawalFee, withdrawalDailyMax };
+  const { asset, minTopup, topupMax, confirmations } = payments;
+  const { withdrawalMin, withdrawalFee, tokenAccountFee, withdrawalDailyMax } = payments;
+  const paidOut = { withdrawalMin, withdrawalFee, tokenAccountFee, withdrawalDailyMax };
+  return { network, asset, minTopup, topupMax, confirmations, ...paidOut };
 }
 
 async function openAll(options: ChainsOptions) {
@@ -197,6 +199,7 @@ async function setupOf(
 ): Promise<ChainsOptions['chains'][number]> {
   const { asset, assetName, assetVersion, finality, timeoutMs, facilitator, opensAccounts } = payments;
   const { confirmations, unfinalMax, withdrawalMin, withdrawalFee, withdrawalDailyMax, moveTo } = payments;
+  const { tokenAccountFee } = payments;
   return {
     network,
     rpcUrl,
@@ -210,7 +213,7 @@ async function setupOf(
     timeoutMs,
     opensAccounts,
     now,
-    policy: { confirmations, unfinalMax, withdrawalMin, withdrawalFee, withdrawalDailyMax, moveTo },
+    policy: { confirmations, unfinalMax, withdrawalMin, withdrawalFee, tokenAccountFee, withdrawalDailyMax, moveTo },
   };
 }
 

@@ -113,8 +113,8 @@ export interface IncomingPage {
 }
 
 /**
- * A payment that the treasury makes. Id, address and amount never change, so that however often it is signed it
- * pays once.
+ * A payment that the treasury makes. Id and address never change, and it is signed anew only when what was signed
+ * before is lost: however often it is signed, it pays once.
  */
 export interface Payout {
   /** Id of the withdrawal. */
@@ -122,6 +122,12 @@ export interface Payout {
   /** Receiving address. */
   readonly to: string;
   readonly amount: MicroUsd;
+}
+
+/** A payout to be signed. */
+export interface UnsignedPayout extends Payout {
+  /** Kept of `amount` where the payout opens the token account of its receiver (Solana). Default 0. */
+  readonly tokenAccountFee?: MicroUsd;
 }
 
 /**
@@ -132,6 +138,11 @@ export interface SignedPayout {
   readonly text: string;
   /** Transaction id, where it is known from the signature (Solana). */
   readonly transaction: string | null;
+  /**
+   * Kept of the amount, as it opens a token account: it pays so much less, and can pay only if it opens the account.
+   * Absent: nothing.
+   */
+  readonly tokenAccountFee?: MicroUsd;
 }
 
 /** `lost`: the signed text can never pay any more, so that it may be signed anew. */
@@ -200,10 +211,11 @@ export interface Chain {
   /** Whether an address can be paid on this chain: null, or what is wrong with it. */
   addressFault(address: string): string | null;
   /**
-   * Signs a payout. `previous` is what was signed before and is lost. Nothing is broadcast. Rejects with
-   * ChainUnavailable, and with PayoutProblem where its receiver cannot be paid.
+   * Signs a payout. `previous` is what was signed before and is lost. Nothing is broadcast. Whether an account is
+   * opened, and so what is paid, is decided here and told in the result. Rejects with ChainUnavailable, and with
+   * PayoutProblem where its receiver cannot be paid.
    */
-  sign(payout: Payout, previous: SignedPayout | null): Promise<SignedPayout>;
+  sign(payout: UnsignedPayout, previous: SignedPayout | null): Promise<SignedPayout>;
   /** Broadcasts what was signed. Repeating it is safe. Rejects with ChainUnavailable. */
   send(payout: Payout, signed: SignedPayout): Promise<{ readonly transaction: string | null }>;
   findPayout(payout: Payout, signed: SignedPayout, transaction: string | null): Promise<PayoutSighting>;

@@ -26,6 +26,8 @@ export interface ChainPolicy {
   readonly withdrawalMin: MicroUsd;
   /** Kept of each withdrawal. */
   readonly withdrawalFee: MicroUsd;
+  /** Kept beside it of each withdrawal whose payout opens a token account. */
+  readonly tokenAccountFee: MicroUsd;
   /** Of one source within a day. */
   readonly withdrawalDailyMax: MicroUsd;
   /** Addresses of the operator's own that the money of the treasury may be moved to. */
@@ -83,6 +85,7 @@ const CLOSED: ChainPolicy = {
   unfinalMax: 0n,
   withdrawalMin: 0n,
   withdrawalFee: 0n,
+  tokenAccountFee: 0n,
   withdrawalDailyMax: 0n,
   moveTo: [],
 };
@@ -209,10 +212,11 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
   };
 }
 
-const payoutPolicy = ({ withdrawalMin, withdrawalDailyMax, withdrawalFee }: ChainPolicy) => ({
+const payoutPolicy = ({ withdrawalMin, withdrawalDailyMax, withdrawalFee, tokenAccountFee }: ChainPolicy) => ({
   minimum: withdrawalMin,
   dailyMax: withdrawalDailyMax,
   fee: withdrawalFee,
+  tokenAccountFee,
 });
 
 /** `added` gets each network that counts from now on. */

@@ -1,4 +1,4 @@
-import { escrowOf, FEES, treasuryOf, type AccountName, type Ledger, type MicroUsd } from '#billing';
+import { escrowOf, FEES, OPERATOR, treasuryOf, type AccountName, type Ledger, type MicroUsd } from '#billing';
 import { makeCertain } from './certain-transfer.ts';
 import { PayoutProblem, type Chain, type Payout, type SignedPayout } from './chain.ts';
 import { TRANSIT } from './deposit-crediting.ts';
@@ -7,11 +7,18 @@ import type { Withdrawal, WithdrawalRows } from './withdrawal-rows.ts';
 /** Ledger account of the money on its way out: no longer its account's, not yet gone from the treasury. */
 export const outgoingOf = (network: string): AccountName => `outgoing:${network}`;
 
+/** The rules of a chain that its payouts need. */
+export interface PayoutPolicy {
+  /** Kept of a withdrawal, beside its fee, where its payout opens a token account; none by default. */
+  readonly tokenAccountFee?: MicroUsd;
+}
+
 export interface PayoutStepsOptions {
   readonly rows: WithdrawalRows;
   readonly ledger: Pick<Ledger, 'transfer' | 'balance'>;
   /** Why nothing is paid out over a chain; null while it is. */
   readonly haltOf: (network: string) => Promise<string | null>;
+  readonly policyOf: (network: string) => PayoutPolicy;
   /**
    * Whether an account has money that its chain may still undo, and that may have been there at `at` (epoch
    * milliseconds).
@@ -35,6 +42,20 @@ const CLOCKS_MS = 60_000;
 
 const payoutOf = ({ id, address, amount, fee }: Withdrawal): Payout => ({ id, to: address, amount: amount - fee });
 
+const accountFeeOf = (signed: SignedPayout | null): MicroUsd => signed?.tokenAccountFee ?? 0n;
+
+/** Its fee without that of an account: the one that it had at first. */
+const plainFeeOf = ({ fee, signed }: Withdrawal): MicroUsd => fee - accountFeeOf(signed);
+
+/** The row as it is once this is kept. */
+const keeping = (withdrawal: Withdrawal, signed: SignedPayout): Withdrawal => ({
+  ...withdrawal,
+  state: 'signed',
+  fee: plainFeeOf(withdrawal) + accountFeeOf(signed),
+  signed,
+  transaction: signed.transaction,
+});
+
 export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
   const { rows, ledger, now } = options;
 
@@ -51,17 +72,21 @@ export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
   const uncommitted = async (network: string): Promise<MicroUsd> =>
     -((await ledger.balance(treasuryOf(network)))?.available ?? 0n) - (await rows.signedAmount(network));
 
+  /** The operator pays himself no fees. That of a lost payout was told to its owner: it does not grow. */
+  const feeOfAccountOf = ({ account, network, signed }: Withdrawal): MicroUsd =>
+    account === OPERATOR ? 0n : (signed?.tokenAccountFee ?? options.policyOf(network).tokenAccountFee ?? 0n);
+
   /**
    * null: the receiver cannot be paid, and the money goes back. What was signed before is lost then, or there is
    * nothing.
    */
-  const signOrGiveBack = async (
-    withdrawal: Withdrawal,
-    chain: Chain,
-    previous: SignedPayout | null,
-  ): Promise<SignedPayout | null> => {
+  const signOrGiveBack = async (withdrawal: Withdrawal, chain: Chain): Promise<SignedPayout | null> => {
+    const payout = {
+      ...payoutOf({ ...withdrawal, fee: plainFeeOf(withdrawal) }),
+      tokenAccountFee: feeOfAccountOf(withdrawal),
+    };
     try {
-      return await chain.sign(payoutOf(withdrawal), previous);
+      return await chain.sign(payout, withdrawal.signed);
     } catch (error) {
       if (!(error instanceof PayoutProblem)) throw error;
       await rows.move(withdrawal.id, withdrawal.state, 'returning', now(), error.message);
@@ -78,9 +103,8 @@ export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
     // What was paid in leaves again only when its chain cannot undo it any more. What comes in after it was taken
     // does not count.
     if (source === escrowOf(account) && (await options.unfinal(account, withdrawal.updatedAt + CLOCKS_MS))) return;
-    const signed = await signOrGiveBack(withdrawal, chain, null);
-    if (signed !== null && (await rows.sign(id, signed)))
-      await send({ ...withdrawal, state: 'signed', signed, transaction: signed.transaction }, signed, chain);
+    const signed = await signOrGiveBack(withdrawal, chain);
+    if (signed !== null && (await rows.sign(id, signed))) await send(keeping(withdrawal, signed), signed, chain);
   };
 
   const look = async (withdrawal: Withdrawal, chain: Chain, resend: boolean): Promise<void> => {
@@ -117,9 +141,12 @@ export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
     }
     // The chain has decided that the one before can never pay; whoever signs first is kept, and the others' texts
     // are thrown away unsent.
-    const again = await signOrGiveBack(withdrawal, chain, signed);
-    if (again !== null && (await rows.resign(id, signed, again)))
-      await send({ ...withdrawal, signed: again, transaction: again.transaction }, again, chain);
+    const again = await signOrGiveBack(withdrawal, chain);
+    if (again === null) return;
+    // Where no account is opened any more it pays more than what is lost, which was all that was set aside.
+    const more = accountFeeOf(signed) - accountFeeOf(again);
+    if (more > 0n && (await uncommitted(network)) < more) return;
+    if (await rows.resign(id, signed, again)) await send(keeping(withdrawal, again), again, chain);
   };
 
   return { sign, look, uncommitted };

@@ -30,7 +30,10 @@ export interface Withdrawal {
   readonly address: string;
   /** Taken from the source. */
   readonly amount: MicroUsd;
-  /** Of it, kept by the operator: the address is paid the rest. */
+  /**
+   * Of it, kept by the operator: the address is paid the rest. Once it is signed, with what `signed` keeps for a token
+   * account.
+   */
   readonly fee: MicroUsd;
   /** The gateway signs, and leaves it to its owner to submit it. */
   readonly handedOut: boolean;
@@ -91,9 +94,12 @@ export interface WithdrawalRows {
     nextLookAt: number | null,
     reason?: string,
   ): Promise<boolean>;
-  /** Keeps what was signed of a queued one; false where it is not queued any more, or its chain is halted. */
+  /**
+   * Keeps what was signed of a queued one, and adds its tokenAccountFee to the fee; false where it is not queued any
+   * more, or its chain is halted.
+   */
   sign(id: string, signed: SignedPayout): Promise<boolean>;
-  /** Keeps what was signed in the place of what is lost. */
+  /** Keeps what was signed in the place of what is lost, and its tokenAccountFee in the place of the other's. */
   resign(id: string, previous: SignedPayout, signed: SignedPayout): Promise<boolean>;
   noteSent(id: string, transaction: string): Promise<void>;
   noteHeight(id: string, transaction: string, height: bigint): Promise<void>;
@@ -133,9 +139,16 @@ export function createWithdrawalRows(database: Database, { now }: { readonly now
     list: (account, before, limit) => page(LIST, account, before, limit),
     listOf: (source, before, limit) => page(LIST_OF, source, before, limit),
     move: (id, from, to, nextLookAt, reason) => changed(MOVE, [id, from, to, reason ?? null, now(), nextLookAt]),
-    sign: (id, signed) => changed(SIGN, [id, signedText(signed), signed.transaction, now()]),
+    sign: (id, signed) => changed(SIGN, [id, signedText(signed), signed.transaction, now(), addedFee(signed)]),
     resign: (id, previous, signed) =>
-      changed(RESIGN, [id, signedText(previous), signedText(signed), signed.transaction, now()]),
+      changed(RESIGN, [
+        id,
+        signedText(previous),
+        signedText(signed),
+        signed.transaction,
+        now(),
+        addedFee(signed) - addedFee(previous),
+      ]),
     async noteSent(id, transaction) {
       await database.query(NOTE_SENT, [id, transaction, now()]);
     },
@@ -161,12 +174,24 @@ export function createWithdrawalRows(database: Database, { now }: { readonly now
   };
 }
 
-const signedText = ({ text, transaction }: SignedPayout) => JSON.stringify({ text, transaction });
+const addedFee = ({ tokenAccountFee = 0n }: SignedPayout): MicroUsd => tokenAccountFee;
+
+/** Always the same for the same: what is lost is found by it. */
+const signedText = ({ text, transaction, tokenAccountFee }: SignedPayout) =>
+  JSON.stringify({ text, transaction, tokenAccountFee: tokenAccountFee?.toString() });
+
+function toSigned(kept: string): SignedPayout {
+  const { tokenAccountFee, ...signed } = JSON.parse(kept) as Omit<SignedPayout, 'tokenAccountFee'> & {
+    /** Decimal. */
+    readonly tokenAccountFee?: string;
+  };
+  return tokenAccountFee === undefined ? signed : { ...signed, tokenAccountFee: BigInt(tokenAccountFee) };
+}
 
 const toWithdrawal = rowReader<Withdrawal>(
   {
     handedOut: isOne,
-    signed: (text) => (text === null ? null : (JSON.parse(text as string) as SignedPayout)),
+    signed: (text) => (text === null ? null : toSigned(text as string)),
     createdAt: Number,
     updatedAt: Number,
     looks: Number,

@@ -3,10 +3,16 @@ import { makeCertain } from './certain-transfer.ts';
 import type { Chain } from './chain.ts';
 import { TRANSIT } from './deposit-crediting.ts';
 import { isRefusal, refuseTransfer } from './refused-transfer.ts';
-import { createPayoutSteps, outgoingOf, type PayoutSteps, type PayoutStepsOptions } from './withdrawal-payout.ts';
+import {
+  createPayoutSteps,
+  outgoingOf,
+  type PayoutPolicy,
+  type PayoutSteps,
+  type PayoutStepsOptions,
+} from './withdrawal-payout.ts';
 import type { Withdrawal } from './withdrawal-rows.ts';
 
-interface WithdrawalPolicy {
+interface WithdrawalPolicy extends PayoutPolicy {
   readonly minimum: MicroUsd;
   /** Of one source within a day. */
   readonly dailyMax: MicroUsd;

@@ -108,6 +108,15 @@ function readPayments(
     for (const [key, value] of Object.entries({ asset_name, asset_version, finality }))
       if (value !== null) wrong(key, 'is for EVM chains', `leave it out on ${network}`);
   }
+  if (terms.tokenAccountFee > 0n) {
+    if (family !== 'solana') wrong('token_account_fee', 'is for Solana', `leave it out on ${network}`);
+    else if (!terms.opensAccounts)
+      wrong(
+        'token_account_fee',
+        'is for payouts that make a token account, and here none does',
+        'opens_accounts = true beside it, or this key left out',
+      );
+  }
   for (const address of terms.moveTo)
     if (address.startsWith('0x') !== (family === 'eip155'))
       wrong('move_to', `has ${show(address)}, which is not an address on ${network}`, 'addresses on this chain');

@@ -119,7 +119,7 @@ export const CHAIN_OPTIONS = {
   opens_accounts: trueOrFalse({
     optional: { text: 'false', fallback: false },
     meaning:
-      'Solana: payouts make the token account of a receiver that has none, at the cost of the treasury. Its owner can close it and keep what it cost, so set `withdrawal_fee` above that cost, or use it where the providers are known.',
+      'Solana: payouts make the token account of a receiver that has none, at the cost of the treasury. Its owner can close it and keep what it cost, so set `token_account_fee` above that cost, or use it where the providers are known.',
   }),
   withdrawal_min: usd({ min: 1n, max: USD_MAX, default: 1_000_000n, meaning: 'The least that is paid out at once.' }),
   withdrawal_fee: usd({
@@ -128,6 +128,13 @@ export const CHAIN_OPTIONS = {
     default: 0n,
     meaning:
       'Kept of each withdrawal for what the chain costs you: the address is paid so much less. It goes to the fees.',
+  }),
+  token_account_fee: usd({
+    min: 0n,
+    max: 1_000_000_000n,
+    default: 0n,
+    meaning:
+      'Solana, with `opens_accounts`: kept beside `withdrawal_fee` of each withdrawal whose payout makes a token account. One that is not more than both fees is given back.',
   }),
   withdrawal_daily_max: usd({
     min: 1n,

@@ -6,7 +6,7 @@ import { escrowOf } from '#billing';
 import { openBrowser, type TestBrowser } from '../support/browser.ts';
 import { DEVNET } from '../support/chain/solana-accounts.ts';
 import { startSolanaTwin, type SolanaTwin } from '../support/chain/solana-twin.ts';
-import { newPayer, plainTransfer, send, type Payer } from '../support/chain/solana-wallet.ts';
+import { closeAccount, newPayer, payerOf, plainTransfer, send, type Payer } from '../support/chain/solana-wallet.ts';
 import { injectSolanaWallet, SOLANA_WALLET } from '../support/page-wallet.ts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { solanaWallet } from '../support/wallets.ts';
@@ -29,7 +29,7 @@ beforeAll(async () => {
   const file = join(directory, 'treasury.json');
   await writeFile(file, JSON.stringify([...treasury.secret]));
   await chmod(file, 0o600);
-  const chain = `[[chains]]\nnetwork = "${DEVNET}"\nrpc_url = "std::env::RPC_URL"\nkeypair_file = ${JSON.stringify(file)}\nmin_topup = 0.5\n`;
+  const chain = `[[chains]]\nnetwork = "${DEVNET}"\nrpc_url = "std::env::RPC_URL"\nkeypair_file = ${JSON.stringify(file)}\nmin_topup = 0.5\nopens_accounts = true\ntoken_account_fee = 0.25\n`;
   const toml = `${UNHURRIED}[payments]\nwatch_ms = 100\n${chain}`;
   spine = await startSpine({ credit: '0', env: { RPC_URL: twin.url }, toml });
   // The first start makes the treasury's token account, and its books begin when that is final.
@@ -78,6 +78,40 @@ test('the wallet signs one transaction, and the money is there', { timeout: 120_
   expect(visitor.problems).toEqual([]);
   await visitor.close();
 });
+
+test(
+  'a wallet without a token account is told what one costs, and paid so much less',
+  { timeout: 120_000 },
+  async () => {
+    const wallet = solanaWallet();
+    twin.fundUsdc(wallet.address, 3_000_000n);
+    twin.finalize();
+    const visitor = await browser.visit({ origin: spine.origin, wallet: true });
+    const { page } = visitor;
+    await injectSolanaWallet(page, wallet);
+    await page.goto('/sign-in?next=/dashboard/balance');
+    await page.getByRole('button', { name: SOLANA_WALLET }).click();
+    await page.getByLabel('USDC', { exact: true }).fill('3');
+    await page.getByRole('button', { name: 'Pay $3.00' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: SOLANA_WALLET }).click();
+    await page.getByRole('dialog').waitFor({ state: 'hidden' });
+    await closeAccount(twin, await payerOf(wallet));
+
+    await page.getByRole('button', { name: 'Withdraw' }).click();
+    const form = page.getByRole('dialog', { name: 'Withdraw' });
+    await form.getByLabel('USDC').fill('1');
+    await form.getByText('A wallet that has no account for USDC yet gets $0.25 less: one is opened for it.').waitFor();
+    expect(await visitor.axe()).toEqual([]);
+    await form.getByRole('button', { name: 'Withdraw' }).click();
+    const proof = page.getByRole('dialog', { name: 'Confirm that it is you' });
+    await proof.getByText(/^Withdraw \$1\.00 to .*, less \$0\.25 if it has no account for USDC yet\.$/).waitFor();
+    await proof.getByRole('button', { name: SOLANA_WALLET }).click();
+    await form.waitFor({ state: 'hidden' });
+    await expect.poll(() => twin.chain.tokens(wallet.address), { timeout: 60_000 }).toBe(750_000n);
+    expect(visitor.problems).toEqual([]);
+    await visitor.close();
+  },
+);
 
 test('who acts for an organisation pays into its balance, and not into its own', { timeout: 120_000 }, async () => {
   const wallet = solanaWallet();

@@ -4,10 +4,20 @@ import {
   type Address,
   type Instruction,
 } from '@solana/kit';
-import { getCreateAssociatedTokenIdempotentInstruction } from '@solana-program/token';
+import {
+  getCreateAssociatedTokenIdempotentInstruction,
+  getCreateAssociatedTokenInstruction,
+} from '@solana-program/token';
 import bs58 from 'bs58';
-import { MICRO_USD_MAX } from '#billing';
-import { ChainUnavailable, PayoutProblem, type Payout, type PayoutSighting, type SignedPayout } from '../chain.ts';
+import { formatUsd, MICRO_USD_MAX, type MicroUsd } from '#billing';
+import {
+  ChainUnavailable,
+  PayoutProblem,
+  type Payout,
+  type PayoutSighting,
+  type SignedPayout,
+  type UnsignedPayout,
+} from '../chain.ts';
 import {
   isSignature,
   MEMO_PROGRAM,
@@ -41,7 +51,7 @@ interface Journal {
 
 interface SolanaPayouts {
   addressFault(address: string): string | null;
-  sign(payout: Payout, previous: SignedPayout | null): Promise<SignedPayout>;
+  sign(payout: UnsignedPayout, previous: SignedPayout | null): Promise<SignedPayout>;
   send(payout: Payout, signed: SignedPayout): Promise<{ readonly transaction: string }>;
   find(payout: Payout, signed: SignedPayout): Promise<PayoutSighting>;
   payerOf(signed: SignedPayout): string;
@@ -60,14 +70,38 @@ export function createPayouts(
 ): SolanaPayouts {
   const addressFault = (text: string) => receiverFault(text, key.address, asset);
 
-  function instructionsOf({ id, to, amount }: Payout, opens: boolean): Instruction[] {
+  /** `fee`: what is kept for the account that it opens; null where it opens none. */
+  function instructionsOf({ id, to, amount }: Payout, fee: MicroUsd | null): Instruction[] {
     const owner = to as Address;
-    const account = tokenAccountAddress(owner, asset);
-    const payer = stubSigner(key.address);
+    const creation = {
+      payer: stubSigner(key.address),
+      ata: tokenAccountAddress(owner, asset),
+      owner,
+      mint: asset,
+    };
+    // Who paid for the account gets one made, or the payment fails: then it is signed anew, without the fee.
+    const create = fee === 0n ? getCreateAssociatedTokenIdempotentInstruction : getCreateAssociatedTokenInstruction;
     return [
-      ...(opens ? [getCreateAssociatedTokenIdempotentInstruction({ payer, ata: account, owner, mint: asset })] : []),
+      ...(fee === null ? [] : [create(creation)]),
       ...transferWithMemo({ from: key.address, to: owner, mint: asset, amount, memo: id }),
     ];
+  }
+
+  /** The fee of the account that a payout has to open; null where the account is there. */
+  async function feeOfAccount({ to, amount, tokenAccountFee = 0n }: UnsignedPayout): Promise<MicroUsd | null> {
+    const found = await node.account(tokenAccountAddress(to as Address, asset));
+    // At an address without a token account may be SOL that somebody sent there.
+    if (found !== null && found.owner !== SYSTEM_PROGRAM) return null;
+    // Whoever gets one for nothing closes it, and keeps its rent.
+    if (!opensAccounts)
+      throw new PayoutProblem(
+        `${to} has no token account for ${asset} yet: make one, as every wallet does that gets some of it, and withdraw again`,
+      );
+    if (amount <= tokenAccountFee)
+      throw new PayoutProblem(
+        `${to} has no token account for ${asset} yet. To open one costs a fee of ${formatUsd(tokenAccountFee)} USDC, and only ${formatUsd(amount)} USDC were to be paid: withdraw more, or make one`,
+      );
+    return tokenAccountFee;
   }
 
   async function find(payout: Payout, signed: SignedPayout): Promise<PayoutSighting> {
@@ -105,25 +139,20 @@ export function createPayouts(
       if (id.length === 0 || Buffer.byteLength(id) > MEMO_BYTES_MAX)
         throw new Error(`the id of a withdrawal must have 1 to ${MEMO_BYTES_MAX} bytes`);
       if (previous !== null) {
-        const { state } = await find(payout, previous);
+        const { state } = await find({ ...payout, amount: amount - (previous.tokenAccountFee ?? 0n) }, previous);
         if (state !== 'lost')
           throw new Error(`withdrawal ${id} was signed before and that is ${state}: signed anew it could pay twice`);
       }
       const receiver = await node.account(to as Address);
       if (receiver !== null && receiver.owner !== SYSTEM_PROGRAM)
         throw new PayoutProblem(`${to} is an account of the program ${receiver.owner}, not a wallet`);
-      // Whoever gets one for nothing closes it, and keeps its rent.
-      const opens = (await node.account(tokenAccountAddress(to as Address, asset))) === null;
-      if (opens && !opensAccounts)
-        throw new PayoutProblem(
-          `${to} has no token account for ${asset} yet: make one, as every wallet does that gets some of it, and withdraw again`,
-        );
+      const fee = await feeOfAccount(payout);
 
       const { blockhash, lastValidBlockHeight, slot } = await node.latestBlockhash();
       const { height } = await node.moment('confirmed');
       if (lastValidBlockHeight < height + BLOCKS_LEFT_MIN)
         throw new ChainUnavailable('the Solana node gives a blockhash that is about to expire');
-      const { base64, id: signature } = signOwn(key, instructionsOf(payout, opens), {
+      const { base64, id: signature } = signOwn(key, instructionsOf({ id, to, amount: amount - (fee ?? 0n) }, fee), {
         blockhash,
         lastValidBlockHeight,
       });
@@ -134,7 +163,11 @@ export function createPayouts(
         lastValidBlockHeight: String(lastValidBlockHeight),
         slot: String(slot),
       };
-      return { text: JSON.stringify(journal), transaction: signature };
+      return {
+        text: JSON.stringify(journal),
+        transaction: signature,
+        ...(fee === null || fee === 0n ? {} : { tokenAccountFee: fee }),
+      };
     },
 
     async send(payout, signed) {

@@ -19,6 +19,8 @@ const properties = {
   withdrawal_min_micro_usdc: micro('The least that is paid out at once'),
   withdrawal_fee_micro_usdc: micro('Kept of each withdrawal: the address is paid so much less'),
   withdrawal_fee_usd: { type: 'string' },
+  token_account_fee_micro_usdc: micro('Kept beside it where the address has no token account yet (Solana)'),
+  token_account_fee_usd: { type: 'string' },
   withdrawal_daily_max_micro_usdc: micro('The most that is paid out of one balance in 24 hours'),
 } as const;
 
@@ -57,6 +59,8 @@ export function addChainsRoutes(app: FastifyInstance, funds: Funds | null): void
         withdrawal_min_micro_usdc: Number(terms.withdrawalMin),
         withdrawal_fee_micro_usdc: Number(terms.withdrawalFee),
         withdrawal_fee_usd: formatUsd(terms.withdrawalFee),
+        token_account_fee_micro_usdc: Number(terms.tokenAccountFee),
+        token_account_fee_usd: formatUsd(terms.tokenAccountFee),
         withdrawal_daily_max_micro_usdc: Number(terms.withdrawalDailyMax),
       })),
     }),

@@ -85,7 +85,9 @@ const withdrawalProperties = {
   source: { type: 'string', enum: ['balance', 'earnings', 'fees', 'treasury'], description: 'What it is taken from' },
   amount_micro_usdc: micro('What is taken from its source'),
   amount_usd: text('The same as a decimal'),
-  fee_micro_usdc: micro('Kept of it by the operator'),
+  fee_micro_usdc: micro(
+    'Kept of it by the operator; from `processing` on, with the fee of a token account that is opened for it',
+  ),
   fee_usd: text('The same as a decimal'),
   pays_micro_usdc: micro('What the address is paid: the amount less the fee'),
   submit: { type: 'string', enum: ['gateway', 'self'], description: 'Who submits it to the chain' },

@@ -24,6 +24,7 @@ export interface ChainTerms {
   readonly confirmations: number;
   readonly withdrawalMin: MicroUsd;
   readonly withdrawalFee: MicroUsd;
+  readonly tokenAccountFee: MicroUsd;
   readonly withdrawalDailyMax: MicroUsd;
 }
 

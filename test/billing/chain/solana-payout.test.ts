@@ -3,7 +3,7 @@ import bs58 from 'bs58';
 import type { SignedPayout } from '../../../src/chains/chain.ts';
 import { ataOf, tokenAccountBytes, TOKEN_PROGRAM, USDC } from '../../support/chain/solana-accounts.ts';
 import { solanaStage, type SolanaStage } from '../../support/chain/solana-stage.ts';
-import { newPayer } from '../../support/chain/solana-wallet.ts';
+import { closeAccount, newPayer } from '../../support/chain/solana-wallet.ts';
 
 /**
  * A payout pays once: what was signed is kept, sent as often as it takes, and signed anew only when it can pay no more.
@@ -138,6 +138,45 @@ test('one that fails on the chain is lost when that is final', async () => {
   twin.fundUsdc(stage.treasury.address, 20_000_000n);
   await chain.send(payout, await chain.sign(payout, signed));
   expect(twin.chain.tokens(payout.to)).toBe(60_000_000n);
+});
+
+test('one that is paid less for an account pays only if it opens it, and each signing anew looks again', async () => {
+  const { twin, chain } = stage;
+  const owner = await newPayer();
+  const payout = { id: 'withdrawal-1', to: owner.address as string, amount: 5_000_000n, tokenAccountFee: 250_000n };
+  const less = { ...payout, amount: 4_750_000n };
+  const fails = async (of: typeof payout, signed: SignedPayout) => {
+    await chain.send(of, signed);
+    twin.finalize();
+    expect(await chain.findPayout(of, signed, null)).toMatchObject({ state: 'lost', reason: /failed on the chain/ });
+  };
+  const first = await chain.sign(payout, null);
+  expect(first.tokenAccountFee).toBe(250_000n);
+  await expect(chain.send(payout, first)).rejects.toThrow(/no signed transaction of it/);
+  twin.fundUsdc(owner.address, 0n);
+  await fails(less, first);
+  const second = await chain.sign(payout, first);
+  expect(second).not.toHaveProperty('tokenAccountFee');
+  await closeAccount(twin, owner);
+  await fails(payout, second);
+  const third = await chain.sign(payout, second);
+  expect(third.tokenAccountFee).toBe(250_000n);
+  await chain.send(less, third);
+  twin.finalize();
+  expect(await chain.findPayout(less, third, null)).toMatchObject({ state: 'paid', final: true });
+  expect([twin.chain.tokens(payout.to), twin.chain.tokens(stage.treasury.address)]).toEqual([4_750_000n, 45_250_000n]);
+});
+
+test('SOL at the address of a token account is no token account', async () => {
+  const { twin, chain } = stage;
+  const payout = { ...(await payoutOf()), tokenAccountFee: 1_000_000n };
+  twin.fundSol(ataOf(payout.to), 1_000_000n);
+  await expect(stage.another({ opensAccounts: false }).sign(payout, null)).rejects.toThrow(/has no token account/);
+  await expect(chain.sign({ ...payout, amount: 1_000_000n }, null)).rejects.toThrow(
+    /To open one costs a fee of 1 USDC, and only 1 USDC were to be paid: withdraw more/,
+  );
+  await chain.send({ ...payout, amount: 4_000_000n }, await chain.sign(payout, null));
+  expect(twin.chain.tokens(payout.to)).toBe(4_000_000n);
 });
 
 test('what was kept must be this payout’s', async () => {

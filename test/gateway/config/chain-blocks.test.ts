@@ -65,6 +65,7 @@ describe('with a treasury, payments go over a chain', () => {
       previous: null,
       withdrawalMin: 1_000_000n,
       withdrawalFee: 0n,
+      tokenAccountFee: 0n,
       withdrawalDailyMax: 10_000_000_000n,
       timeoutMs: 10_000,
     });
@@ -101,6 +102,15 @@ unfinal_max = 0\nconfirmations = 3\nfinality = 64\nwithdrawal_min = 5\nwithdrawa
       withdrawalMin: 5_000_000n,
       withdrawalDailyMax: 50_000_000n,
       timeoutMs: 2_000,
+    });
+  });
+
+  test('token accounts are opened at a fee of their own', () => {
+    const more = `${SOLANA_KEY}\nopens_accounts = true\ntoken_account_fee = 0.5\nwithdrawal_fee = 0.1`;
+    expect(paymentsOf(chain(SOLANA, URL, more))).toMatchObject({
+      opensAccounts: true,
+      tokenAccountFee: 500_000n,
+      withdrawalFee: 100_000n,
     });
   });
 
@@ -149,6 +159,20 @@ unfinal_max = 0\nconfirmations = 3\nfinality = 64\nwithdrawal_min = 5\nwithdrawa
       `${EVM_KEY}\nwithdrawal_daily_max = 0.5`,
       'withdrawal_min',
       'withdrawal_daily_max',
+    ],
+    [
+      'of a fee of token accounts on an EVM chain',
+      BASE,
+      `${EVM_KEY}\ntoken_account_fee = 0.5`,
+      'token_account_fee',
+      'leave it out',
+    ],
+    [
+      'of a fee of token accounts that nobody opens',
+      SOLANA,
+      `${SOLANA_KEY}\ntoken_account_fee = 0.5`,
+      'token_account_fee',
+      'opens_accounts = true',
     ],
     ['of an amount finer than money is', BASE, `${EVM_KEY}\nmin_topup = 0.0000001`, 'min_topup', 'USD'],
     ['of a negative amount', BASE, `${EVM_KEY}\nunfinal_max = -1`, 'unfinal_max', 'USD'],

@@ -39,6 +39,8 @@ test('anybody sees what can be paid with', async () => {
         withdrawal_min_micro_usdc: 1_000_000,
         withdrawal_fee_micro_usdc: 0,
         withdrawal_fee_usd: '0',
+        token_account_fee_micro_usdc: 0,
+        token_account_fee_usd: '0',
         withdrawal_daily_max_micro_usdc: 10_000_000_000,
       },
     ],

@@ -17,6 +17,7 @@ const POLICY: ChainPolicy = {
   unfinalMax: 10_000_000_000n,
   withdrawalMin: 1n,
   withdrawalFee: 0n,
+  tokenAccountFee: 0n,
   withdrawalDailyMax: 10_000_000_000n,
   moveTo: [],
 };
@@ -57,6 +58,7 @@ export interface GatewayOptions {
   readonly rpcUrl?: string;
   readonly facilitator?: 'in-process' | URL;
   readonly policy?: Partial<ChainPolicy>;
+  readonly opensAccounts?: boolean;
   /** Another treasury than the chain's, and the one that hands over to it. */
   readonly keys?: Pick<ChainSetup, 'treasuryKey' | 'previousKey'>;
   readonly finality?: number;
@@ -127,6 +129,7 @@ export async function openMoneyWorldOn<C extends MoneyChain>(
       rpcUrl = chain.url,
       facilitator = 'in-process',
       policy,
+      opensAccounts = false,
       keys = {},
       strangersMax = MICRO_USD_MAX,
       background = true,
@@ -150,6 +153,7 @@ export async function openMoneyWorldOn<C extends MoneyChain>(
             rpcUrl,
             facilitator,
             finality,
+            opensAccounts,
             timeoutMs,
             now,
             policy: { ...POLICY, ...policy },

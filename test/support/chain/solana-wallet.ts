@@ -15,7 +15,11 @@ import {
   type Instruction,
   type KeyPairSigner,
 } from '@solana/kit';
-import { getTransferCheckedInstruction, getTransferInstruction } from '@solana-program/token';
+import {
+  getCloseAccountInstruction,
+  getTransferCheckedInstruction,
+  getTransferInstruction,
+} from '@solana-program/token';
 import type { PaymentPayload, PaymentRequirements } from '../../../src/chains/chain.ts';
 import { solanaWallet } from '../wallets.ts';
 import { ataOf, USDC } from './solana-accounts.ts';
@@ -31,8 +35,9 @@ export interface Payer {
   readonly secret: Uint8Array;
 }
 
-export async function newPayer(): Promise<Payer> {
-  const { secret } = solanaWallet();
+export const newPayer = (): Promise<Payer> => payerOf(solanaWallet());
+
+export async function payerOf({ secret }: Pick<Payer, 'secret'>): Promise<Payer> {
   const signer = await createKeyPairSignerFromBytes(secret);
   return { address: signer.address, signer, secret };
 }
@@ -156,4 +161,14 @@ export async function send(
   const landed = twin.chain.landed.at(-1);
   if (landed === undefined || landed.err !== null) throw new Error(`it did not land: ${JSON.stringify(landed?.err)}`);
   return landed.signature;
+}
+
+/** Closes the empty token account of a wallet, which keeps its rent. */
+export async function closeAccount(twin: SolanaTwin, owner: Payer): Promise<void> {
+  const { address } = owner;
+  const signer = { address, signTransactions: () => Promise.resolve([]) };
+  twin.fundSol(address);
+  await send(twin, owner, [
+    getCloseAccountInstruction({ account: ataOf(address) as Address, destination: address, owner: signer }),
+  ]);
 }

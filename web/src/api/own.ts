@@ -87,6 +87,8 @@ export interface Chain {
   readonly topup_max_micro_usdc: number;
   readonly withdrawal_min_micro_usdc: number;
   readonly withdrawal_fee_micro_usdc: number;
+  /** Kept beside it where the wallet has no account for the token yet. */
+  readonly token_account_fee_micro_usdc: number;
   readonly withdrawal_daily_max_micro_usdc: number;
 }
 

@@ -9,7 +9,7 @@ import type { Session } from '../../../api/session.ts';
 import { Button } from '../../../ui/button.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
 import { Field, Select } from '../../../ui/field.tsx';
-import { formatMicroUsd, formatUsd } from '../../../ui/usd.ts';
+import { formatMicroUsd, formatUsd, MICRO } from '../../../ui/usd.ts';
 import { faultsOf } from '../keys/new-key.tsx';
 import { networkName } from './networks.ts';
 
@@ -37,7 +37,8 @@ export function WithdrawForm({
   const available = useBalance().data?.balance_micro_usdc;
   const chain = chains.find((one) => one.network === network)!;
   const fee = chain.withdrawal_fee_micro_usdc;
-  const received = Math.max(0, Number(usd) - fee / 1_000_000);
+  const received = Math.max(0, Number(usd) - fee / MICRO);
+  const accountFee = chain.token_account_fee_micro_usdc;
   const receivers = bound.filter(({ wallet }) => familyOf(wallet) === familyOf(network));
   const receiver = ofWallet ? session.account.split(':').at(-1)! : address || (receivers[0]?.address ?? '');
   const prove = useProof();
@@ -45,7 +46,8 @@ export function WithdrawForm({
   const withdraw = useMutation({
     mutationFn: async () => {
       const gets = fee === 0 ? '' : `, which gets ${formatUsd(received)} after the fee`;
-      const headers = await prove(`Withdraw ${formatUsd(Number(usd))} to ${shortAccount(receiver)}${gets}.`);
+      const less = accountFee === 0 ? '' : `, less ${formatMicroUsd(accountFee)} if it has no account for USDC yet`;
+      const headers = await prove(`Withdraw ${formatUsd(Number(usd))} to ${shortAccount(receiver)}${gets}${less}.`);
       if (headers === null) return null;
       const json = { network, amount_usd: usd.trim(), source, ...(ofWallet ? {} : { address: receiver }) };
       return call('/api/v1/withdrawals', {
@@ -106,6 +108,11 @@ export function WithdrawForm({
         <p className="text-sm text-soft">
           {formatMicroUsd(fee)} of it is the fee of a withdrawal
           {received > 0 ? `: the wallet gets ${formatUsd(received)}` : ''}.
+        </p>
+      )}
+      {accountFee > 0 && (
+        <p className="text-sm text-soft">
+          A wallet that has no account for USDC yet gets {formatMicroUsd(accountFee)} less: one is opened for it.
         </p>
       )}
       {ofWallet ? (
