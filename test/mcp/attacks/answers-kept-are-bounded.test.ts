@@ -15,13 +15,14 @@ test('the database keeps no long answer: one that was paid for is a file, of ano
   });
   const spine = await startSpine({
     toml:
-      '[media]\nfree_bytes_min = 1\n' +
+      '[media]\nfree_bytes_min = 1\n[upstream]\nimages_reply_bytes_max = 3_000_000\n' +
       toolToml({ name: 'acme', url: server.url }) +
       toolToml({ name: 'gratis', url: server.url, pricing: 'per_call = 0', provider: 'Other' }),
   });
   for (const [service, chars, replayed] of [
     ['acme', 100_000, true],
     ['acme', 2_000_000, true],
+    ['acme', 4_000_000, false],
     ['gratis', 10_000, true],
     ['gratis', 100_000, false],
   ] as const) {
@@ -33,8 +34,8 @@ test('the database keeps no long answer: one that was paid for is a file, of ano
     if (replayed) expect(again.text.length).toBeGreaterThan(chars);
     else expect(again.message.error?.code).toBe(-32_014);
   }
-  expect(server.asked).toHaveLength(4);
-  expect((await spine.balance()).available).toBe(100_000_000n - 2_000n);
+  expect(server.asked).toHaveLength(5);
+  expect((await spine.balance()).available).toBe(100_000_000n - 3_000n);
   for (const row of await spine.app.database.query(ROWS)) expect(Number(row['chars'])).toBeLessThan(1_500_000);
   expect(await spine.faults()).toEqual([]);
   await spine.stop();
