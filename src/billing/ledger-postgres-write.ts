@@ -4,6 +4,7 @@ import type { Decision } from './ledger-decide.ts';
 import type { GroupHeader } from './ledger-journal.ts';
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
+const OPEN_ACCOUNTS = load('pg-open-accounts');
 const COMMIT_GROUP = load('pg-commit');
 const CHANGE_LOCKS = load('pg-change-locks');
 const CHANGE_BUDGETS = load('pg-change-budgets');
@@ -17,14 +18,19 @@ interface GroupRecord extends GroupHeader {
   readonly movements: string;
 }
 
+/** Opens accounts with nothing in them. */
+export const openStep = (ids: readonly string[]): Step => ({
+  statement: OPEN_ACCOUNTS,
+  params: [texts(ids, (id) => id)],
+});
+
 /**
  * The statements that write a decision. What is rare has one of its own, which is left out where it has nothing to
- * write. Throws DatabaseError `check_violation` for a text of a lock that is no JSON.
+ * write. Its accounts have rows, see openStep. Throws DatabaseError `check_violation` for a text of a lock that is no
+ * JSON.
  */
 export function writeSteps(decision: Decision, record: GroupRecord): readonly Step[] {
   const { accounts, newLocks, resolvedLocks, transfers } = decision;
-  const changed = accounts.filter((row) => !row.isNew);
-  const opened = accounts.filter((row) => row.isNew);
   const ended = newLocks.filter((row) => row.resolvedAt !== null);
   const isEnded = new Set(ended);
   const resolved = ended.length === 0 ? resolvedLocks : resolvedLocks.filter((row) => !isEnded.has(row));
@@ -33,12 +39,9 @@ export function writeSteps(decision: Decision, record: GroupRecord): readonly St
   const commit: Step = {
     statement: COMMIT_GROUP,
     params: [
-      texts(changed, (row) => row.id),
-      numbers(changed, (row) => row.available - row.availableBefore),
-      numbers(changed, (row) => row.locked - row.lockedBefore),
-      texts(opened, (row) => row.id),
-      numbers(opened, (row) => row.available),
-      numbers(opened, (row) => row.locked),
+      texts(accounts, (row) => row.id),
+      numbers(accounts, (row) => row.available - row.availableBefore),
+      numbers(accounts, (row) => row.locked - row.lockedBefore),
       texts(newLocks, (row) => row.id),
       texts(newLocks, (row) => row.account),
       numbers(newLocks, (row) => row.amount),

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { DatabaseError, loadStatement, type PostgresDatabase, type PostgresSession, type Row, type Step } from '#store';
+import type { AccountName } from './ledger.ts';
 import { decide, type Decision } from './ledger-decide.ts';
 import type { Attempt, Engine } from './ledger-engine.ts';
 import { hashGroup, movementsText, type ChainHead } from './ledger-journal.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
 import { readState, type Doubt } from './ledger-postgres-read.ts';
-import { changeSteps, writeSteps } from './ledger-postgres-write.ts';
+import { changeSteps, openStep, writeSteps } from './ledger-postgres-write.ts';
 import { readAccount, readBudget } from './ledger-rows.ts';
 import { OwnLocks } from './own-locks.ts';
 
@@ -22,8 +23,9 @@ const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', 'uniq
 
 /**
  * The PostgreSQL engine: one connection of its own, two round trips a group. The first locks the rows in id order
- * and reads them; then the decision is made here; the second writes everything and commits. Locks that this gateway
- * made are not read again, unless an attempt has failed.
+ * and reads them; then the decision is made here; the second writes everything and commits. Accounts that it would open
+ * are opened first, and the group begins anew. Locks that this gateway made are not read again, unless an attempt has
+ * failed.
  */
 export function createPostgresEngine(database: PostgresDatabase, now: () => number): Engine {
   const chain = `gateway-${randomBytes(8).toString('hex')}`;
@@ -46,6 +48,8 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
     operations: readonly Operation[],
     doubts: Doubt[],
     own: OwnLocks | null,
+    /** Accounts that were opened for the group. Until something moves, they are none. */
+    opened: ReadonlySet<string> = NONE,
   ): Promise<readonly OperationResult[]> => {
     if (!session || session.lost) session = await database.session(SETUP);
     const state = await readState(send, operations, { chain, askHead: head === null, doubts, own });
@@ -56,11 +60,22 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
     }
     const { n, hash: prev } = head ?? state.head;
     const at = now();
-    const decision = decide(state, operations, at);
+    const before = (id: AccountName) => {
+      const row = state.account(id);
+      return row && opened.has(id) && row.available === 0n && row.locked === 0n ? undefined : row;
+    };
+    const decision = decide({ ...state, account: before }, operations, at);
     if (own && (await state.isAnyInUse(refusedLocks(operations, decision)))) {
       ownLocks.forget(operations);
       await send([ROLLBACK]);
       return attempt(operations, doubts, null);
+    }
+    const missing = decision.journal.length === 0 ? [] : missingAccounts(decision, opened);
+    if (missing.length > 0) {
+      // In a transaction of their own: one that holds rows and makes others takes them out of order, and deadlocks.
+      ownLocks.forget(operations);
+      await send([ROLLBACK, openStep(missing)]);
+      return attempt(operations, doubts, null, new Set([...opened, ...missing]));
     }
     if (decision.journal.length === 0) {
       // Keeping a lock has no row. It needs none to be recognised after a lost answer either: done twice, it is the
@@ -111,6 +126,12 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
     },
   };
 }
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** Accounts that the decision moves money of, which have no row yet. */
+const missingAccounts = ({ accounts }: Decision, opened: ReadonlySet<string>): readonly string[] =>
+  accounts.filter((row) => row.isNew && !opened.has(row.id)).map(({ id }) => id);
 
 /**
  * The ids of locks that the decision has refused. They are not written, so the database does not tell whether they are

@@ -6,25 +6,20 @@ changed_accounts AS (
   FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS c (id, available, locked)
   WHERE accounts.id = c.id
 ),
-new_accounts AS (
-  INSERT INTO accounts (id, available, locked)
-  SELECT id, available, locked FROM unnest($4::text[], $5::bigint[], $6::bigint[]) AS c (id, available, locked) ORDER BY id
-  ON CONFLICT (id) DO UPDATE SET available = accounts.available + excluded.available, locked = accounts.locked + excluded.locked
-),
 new_locks AS (
   INSERT INTO locks (id, account, amount, prices, budget, created_at, expires_at, lock_detail,
     state, charged, fee, drawn, shortfall, parent, depth, lendable, lent, kept)
-  SELECT id, account, amount, prices, budget, $30::bigint, expires_at, lock_detail,
+  SELECT id, account, amount, prices, budget, $27::bigint, expires_at, lock_detail,
     'held', 0, 0, 0, 0, parent, COALESCE(depth, 0), COALESCE(lendable, 0), COALESCE(lent, 0), COALESCE(kept, 0)
-  FROM unnest($7::text[], $8::text[], $9::bigint[], (string_to_array($10::text, chr(31)))[2:], $11::text[], $12::bigint[], (string_to_array($13::text, chr(31)))[2:],
-    $14::text[], $15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[])
+  FROM unnest($4::text[], $5::text[], $6::bigint[], (string_to_array($7::text, chr(31)))[2:], $8::text[], $9::bigint[], (string_to_array($10::text, chr(31)))[2:],
+    $11::text[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[])
     AS n (id, account, amount, prices, budget, expires_at, lock_detail, parent, depth, lendable, lent, kept)
 ),
 resolved_locks AS (
   UPDATE locks SET state = r.state, price = r.price, provider = r.provider, charged = r.charged, fee = r.fee, fee_bps = r.fee_bps, drawn = r.drawn,
-    shortfall = r.shortfall, resolved_at = $30::bigint, usage = r.usage, detail = r.detail
-  FROM unnest($19::text[], $20::text[], $21::text[], $22::text[], $23::bigint[], $24::bigint[], $25::bigint[], $26::bigint[], $27::bigint[],
-    (string_to_array($28::text, chr(31), chr(30)))[2:], (string_to_array($29::text, chr(31), chr(30)))[2:])
+    shortfall = r.shortfall, resolved_at = $27::bigint, usage = r.usage, detail = r.detail
+  FROM unnest($16::text[], $17::text[], $18::text[], $19::text[], $20::bigint[], $21::bigint[], $22::bigint[], $23::bigint[], $24::bigint[],
+    (string_to_array($25::text, chr(31), chr(30)))[2:], (string_to_array($26::text, chr(31), chr(30)))[2:])
     AS r (id, state, price, provider, charged, fee, fee_bps, drawn, shortfall, usage, detail)
   -- Held, said so that the planner cannot answer it from the index of held locks, row by row.
   WHERE locks.id = r.id AND locks.resolved_at IS NULL
@@ -32,5 +27,5 @@ resolved_locks AS (
 )
 INSERT INTO journal_batches (chain, n, at, count, prev, hash, movements)
 -- A lock that somebody else resolved meanwhile makes the count NULL, which the table refuses: the whole group is undone and decided anew.
-SELECT $31::text, $32::bigint, $30::bigint,
-  CASE WHEN (SELECT count(*) FROM resolved_locks) = $33::bigint THEN $34::bigint END, $35::text, $36::text, $37::text
+SELECT $28::text, $29::bigint, $27::bigint,
+  CASE WHEN (SELECT count(*) FROM resolved_locks) = $30::bigint THEN $31::bigint END, $32::text, $33::text, $34::text
