@@ -168,17 +168,30 @@ async function mountDoors(
   const prefix = '/api/v1';
   const runs = createRuns({ ledger, now, graceMs, payments: lockPayments });
   const toolLoop = { catalog, runs, toolsOf: mcp.toolsOf, budgetMax: config.billing.runCostMax };
-  const chat = { pipeline, idempotency, payments, config, speakers, toolLoop, catalog, now, onError, ...keepAlive };
+  const { blobs } = videoDoors;
+  const chat = {
+    pipeline,
+    idempotency,
+    payments,
+    config,
+    speakers,
+    toolLoop,
+    catalog,
+    blobs,
+    now,
+    onError,
+    ...keepAlive,
+  };
   const thinking = createSealedThinking(doors.identity.secret('thinking of models'));
   const quote = (request: CallRequest) => quoteCall({ pipeline, quotes, health: doors.health }, request);
   const priced = { pipeline, idempotency, payments, quotes, quote, config, fetchInput, onError };
   const paidDoors = {
-    chat: chatRoutes({ ...chat, blobs: videoDoors.blobs }),
+    chat: chatRoutes(chat),
     completions: completionsRoutes(chat),
     embeddings: embeddingsRoutes(chat),
     messages: messagesRoutes({ ...chat, thinking, limiter: doors.limiter }),
     responses: responsesRoutes({ ...chat, thinking, limiter: doors.limiter }),
-    images: imageRoutes({ ...priced, blobs: videoDoors.blobs }),
+    images: imageRoutes({ ...priced, blobs }),
     quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(doors, speakers), quote }),
     videos: videoRoutes({ ...videoDoors, fetchInput, idempotency, payments, quotes, quote }),
   };

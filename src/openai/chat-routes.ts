@@ -18,11 +18,9 @@ import {
   type Pipeline,
   publicAddress,
   rateHeaders,
-  speakerOf,
   type Speakers,
   tellPayment,
   withModel,
-  answersOn,
   PAYABLE,
   type Payer,
   payerOf,
@@ -31,7 +29,7 @@ import {
   takeBytes,
 } from '#gateway';
 import { requireAdmission } from '#auth';
-import { type Blobs, createKeptReplies } from '#tasks';
+import type { Blobs } from '#tasks';
 import { refuseLookAlikes } from './request/acted-on.ts';
 import { chatAnswerSchema } from './reply/chat-answer-schema.ts';
 import { type OpenedChat, writeChatReply } from './chat-reply.ts';
@@ -39,6 +37,7 @@ import { chatSchema, type ChatBody } from './request/chat-schema.ts';
 import { withMaxCost } from './request/max-cost.ts';
 import { refusePlugins } from './request/refuse-plugins.ts';
 import { refusePrivateMedia } from './request/media-hosts.ts';
+import { createChatAnswers } from './chat-answers.ts';
 import { createOpenChat } from './open-chat.ts';
 import type { ToolLoopDeps } from './tool-loop/open-tool-loop.ts';
 
@@ -89,8 +88,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
   const keepAlive = createKeepAlive(deps.keepAliveMs ?? KEEP_ALIVE_MS);
   const chooseChat = createOpenChat({ pipeline, config, speakers, toolLoop });
   const serve = createServe({ idempotency: deps.idempotency, payments });
-  const kept = deps.blobs ? createKeptReplies(deps.blobs, config.upstream.imagesReplyBytesMax) : null;
-  const isPainted = (model: string) => speakerOf(speakers(), model)?.speaker.primitive === 'image';
+  const answers = createChatAnswers(deps);
 
   /** A request as `serve` answers it. */
   function asked(
@@ -117,29 +115,13 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
       replyBytesMax: config.upstream.replyBytesMax,
       receipts: config.billing.receipts,
     };
-    const large = key !== null && kept !== null && isPainted(body.model) ? kept : null;
-    const answers = answersOn<OpenedChat>(
-      client,
-      (opened, sink) => writeChatReply(opened, paidSink(sink, payment), options),
-      large && {
-        bytesMax: large.bytesMax,
-        keep: ({ id }, head, chunks) => large.keep(caller.account, id, head, chunks).catch(options.onError),
-      },
-    );
     return {
       caller,
-      repeats:
-        key === null
-          ? null
-          : {
-              key,
-              bodyHash: bodyHash(),
-              ...(large === null ? {} : { taken: (by) => large.repeat(caller.account, by, client) }),
-            },
+      ...answers(client, { caller, key, bodyHash, model: body.model, onError: options.onError }, (opened, sink) =>
+        writeChatReply(opened, paidSink(sink, payment), options),
+      ),
       gone,
       open: chooseChat(body, context, options.onError),
-      write: answers.write,
-      replay: answers.replay,
       refuse: async (refusal) => {
         const url = publicAddress(request, config.publicUrl ?? null);
         throw await refusedWithTerms(refusal, 'A chat completion', body.model, url);

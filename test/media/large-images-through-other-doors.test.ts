@@ -126,10 +126,13 @@ test('an agent, as a stream', async () => {
   expect(results[1]!.artifact!.parts).toEqual([filePart]);
 });
 
-test.each([
+const translated = [
   ['/api/v1/messages', { model: chat.model, max_tokens: 9, messages: chat.messages }],
   ['/api/v1/responses', { model: chat.model, input: 'A tollgate' }],
-])('%s has it as a link, streamed and not', async (path, body) => {
+  ['/api/v1/completions', { model: chat.model, prompt: 'A tollgate' }],
+] as const;
+
+test.each(translated)('%s has it as a link, streamed and not', async (path, body) => {
   for (const stream of [false, true]) {
     const { text } = await post(path, { ...body, stream });
     expect(text.length).toBeGreaterThan(2 * MIB);
@@ -138,23 +141,26 @@ test.each([
   }
 });
 
-test.each([false, true])('a chat is repeated as it was (stream: %s)', async (stream) => {
-  const key = { 'idempotency-key': `large ${stream}` };
-  const first = await post('/api/v1/chat/completions', { ...chat, stream }, key);
+const doors = [['/api/v1/chat/completions', chat], ...translated] as const;
+const inBothForms = doors.flatMap(([path, body]) => [false, true].map((stream) => [path, stream, body] as const));
+
+test.each(inBothForms)('%s repeats it as it was (stream: %s)', async (path, stream, request) => {
+  const key = { 'idempotency-key': `large ${path} ${stream}` };
+  const first = await post(path, { ...request, stream }, key);
   const asked = provider.requests.length;
   largest = 0;
-  const again = await post('/api/v1/chat/completions', { ...chat, stream }, key);
+  const again = await post(path, { ...request, stream }, key);
   expect([again.text === first.text, again.headers.get('idempotent-replayed')]).toEqual([true, 'true']);
   expect(again.headers.get('content-type')).toBe(first.headers.get('content-type'));
   expect(largest).toBeLessThanOrEqual(256 * 1024);
   const headers = { ...key, authorization: `Bearer ${spine.key}`, 'content-type': 'application/json' };
   for (const [status, body] of [
-    [409, { ...chat, stream, user: 'other' }],
-    [200, { ...chat, stream, model: 'test/model' }],
+    [409, { ...request, stream, temperature: 0.5 }],
+    [200, { ...request, stream, model: 'test/model' }],
   ] as const) {
-    const more = status === 200 ? { 'idempotency-key': `small ${stream}` } : {};
+    const more = status === 200 ? { 'idempotency-key': `small ${path} ${stream}` } : {};
     // oxlint-disable-next-line no-await-in-loop -- one after the other
-    const other = await spine.post('/chat/completions', body, { ...headers, ...more });
+    const other = await spine.post(path.slice('/api/v1'.length), body, { ...headers, ...more });
     expect([other.status, await other.text()]).toEqual([status, expect.any(String)]);
   }
   expect(provider.requests.length).toBe(asked);

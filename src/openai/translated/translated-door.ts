@@ -26,13 +26,13 @@ import {
   tellPayment,
   toGatewayError,
   withModel,
-  answersOn,
   PAYABLE,
   type Payer,
   payerOf,
   refusedWithTerms,
   refuseEncoding,
 } from '#gateway';
+import { createChatAnswers } from '../chat-answers.ts';
 import type { ChatDeps } from '../chat-routes.ts';
 import { type OpenedChat, writeChatReply } from '../chat-reply.ts';
 import { createOpenChat } from '../open-chat.ts';
@@ -128,6 +128,7 @@ export function addTranslatedDoor<B extends RoutedBody>(
   const keepAlive = createKeepAlive(deps.keepAliveMs ?? KEEP_ALIVE_MS);
   const chooseChat = createOpenChat({ pipeline, config, speakers, toolLoop });
   const serve = createServe({ idempotency: deps.idempotency, payments });
+  const answers = createChatAnswers(deps);
   const headersOf = createTranslatedHeaders(wire.nameOf);
 
   function asked(
@@ -167,10 +168,9 @@ export function addTranslatedDoor<B extends RoutedBody>(
     };
     return {
       caller,
-      repeats: key === null ? null : { key, bodyHash: bodyHash() },
+      ...answers(client, { caller, key, bodyHash, model: body.model, onError: options.onError }, write),
       gone,
       open: chooseChat(body, context, options.onError),
-      ...answersOn(client, write),
       refuse: async (refusal) => {
         throw await refusedWithTerms(refusal, wire.noun, body.model, publicAddress(request, config.publicUrl ?? null));
       },
