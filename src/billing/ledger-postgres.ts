@@ -48,7 +48,7 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
     operations: readonly Operation[],
     doubts: Doubt[],
     own: OwnLocks | null,
-    /** Accounts that were opened for the group. Until something moves, they are none. */
+    /** Accounts that were opened for the group. Until something moves, the decision takes them for missing. */
     opened: ReadonlySet<string> = NONE,
   ): Promise<readonly OperationResult[]> => {
     if (!session || session.lost) session = await database.session(SETUP);
