@@ -41,6 +41,8 @@ export const TYPES = {
 const CONNECTIONS = 10;
 /** The code of a prepared statement whose table got a column meanwhile, by the migration of a newer gateway. */
 const STALE_PLAN = '0A000';
+/** Codes of a transaction that the server gave up, because it was in the way of others: deadlock, serialization. */
+const IN_THE_WAY: ReadonlySet<string> = new Set(['40P01', '40001']);
 const CONNECT_MS = 3_000;
 /**
  * A server that does not answer for so long is taken for gone. An operator can say otherwise:
@@ -91,13 +93,13 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
   };
 
   const withClient = async <T>(run: (client: PoolClient) => Promise<T>): Promise<T> => {
-    // Each connection may have such a plan, and is replaced.
+    // Each connection may have a stale plan, and is replaced. What failed has no effect, so that it is done again.
     for (let tries = 0; ; tries += 1) {
       try {
         return await withOne(run);
       } catch (error) {
-        const isStale = error instanceof DatabaseError && error.code === STALE_PLAN;
-        if (!isStale || tries === CONNECTIONS) throw error;
+        const code = error instanceof DatabaseError ? error.code : '';
+        if ((code !== STALE_PLAN && !IN_THE_WAY.has(code)) || tries === CONNECTIONS) throw error;
       }
     }
   };
