@@ -160,9 +160,10 @@ it('keeps errors, and posts them first, whatever else there is', async () => {
   spent({ hash: 'first', name: 'robot' });
   logger.error('withdrawals are stopped');
   for (let key = 0; key < 150; key += 1) spent({ hash: `hash-${key}`, name: 'robot' });
+  // The first is under way. Closing waits only for so long.
+  await expect.poll(() => posted.length, { timeout: 60_000 }).toBe(101);
   await alerts.close();
   expect(messages().slice(1, 2)).toEqual(['withdrawals are stopped']);
-  // The first is under way.
   expect(posted).toHaveLength(101);
   expect(posted.at(-1)!.body.facts).toMatchObject({ key: { hash: 'hash-149' } });
   expect(lines.filter((line) => line.includes(`"reason":"too many wait"`))).toHaveLength(51);
