@@ -23,8 +23,8 @@ beforeAll(() => {
   home = mkdtempSync(join(tmpdir(), 'tollgate-power-'));
   disk = makeLoopDisk();
 });
-afterAll(() => {
-  disk?.dispose();
+afterAll(async () => {
+  await disk?.dispose();
   rmSync(home, { recursive: true });
 });
 

@@ -72,7 +72,7 @@ function ownTemporaryDirectory(): string {
   return directory;
 }
 
-/** What another user left, or a test that mounted a disk there, stays. */
+/** What another user left stays. */
 function removeIfPossible(directory: string): void {
   try {
     rmSync(directory, { recursive: true, force: true });
