@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { atThisLoad } from '../support/at-this-load.ts';
 import { callOf, stdioTool } from './stdio-tool.ts';
 
 const tool = stdioTool({ shared: true });
@@ -22,8 +23,11 @@ describe('stopping', () => {
     }
   };
 
+  /** Times that no process needs which ends by itself. */
+  const PATIENT = { termMs: 60_000, killMs: 60_000 };
+
   it('ends the process by the end of its input, after its last call', async () => {
-    await tool.start();
+    await tool.start([], {}, {}, PATIENT);
     await tool.post(callOf('echo'));
     expect(await tool.running.proxy.close()).toBe(0);
     expect(tool.journalled()).toContain('end of input');
@@ -31,7 +35,7 @@ describe('stopping', () => {
   });
 
   it('ends what a process started and left behind', async () => {
-    await tool.start(['stop=careless']);
+    await tool.start(['stop=careless'], {}, {}, PATIENT);
     await tool.post(callOf('echo'));
     expect(await tool.running.proxy.close()).toBe(0);
     expect(tool.journalled()).not.toContain('SIGTERM');
@@ -39,7 +43,7 @@ describe('stopping', () => {
   });
 
   it('ends one that does not want to, and what it started, by force', async () => {
-    await tool.start(['stop=stubborn']);
+    await tool.start(['stop=stubborn'], {}, {}, { termMs: atThisLoad(200), killMs: atThisLoad(1_000) });
     await tool.post(callOf('echo'));
     expect(await tool.running.proxy.close()).toBe(0);
     expect(tool.journalled()).toContain('end of input');

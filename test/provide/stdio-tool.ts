@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach } from 'vitest';
 import type { CommandTarget } from '../../src/config/config.ts';
+import type { StopTimes } from '../../src/provide/stdio/child-process.ts';
 import { runProxy, toolOfScript, type RunningProxy } from '../support/provider-proxy.ts';
 import { startTunnelRouter, type RouterEnd, type TunnelReply, type TunnelRouter } from '../support/tunnel-router.ts';
 
@@ -22,6 +23,7 @@ export interface StdioTool {
     args?: readonly string[],
     env?: Readonly<Record<string, string>>,
     changes?: Partial<CommandTarget>,
+    toolStop?: StopTimes,
   ): Promise<void>;
   /** POSTs a message, or a text as it is. */
   post(message: unknown, headers?: Readonly<Record<string, string>>): Promise<TunnelReply>;
@@ -60,7 +62,7 @@ export function stdioTool(always: Partial<CommandTarget> = {}): StdioTool {
     get dir() {
       return dir;
     },
-    async start(args = [], env = {}, changes = {}) {
+    async start(args = [], env = {}, changes = {}, toolStop = { termMs: 100, killMs: 500 }) {
       const service = toolOfScript('t', SCRIPT, [`journal=${join(dir, 'journal')}`, ...args], env, {
         ...always,
         ...changes,
@@ -70,7 +72,7 @@ export function stdioTool(always: Partial<CommandTarget> = {}): StdioTool {
         services: [service],
         options: {
           env: { PATH: process.env['PATH'], HOME: dir, SECRET_OF_THE_PROXY: 'env-canary' },
-          limits: { toolStop: { termMs: 100, killMs: 500 } },
+          limits: { toolStop },
         },
       });
       end = await router.next();

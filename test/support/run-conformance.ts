@@ -32,8 +32,9 @@ const TIMEOUT_MS = 60_000;
 const AT_ONCE = 3;
 
 /**
- * Runs all that a revision asks of a server, and what it has beside that, in one process. Rejects when the tool
- * does not end in time.
+ * Runs all that a revision asks of a server, and what it has beside that, in one process. The tool has time limits of
+ * its own, which a busy machine does not hold: there, what fails runs once more, alone. Rejects when the tool does not
+ * end in time.
  */
 export function runConformance({
   url,
@@ -45,7 +46,16 @@ export function runConformance({
     const names = await requiredOf(requirements);
     return collect(async (outDir) => {
       const { output } = await runCli(['server', '--url', at, '--requirements', requirements, '-o', outDir], timeoutMs);
-      return { output, scenarios: await readScenarios(outDir, 'server-', names) };
+      const scenarios = await readScenarios(outDir, 'server-', names);
+      const isBusy = atThisLoad(1_000) > 1_000;
+      for (const [index, { name, scored, passed }] of scenarios.entries()) {
+        if (passed || !isBusy) continue;
+        const alone = { name, specVersion: requirements, outDir: join(outDir, 'again'), prefix: 'server-', timeoutMs };
+        await mkdir(alone.outDir, { recursive: true });
+        const { scenario } = await runOne(['server', '--url', at], alone);
+        if (scenario.passed) scenarios[index] = { ...scenario, scored };
+      }
+      return { output, scenarios };
     });
   });
 }

@@ -54,7 +54,8 @@ export function createMailbox<T>({ itemsMax, charsMax }: MailboxBounds = UNBOUND
       if (waiting.length === 0 && !over) {
         const { promise, resolve } = Promise.withResolvers<void>();
         wake = resolve;
-        const timer = waitMs === undefined ? undefined : setTimeout(resolve, waitMs);
+        // After a process stood still its timers come first: what has arrived meanwhile is read before the time is over.
+        const timer = waitMs === undefined ? undefined : setTimeout(() => setImmediate(resolve), waitMs);
         await promise;
         clearTimeout(timer);
         wake = null;

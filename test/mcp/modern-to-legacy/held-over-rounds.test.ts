@@ -88,12 +88,22 @@ test('what a server asks together is asked together', async () => {
   expect(await bridge.faults()).toEqual([]);
 });
 
-test('what a server asks soon after is asked together too', async () => {
+function standStill(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
+
+test.each([
+  { name: 'soon after', stallMs: 0 },
+  { name: 'soon after, while the gateway stands still,', stallMs: 200 },
+])('what a server asks $name is asked together too', async ({ stallMs }) => {
   const server = await startRawServer((_request, response) => {
     const ask = (id: number) => response.write(`data: {"jsonrpc":"2.0","id":${id},"method":"roots/list"}\n\n`);
     response.writeHead(200, EVENTS);
     ask(1);
-    setTimeout(ask, 5, 2);
+    setTimeout(ask, 30, 2);
+    // Outside of timers, so that they are due together when it goes on.
+    setTimeout(() => setImmediate(standStill, stallMs), 20);
     return null;
   });
   const bridge = await startBridge(server.url);
