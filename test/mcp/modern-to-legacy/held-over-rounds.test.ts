@@ -151,7 +151,8 @@ test('a server that asks beside the request that runs is heard', async () => {
 });
 
 test('a server that asks beside the request, before it has begun to answer that, is heard', async () => {
-  let stream: ServerResponse | null = null;
+  // The request may be here before the stream.
+  const stream = Promise.withResolvers<ServerResponse>();
   let waiting: ((said: unknown) => void) | null = null;
   const server = await startRawServer(
     ({ message }, response) => {
@@ -164,10 +165,12 @@ test('a server that asks beside the request, before it has begun to answer that,
         response
           .writeHead(200, JSON_HEAD)
           .end(JSON.stringify({ jsonrpc: '2.0', id: message.id, result: { content: [], said } }));
-      stream!.writeHead(200, EVENTS).write('data: {"jsonrpc":"2.0","id":0,"method":"roots/list"}\n\n');
+      void stream.promise.then((opened) =>
+        opened.writeHead(200, EVENTS).write('data: {"jsonrpc":"2.0","id":0,"method":"roots/list"}\n\n'),
+      );
       return null;
     },
-    { get: (_request, response) => void (stream = response) },
+    { get: (_request, response) => stream.resolve(response) },
   );
   const bridge = await startBridge(server.url);
   const first = await bridge.post('tools/call', { name: 't' }, { capabilities });
