@@ -1,4 +1,4 @@
-import { createScrubber } from '#wire';
+import { createScrubber, writeLogLine } from '#wire';
 import { ConfigError } from '#config';
 import { createLog, type Log, loadChecks, loadProvider, type ProviderConfig, secretsOf, createProxy } from '#provide';
 import type { Wallet } from '#provide/wallet';
@@ -35,7 +35,7 @@ export async function runProvider(flags: ProvideFlags): Promise<void> {
       style: process.stdout.isTTY ? 'text' : 'json',
       color: wantsColor(process.stdout),
       secrets: secretsOf(config),
-      write: (line) => void process.stdout.write(line),
+      write: writeLogLine,
       now: Date.now,
     }),
     now: Date.now,

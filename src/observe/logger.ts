@@ -1,5 +1,6 @@
+import { writeSync } from 'node:fs';
 import { destination as fileDestination, pino, symbols, type Bindings, type Logger } from 'pino';
-import { createScrubber, redact, formatLine } from '#wire';
+import { createScrubber, redact, formatLine, writeLogLine } from '#wire';
 import { type Config, secretsOf } from '#config';
 
 export type { Logger };
@@ -28,6 +29,8 @@ interface LogOutput {
 /** Lines wait at most this long for others, so that a call does not pay for a write of its own. */
 const FLUSH_MS = 250;
 const BUFFER_BYTES = 8_192;
+/** Lines that cannot be written wait, up to so many characters. Further ones are lost. */
+const WAITING_BYTES_MAX = 4 * 1024 * 1024;
 
 /**
  * Structured logs without secrets. Members with a secret's name are masked at every depth. Errors are reduced to
@@ -101,8 +104,20 @@ function lineOf(label: string, logger: Logger, args: readonly unknown[]): string
 }
 
 function createStdout(style: 'json' | 'text'): { write(line: string): void; flush(): Promise<void> } {
-  if (style === 'text') return { write: (line) => void process.stdout.write(line), async flush() {} };
-  const out = fileDestination({ fd: 1, sync: false, minLength: BUFFER_BYTES });
+  if (style === 'text') return { write: writeLogLine, async flush() {} };
+  const out = fileDestination({ fd: 1, sync: false, minLength: BUFFER_BYTES, maxLength: WAITING_BYTES_MAX });
+  let isFailing = false;
+  // Without a listener an error ends the process. What could not be written is tried again with the next lines.
+  out.on('error', ({ message }: Error) => {
+    if (!isFailing) complain(`The log cannot be written: ${message}. The gateway goes on, and later lines may be lost`);
+    isFailing = true;
+  });
+  out.on('write', () => (isFailing = false));
+  // The end of the process calls it, and it repeats a write that fails for ever.
+  const { flushSync } = out;
+  out.flushSync = () => {
+    if (!isFailing) flushSync.call(out);
+  };
   const timer = setInterval(() => out.flush(), FLUSH_MS);
   timer.unref();
   return {
@@ -111,6 +126,15 @@ function createStdout(style: 'json' | 'text'): { write(line: string): void; flus
     // sides.
     flush: () => new Promise((resolve) => out.flush(() => resolve())),
   };
+}
+
+/** Standard error may be on the same disk. */
+function complain(text: string): void {
+  try {
+    writeSync(2, `${text}\n`);
+  } catch {
+    // There is nowhere to say so.
+  }
 }
 
 function describeRequest(request: unknown): unknown {

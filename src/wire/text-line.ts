@@ -1,3 +1,5 @@
+import { fstatSync, writeSync } from 'node:fs';
+
 const LEVELS: Readonly<Record<string, string>> = {
   trace: '2',
   debug: '2',
@@ -76,4 +78,25 @@ function describeFacts(facts: Record<string, unknown>, paint: Paint): string {
     } else text += `  ${paint('2', `${name}=`)}${typeof value === 'string' ? value : JSON.stringify(value)}`;
   }
   return text;
+}
+
+const STDOUT = 1;
+let isStream: boolean | null = null;
+
+/**
+ * Writes a line of the log of a program that runs on when its lines cannot be written: where standard output is a file
+ * on a full disk, the line is lost. A stream would end the program, or end itself.
+ */
+export function writeLogLine(line: string): void {
+  if ((isStream ??= isTerminalOrPipe())) return void process.stdout.write(line);
+  try {
+    writeSync(STDOUT, line);
+  } catch {
+    // There is nowhere to say so.
+  }
+}
+
+function isTerminalOrPipe(): boolean {
+  const kind = fstatSync(STDOUT);
+  return process.stdout.isTTY || kind.isFIFO() || kind.isSocket();
 }

@@ -1,0 +1,46 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { findFreePort } from '../support/free-port.ts';
+
+const BIN = join(import.meta.dirname, '../../bin/tollgate.mjs');
+/** Every write to it fails as on a full disk. Only Linux has it. */
+const FULL = '/dev/full';
+
+test('a gateway goes on when its log cannot be written, and says so once', async () => {
+  if (!existsSync(FULL)) return;
+  const home = mkdtempSync(join(tmpdir(), 'tollgate-full-'));
+  const port = await findFreePort();
+  const file = join(home, 'tollgate.toml');
+  writeFileSync(file, '');
+  const full = openSync(FULL, 'w');
+  const args = ['serve', '--config', file, '--port', `${port}`, '--data', join(home, 'data')];
+  const child = spawn(process.execPath, [BIN, ...args], {
+    cwd: home,
+    stdio: ['ignore', full, 'pipe'],
+  });
+  closeSync(full);
+  const gone = once(child, 'exit');
+  onTestFinished(async () => {
+    child.kill('SIGKILL');
+    await gone;
+    rmSync(home, { recursive: true });
+  });
+  let said = '';
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => (said += text));
+
+  const ask = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`).catch(() => null))?.status;
+  await expect.poll(() => ask('/health/ready'), { timeout: 60_000 }).toBe(200);
+  for (let n = 0; n < 5; n += 1) {
+    // The line of the start is tried again four times a second.
+    expect(await ask('/api/v1/nowhere'), said).toBe(404);
+    await pause(200);
+  }
+  child.kill('SIGTERM');
+  expect(await gone, said).toEqual([0, null]);
+  expect(said.match(/The log cannot be written: ENOSPC/g), said).toHaveLength(1);
+});
