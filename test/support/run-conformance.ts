@@ -33,23 +33,28 @@ const AT_ONCE = 3;
 
 /**
  * Runs all that a revision asks of a server, and what it has beside that, in one process. The tool has time limits of
- * its own, which a busy machine does not hold: there, what fails runs once more, alone. Rejects when the tool does not
- * end in time.
+ * its own, which a busy machine does not hold: there, what fails and is not expected to (`mayFail`) runs once more,
+ * alone. Rejects when the tool does not end in time.
  */
 export function runConformance({
   url,
   key,
   requirements,
   timeoutMs = atThisLoad(TIMEOUT_MS),
-}: Judged & { readonly requirements: Revision }): Promise<ConformanceResult> {
+  mayFail = () => false,
+}: Judged & {
+  readonly requirements: Revision;
+  readonly mayFail?: (scenario: Scenario) => boolean;
+}): Promise<ConformanceResult> {
   return withKey(url, key, async (at) => {
     const names = await requiredOf(requirements);
     return collect(async (outDir) => {
       const { output } = await runCli(['server', '--url', at, '--requirements', requirements, '-o', outDir], timeoutMs);
       const scenarios = await readScenarios(outDir, 'server-', names);
       const isBusy = atThisLoad(1_000) > 1_000;
-      for (const [index, { name, scored, passed }] of scenarios.entries()) {
-        if (passed || !isBusy) continue;
+      for (const [index, found] of scenarios.entries()) {
+        const { name, scored, passed } = found;
+        if (passed || !isBusy || mayFail(found)) continue;
         const alone = { name, specVersion: requirements, outDir: join(outDir, 'again'), prefix: 'server-', timeoutMs };
         await mkdir(alone.outDir, { recursive: true });
         const { scenario } = await runOne(['server', '--url', at], alone);

@@ -9,7 +9,11 @@ test('all that 2025-11-25 requires of a server passes in front of one that speak
   onTestFinished(() => fixture.close());
   const world = await startBridge(fixture.url);
   const front = await startLegacyFront(world);
-  const result = await runConformance({ url: front.url, requirements: '2025-11-25' });
+  const result = await runConformance({
+    url: front.url,
+    requirements: '2025-11-25',
+    mayFail: ({ scored }) => !scored,
+  });
   expect(result.failed.filter(({ scored }) => scored).map(({ name, checks }) => [name, checks])).toEqual([]);
   expect(result.scored).toEqual({ passed: 30, of: 30 });
   expect(world.endings.length).toBeGreaterThan(10);

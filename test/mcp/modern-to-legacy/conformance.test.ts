@@ -16,7 +16,11 @@ test('a modern client finds what its revision requires in front of a server that
   const fixture = await startMcpFixture({ eras: 'legacy' });
   onTestFinished(() => fixture.close());
   const bridge = await startBridge(fixture.url);
-  const { failed, scored } = await runConformance({ url: bridge.url, requirements: '2026-07-28' });
+  const { failed, scored } = await runConformance({
+    url: bridge.url,
+    requirements: '2026-07-28',
+    mayFail: ({ name, scored: counts }) => !counts || IMPOSSIBLE.includes(name),
+  });
   expect(failed.filter((scenario) => scenario.scored).map(({ name }) => name)).toEqual(IMPOSSIBLE);
   expect(scored).toEqual({ passed: 35, of: 37 });
   expect(bridge.held.size).toBeGreaterThan(0);
