@@ -145,6 +145,9 @@ export interface SignedPayout {
   readonly tokenAccountFee?: MicroUsd;
 }
 
+/** The fee that a signed payout keeps for a token account; 0 for one that is not signed. */
+export const accountFeeOf = (signed: SignedPayout | null): MicroUsd => signed?.tokenAccountFee ?? 0n;
+
 /** `lost`: the signed text can never pay any more, so that it may be signed anew. */
 export type PayoutSighting =
   | { readonly state: 'paid'; readonly transaction: string; readonly final: boolean; readonly height: bigint }

@@ -1,6 +1,6 @@
 import { escrowOf, FEES, OPERATOR, treasuryOf, type AccountName, type Ledger, type MicroUsd } from '#billing';
 import { makeCertain } from './certain-transfer.ts';
-import { PayoutProblem, type Chain, type Payout, type SignedPayout } from './chain.ts';
+import { accountFeeOf, PayoutProblem, type Chain, type Payout, type SignedPayout } from './chain.ts';
 import { TRANSIT } from './deposit-crediting.ts';
 import type { Withdrawal, WithdrawalRows } from './withdrawal-rows.ts';
 
@@ -41,8 +41,6 @@ export interface PayoutSteps {
 const CLOCKS_MS = 60_000;
 
 const payoutOf = ({ id, address, amount, fee }: Withdrawal): Payout => ({ id, to: address, amount: amount - fee });
-
-const accountFeeOf = (signed: SignedPayout | null): MicroUsd => signed?.tokenAccountFee ?? 0n;
 
 /** Its fee without that of an account: the one that it had at first. */
 const plainFeeOf = ({ fee, signed }: Withdrawal): MicroUsd => fee - accountFeeOf(signed);

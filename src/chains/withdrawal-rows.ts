@@ -1,6 +1,6 @@
 import { isOne, loadStatement, rowReader, type Database, type Statement } from '#store';
 import type { AccountName, MicroUsd } from '#billing';
-import type { SignedPayout } from './chain.ts';
+import { accountFeeOf, type SignedPayout } from './chain.ts';
 import type { Before } from './deposit-rows.ts';
 
 /**
@@ -139,7 +139,7 @@ export function createWithdrawalRows(database: Database, { now }: { readonly now
     list: (account, before, limit) => page(LIST, account, before, limit),
     listOf: (source, before, limit) => page(LIST_OF, source, before, limit),
     move: (id, from, to, nextLookAt, reason) => changed(MOVE, [id, from, to, reason ?? null, now(), nextLookAt]),
-    sign: (id, signed) => changed(SIGN, [id, signedText(signed), signed.transaction, now(), addedFee(signed)]),
+    sign: (id, signed) => changed(SIGN, [id, signedText(signed), signed.transaction, now(), accountFeeOf(signed)]),
     resign: (id, previous, signed) =>
       changed(RESIGN, [
         id,
@@ -147,7 +147,7 @@ export function createWithdrawalRows(database: Database, { now }: { readonly now
         signedText(signed),
         signed.transaction,
         now(),
-        addedFee(signed) - addedFee(previous),
+        accountFeeOf(signed) - accountFeeOf(previous),
       ]),
     async noteSent(id, transaction) {
       await database.query(NOTE_SENT, [id, transaction, now()]);
@@ -173,8 +173,6 @@ export function createWithdrawalRows(database: Database, { now }: { readonly now
     signed: async (network, after) => (await database.query(SIGNED, [network, after])).map(toWithdrawal),
   };
 }
-
-const addedFee = ({ tokenAccountFee = 0n }: SignedPayout): MicroUsd => tokenAccountFee;
 
 /** Always the same for the same: what is lost is found by it. */
 const signedText = ({ text, transaction, tokenAccountFee }: SignedPayout) =>

@@ -1,6 +1,5 @@
-import { writeSync } from 'node:fs';
 import { destination as fileDestination, pino, symbols, type Bindings, type Logger } from 'pino';
-import { createScrubber, redact, formatLine, writeLogLine } from '#wire';
+import { createScrubber, redact, formatLine, writeLogLine, writeOrLose } from '#wire';
 import { type Config, secretsOf } from '#config';
 
 export type { Logger };
@@ -29,8 +28,9 @@ interface LogOutput {
 /** Lines wait at most this long for others, so that a call does not pay for a write of its own. */
 const FLUSH_MS = 250;
 const BUFFER_BYTES = 8_192;
-/** Lines that cannot be written wait, up to so many characters. Further ones are lost. */
+/** Lines that are not taken yet wait, up to so many characters. Further ones are lost. */
 const WAITING_BYTES_MAX = 4 * 1024 * 1024;
+const STDERR = 2;
 
 /**
  * Structured logs without secrets. Members with a secret's name are masked at every depth. Errors are reduced to
@@ -107,12 +107,20 @@ function createStdout(style: 'json' | 'text'): { write(line: string): void; flus
   if (style === 'text') return { write: writeLogLine, async flush() {} };
   const out = fileDestination({ fd: 1, sync: false, minLength: BUFFER_BYTES, maxLength: WAITING_BYTES_MAX });
   let isFailing = false;
+  let isTold = false;
+  const tell = (fault: string) => {
+    if (!isTold) writeOrLose(STDERR, `The log ${fault}. The gateway goes on, and lines may be lost\n`);
+    isTold = true;
+  };
   // Without a listener an error ends the process. What could not be written is tried again with the next lines.
-  out.on('error', ({ message }: Error) => {
-    if (!isFailing) complain(`The log cannot be written: ${message}. The gateway goes on, and later lines may be lost`);
+  out.on('error', ({ code, message }: NodeJS.ErrnoException) => {
     isFailing = true;
+    // A reader that has left wants to hear nothing more: Ctrl-C ends both sides of a pipe.
+    if (code !== 'EPIPE') tell(`cannot be written: ${message}`);
   });
+  out.on('drop', () => tell('is not taken as fast as it is written'));
   out.on('write', () => (isFailing = false));
+  out.on('drain', () => (isTold = false));
   // The end of the process calls it, and it repeats a write that fails for ever.
   const { flushSync } = out;
   out.flushSync = () => {
@@ -126,15 +134,6 @@ function createStdout(style: 'json' | 'text'): { write(line: string): void; flus
     // sides.
     flush: () => new Promise((resolve) => out.flush(() => resolve())),
   };
-}
-
-/** Standard error may be on the same disk. */
-function complain(text: string): void {
-  try {
-    writeSync(2, `${text}\n`);
-  } catch {
-    // There is nowhere to say so.
-  }
 }
 
 function describeRequest(request: unknown): unknown {

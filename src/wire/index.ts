@@ -73,7 +73,7 @@ export { createSeals, type Seals } from './seal.ts';
 export { createSealedTexts, type SealedTexts } from './sealed-text.ts';
 export { type Scrub, scrubNothing, scrubOf } from './secrets.ts';
 export { SIGN_IN_HEADERS } from './sign-in-headers.ts';
-export { formatLine, writeLogLine } from './text-line.ts';
+export { formatLine, writeLogLine, writeOrLose } from './text-line.ts';
 export { Timers } from './timers.ts';
 export { TUNNEL_PATH } from './tunnel-path.ts';
 export { asksForTunnel } from './upgrade-request.ts';

@@ -88,11 +88,16 @@ let isStream: boolean | null = null;
  * on a full disk, the line is lost. A stream would end the program, or end itself.
  */
 export function writeLogLine(line: string): void {
-  if ((isStream ??= isTerminalOrPipe())) return void process.stdout.write(line);
+  if ((isStream ??= isTerminalOrPipe())) process.stdout.write(line);
+  else writeOrLose(STDOUT, line);
+}
+
+/** Writes a text at once, and loses it where that fails: there is nowhere to say so. */
+export function writeOrLose(descriptor: number, text: string): void {
   try {
-    writeSync(STDOUT, line);
+    writeSync(descriptor, text);
   } catch {
-    // There is nowhere to say so.
+    // It is lost.
   }
 }
 

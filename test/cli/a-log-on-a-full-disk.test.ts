@@ -44,3 +44,21 @@ test('a gateway goes on when its log cannot be written, and says so once', async
   expect(await gone, said).toEqual([0, null]);
   expect(said.match(/The log cannot be written: ENOSPC/g), said).toHaveLength(1);
 });
+
+test('what a reader does not take is lost from 4 MiB on, and that is said once', async () => {
+  const module = join(import.meta.dirname, '../../src/observe/logger.ts');
+  const script = `
+    const { createLogger } = await import(${JSON.stringify(module)});
+    const { logger } = createLogger({ mode: 'production', logLevel: 'info' });
+    for (let turn = 0; turn < 100; turn += 1) {
+      for (let line = 0; line < 100; line += 1) logger.info({ text: 'x'.repeat(1_000) }, 'large');
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    process.kill(process.pid, 'SIGKILL');`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
+  await once(child, 'exit');
+  child.stdout.destroy();
+  expect(said).toBe('The log is not taken as fast as it is written. The gateway goes on, and lines may be lost\n');
+});

@@ -81,6 +81,7 @@ export function createLimitsStore(
     return Promise.all(rows.map((row) => carryingLimitsOf(account, row, sums, at)));
   };
   const prepare: LimitsStore['prepare'] = async (account, subject, budgets) => {
+    if (budgets.length === 0) return;
     const row = (await database.query(LIST, [account])).find((one) => one['subject'] === subject);
     const had = row ? budgetsFromText(row['rules'] as string).map(({ limitReset }) => limitReset) : [];
     const isNew = ({ limitReset }: BudgetRule) => !had.includes(limitReset);

@@ -54,7 +54,7 @@ export function createMailbox<T>({ itemsMax, charsMax }: MailboxBounds = UNBOUND
       if (waiting.length === 0 && !over) {
         const { promise, resolve } = Promise.withResolvers<void>();
         wake = resolve;
-        // After a process stood still its timers come first: what came meanwhile is read before the time is over.
+        // After a process stood still, its timers come first: what came meanwhile is read before the time is over.
         const timer = waitMs === undefined ? undefined : setTimeout(() => setImmediate(resolve), waitMs);
         await promise;
         clearTimeout(timer);
