@@ -7,7 +7,7 @@ import { painter } from './terminal.ts';
  * that say what to do.
  */
 export async function runProgram(program: Command, argv: readonly string[]): Promise<number> {
-  process.stdout.off('error', endWithReader).on('error', endWithReader);
+  process.stdout.off('error', endWithOutput).on('error', endWithOutput);
   prepare(program, program.name());
   if (argv.length <= 2) {
     program.outputHelp();
@@ -21,10 +21,11 @@ export async function runProgram(program: Command, argv: readonly string[]): Pro
   }
 }
 
-/** A reader that has seen enough (`| head`) ends the program as it would any other. */
-function endWithReader(error: NodeJS.ErrnoException): void {
+/** Ends the program: quietly when its reader has seen enough (`| head`), with a message when a disk is full. */
+function endWithOutput(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit(0);
-  throw error;
+  process.stderr.write(`Standard output cannot be written: ${error.message}. What was printed is not complete.\n`);
+  process.exit(1);
 }
 
 /** Usage errors are thrown, end with how to get help, and leave a code that no outcome of a command has. */

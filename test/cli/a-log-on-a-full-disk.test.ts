@@ -62,3 +62,14 @@ test('what a reader does not take is lost from 4 MiB on, and that is said once',
   child.stdout.destroy();
   expect(said).toBe('The log is not taken as fast as it is written. The gateway goes on, and lines may be lost\n');
 });
+
+test('a command whose output cannot be written says so in one line, and fails', async () => {
+  if (!existsSync(FULL)) return;
+  const full = openSync(FULL, 'w');
+  const child = spawn(process.execPath, [BIN, '--help'], { stdio: ['ignore', full, 'pipe'] });
+  closeSync(full);
+  let said = '';
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => (said += text));
+  expect(await once(child, 'close')).toEqual([1, null]);
+  expect(said).toMatch(/^Standard output cannot be written: ENOSPC: [^\n]*\. What was printed is not complete\.\n$/);
+});
