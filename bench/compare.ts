@@ -7,6 +7,7 @@ import { FULL, QUICK, SMALL_CONNECTIONS, type Plan } from './plan.ts';
 import { announcedPort, cpuMicros, startProgram } from './program.ts';
 import { median, table } from './report.ts';
 import type { Target, TargetKind } from './targets.ts';
+import { LUKEWARM, WARM, warm } from './warm.ts';
 
 /** One kind of request, at saturation and at a rate. */
 export interface Scenario {
@@ -39,8 +40,6 @@ interface Running {
   readonly samples: readonly Sample[][];
 }
 
-const WARM_MS = 1500;
-
 /** Measures each target in each round, one after the other, and prints a table with medians for each scenario. */
 export async function compare({ help, targets, scenarios }: Comparison): Promise<void> {
   const { values } = parseArgs({ options: { quick: { type: 'boolean' }, help: { type: 'boolean' } } });
@@ -57,7 +56,8 @@ export async function compare({ help, targets, scenarios }: Comparison): Promise
       if (missing) throw new Error(`${kind.name}: ${missing}`);
       const target = await kind.start(upstreamPort);
       running.push({ kind, target, samples: scenarios.map(() => []) });
-      for (const { job } of scenarios) await calls(generator, job(target, closed(values.quick ? 500 : WARM_MS)));
+      for (const { job } of scenarios)
+        await warm(generator, (shape) => job(target, shape), values.quick ? LUKEWARM : WARM);
     }
     for (let round = 0; round < plan.rounds; round++) {
       process.stderr.write(`round ${round + 1} of ${plan.rounds}\n`);

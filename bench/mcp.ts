@@ -13,6 +13,7 @@ import { announcedPort, cpuMicros, startProgram } from './program.ts';
 import { median, table } from './report.ts';
 import type { Target, TargetKind } from './targets.ts';
 import { TOOLS } from './upstream/mcp-replies.ts';
+import { LUKEWARM, WARM, warm, type Warmth } from './warm.ts';
 
 const HELP = `node bench/mcp.ts [--quick] [--only mcp-direct,mcp-fastify,mcp-tollgate]
 
@@ -73,11 +74,8 @@ async function measured(generator: Generator, target: Target, tool: string, shap
 }
 
 /** The first calls of a target. Throws when they fail: a target that cannot do the work is not measured. */
-async function warmUp(generator: Generator, target: Target, durationMs: number): Promise<void> {
-  for (const tool of Object.values(TOOLS)) {
-    const { errors, firstError } = await generator.run(mcpJobFor(target, tool, closed(durationMs)));
-    if (errors > 0) throw new Error(firstError);
-  }
+async function warmUp(generator: Generator, target: Target, warmth: Warmth): Promise<void> {
+  for (const tool of Object.values(TOOLS)) await warm(generator, (shape) => mcpJobFor(target, tool, shape), warmth);
 }
 
 const number = (value: number | null, digits: number) =>
@@ -177,7 +175,7 @@ async function start(
   kinds: readonly TargetKind[],
   upstreamPort: number,
   generator: Generator,
-  warmMs: number,
+  warmth: Warmth,
   running: Running[],
 ): Promise<void> {
   for (const kind of kinds) {
@@ -188,7 +186,7 @@ async function start(
     }
     const target = await kind.start(upstreamPort);
     running.push({ kind, target, samples: { small: [], large: [], rate: [] } });
-    await warmUp(generator, target, warmMs);
+    await warmUp(generator, target, warmth);
   }
 }
 
@@ -205,7 +203,7 @@ async function main(): Promise<void> {
   const generator = startGenerator();
   const running: Running[] = [];
   try {
-    await start(kinds, await announcedPort(upstream), generator, values.quick ? 500 : 1500, running);
+    await start(kinds, await announcedPort(upstream), generator, values.quick ? LUKEWARM : WARM, running);
     for (let round = 0; round < plan.rounds; round++) {
       say(`round ${round + 1} of ${plan.rounds}`);
       for (const load of LOADS)

@@ -12,6 +12,7 @@ import {
 import { cpuMicros, residentBytes } from './program.ts';
 import type { Target } from './targets.ts';
 import { MODELS } from './upstream/replies.ts';
+import { warm, type Warmth } from './warm.ts';
 
 /** One job at one target, with what the target's process used for it. */
 export interface Sample extends JobResult {
@@ -84,14 +85,12 @@ async function measured(generator: Generator, target: Target, job: Job): Promise
 }
 
 /** The first calls of a target. Throws when they fail: a target that cannot do the work is not measured. */
-export async function warmUp(generator: Generator, target: Target, ms: number): Promise<void> {
-  for (const model of [MODELS.small, MODELS.short, MODELS.burst]) {
-    const result = await generator.run(jobFor(target, model, { kind: 'closed', connections: 8, durationMs: ms }));
-    if (result.errors > 0 || result.calls === 0)
-      throw new Error(
-        `${result.errors} of ${result.calls + result.errors} calls of ${model} failed: ${result.firstError}`,
-      );
-  }
+export async function warmUp(generator: Generator, target: Target, warmth: Warmth): Promise<void> {
+  await warm(generator, (shape) => jobFor(target, MODELS.small, shape), warmth);
+  // A stream runs the same code for each of its events.
+  const streams = { ...warmth, calls: warmth.calls / 10 };
+  for (const model of [MODELS.short, MODELS.burst])
+    await warm(generator, (shape) => jobFor(target, model, shape), streams);
 }
 
 /** Everything that is measured in one round at one target. */
@@ -138,7 +137,7 @@ export async function measureMemory(
     await pause(600);
     return residentBytes(pid);
   };
-  await warmUp(generator, target, 300);
+  await warmUp(generator, target, { calls: Infinity, msMax: 300 });
   await pause(400);
   const idleBytes = residentBytes(pid);
   const baseBytes = await hold();

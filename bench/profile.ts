@@ -16,6 +16,7 @@ import { announcedPort, cpuByThread, cpuMicros, startProgram } from './program.t
 import { TARGETS, type Target } from './targets.ts';
 import { TOOLS } from './upstream/mcp-replies.ts';
 import { BURST_EVENTS, MODELS } from './upstream/replies.ts';
+import { WARM, warm } from './warm.ts';
 
 const OTHERS = [...HOPS, ...MCP_TARGETS, ...A2A_TARGETS, ...BATCH_TARGETS];
 
@@ -66,8 +67,6 @@ interface CpuProfile {
   readonly samples: readonly number[];
   readonly timeDeltas: readonly number[];
 }
-
-const WARM_MS = 1500;
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -136,8 +135,7 @@ async function main(): Promise<void> {
     let begun = 0;
     let ended = 0;
     try {
-      const warm = await generator.run(load.job(target, { kind: 'closed', connections: 8, durationMs: WARM_MS }));
-      if (warm.errors > 0) throw new Error(warm.firstError);
+      await warm(generator, (shape) => load.job(target, shape), WARM);
       begun = performance.now();
       const before = cpuMicros(target.pid);
       const threadsBefore = cpuByThread(target.pid);

@@ -13,6 +13,7 @@ import { FULL, QUICK, type Plan } from './plan.ts';
 import { announcedPort, startProgram } from './program.ts';
 import { figuresOf, reportOf, type Run, type TargetSamples } from './report.ts';
 import { TARGETS, type Target, type TargetKind } from './targets.ts';
+import { LUKEWARM, WARM, type Warmth } from './warm.ts';
 
 const HELP = `npm run bench -- [--quick] [--only direct,fastify,tollgate] [--no-memory]
 
@@ -37,7 +38,7 @@ async function startTarget(
   upstreamPort: number,
   generator: Generator,
   samples: TargetSamples,
-  warmMs: number,
+  warmth: Warmth,
 ): Promise<Target | null> {
   const missing = kind.missing?.();
   if (missing) {
@@ -47,7 +48,7 @@ async function startTarget(
   let target: Target | null = null;
   try {
     target = await kind.start(upstreamPort);
-    await warmUp(generator, target, warmMs);
+    await warmUp(generator, target, warmth);
     return target;
   } catch (error) {
     samples.failure = `not measured: ${error instanceof Error ? error.message : String(error)}`;
@@ -127,7 +128,7 @@ async function main(): Promise<void> {
     const upstreamPort = await announcedPort(upstream);
     for (const { kind, samples } of all) {
       say(`starting ${kind.name}`);
-      const target = await startTarget(kind, upstreamPort, generator, samples, values.quick ? 200 : 600);
+      const target = await startTarget(kind, upstreamPort, generator, samples, values.quick ? LUKEWARM : WARM);
       if (target) running.push({ kind, target, samples });
       else say(samples.failure ?? '');
     }

@@ -20,6 +20,7 @@ import {
 import { announcedPort, cpuMicros, startProgram } from './program.ts';
 import { median, table } from './report.ts';
 import { BURST_EVENTS, MODELS, PACED_EVENTS } from './upstream/replies.ts';
+import { LUKEWARM, WARM } from './warm.ts';
 
 const HELP = `node bench/tunnel.ts [--quick]
 
@@ -181,7 +182,7 @@ else {
     for (const kind of HOPS) {
       const hop = await kind.start(upstreamPort);
       running.push(hop);
-      await warmUp(generator, hop, values.quick ? 300 : 1000);
+      await warmUp(generator, hop, values.quick ? LUKEWARM : WARM);
     }
     const report = await measure(running, HOPS, loadsOf(plan), generator, plan.rounds);
     const [cpu] = cpus();

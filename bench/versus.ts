@@ -14,6 +14,7 @@ import { announcedPort, cpuMicros, startProgram } from './program.ts';
 import { TARGETS, type Target } from './targets.ts';
 import { TOOLS } from './upstream/mcp-replies.ts';
 import { MODELS } from './upstream/replies.ts';
+import { WARM, warm } from './warm.ts';
 
 const HELP = `node bench/versus.ts [--load small|tool|message|task] [--before FOLDER] [--rounds 15] [--ms 600]
   small  chat calls at ${SMALL_CONNECTIONS} connections; tool  tools/call of MCP
@@ -61,19 +62,8 @@ async function costOf(generator: Generator, target: Target, job: Job): Promise<C
 
 const closed = (durationMs: number) => ({ kind: 'closed', connections: SMALL_CONNECTIONS, durationMs }) as const;
 
-/** Calls until the code is compiled. A busy machine takes longer for them. */
-const WARM_CALLS = 30_000;
+/** A busy machine takes longer. */
 const WARM_MS_MAX = 60_000;
-
-async function warm(
-  generator: Generator,
-  target: Target,
-  job: (target: Target, shape: Job['shape']) => Job,
-): Promise<void> {
-  const begun = performance.now();
-  for (let calls = 0; calls < WARM_CALLS && performance.now() - begun < WARM_MS_MAX;)
-    calls += (await generator.run(job(target, closed(1000)))).calls;
-}
 
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
 
@@ -100,7 +90,8 @@ async function main(): Promise<void> {
       targets.push(['before', await kindOf(load.gateway).start(port, [], resolve(values.before, 'bin/tollgate.mjs'))]);
     targets.push(['now', await kindOf(load.gateway).start(port)]);
     const run = (target: Target, durationMs: number) => costOf(generator, target, load.job(target, closed(durationMs)));
-    for (const [, target] of targets) await warm(generator, target, load.job);
+    for (const [, target] of targets)
+      await warm(generator, (shape) => load.job(target, shape), { ...WARM, msMax: WARM_MS_MAX });
     const rounds: Cost[][] = [];
     for (let round = 0; round < Number(values.rounds); round++) {
       const costs: Cost[] = [];
