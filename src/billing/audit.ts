@@ -48,7 +48,7 @@ export interface AuditOptions {
   readonly also?: AuditedBeside;
 }
 
-/** A check of tables that follow the ledger's. */
+/** A check of tables that are derived from the ledger's tables. */
 interface AuditedBeside {
   /** Creates the temporary tables that the check reads. */
   readonly temporary: readonly Statement[];

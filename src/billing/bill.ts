@@ -46,7 +46,7 @@ interface DataFrame {
 /** The end of a run, with its usage. It is the last frame of an executor, and billing turns it into a SettledFrame. */
 export interface EndFrame {
   readonly type: 'end';
-  /** Id of the price that served, one of the call's. */
+  /** Id of the price of the provider that served. It is one of the call's quotes. */
   readonly price: string;
   readonly provider: string;
   readonly providerName: string;
@@ -109,7 +109,7 @@ interface BillOptions<C> {
   readonly onStarted: (call: C) => void;
   /** No lock was made, because it was refused or the ledger could not be reached. */
   readonly onRefused: (call: C, error: unknown) => void;
-  /** A lock was made, and this process is done with it. */
+  /** A lock was made, and this process has finished with it. A free call without a lock also ends here. */
   readonly onResolved: (call: C, resolution: Resolution) => void;
 }
 

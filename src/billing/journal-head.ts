@@ -54,8 +54,8 @@ export async function compareJournal(database: OpenDatabase, head: JournalHead):
 }
 
 /**
- * Checking the log alone is not enough. A complete log could stand beside older tables: they would be replayed, but
- * would still miss rows that are in no log, such as keys. So the tables must also know that this head was noted.
+ * Checking the log alone is not enough. The tables may be older than a complete log. They would be replayed, but would
+ * still miss rows that are in no log, such as keys. So the tables must also know that this head was noted.
  */
 async function compareLog(database: SqliteDatabase, { chain, n, hash }: JournalHead): Promise<JournalState> {
   const [row] = await database.query(POSITION);

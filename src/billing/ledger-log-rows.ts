@@ -26,7 +26,7 @@ export type SettleEntry = readonly [
   kind: 'settle',
   id: string,
   account: string,
-  /** What the lock held: its amount minus what it had lent. */
+  /** The money that the lock held: its amount minus what it had lent. */
   held: string,
   price: string,
   provider: string,

@@ -17,7 +17,7 @@ const TREASURY = 'treasury:';
 export const treasuryOf = (chain: string): AccountName => `${TREASURY}${chain}`;
 export const mayBeNegative = (account: AccountName): boolean => account.startsWith(TREASURY);
 /**
- * Stands for the operator in fields that name an account. The operator has no escrow account, only fees and a treasury.
+ * Represents the operator in fields that name an account. The operator has no escrow account, only fees and a treasury.
  */
 export const OPERATOR = 'tollgate:operator';
 /** The operator's own money. Credit that the operator grants lowers it, and money that it puts on chains raises it. */
@@ -234,7 +234,7 @@ export interface Ledger {
   find(id: string): Promise<LockRecord | null>;
   /** The locks directly under a lock, in the order of their creation, at most `limit` (default 1,000). */
   children(id: string, limit?: number): Promise<readonly LockRecord[]>;
-  /** What a budget counts as spent and locked; zeros if it was never used. */
+  /** The money that a budget counts as spent and locked; zeros if it was never used. */
   budget(id: string): Promise<BudgetUse>;
   /** The sum, in micro-USD, that all budgets `<name>:<period>` of one name count as spent. */
   spentOf(name: string): Promise<MicroUsd>;

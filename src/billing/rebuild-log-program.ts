@@ -87,7 +87,7 @@ export function run(prepare: Prepare): null {
 /** The locks that gave a rest back to their parent without a journal row for it. */
 function* returnsOf(prepare: Prepare): Generator<Returned> {
   let parent = '';
-  /** What the current parent got back and no row has explained yet. */
+  /** The money that the current parent got back and that no row has explained yet. */
   let left = 0n;
   for (const row of prepare(RETURNS).iterate() as IterableIterator<Returned>) {
     if (row.parent !== parent) {

@@ -4,7 +4,7 @@ import type { TaskRow } from './task-rows.ts';
 import type { TaskSink } from './task-sink.ts';
 import type { TaskKey } from './task.ts';
 
-/** What all parts of the tasks share. */
+/** Dependencies that all parts of the tasks share. */
 export interface TaskContext {
   readonly database: Database;
   readonly ledger: Pick<Ledger, 'keep' | 'find'>;

@@ -13,7 +13,7 @@ export interface CallCost {
   readonly charged: MicroUsd;
   /** The charge with all calls under it; absent if no call could be made under it. */
   readonly runCost?: MicroUsd;
-  /** Signed receipt; null if there is none. */
+  /** The signed receipt; null for a call without one. */
   readonly receipt: string | null;
 }
 

@@ -145,7 +145,8 @@ export interface Tasks {
   admit(account: string): Promise<void>;
   /**
    * Records that a call began or continues a task, and keeps the call's lock for as long as the task may run. Call it
-   * before the client learns of the task. With `call` null the message is already paid.
+   * before the client learns of the task. With `call` null, no lock is kept and no call is added: this prolongs a task,
+   * or begins one whose call settles itself.
    * - `taken`: the id belongs to a task of another owner or offer, which is a fault of the provider.
    * - `over`: the owner's task has ended already.
    *
@@ -155,7 +156,7 @@ export interface Tasks {
   begin(task: NewTask, call: TaskCall | null): Promise<'begun' | 'known' | 'over' | 'taken'>;
   /** null if there is no such task, or it is not the owner's. */
   find(key: TaskKey, owner: TaskOwner): Promise<Task | null>;
-  /** The task that a billed call began or continued; null if there is none, or it is not the owner's. */
+  /** The task that a billed call began or continued; null if there is no such task, or it is not the owner's. */
   ofCall(callId: string, owner: TaskOwner): Promise<Task | null>;
   /** The states of the running tasks of these calls of an account, by call id. */
   liveStatesOf(callIds: readonly string[], account: string): Promise<ReadonlyMap<string, string>>;

@@ -9,7 +9,7 @@ const CLOSED_V4: readonly (readonly [network: string, bits: number])[] = [
   ['10.0.0.0', 8], // private
   ['100.64.0.0', 10], // carrier-grade NAT; metadata of one cloud is at 100.100.100.200
   ['127.0.0.0', 8], // loopback
-  ['168.63.129.16', 32], // a public address by its look, the host of a virtual machine by its use in one cloud
+  ['168.63.129.16', 32], // looks public, but is the host of a virtual machine in one cloud
   ['169.254.0.0', 16], // link-local; metadata of most clouds
   ['172.16.0.0', 12], // private
   ['192.0.0.0', 24], // protocol assignments; metadata of one cloud is at 192.0.0.192

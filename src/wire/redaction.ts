@@ -99,7 +99,7 @@ function redactList(list: readonly unknown[], depth: number): unknown {
   });
 }
 
-/** Own properties of errors (sockets, requests, headers) are left out on purpose. */
+/** Other properties of errors are left out, because they may hold sockets, requests or headers with secrets. */
 function redactError(error: Error, depth: number): Record<string, unknown> {
   const code = (error as { code?: unknown }).code;
   return {

@@ -16,7 +16,7 @@ export class UpstreamFailure extends Error {
   readonly status: number | null;
   readonly retryable: boolean;
   readonly blame: 'provider' | 'request' | 'account' | 'nobody';
-  /** The provider's message, safe to show to clients; null if there is none. */
+  /** The provider's message, safe to show to clients; null without a message. */
   readonly detail: string | null;
   readonly retryAfterS: number | undefined;
   readonly unsent: boolean;

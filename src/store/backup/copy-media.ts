@@ -81,7 +81,7 @@ export async function copyMedia(dataDir: string, { files, holders }: MediaRows):
 const HOLDER = `${MEDIA_FOLDER}/${MEDIA_HOLDER}`;
 const pathOf = (id: string): string => `${MEDIA_FOLDER}/${mediaPath(id)}`;
 
-/** The name of the store in a data directory; null if there is none. */
+/** The name of the store in a data directory; null without a store. */
 export function holderIn(dataDir: string): string | null {
   const path = join(dataDir, HOLDER);
   return existsSync(path) ? readFileSync(path, 'utf8') : null;

@@ -19,7 +19,7 @@ export interface LogRecord extends LogHead {
   readonly payload: string;
 }
 
-/** More than the longest header. */
+/** Bytes in which every header fits. */
 const HEADER_MAX = 320;
 const LINE_END = 0x0a;
 /** The beginning of every header. */

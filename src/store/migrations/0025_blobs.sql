@@ -21,7 +21,7 @@ CREATE TABLE blobs (
 );
 CREATE INDEX blobs_of_account ON blobs (account);
 CREATE INDEX blobs_expire ON blobs (expires_at);
--- The addresses where other gateways fetch files. A single gateway has none.
+-- The addresses from which other gateways fetch files. A single gateway has none.
 CREATE TABLE blob_holders (
   id TEXT PRIMARY KEY,
   url TEXT NOT NULL

@@ -74,8 +74,8 @@ export interface Blobs {
    */
   admit(account: string, files: number): Promise<void>;
   /**
-   * Reserves room for files of the maximum size, so that other work cannot take it. Reserving the same id again has no
-   * effect. Rejects as `admit` does if there is not enough room.
+   * Reserves room for files of the maximum size, so that other work cannot take it. Reserving the same id again takes
+   * no more room and only changes its expiry. Rejects as `admit` does if there is not enough room.
    */
   takeRoom(room: NewRoom): Promise<void>;
   /** Frees the rest of a room. No more files will be written into it. */

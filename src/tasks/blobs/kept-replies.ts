@@ -27,7 +27,7 @@ export interface KeptReplies {
     chunks: readonly Uint8Array[],
     form?: string,
   ): Promise<boolean>;
-  /** The stored reply, in a form, of the call that used an idempotency key; null if there is none. */
+  /** The stored reply, in a form, of the call that used an idempotency key; null without a stored reply. */
   find(account: string, by: TakenKey, form?: string): Promise<KeptReply | null>;
   /**
    * Answers a request whose idempotency key is already used, with the stored reply of its call. Rejects as `writeTo`

@@ -24,8 +24,8 @@ export interface S3Client {
   /** The prefix of all keys. Ends with `/` unless it is empty. */
   readonly prefix: string;
   /**
-   * Resolves with a response whose status is below 300 or 404. Its body is not read yet. Connection errors, 429 and 5xx
-   * are tried three times in total. Rejects with BlobUnreachable.
+   * Resolves with a response whose status is below 300, or is 404. Its body is not read yet. Connection errors, 429 and
+   * 5xx are tried three times in total. Rejects with BlobUnreachable.
    */
   send(request: S3Request): Promise<Response>;
   /** Like `send`, with the body as text. */

@@ -1,6 +1,6 @@
 /**
- * What a receiver's HTTP status means for a delivery. `again`: retry it. `never`: drop it. `gone`: the receiver wants
- * no more deliveries, so the webhook ends.
+ * The meaning of a receiver's HTTP status for a delivery. `again`: retry it. `never`: drop it. `gone`: the receiver
+ * wants no more deliveries, so the webhook ends.
  */
 export type DeliveryOutcome = 'delivered' | 'again' | 'never' | 'gone';
 

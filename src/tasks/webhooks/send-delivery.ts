@@ -52,7 +52,7 @@ export interface SenderOptions {
 /** The header of a signed delivery. */
 export const SIGNATURE = 'x-tollgate-signature';
 
-/** `t=<epoch seconds>,v1=<hex>`: HMAC-SHA256 of the time, a full stop and the body. */
+/** `t=<epoch seconds>,v1=<hex>`: HMAC-SHA256 of `<epoch seconds>.<body>`. */
 export const signatureOf = (key: string, seconds: number, body: string): string =>
   `t=${seconds},v1=${createHmac('sha256', key).update(`${seconds}.${body}`).digest('hex')}`;
 

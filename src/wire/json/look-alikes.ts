@@ -52,9 +52,9 @@ const beginsAsOwn = (name: string): boolean =>
 
 /**
  * Finds the first of `names` that some decoder takes for one of the given names, or that has the gateway's prefix and
- * is unknown; null if there is none. Servers in Go ignore the case of names, including ſ and the Kelvin sign, and some
- * also ignore `_` and `-`. ProtoJSON and Pydantic have two spellings for each name. One parser in Go ignored U+0000
- * after a name, and in C a name ends there.
+ * is unknown; null without such a name. Servers in Go ignore the case of names, including ſ and the Kelvin sign, and
+ * some also ignore `_` and `-`. ProtoJSON and Pydantic have two spellings for each name. One parser in Go ignored
+ * U+0000 after a name, and in C a name ends there.
  */
 export function findLookAlike(names: Iterable<string>, { exact, meant, lettersMax, own }: ActedOn): LookAlike | null {
   for (const name of names) {
@@ -96,7 +96,7 @@ export function lookAlikeFault(path: string, { name, meant, own }: LookAlike): L
 export type ActedOnAt = readonly (readonly [path: readonly string[], names: ActedOn])[];
 
 /**
- * The first look-alike in the objects at the paths of `at`; null if there is none. `path` is the path of `object`
+ * The first look-alike in the objects at the paths of `at`; null without a look-alike. `path` is the path of `object`
  * itself.
  */
 export function lookAlikeAt(object: object, at: ActedOnAt, path = ''): LookAlikeFault | null {
