@@ -52,8 +52,8 @@ export interface EndFrame {
   readonly providerName: string;
   readonly usage: Usage | null;
   /**
-   * `cut`: the gateway ended the run early although nothing had failed, and what was produced is charged. `pending`:
-   * the lock stays held until a later call continues the work, or until it expires.
+   * `cut`: the run was ended early although nothing had failed, and what was produced is charged. `pending`: the lock
+   * stays held until a later call continues the work, or until it expires.
    */
   readonly outcome: 'complete' | 'cut' | 'free' | 'over_cap' | 'pending';
   readonly estimated: boolean;

@@ -4,8 +4,7 @@ import type { MicroUsd } from './money.ts';
  * The name of a ledger account:
  * - `escrow:<account>` is a consumer's. It is the only kind with a locked part.
  * - `earnings:<provider>`, `fees` and `suspense`.
- * - `treasury:<chain>` mirrors money that is held outside of the ledger, so it is the only kind with a negative
- *   balance.
+ * - `treasury:<chain>` mirrors money that is held outside of the ledger. It is the only kind that may be negative.
  */
 export type AccountName = string;
 
