@@ -47,7 +47,7 @@ export interface Payer {
   readonly payment: PaymentSlip | null;
   /** The idempotency key; null for none. */
   readonly key: string | null;
-  /** SHA-256 of the body. */
+  /** SHA-256 of the request's content. */
   readonly bodyHash: () => string;
 }
 
