@@ -24,7 +24,8 @@ export function visitorOf(
   headers: IncomingHttpHeaders,
   address: string,
 ): Caller | Promise<Caller> {
-  // An invalid credential makes a stranger here. Routes that need a credential report what is wrong with it.
+  // A caller with an invalid credential counts as a stranger here. Routes that need a credential report what is wrong
+  // with it.
   const stranger = () => anonymousAt(address);
   if (!hasCredentials(headers)) return stranger();
   try {

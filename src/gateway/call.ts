@@ -241,7 +241,7 @@ export interface Talk {
   readonly status?: number | undefined;
   /**
    * The gateway ended the talk. Returns what the reply had used so far; null if it was broken or had not begun. Absent
-   * where the talk may be waiting for its consumer: it is then free, and its provider is not blamed.
+   * where the talk may be waiting for its consumer: the call is then free, and its provider is not blamed.
    */
   cut?(cut: Cut): ReplyEnd | null;
 }
@@ -303,7 +303,7 @@ export interface ReplyEnd {
    * expires.
    */
   readonly outcome: 'complete' | 'cut' | 'free' | 'over_cap' | 'pending';
-  /** The gateway measured the usage, because the provider reported none. */
+  /** The gateway measured the usage. The provider did not report it. */
   readonly estimated: boolean;
   /** Why the work ended, in the provider's words; null when it did not say. */
   readonly finishReason: string | null;

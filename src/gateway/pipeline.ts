@@ -28,7 +28,7 @@ export interface Pipeline {
   admit(headers: IncomingHttpHeaders, address: string, calls?: boolean): Admission | Promise<Admission>;
   /**
    * The same as admit(), for a request that polls the state of work. Polls have a rate limit of the same size but a
-   * counter apart, so a client that waits for a call does not use up its rate for calls.
+   * separate counter, so a client that waits for a call does not use up its rate for calls.
    */
   admitPoll: Pipeline['admit'];
   /**
@@ -48,8 +48,9 @@ export interface Pipeline {
    */
   prepare(request: CallRequest, id?: string): Call | Promise<Call>;
   /**
-   * For doors that resolve a name before prepare. Resolves once this gateway knows the names that other gateways of the
-   * database have registered. null if the name is known already, or if there is nothing to wait for.
+   * For doors that resolve a name before prepare. Resolves once this gateway has read the names that other gateways of
+   * the database registered, or after a short time limit. null if the name is known already, or if there is nothing to
+   * wait for.
    */
   lookUp(name: string, primitive: Primitive): Promise<void> | null;
   /**
@@ -240,8 +241,8 @@ export function toBillable(call: Call, graceMs: number): Billable {
 const NO_BUDGETS: Billable['budgets'] = [];
 
 /**
- * How long after the last moment at which a call can end its settlement may still become durable, for example across a
- * restart of the database.
+ * Milliseconds between the latest possible end of a call and the expiry of its lock. In this time its settlement can
+ * become durable, even across a restart of the database.
  */
 const LOCK_MARGIN_MS = 60_000;
 

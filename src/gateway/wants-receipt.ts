@@ -9,7 +9,7 @@ export function wantsReceipt(stream: boolean, { receipts, headers }: ReceiptAske
   return (receipts === 'always' && !stream) || asksForReceipt(headers);
 }
 
-/** The request header `x-receipt: 1` asks for a signed receipt if `receipts` is not `always`. */
+/** The request header `x-receipt: 1` asks for a signed receipt. Streams need it even if `receipts` is `always`. */
 function asksForReceipt(headers: ReceiptAsked['headers']): boolean {
   const asked = headers['x-receipt'];
   return asked === '1' || asked === 'true';

@@ -43,8 +43,8 @@ interface FundMetrics {
 }
 
 /**
- * Metrics of money over chains. They come from the database, so every process of a gateway shows the same. If the
- * database does not answer, they are left out.
+ * Metrics of money over chains. They come from the database, so every process of a gateway shows the same. Only
+ * `tollgate_chain_answers` is what each process observes itself. Without figures the metrics are left out.
  */
 export function createFundMetrics({ registry, figures, now }: FundMetricsOptions): FundMetrics {
   // One query for all gauges of a scrape. The gauges are read in several turns of the event loop.

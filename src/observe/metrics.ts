@@ -16,7 +16,10 @@ import { createTaskMetrics } from './task-metrics.ts';
 const COMMIT_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
 const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
-/** Sums of gauges by prom-client. The same gauges exist by type. As gauges their names must not end in `_total`. */
+/**
+ * Sums of gauges by prom-client. They are removed, because the same gauges exist by type, and the name of a gauge must
+ * not end in `_total`.
+ */
 const SUMMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
 /** The functions for gauges are called at each scrape. */
@@ -67,10 +70,7 @@ export interface Metrics {
   readonly contentType: string;
 }
 
-/**
- * All metrics of one gateway process, in a separate registry. Labels contain only names from the catalogue, never text
- * from a consumer.
- */
+/** All metrics of one gateway process, in a separate registry. Labels never contain text that a consumer wrote. */
 export function createMetrics(options: MetricsOptions = {}): Metrics {
   const registry = new Registry();
   if (options.processMetrics ?? true) {

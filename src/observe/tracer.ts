@@ -62,8 +62,8 @@ export async function createTracer(
 
 /**
  * A call has one span of the kind CLIENT. An MCP call has more, as its conventions require. The gateway is a server for
- * its client, with its own sessions, ids and errors, so the call has a SERVER span. Below it each attempt has a CLIENT
- * span. The provider's SERVER span is below that.
+ * its client, with its own sessions, ids and errors, so the call has a SERVER span (INTERNAL for the gateway's own
+ * calls). Below it each attempt has a CLIENT span. The provider's SERVER span is below that.
  */
 function traceCalls(
   api: typeof import('@opentelemetry/api'),

@@ -16,7 +16,7 @@ export interface Context extends Behalf {
    * GatewayError `rate_limit_exceeded`.
    */
   readonly count: () => Promise<void>;
-  /** Reports errors without an error code of their own. */
+  /** Reports errors that clients see as `internal`. */
   readonly report: (error: unknown) => void;
 }
 

@@ -24,7 +24,7 @@ export interface Catalog {
   /** Whether `resolve` finds the name, or would throw `no_provider_healthy` because its provider left a moment ago. */
   knows(name: string, primitive: Primitive): boolean;
   offers(primitive?: Primitive): readonly Offer[];
-  /** Replaces all offers of one source (the config file; later a provider's tunnel) in one step. */
+  /** Replaces all offers of one source (the configuration file, or a provider's tunnel) in one step. */
   replace(source: string, offers: readonly Offer[]): void;
   /**
    * Removes a source whose provider left `agoMs` milliseconds ago. `offers`: its offers, even if they were not listed.

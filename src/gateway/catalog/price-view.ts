@@ -159,7 +159,7 @@ export function viewVideoPrice({ price, variants }: Priced): VideoPrice {
   for (const [name, { rates }] of silent) {
     const withAudio: MicroUsd | undefined = variants[name + WITH_AUDIO]?.rates.second;
     // Six decimals, like in a provider's file. The multiplier is the same for all resolutions, so the first resolution
-    // that is not free shows it. for all resolutions, so that the first that is not free tells it.
+    // that is not free shows it.
     if (withAudio !== undefined && rates.second) {
       multiplier = Number((withAudio * 1_000_000n) / rates.second) / 1e6;
       break;

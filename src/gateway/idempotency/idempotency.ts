@@ -25,8 +25,8 @@ export interface GivenReply extends Omit<StoredReply, 'body'> {
 /**
  * The state of a key. `new`: run the call, then `finish` or `abandon`. `replay`: the reply to repeat. `unkept`: the
  * request was answered, but its reply is not kept. `conflict`: the key was used with another body. `running`: its call
- * still runs. `lost`: its call was charged or may have been, but its reply was lost, because its gateway died or could
- * not keep it. Running a lost call again could charge it twice.
+ * still runs. `lost`: its call was charged or goes on as a task, but its reply was lost, because its gateway died or
+ * could not keep it. Running such a call again would charge it twice.
  */
 export type Beginning =
   | { readonly kind: 'new' }

@@ -135,8 +135,8 @@ export function createQuotes({ database, prices, ledger, validMs, now }: QuotesO
 
     async find(id, caller) {
       const row = await rowOf(id);
-      // A quote for a caller without an account can be used by any account, because the payer gets an account only with
-      // the payment.
+      // A quote for a caller without an account can be used by any caller without a run token, because the payer gets
+      // an account only with the payment.
       const owns =
         row?.account === caller.account || (row?.account.startsWith(ANONYMOUS_ACCOUNT) && caller.run === undefined);
       if (row === null || !owns) throw notFound();

@@ -47,12 +47,12 @@ const PREFERRED = -2;
 const TIERS: Readonly<Record<Standing, number>> = { good: 0, probe: 0, recent: 1, resting: 2, open: 3 };
 
 /**
- * Chooses at random among healthy offers, with the weight 1/price². Offers without a failure in the last 30 s come
- * before the others. The consumer's preferences come first: `order`, then the offer that served the sticky key, then
- * `sort`. Strangers set their own prices. So unless the consumer asks for it, no call goes to an offer that costs more
- * than `priceSpreadMax` times the operator's own price, and no call falls back to an offer that costs so much more than
- * the first choice. Offers that rest after a failure are left out while there are others. If there are no others, they
- * are tried, unless they are `open` after too many failures in a row.
+ * Chooses at random among healthy offers, with the weight compliance² / price². Offers without a failure in the last 30
+ * s come before the others. The consumer's preferences come first: `order`, then the offer that served the sticky key,
+ * then `sort`. Strangers set their own prices. So unless the consumer asks for it, no call goes to an offer that costs
+ * more than `priceSpreadMax` times the operator's own price, and no call falls back to an offer that costs so much more
+ * than the first choice. Offers that rest after a failure are left out while there are others. If there are no others,
+ * they are tried, unless they are `open` after too many failures in a row.
  */
 export function createRouter(options: RouterOptions): Router {
   const {
