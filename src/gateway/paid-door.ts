@@ -41,7 +41,7 @@ export function refuseEncoding({ 'content-encoding': encoding = '' }: IncomingHt
     });
 }
 
-/** Who pays for a request, and how a repeat of the request is recognised. */
+/** The payer of a request, and how a repeat of the request is recognised. */
 export interface Payer {
   readonly caller: Caller;
   readonly payment: PaymentSlip | null;

@@ -24,7 +24,7 @@ export interface Method {
   readonly billed?: true;
   /** Parameters that are missing in the description of the route. */
   readonly params?: readonly Param[];
-  /** Where the route describes the parameters: in its query or its body. Absent if `params` has all of them. */
+  /** The part of the route that describes the parameters: its query or its body. Absent if `params` has all of them. */
   readonly described?: 'query' | 'body';
   /** The format of the door's answer: an HTTP result, or JSON-RPC. */
   readonly answers: 'http' | 'wire';

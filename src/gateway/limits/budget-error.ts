@@ -12,7 +12,7 @@ const NAMES: Readonly<Record<CallerBudget['of'], string>> = {
   operator: "The operator's budget for the account",
 };
 
-/** Who can raise each budget. A payment does not help here. */
+/** Says who can raise each budget. A payment does not help here. */
 const RAISED_BY: Readonly<Record<CallerBudget['of'], string>> = {
   key: 'Whoever manages the keys of the account raises it',
   member: 'An admin or owner of the organisation raises it',
