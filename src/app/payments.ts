@@ -48,8 +48,8 @@ export const NO_FUNDS: OpenPayments = {
 };
 
 /**
- * Opens the chains that have a treasury. If there are none, no library for chains is loaded. An unreachable chain logs
- * a warning and is opened later. Rejects with PaymentsSetupError for an invalid key or setting.
+ * Opens the chains that have a treasury. Without any, no library for chains is loaded. An unreachable chain logs a
+ * warning and is opened later. Rejects with PaymentsSetupError for an invalid key or setting.
  */
 export async function openPayments(store: Store & { readonly ledger: Ledger }): Promise<OpenPayments> {
   const { config, logger, now, networks } = store;

@@ -7,7 +7,7 @@ import { createCarriedSums } from './limits/carried-sums.ts';
 import { carryingKey } from './limits/carrying-limits.ts';
 import { carryingLimitsOf } from './limits/limits-store.ts';
 
-/** Who set the spending limit of a key: the operator, or the owner of the key's account. */
+/** The one who set the spending limit of a key: the operator, or the owner of the key's account. */
 export type LimitSetter = 'operator' | 'account';
 
 /** A stored API key. Times are epoch milliseconds. The key's text is not stored and cannot be recovered. */
@@ -22,7 +22,7 @@ export interface KeyRecord extends SpendLimit, Rates {
   readonly expiresAt: number | null;
   /** The member that the key belongs to. null: it belongs to the account itself. */
   readonly member: string | null;
-  /** Who set the limit last. null if there is no limit, or if that is unknown. */
+  /** The last one who set the limit. null if there is no limit, or if that is unknown. */
   readonly limitBy: LimitSetter | null;
   /** A notice is sent when these percentages of the limit are spent. null: no notices. */
   readonly limitNotify: readonly number[] | null;

@@ -93,7 +93,7 @@ export function createCarriedSums(database: Pick<Database, 'query' | 'snapshot'>
     return before !== null && isFinal(before, since) ? before : look(budget, end, before, since);
   };
 
-  /** The sum of the newest read that began after the change and is still fresh. Reads again if there is none. */
+  /** The sum of the newest read, if it began after the change and is still fresh. Otherwise reads again. */
   const current = async (budget: CarryingBudget, end: number | null, since: number): Promise<CarriedUse | null> => {
     const of: Known = known.get(budget.id) ?? { look: null, running: null };
     known.delete(budget.id);
