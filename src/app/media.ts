@@ -71,7 +71,7 @@ export async function openMedia(
   };
 }
 
-/** The store for new files first, then former stores that still have files. */
+/** The store for new files, and then the former local store if its folder exists. */
 async function openStores({ dataDir, media }: Pick<Config, 'dataDir' | 'media'>) {
   const folder = join(dataDir, MEDIA_FOLDER);
   const { s3Url: url, s3Region: region, s3AccessKeyId: accessKeyId, s3SecretAccessKey: secretAccessKey } = media;

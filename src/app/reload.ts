@@ -18,8 +18,8 @@ export interface ReloadReport {
 }
 
 /**
- * Takes the services and the limits of a new configuration. Running calls keep their prices and limits. Rejects with
- * ConfigError, PaymentsSetupError or an error of the database, and then changes nothing.
+ * Takes the services and the limits of a new configuration. Running calls finish with the services and prices that they
+ * began with. Rejects with ConfigError, PaymentsSetupError or an error of the database, and then changes nothing.
  */
 export type Reload = (load: () => Config) => Promise<ReloadReport>;
 

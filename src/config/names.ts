@@ -49,8 +49,8 @@ const BRIDGED: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Returns the fault of a service's name in the registration of a connected provider. null for a valid name. Calls for
- * an invalid name could be meant for a service of another provider.
+ * Returns the fault of a service's name in the registration of a connected provider. null for a valid name. A service
+ * with an invalid name would get calls that are meant for another provider's service.
  */
 export function claimedNameFault(table: string, name: string): string | null {
   const prefix = (Object.hasOwn(BRIDGED, table) ? BRIDGED[table]! : []).find((one) => name.startsWith(one));

@@ -27,7 +27,9 @@ import {
  * second of later operations.
  */
 export interface JournalWatch {
-  /** Wraps `told`: the result passes every batch to it and notes the batch. The file is written within a second. */
+  /**
+   * Wraps `told`: the result passes every batch to it and notes the batch. The file is written about a second later.
+   */
   noting(told: (batch: LedgerBatch) => void): (batch: LedgerBatch) => void;
   /** Writes the file for the last time. Later batches are not noted. */
   close(): Promise<void>;

@@ -48,7 +48,8 @@ export function createGroupWrites({
       rows = (await database.batch([...opening, ...steps])).slice(opening.length);
     } catch (cause) {
       const error = cause instanceof Error ? cause : new Error(String(cause));
-      // If the database refused a statement, each group is committed separately, so that only the faulty one fails.
+      // If the database refused a statement, each submission is committed separately, so that only the faulty one
+      // fails.
       const refused = error instanceof DatabaseError && !error.unavailable;
       if (refused && group.length > 1) {
         for (const pending of group) await commit([pending]);
