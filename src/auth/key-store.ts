@@ -151,8 +151,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         others.limitBy ?? 'account',
       ];
       const insert = { statement: INSERT, params: [...fields, KEYS_PER_ACCOUNT_MAX] };
-      // The update of the member's row makes this insert and a concurrent removal of the member wait for each other, so
-      // that no key outlives its member.
+      // This update and a removal of the member wait for each other, so that no key outlives its member.
       const touch = { statement: TOUCH_MEMBER, params: [account, others.member ?? ''] };
       const [row] = (await database.batch(others.member ? [touch, insert] : [insert])).at(-1)!;
       return row ? { text, record: recordOf(row) } : null;

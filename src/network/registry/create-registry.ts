@@ -100,7 +100,8 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     waitFor: (provider, ms) => presence.waitFor(provider, ms),
     catchUp() {
       if (alone || closed) return null;
-      // The wait is limited, because calls wait for an unreachable database only where they need it.
+      // The wait is limited, so that no lookup waits for an unreachable database. Calls wait for it only where they
+      // need it.
       return Promise.race([poller.catchUp(), late(CATCH_UP_MS)]);
     },
     async renew() {

@@ -49,7 +49,7 @@ interface PresenceOptions {
 interface Entry {
   row: PresenceRow;
   location: Location | null;
-  /** Monotonic time since when it is unreachable. null while it is reachable. */
+  /** Monotonic time at which it became unreachable. null while it is reachable. */
   awaySince: number | null;
   /** The connection through which the provider was last reachable. */
   reachedBy: string | null;

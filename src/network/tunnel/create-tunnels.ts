@@ -192,7 +192,7 @@ function explainPlainRequests(server: FastifyInstance): void {
   });
 }
 
-/** The text tells a handshake whose headers a reverse proxy dropped from a request that never was a handshake. */
+/** Explains why there was no upgrade: a reverse proxy dropped a header of the handshake, or the request was not one. */
 function whyNoUpgrade({ upgrade, 'sec-websocket-protocol': protocol }: IncomingMessage['headers']): string {
   if (protocol === undefined || (upgrade !== undefined && upgrade.toLowerCase() !== 'websocket'))
     return `This is where providers' proxies dial in: "tollgate provide" opens a WebSocket here, with the subprotocol ${TUNNEL_PROTOCOL}`;

@@ -10,7 +10,7 @@ import type { ProxyMessage } from './wire.ts';
 export const CLOSE = { normal: 1000, goingAway: 1001, policyViolation: 1008, tryAgainLater: 1013 } as const;
 
 export interface RegistrationLimits {
-  /** Rate limit: registrations in a burst, and the milliseconds for one more. */
+  /** Registrations in a burst, and the milliseconds after which one more is allowed. */
   readonly registrationBurst: number;
   readonly registrationIntervalMs: number;
 }

@@ -43,8 +43,8 @@ export const CONSUMER_HEADER = 'x-tollgate-consumer';
 
 export type GatewayMessage =
   /**
-   * The first message: the proxy's identity at this gateway, and the text that its registrations on this connection
-   * must sign.
+   * The first message: the proxy's identity at this gateway, and the challenge that the signatures of its registrations
+   * on this connection must contain.
    */
   | {
       readonly type: 'welcome';
