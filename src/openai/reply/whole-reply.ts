@@ -15,15 +15,15 @@ import { cutChoices } from '../caps/output-bound.ts';
 
 type Json = Record<string, unknown>;
 
-/** The form that a reply in one piece gets: a completion, or the one chunk of a stream. */
+/** The form in which a whole reply goes out: as a completion, or as the one chunk of a stream. */
 export type ReplyForm = 'completion' | 'chunk';
 
-/** The event loop builds 20,000 keys in some 30 ms. */
+/** The event loop builds 20,000 keys in about 30 ms. */
 const HERE: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 20_000, jsonElementsMax: 200_000, repairText: true };
-/** Log probabilities alone are a dozen keys a token. */
+/** High, because log probabilities alone have a dozen keys for each token. */
 export const ELSEWHERE: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 500_000, repairText: true };
 
-/** The end of a reply in one piece. Throws UpstreamFailure for anything that is not a completion. */
+/** The end of a reply that is not streamed. Throws UpstreamFailure for anything that is not a completion. */
 export function endHere(
   context: ReplyContext,
   bytes: Uint8Array,
@@ -100,7 +100,7 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
   };
 }
 
-/** A call of a tool as a stream has it: with its place, an id, and arguments that are text. */
+/** A tool call in the form of a stream: with its index, an id, and its arguments as text. */
 function asDelta(call: Readonly<Record<string, unknown>>, index: number, completion: unknown): Json {
   const id = typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : `call_${String(completion)}_${index}`;
   const { function: named } = call;
