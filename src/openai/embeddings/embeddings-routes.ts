@@ -96,7 +96,7 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
           body: embeddingsSchema,
           response: { 200: embeddingsAnswerSchema },
         },
-        // The body is bytes until the handler parses it, which checks it against the same schema.
+        // The body is still bytes here. The handler parses it and checks it against the same schema.
         validatorCompiler: () => () => true,
       },
       async (request, reply) => {
@@ -108,7 +108,7 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
           tellPayment(reply, one.payment);
           throw error;
         }
-        // The client left before the head: there is nobody to answer.
+        // The client left before the head was sent, so nothing is left to answer.
         if (!reply.sent) reply.hijack();
       },
     );

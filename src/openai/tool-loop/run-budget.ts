@@ -7,14 +7,14 @@ import { maxCostOf } from '../request/max-cost.ts';
 import { measurePrompt } from '../request/prompt-size.ts';
 import type { ServerTool } from './server-tools.ts';
 
-/** Calls of tools that are counted with for each round, where the client says nothing of cost. */
+/** Tool calls that a budget without `max_cost` assumes for each round. */
 const CALLS_PER_ROUND = 4;
 
 interface RunBudgetOptions {
   readonly catalog: Pick<Catalog, 'resolve'>;
   readonly tools: Iterable<ServerTool>;
   readonly rounds: number;
-  /** Highest budget that a client need not ask for. */
+  /** Highest budget without `max_cost`. */
   readonly costMax: MicroUsd;
 }
 
