@@ -41,11 +41,11 @@ export function imagePrice(ask: ImageAsk, offer: Offer): Price {
 
 const EDIT = 'edit/';
 
-/** The beginning of the names of the variants that a request can be of. Edits may have prices of their own. */
+/** The prefix of the price variants for a request. Edits may have their own prices. */
 const prefixOf = ({ edit }: ImageAsk, { variants }: Offer): string =>
   edit !== null && Object.hasOwn(variants, EDIT.slice(0, -1)) ? EDIT : '';
 
-/** The qualities that have a price of their own at an offer. */
+/** The qualities that have their own price at an offer. */
 export function pricedQualities(ask: ImageAsk, offer: Offer): readonly string[] {
   const of = prefixOf(ask, offer);
   const names = Object.keys(offer.variants).filter((name) => name.startsWith(EDIT) === (of === EDIT));

@@ -11,7 +11,7 @@ export interface ListingOf {
   readonly filter: (typeof FILTERS)[number] | null;
   /** Entries of `data` to skip. */
   readonly offset: number;
-  /** null for all. */
+  /** Most entries of `data`; null for all. */
   readonly limit: number | null;
   /** Names that the caller's key may use; null for all. */
   readonly services: readonly string[] | null;

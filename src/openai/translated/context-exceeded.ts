@@ -1,6 +1,6 @@
 /** A prompt that is longer than a model takes. All members are in tokens. */
 interface ContextExceeded {
-  /** null where the provider does not say. */
+  /** null if the provider does not say. */
   readonly prompt: number | null;
   /** The requested length of the answer; null if the provider does not say. */
   readonly answer: number | null;
