@@ -85,7 +85,7 @@ export const quoteIdField = {
   [MUST_BE]: 'the id of a quote',
 } as const;
 
-/** Fields that both doors have. Offers take those that they list, see takenFields. */
+/** Fields that both doors have. An offer takes the fields that it lists; see `takenBy` of `wires/`. */
 const COMMON = {
   negative_prompt: textField(PROMPT_MAX, 'What the image must not show.'),
   aspect_ratio: {
