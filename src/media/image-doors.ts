@@ -36,7 +36,7 @@ const OWN: Pick<ImageDoor, 'ownErrors' | 'events' | 'answerOf' | 'refuse'> = {
   },
 };
 
-/** The doors that answer as OpenAI's API does. */
+/** The doors that answer in the form of OpenAI's API. */
 const OPENAI: Pick<ImageDoor, 'events' | 'answerOf'> = {
   events: { prefix: 'image_generation', partialImages: 0 },
   answerOf: ({ response_format: format }) => openaiAnswer(format === 'url' ? 'url' : 'b64_json'),

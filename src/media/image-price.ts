@@ -4,9 +4,8 @@ import type { Offer } from '#gateway';
 import { type ImageAsk, tierOfSize } from './request/image-ask.ts';
 
 /**
- * The resolution tier of a request at an offer; null where the offer has none. A request that names neither a tier nor
- * a size gets 1K, or the offer's first tier. Throws GatewayError `unprocessable` for a tier that the offer does not
- * make.
+ * The resolution tier of a request at an offer; null if the offer has no tiers. A request without a tier and a size
+ * gets 1K, or the offer's first tier. Throws GatewayError `unprocessable` for a tier that the offer does not make.
  */
 export function tierAt({ resolution, size }: ImageAsk, offer: Offer): string | null {
   const tiers = offer.media!.resolutions;
@@ -26,8 +25,8 @@ export function tierAt({ resolution, size }: ImageAsk, offer: Offer): string | n
 }
 
 /**
- * The price of an image of this request at an offer: that of its tier and quality, else that of its tier, else the
- * offer's. It is known before the call. Throws GatewayError `unprocessable`.
+ * The price of an image of this request at an offer: the price of its tier and quality, else that of its tier, else
+ * the offer's. It is known before the call. Throws GatewayError `unprocessable`.
  */
 export function imagePrice(ask: ImageAsk, offer: Offer): Price {
   const tier = tierAt(ask, offer);

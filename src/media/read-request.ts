@@ -15,7 +15,7 @@ export interface ImageRequest extends Payer {
   readonly edit: EditInputs | null;
 }
 
-/** The part of a door that reading needs. `quotes`: the images themselves are not needed. */
+/** The part of a door that is needed to read a request. `quotes`: the images themselves are not needed. */
 export type ReadDoor = Pick<ImageDoor, 'path' | 'schema' | 'edits' | 'refuse'> & { readonly quotes?: true };
 
 interface ReadDeps {

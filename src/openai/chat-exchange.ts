@@ -44,7 +44,10 @@ interface Refused {
   times: number;
 }
 
-/** At most: one name of the cap, then the other name, then the bound. */
+/**
+ * The most refusals of one offer that lead to another form: of one name of the cap, of the other name, and of the
+ * bound.
+ */
 const REFUSALS_MAX = 3;
 
 interface LockedBudget {
@@ -54,7 +57,7 @@ interface LockedBudget {
 
 /** The native side of a chat call. It is a class because each call creates one. */
 export class ChatExchange implements Exchange, SentRequest {
-  /** The id that the reply carries; set when the call has been prepared, before it is run. */
+  /** The id that the reply carries. It is set after the call was prepared, and before it is run. */
   callId = '';
   readonly #options: ChatExchangeOptions;
   readonly #headers: UpstreamRequest['headers'];

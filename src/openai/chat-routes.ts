@@ -52,7 +52,7 @@ export interface ChatDeps {
    * each request. Default: none.
    */
   readonly speakers?: () => Partial<Speakers>;
-  /** For tools that the gateway calls for a model. Default: it calls none. */
+  /** Needed for tools that the gateway calls for a model. Default: it calls none. */
   readonly toolLoop?: ToolLoopDeps;
   /**
    * Stores large answers of image models, so that a repeat of the request gets the same answer. Default: they are
@@ -80,8 +80,8 @@ interface ChatRequest extends Payer {
 }
 
 /**
- * `POST /chat/completions`, streaming or not. Register it under `/api/v1`; errors before the first byte are thrown
- * to the server's error handler.
+ * `POST /chat/completions`, streaming or not. Register it under `/api/v1`. Errors before the first byte go to the
+ * server's error handler.
  */
 export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config, speakers = () => NO_SPEAKERS, toolLoop = null, now } = deps;

@@ -31,8 +31,8 @@ export interface ChatContext {
   readonly replyBytesMax: number;
   readonly receipts: 'always' | 'on-request';
   /**
-   * The gateway itself reads the reply, which is not written to a client. The reply is an object, made of at most 2
-   * MiB.
+   * The gateway itself reads the reply, and does not write it to a client. The reply comes as an object. It may have
+   * at most 2 MiB.
    */
   readonly asObject?: boolean;
   /**

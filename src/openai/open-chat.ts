@@ -11,7 +11,7 @@ interface OpenChatDeps {
   readonly config: Pick<Config, 'limits' | 'upstream'>;
   /** Agents and tools, by the prefix of their names. */
   readonly speakers: () => Partial<Speakers>;
-  /** For tools that the gateway calls for a model; null where it calls none. */
+  /** Needed for tools that the gateway calls for a model; null if it calls none. */
   readonly toolLoop: ToolLoopDeps | null;
 }
 

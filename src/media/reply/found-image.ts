@@ -18,7 +18,7 @@ const TURN_CHARS = 512 * 1024;
  */
 const HEAD_CHARS = [4 * 1024, 1024 * 1024];
 const PADDING = 0x3d;
-/** 1 for every byte that is no character of base64. */
+/** 1 for every byte that is not a character of base64. */
 const OTHER = new Uint8Array(256).fill(1);
 for (const char of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/') OTHER[char.charCodeAt(0)] = 0;
 const COMMA = 0x2c;

@@ -16,7 +16,7 @@ import { base64Of, checkBase64, type FoundImage, headOf } from './found-image.ts
 import { createReplyBytes, type ReplyBytes } from './reply-bytes.ts';
 import { bytesOfString, outlineInTurns, textOfString } from './long-strings.ts';
 
-/** The images of a settled call: a door writes its answer from them. */
+/** The images of a settled call, from which a door writes its answer. */
 export interface ImageTail {
   readonly images: readonly FoundImage[];
   /** Members of the provider's reply besides its images. Their texts are short. */
@@ -31,7 +31,7 @@ export interface ReaderContext {
   readonly replyBytesMax: number;
 }
 
-/** A larger reply is read in turns of the event loop. */
+/** A larger reply is read in several turns of the event loop. */
 const IN_TURNS_BYTES = 1024 * 1024;
 const LIMITS: JsonLimits = { jsonDepthMax: 32, jsonKeysMax: 2_000, jsonElementsMax: 20_000, repairText: true };
 

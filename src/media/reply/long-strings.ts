@@ -2,7 +2,7 @@ import { malformed } from '#wire/replies';
 
 /** A JSON text without its long strings. */
 interface Outline {
-  /** The text with a short mark in the place of each long string. */
+  /** The text with a short mark instead of each long string. */
   readonly json: Buffer;
   /** The bytes between the quotes, as they were written. */
   readonly strings: readonly Buffer[];

@@ -5,7 +5,7 @@ import type { EventPrefix } from '../reply/stream-events.ts';
 import type { EditInputs } from './input-images.ts';
 import { EDGE_MAX, EDGE_MIN, type ImageFormat, METADATA_BYTES_MAX } from './image-fields.ts';
 
-/** A checked body of either door. */
+/** A checked body of any image door. */
 export interface ImageBody {
   readonly model: string;
   /** Absent only in a quote request. */
@@ -27,11 +27,11 @@ export interface ImageStream {
 
 /** A request for images, the same for all doors. */
 export interface ImageAsk {
-  /** The images to edit; null where images are made of the prompt alone. */
+  /** The images to edit; null if images are made of the prompt alone. */
   readonly edit: EditInputs | null;
   readonly prompt: string;
   readonly n: number;
-  /** Pixels. null: the model's own. */
+  /** In pixels. null: the model's own size. */
   readonly size: { readonly width: number; readonly height: number } | null;
   /** The tier that the request names. */
   readonly resolution: string | null;
@@ -100,7 +100,7 @@ const fault = (param: string, message: string) => new GatewayError('invalid_requ
 
 /**
  * Replaces other names of fields in a parsed body. Call it before the body is checked. Throws GatewayError
- * `invalid_request` for two names of one field with different values.
+ * `invalid_request` for two names of one field with different values, and for another name of `n`.
  */
 export function withOwnNames(body: unknown): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;

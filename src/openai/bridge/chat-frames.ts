@@ -9,7 +9,7 @@ interface ChatFramesOptions {
   readonly call: Call;
   readonly about: ReplyAbout;
   readonly replyBytesMax: number;
-  /** The provider that serves, as far as it is known. */
+  /** The provider that serves. Before it is known, the first candidate's. */
   readonly provider: () => Provider;
 }
 

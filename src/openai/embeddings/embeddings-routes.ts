@@ -35,7 +35,7 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
   const readBody = createReadBody<EmbeddingsBody>(limits, embeddingsSchema);
   const serve = createServe({ idempotency: deps.idempotency, payments });
 
-  /** A request as it was read and checked. Rejects with GatewayError. */
+  /** Reads and checks a request. Rejects with GatewayError. */
   async function read({ body: bytes = EMPTY, headers }: FastifyRequest<{ Body: Buffer | undefined }>, by: Admission) {
     const body = await readBody(bytes, headers);
     checkInput(body);

@@ -68,7 +68,10 @@ function typeOf(type: string, status: number): string {
   return found === undefined ? 'api_error' : TYPES[found];
 }
 
-/** Coding agents shorten their conversation, or ask for a shorter answer, when they read one of these two sentences. */
+/**
+ * Rewrites the refusal of a prompt that is too long as a sentence that coding agents know. When they read it, they
+ * shorten their conversation, or ask for a shorter answer.
+ */
 function wordsOf(message: string): string {
   const exceeded = contextExceeded(message);
   if (exceeded === null) return message;

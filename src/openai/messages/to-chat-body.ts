@@ -33,7 +33,10 @@ const COPIED: readonly (readonly [from: string, to: string])[] = [
   ['tollgate', 'tollgate'],
 ];
 
-/** Claude Code begins its prompt with a line about itself, which changes with each version and spoils caches. */
+/**
+ * Claude Code begins its prompt with a line about itself. The line changes with each version, so it would spoil
+ * caches.
+ */
 const BILLING_LINE = 'x-anthropic-billing-header:';
 
 /**

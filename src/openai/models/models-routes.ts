@@ -123,7 +123,7 @@ function entryRoutes(app: FastifyInstance, pages: ModelPages): void {
     (request, reply) => sendPage(request, reply, pages.endpoints(nameOf(request.params))),
   );
 
-  // A name has one slash or more (`<author>/<slug>`), or no slash; encoded or not.
+  // A name may have no slash, one (`<author>/<slug>`) or more, encoded or not.
   app.get<{ Params: { '*': string } }>(
     '/models/*',
     {

@@ -16,7 +16,7 @@ import {
 import { slugOf } from '#pages';
 import { SUPPORTED_PARAMETERS } from '../request/chat-schema.ts';
 
-/** One entry of `data` of `GET /models`: the shapes that several clients expect, in one object. */
+/** One entry of `data` of `GET /models`. It combines the shapes that several clients expect. */
 interface ModelItem {
   readonly id: string;
   readonly object: 'model';
@@ -194,7 +194,9 @@ export function viewService(offers: readonly Offer[]): Record<string, unknown> {
   };
 }
 
-/** `GET /models/{name}/endpoints`: who offers the model, at what price, and how well they have served it lately. */
+/**
+ * `GET /models/{name}/endpoints`: the providers of the model, their prices, and how well they have served it lately.
+ */
 export function viewEndpoints(offers: readonly Offer[], standings: Standings): Record<string, unknown> {
   const model = viewModel(offers);
   return {

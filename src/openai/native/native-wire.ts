@@ -17,9 +17,9 @@ export interface NativeWire {
   readonly name: NativeWireName;
   /** Path below the base address of a provider. */
   readonly path: string;
-  /** Field with the most tokens of the answer. */
+  /** Name of the field with the cap of the answer, in tokens. */
   readonly cap: string;
-  /** Field with the conversation. */
+  /** Name of the field with the conversation. */
   readonly prompt: string;
   /**
    * Whether a provider gets an element of the conversation only as text, without the thing that the element refers

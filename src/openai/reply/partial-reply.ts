@@ -40,7 +40,7 @@ export function partialReply({ callId, created, service, provider, budget }: Rep
   const texts: string[] = [];
   let room = outputBytesMax(budget);
   let outputBytes = 0;
-  // Some servers give the reasoning under both of its names: it is one text.
+  // Some servers send the same reasoning under both names. It counts once.
   const reasoning = new Set<string>();
   for (const { key, bytes: needle } of KEYS) {
     for (let at = bytes.indexOf(needle); at !== -1; at = bytes.indexOf(needle, at + needle.length)) {

@@ -2,11 +2,11 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** Parts of the tokens that a provider claims. */
 export interface TokenDetails {
-  /** Of the prompt, read from a cache. */
+  /** Prompt tokens that were read from a cache. */
   readonly cached: number;
-  /** Of the prompt, written to a cache. */
+  /** Prompt tokens that were written to a cache. */
   readonly cacheWritten: number;
-  /** Of the completion. */
+  /** Completion tokens that are reasoning. */
   readonly reasoning: number;
 }
 

@@ -34,9 +34,7 @@ export function endHere(
   return completeEnd(context, form === 'chunk' ? asChunk(produced) : produced);
 }
 
-/**
- * Parses a provider's JSON. Throws UpstreamFailure on anything but an object, and on an object that reports an error.
- */
+/** Parses a provider's JSON. Throws UpstreamFailure if it is no object, or if the object reports an error. */
 export function parseReply(bytes: Uint8Array, limits: JsonLimits = HERE): Json {
   let parsed: unknown;
   try {
@@ -54,7 +52,10 @@ export function parseReply(bytes: Uint8Array, limits: JsonLimits = HERE): Json {
   return reply;
 }
 
-/** Checks and completes a whole completion, in place. Throws UpstreamFailure when it has no choices with messages. */
+/**
+ * Checks and completes a whole completion, in place. Throws UpstreamFailure if it has no choices, or a choice
+ * without a message.
+ */
 function readCompletion(context: ReplyContext, reply: Json): Produced {
   const { choices } = reply;
   if (!Array.isArray(choices) || choices.length === 0) throw malformed('its reply has no choices');
@@ -67,7 +68,7 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
     if (typeof choice !== 'object' || choice === null || typeof message !== 'object' || message === null)
       throw malformed('its reply has a choice without a message');
     if (typeof choice['index'] !== 'number') choice['index'] = position;
-    // Some providers put the reason beside the choices.
+    // Some providers put the finish reason beside the choices.
     if (!choice['finish_reason'] && typeof reply['finish_reason'] === 'string')
       choice['finish_reason'] = reply['finish_reason'];
     choice['finish_reason'] ??= null;

@@ -24,8 +24,8 @@ const TOKENS_PER_MESSAGE = 16;
 const TOKENS_PER_CALL = 64;
 const TOKENS_OF_TOOLS = 512;
 /**
- * An image without its own price is billed by its tokens. In both cases providers report these tokens as a part of
- * the prompt.
+ * An image without its own price is billed by its tokens. Providers report these tokens as a part of the prompt,
+ * even if the image has a price.
  */
 const TOKENS_PER_IMAGE = 2048;
 

@@ -6,7 +6,7 @@ import { type EventForm, eventForm, type FoundRun, OUTPUT } from './event-runs.t
  * the text into our bytes.
  */
 export interface ChunkTemplate extends EventForm {
-  /** The bytes that go out. */
+  /** Our rewritten form. */
   readonly ours: Pick<EventForm, 'head' | 'parts' | 'between'>;
 }
 
@@ -17,9 +17,9 @@ const PLACEHOLDER = 'tollgate:the-text-goes-here';
 const PLACES_MAX = 8;
 
 /**
- * Learns the template of a chunk. `text` is the provider's, `place` sets the varying string in the parsed chunk,
- * and `rendered` is our rewriting of the chunk with PLACEHOLDER as that string. null when the string cannot be
- * located beyond doubt.
+ * Learns the template of a chunk. `text` is the provider's chunk. `place` sets the varying string in the parsed
+ * chunk. `render` gives our rewriting of the chunk with PLACEHOLDER as that string. Returns null if the string
+ * cannot be located beyond doubt.
  */
 export function learnTemplate(
   text: string,

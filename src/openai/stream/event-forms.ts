@@ -29,7 +29,7 @@ export interface EventForms<F extends EventForm> {
   forget(): void;
 }
 
-/** `write`: writes the run that begins at `start` of `bytes`. */
+/** `write` writes the run that begins at `start` of `bytes`. */
 export function createEventForms<F extends EventForm>(
   tally: OutputTally,
   write: (form: F, run: FoundRun, bytes: Buffer, start: number, framed: boolean) => void,

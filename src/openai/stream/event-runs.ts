@@ -52,7 +52,7 @@ const RUN_BYTES_MAX = 32 * 1024;
 const EVENTS_MAX = 1_024;
 /** Bytes of the blank line with which an event ends. */
 const BLANK_LINE = 2;
-/** A part that is longer is copied by a native call. */
+/** A longer part is copied by a native call. */
 const SHORT_PART_BYTES = 24;
 
 const QUOTE = 0x22;

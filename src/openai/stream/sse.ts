@@ -43,7 +43,7 @@ export function createSseScanner(
   bytesMax: number = EVENT_BYTES_MAX,
   takeRun: (bytes: Buffer, start: number, end: number) => number = takeNone,
 ): SseScanner {
-  /** The line that has no end yet, and the data of the event that has no blank line yet. */
+  /** The unfinished line, and the data of the unfinished event. */
   const line = createByteBuffer(bytesMax, () => tooLong(bytesMax, isData(line.bytes, 0)));
   const data = createByteBuffer(bytesMax, () => tooLong(bytesMax, true));
   let hasData = false;

@@ -19,9 +19,9 @@ interface RunBudgetOptions {
 }
 
 /**
- * The most that a run may cost: the client's `max_cost`, else the cost of all its rounds at this model and these
- * tools, at most `costMax`, but never less than the first turn may cost. Throws GatewayError `invalid_request`,
- * `invalid_model`, `unprocessable`.
+ * The most that a run may cost. It is the client's `max_cost`. Without one, it is the cost of all rounds at this
+ * model and these tools, but at most `costMax`, and at least the cost of the first turn. Throws GatewayError
+ * `invalid_request`, `invalid_model`, `unprocessable`.
  */
 export function runBudget(body: ChatBody, { catalog, tools, rounds, costMax }: RunBudgetOptions): MicroUsd {
   const asked = maxCostOf(body);

@@ -56,7 +56,7 @@ export interface Translation {
   voice(callId: string): Voice;
 }
 
-/** The facts of a request beside its body. */
+/** The facts of a request besides its body. */
 export interface TranslationContext {
   readonly caller: Caller;
   readonly requestId: string;
@@ -72,7 +72,7 @@ export interface TranslationContext {
 export interface ChatWire<B> {
   readonly path: string;
   readonly schema: { readonly properties: object };
-  /** The thing that a payment is for, such as `A message`. */
+  /** The name of the thing that is paid for, such as `A message`. */
   readonly noun: string;
   readonly answerSchema: object;
   /** One event of a stream. Default: an object with a `type`. */

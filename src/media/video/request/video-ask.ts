@@ -100,7 +100,8 @@ const fault = (param: string, message: string) => new GatewayError('invalid_requ
 
 /**
  * Replaces other names of fields in a parsed body, except those in `keeps`. Call it before the body is checked.
- * Throws GatewayError `invalid_request` for two names of one field with different values.
+ * Throws GatewayError `invalid_request` for two names of one field with different values, and for another name of
+ * `n`.
  */
 export function withOwnVideoNames(body: unknown, keeps: ReadonlySet<string>): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
