@@ -69,10 +69,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
   /** Wakes the clients that wait for the end of a task. */
   const waiting = new Map<string, PromiseWithResolvers<void>>();
 
-  /**
-   * Resolves when this gateway notes the end of a task, or after a short time, because another gateway may have
-   * noted it.
-   */
+  /** Resolves when the end of a task is noted here, or after a short time: another gateway may have noted it. */
   async function nextNews({ taskId }: Task, signal: AbortSignal): Promise<void> {
     const news = waiting.getOrInsertComputed(taskId, () => Promise.withResolvers<void>());
     await Promise.race([news.promise, pause(WAIT_STEP_MS, undefined, { signal }).catch(() => {})]);
@@ -133,8 +130,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
     look,
     refresh,
     async view(task) {
-      // Another gateway may have just noted the end. This makes sure that the task is charged before its files are
-      // given out.
+      // Another gateway may have noted the end. A task must be charged before its files are given out.
       if (!task.live) await tasks.saw(task, { state: null, end: 'complete' });
       return viewVideo({ blobs, progress, now }, task);
     },
