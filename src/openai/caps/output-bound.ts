@@ -16,7 +16,7 @@ const LONG_TOKENS = 16;
 
 /**
  * The most bytes of text that the tokens of a budget can have. Longer output has ignored its cap. If the gateway
- * itself enforces the cap, the result is the average size of so many tokens, because otherwise a small cap would buy
+ * itself enforces the cap, the average size of a token counts instead, because otherwise a small cap would buy
  * several times its tokens. Runs count less, see runDiscount.
  */
 export function outputBytesMax({

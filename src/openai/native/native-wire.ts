@@ -43,7 +43,7 @@ export interface NativeWire {
   speech(model: string): NativeSpeech;
 }
 
-/** A request that goes to providers of its own wire unchanged. */
+/** A request that is sent unchanged to providers of its own wire. */
 export interface NativeAsked {
   readonly wire: NativeWire;
   /** The client's body, which JSON.parse accepts. */

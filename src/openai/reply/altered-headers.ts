@@ -1,4 +1,4 @@
-/** The header lists at most this many names, with at most so many characters each. */
+/** The most names that the header lists, and the most characters of one name. */
 const NAMES_MAX = 32;
 const NAME_MAX = 96;
 

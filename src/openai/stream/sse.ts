@@ -31,11 +31,11 @@ const EVENT_BYTES_MAX = 1024 * 1024;
 
 /**
  * Finds events without decoding the bytes. `onData` gets the payload of each event as a range of a buffer that is
- * valid during the call only; it returns false to stop. `takeRun` may take several events at once: it gets the place
+ * valid only during the call. It returns false to stop. `takeRun` may take several events at once. It gets the place
  * of a payload and the end of the bytes, and returns the place after the blank line of the last event that it took.
- * `refused` tells `onData` that `takeRun` was asked for the event and took nothing.
+ * `refused` tells `onData` that `takeRun` did not take the event.
  *
- * Lines end in LF, CRLF or CR; comments and other fields are skipped; lines of data are joined by LF. Time is linear
+ * Lines end in LF, CRLF or CR. Comments and other fields are skipped. Lines of data are joined by LF. Time is linear
  * in the bytes, however they are split. Throws SseError at a line or event above `bytesMax`.
  */
 export function createSseScanner(

@@ -50,7 +50,7 @@ export function createMakeVideos(deps: MakeVideosDeps, ask: VideoAsk, requestId:
     },
     // oxlint-disable-next-line require-yield -- nothing is passed on: the answer is the end
     async *converse(offer, send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-      // This comes before the jobs, so that no work begins whose end nobody is told of, or whose files have no room.
+      // These come before the jobs. Otherwise nobody might be told of the end, or the files might have no room.
       if (ask.callbackUrl !== null)
         await deps.callbacks.note(keyOf(offer.service, call!.id), ownerOf(call!.caller), ask.callbackUrl);
       const { id, caller } = call!;
