@@ -11,8 +11,8 @@ import { allWithin } from '../turn/waiting.ts';
 /** Sessions at legacy servers that the gateway opens for clients without a session. Never shared between accounts. */
 export interface UpstreamSessions {
   /**
-   * The session for this turn's account, its offer, and what its client declares. Opens it if it does not exist yet. Throws
-   * UpstreamFailure, GatewayError.
+   * The session for this turn's account, its offer, and what its client declares. Opens it if it does not exist yet.
+   * Throws UpstreamFailure, GatewayError.
    */
   of(turn: Turn, place: Place): Promise<UpstreamSession>;
   /** Forgets a session that the server no longer knows, so that the next turn opens another. */
