@@ -148,7 +148,7 @@ function describe(account: Account, paint: Paint): string {
   );
 }
 
-/** Micro-USD of an answer as USD without trailing zeros. */
+/** Micro-USD from an answer as USD, without trailing zeros. */
 function usd(micro: number): string {
   return (micro / 1e6).toFixed(6).replace(/\.?0+$/, '');
 }
