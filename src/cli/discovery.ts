@@ -80,7 +80,7 @@ export function findGateway(dataDir: string): Discovered {
   return { gateway: { ...file, config: typeof config === 'string' ? config : null }, copiedFrom: null };
 }
 
-/** The address and the key of the last start of a development gateway; null if there are none. */
+/** The address and the key of the last start of a development gateway. Null if no start has left them. */
 export function readDevFile(dataDir: string): Pick<DevFile, 'base_url' | 'api_key'> | null {
   const { base_url, api_key } = readFields(dataDir, DEV) ?? {};
   return typeof base_url === 'string' && typeof api_key === 'string' ? { base_url, api_key } : null;
