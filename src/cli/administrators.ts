@@ -103,7 +103,7 @@ function createCommand(paint: Paint): Command {
   );
 }
 
-/** `tollgate admin-log`: what administrators changed. */
+/** `tollgate admin-log`: shows what administrators changed. */
 export function adminLogCommand(): Command {
   return withAdminOptions(
     new Command('admin-log')

@@ -57,7 +57,7 @@ export function auditCommand(): Command {
 }
 
 async function runAudit(flags: AuditFlags): Promise<AuditView> {
-  // Loaded here: to explain the command takes none of it.
+  // Loaded here, because the help of the command does not need it.
   const { findTarget } = await import('./target.ts');
   const { running, config, words } = await findTarget(flags);
   say(words);

@@ -89,7 +89,7 @@ export function restoreCommand(): Command {
 }
 
 async function backup(file: string, flags: BackupFlags): Promise<void> {
-  // Loaded here: to explain the command takes none of it.
+  // Loaded here, because the help of the command does not need it.
   const [{ findTarget }, { makeBackup }] = await Promise.all([import('./target.ts'), import('#store/backup')]);
   const { config, words } = await findTarget(flags, { local: true });
   const { gateway } = findGateway(config.dataDir);

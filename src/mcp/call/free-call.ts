@@ -36,7 +36,7 @@ export function createReach(pipeline: Pick<Pipeline, 'prepare' | 'run'>): Reach 
         target: pinned(offer.id),
         method,
         timeoutMs: 2 * REACH_MS,
-        // oxlint-disable-next-line require-yield -- there is nobody to give anything to
+        // oxlint-disable-next-line require-yield -- no client receives events
         async *converse(_offer, send) {
           const talking = talk(send);
           const over = new AbortController();

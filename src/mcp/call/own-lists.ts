@@ -41,7 +41,7 @@ export function createOwnLists({ pipeline, servers, legs, version }: OwnListsOpt
   return {
     async facts(offer, signal) {
       let facts: ServerFacts | null = null;
-      // oxlint-disable-next-line require-yield -- there is nobody to give anything to
+      // oxlint-disable-next-line require-yield -- no client receives events
       const converse: Conversation['converse'] = async function* ask(at, send) {
         facts = await servers.facts(at, send);
         return NOTHING;

@@ -91,7 +91,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
   return {
     async open(service, message, { caller, requestId, gone }, ready = false) {
       let opened: Opened<LegacySession> | null = null;
-      // oxlint-disable-next-line require-yield -- the answer is all there is
+      // oxlint-disable-next-line require-yield -- the call has an answer, but no events
       const converse = withFacts(servers, 'legacy', async function* openAt(place) {
         opened = await sessions.open({ message, account: caller.account, service }, place);
         if (ready && opened.session && place.facts.era === 'legacy' && !place.facts.bare)
@@ -150,7 +150,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
       const facts = servers.known(session.offer, session.era);
       if (facts?.era === 'modern') return tellBridge(session, message);
       const method = message.kind === 'response' ? 'response' : message.method;
-      // oxlint-disable-next-line require-yield -- the answer is all there is
+      // oxlint-disable-next-line require-yield -- the call has an answer, but no events
       const told = at(session, context, method, async function* tellAt(place) {
         return place.facts.era === 'modern'
           ? freeEnd(tellBridge(session, message))

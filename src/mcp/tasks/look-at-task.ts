@@ -18,7 +18,7 @@ const LOOK_MS = 20_000;
 export function createLookAtTask(deps: LookAtTaskDeps): Look {
   return async (task, signal) => {
     let seen: Sight | null = null;
-    // oxlint-disable-next-line require-yield -- there is nobody to give anything to
+    // oxlint-disable-next-line require-yield -- no client receives events
     const converse: Conversation['converse'] = async function* look(offer, send) {
       seen = (await askOfTask(deps, task, offer, send)).sight;
       return freeEnd(null);

@@ -26,7 +26,7 @@ interface AskedOfTask {
  * client gets the answer. The end of the conversation has a McpTail.
  */
 export function taskTalk(deps: TaskTalkDeps, asked: AskedOfTask, task: Task): Conversation['converse'] {
-  // oxlint-disable-next-line require-yield -- the answer is all there is
+  // oxlint-disable-next-line require-yield -- the call has an answer, but no events
   return async function* converse(offer, send) {
     const tail =
       asked.message.method === 'tasks/get'

@@ -63,7 +63,7 @@ export type Inbound =
       readonly session: string | null;
       readonly acceptsEvents: boolean;
     }
-  /** To be answered with this error and HTTP status. */
+  /** Answered with this error and HTTP status. */
   | Refused;
 
 export interface Refused {
@@ -146,7 +146,10 @@ function classifyRequest(message: RequestMessage, headers: InboundHeaders): Inbo
   return legacyVersionFault(message, headers) ?? { kind: 'bare', message, acceptsEvents: acceptsEvents(headers) };
 }
 
-/** A request with an envelope in `_meta`. Checks revision, headers, method, in the order of the specification. */
+/**
+ * Classifies a request with an envelope in `_meta`. The checks are in the order of the specification: revision,
+ * headers, method.
+ */
 function classifyModern(message: RequestMessage, meta: JsonObject, headers: InboundHeaders): Inbound {
   const issue = envelopeIssue(meta);
   if (issue)

@@ -23,7 +23,7 @@ export function versionFault(version: string, headers: InboundHeaders): string |
   return `the MCP-Protocol-Version header names ${quote(headers.version)}, the body ${quote(version)}`;
 }
 
-/** The same for the Mcp-Method header. */
+/** Says how the Mcp-Method header disagrees with the body; null if they agree or the header is absent. */
 export function methodFault(method: string, headers: InboundHeaders): string | null {
   if (headers.method === null || headers.method === method) return null;
   return `the Mcp-Method header names ${quote(headers.method)}, the body ${quote(method)}`;

@@ -71,7 +71,7 @@ const propertiesOf = ({ properties }: JsonObject): JsonObject => (isObject(prope
 const requiredOf = ({ required }: JsonObject): readonly string[] =>
   Array.isArray(required) ? [...new Set(required.filter((name): name is string => typeof name === 'string'))] : [];
 
-/** Properties that an error shows. */
+/** Most properties that an error shows. */
 const SHOWN_MAX = 20;
 const SHOWN_CHARS = 64;
 
