@@ -19,8 +19,9 @@ interface PaidMeta {
 }
 
 /**
- * Reads the payment of a request. `target`: the part of the gateway that it asks. All rounds of a call count as the
- * same request for a payment, because they are one call. Throws GatewayError `invalid_request`, `service_unavailable`.
+ * Reads the payment of a request. `target`: the called service, as the request names it. All rounds of a call count as
+ * the same request for a payment, because they are one call. Throws GatewayError `invalid_request`,
+ * `service_unavailable`.
  */
 export type ReadPaid = (caller: Caller, target: string, own: PaidMeta) => PaidRequest | Promise<PaidRequest>;
 

@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '#wire';
 import { quote } from './quote.ts';
 import { isModernEra, levelFault, META, MODERN } from './revisions.ts';
 
-/** The `_meta` of a request's params; null if it has none that is an object. */
+/** The `_meta` object of a request's params; null without one. */
 export function metaOf(params: JsonObject | undefined): JsonObject | null {
   const meta = params?.['_meta'];
   return isObject(meta) ? meta : null;
