@@ -87,8 +87,8 @@ export function readDevFile(dataDir: string): Pick<DevFile, 'base_url' | 'api_ke
 }
 
 /**
- * Writes a file that only its owner can ever read. It is written under another name and renamed, so that a reader sees
- * either the old or the new content, never a part.
+ * Writes a file that only its owner can read, from the first byte on. It is written under another name and renamed, so
+ * that a reader sees either the old or the new content, never a part.
  */
 function writeSecretFile(dataDir: string, name: string, content: object): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });

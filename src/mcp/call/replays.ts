@@ -56,7 +56,7 @@ interface Follower {
 }
 
 const MIB = 1024 * 1024;
-/** Splits at CR and LF alone, because other line separators may be part of the data. */
+/** Lines end only at CR and LF, because other line separators may be part of the data. */
 const ID_LINE = /(?:^|[\r\n])id: ?([^\r\n]*)/g;
 /** Sent at once. A resumed answer is always a stream, even if the first one was not. */
 const RESUMED = Buffer.from(': resumed\n\n');

@@ -17,7 +17,7 @@ interface LiveSessionsOptions<S extends KeptSession> extends Pick<
 interface LiveSessions<S extends KeptSession> {
   readonly size: number;
   add(session: S, touchedAt: number): LiveSession<S>;
-  /** Finds a session of an account, here or in the store; null where neither has it. */
+  /** Finds a session of an account, here or in the store. Null if neither has it. */
   find(id: string, account: string): Promise<LiveSession<S> | null>;
   /** Begins a use of a session that was found. Null if it has ended, or does not satisfy `fits`. */
   enter(found: LiveSession<S>, fits: (session: S) => boolean): Promise<LiveSession<S> | null>;

@@ -54,7 +54,8 @@ export function createMailbox<T>({ itemsMax, charsMax }: MailboxBounds = UNBOUND
       if (waiting.length === 0 && !over) {
         const { promise, resolve } = Promise.withResolvers<void>();
         wake = resolve;
-        // After a pause of the process, timers run before input is read. The detour lets input that came in time count.
+        // After a pause of the process, timers run before input is read. setImmediate lets input that came in time be
+        // read first.
         const timer = waitMs === undefined ? undefined : setTimeout(() => setImmediate(resolve), waitMs);
         await promise;
         clearTimeout(timer);

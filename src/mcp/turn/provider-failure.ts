@@ -5,8 +5,8 @@ export const providerFailure = (what: string, status: number | null, cause?: unk
   new UpstreamFailure(what, { status, retryable: false, blame: 'provider', ...(cause === undefined ? {} : { cause }) });
 
 /**
- * Throws UpstreamFailure if a server refuses the provider's credentials. Passed on, the client would take the status as
- * a refusal of its own credentials.
+ * Throws UpstreamFailure if a server refuses the provider's credentials. The status is not passed on, because the
+ * client would take it as a refusal of its own credentials.
  */
 export function refuseCredentialStatus(status: number): void {
   if (status === 401 || status === 403 || status === 407)

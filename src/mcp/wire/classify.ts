@@ -182,8 +182,7 @@ function noMethod(method: string, methods: object): string {
 }
 
 /**
- * A notification has no envelope, so the header decides its era. If it has an envelope nevertheless, the envelope
- * decides.
+ * A notification normally has no envelope, so the header decides its era. If it has an envelope, the envelope decides.
  */
 function classifyNotification(message: NotificationMessage, headers: InboundHeaders): Inbound {
   const meta = metaOf(message.params);

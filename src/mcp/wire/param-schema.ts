@@ -14,7 +14,7 @@ interface ParamHeader {
 /** A cache by schema object, because the same schema of the catalogue is needed at each call. */
 const known = new WeakMap<object, ReadonlyMap<string, ParamHeader>>();
 
-/** Bounds for reading a schema, since a server that is not trusted wrote it. */
+/** Bounds for reading a schema, because it comes from a server that is not trusted. */
 const SCHEMA_NODES_MAX = 10_000;
 const PATH_MAX = 64;
 

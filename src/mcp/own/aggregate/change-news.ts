@@ -9,10 +9,7 @@ interface ChangeNews {
   begin(): void;
 }
 
-/**
- * Notifies of each kind once at a time: changes that come while the client reads are one notification. `tell` must not
- * reject.
- */
+/** Changes of a kind that come while the client reads are merged into one notification. `tell` must not reject. */
 export function createChangeNews(
   includes: (service: string) => boolean,
   tell: (kind: Kind) => Promise<void>,

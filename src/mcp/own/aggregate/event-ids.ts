@@ -1,8 +1,7 @@
 import type { Recording } from '../../call/replays.ts';
 
 /**
- * An id at the beginning of a line. It splits at CR and LF alone, because other line separators may be part of the
- * data.
+ * An id at the beginning of a line. Lines end only at CR and LF, because other line separators may be part of the data.
  */
 const ID = /(^|[\r\n])id:( ?)/g;
 

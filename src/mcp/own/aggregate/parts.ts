@@ -14,8 +14,9 @@ import type { AggregateSessions } from './sessions.ts';
 /** The parts of aggregate sessions. A part is a session with one service. */
 export interface Parts {
   /**
-   * Takes the part for a service for one request, and opens it if it is not open. The caller must leave the use.
-   * Resolves to a refusal if the part cannot be opened. Rejects with GatewayError if the provider cannot be reached.
+   * Takes the part for a service for one request, and opens it if it is not open. The caller must call `leave` at the
+   * end. Resolves to a refusal if the part cannot be opened. Rejects with GatewayError if the provider cannot be
+   * reached.
    */
   use(all: AggregateSession, service: string, context: RequestContext): Promise<SessionUse | McpTail>;
   /** Takes the part for a service if it is open; else null. */

@@ -63,8 +63,8 @@ const TAIL = 36n ** BigInt(DIGEST - 1);
 
 /**
  * A digit, then digits and small letters: 65 bits of a SHA-256, so that nobody can find a name with the same digest as
- * another. The leading digit distinguishes digests from words. The hash is over UTF-16, because different texts could
- * have the same UTF-8.
+ * another. The leading digit distinguishes digests from words. The hash is over UTF-16, because texts with different
+ * lone surrogates have the same UTF-8.
  */
 export function digest(text: string): string {
   const bits = BigInt(`0x${createHash('sha256').update(text, 'utf16le').digest('hex').slice(0, 32)}`);

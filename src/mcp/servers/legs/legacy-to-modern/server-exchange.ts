@@ -64,7 +64,10 @@ export function createServerExchange({ schemaOf, replyBytesMax }: ServerExchange
     }
   };
 
-  /** The client's message with another id. It is unique over all clients, because the clients' ids all begin at 0. */
+  /**
+   * The client's message with a new id that is unique over all clients. The clients' own ids are not, because they all
+   * begin at 0.
+   */
   function requestOf(
     turn: Turn,
     session: LegacySession,

@@ -7,8 +7,8 @@ const ENVELOPE = [META.version, META.capabilities, META.clientInfo, META.logLeve
 const ROUND = ['inputResponses', 'requestState'];
 
 /**
- * A request for its session. It has no envelope, and its id is one of the session. The id is also its progress token,
- * because many clients count both from 0. Every other character stays.
+ * A request for its session. It has no envelope. Its id and its progress token are a number of the session, because
+ * many clients count both from 0. Every other character stays.
  */
 export function toLegacyRequest({ text, members }: RequestMessage, id: number): string {
   const edits: Edit[] = [setMember(text, 0, 'id', String(id))];
