@@ -1,7 +1,7 @@
 import { basename, relative } from 'node:path';
 
 /**
- * The name by which this program was called, for commands to paste. It is never called with `npx`: the name on the
+ * The name by which this program was called, for commands to paste. The commands never use `npx`: the name on the
  * registry is not ours, so without a local installation npx would run a package that somebody else published.
  */
 export function ownName(program: string, cwd: string): string {

@@ -28,7 +28,9 @@ Examples:
   tollgate restored --data /var/lib/tollgate --accept
   DATABASE_URL=postgres://… tollgate restored --accept`;
 
-/** `tollgate restored`: accepts a database that has less than the data directory remembers. */
+/**
+ * `tollgate restored`: compares a database with what the data directory remembers, and accepts a loss with `--accept`.
+ */
 export function restoredCommand(): Command {
   const command = new Command('restored')
     .summary('after a backup was restored: compare, and go on with what is there')

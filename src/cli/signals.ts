@@ -3,8 +3,8 @@ const SAME_SIGNAL_MS = 500;
 const PARENT_CHECK_MS = 500;
 
 /**
- * Waits for the end. `requested` resolves at the first SIGINT or SIGTERM, or when the parent process has ended. A
- * second signal ends this process at once.
+ * Waits for the end. `requested` resolves at the first SIGINT or SIGTERM, or when the launcher or npm that started this
+ * process has ended. A second signal ends this process at once.
  */
 export function catchSignals(): { readonly requested: Promise<void>; forget(): void } {
   let first: number | null = null;
