@@ -95,9 +95,7 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
     else state.due = Math.min(state.due, state.startedAt + gap);
   };
 
-  /**
-   * Notes whether an item can be reached. An item that comes back is due early, because its server may have changed.
-   */
+  /** Notes whether an item can be reached. If it comes back, it is due early: its server may have changed. */
   const look = (state: State<T>) => {
     const away = !present(state.item);
     if (!away && state.away) hasten(state);
