@@ -1,3 +1,3 @@
--- A lock for all chains: only one transaction at a time holds it, so the next statement of the transaction reads the
--- committed result of the one before.
+-- A lock for all chains. Only one transaction at a time holds it, so its next statement reads the committed result of
+-- the transaction that held the lock before.
 UPDATE chains SET height = height WHERE network = (SELECT MIN(first.network) FROM chains AS first) RETURNING network
