@@ -131,7 +131,7 @@ export function createA2a(options: A2aOptions): A2a {
   });
 
   const isAgent = (name: string): boolean => catalog.knows(name, 'agent');
-  /** The bridge of a name. null if there is none, or if an agent has this name: agents come first. */
+  /** The bridge of a name. null if no bridge has this name, or if an agent has it: agents come first. */
   const bridgeOf = (service: string): Bridge | null => {
     if (isAgent(service)) return null;
     const { a2a: _, ...others } = options.speakers();

@@ -176,8 +176,8 @@ export interface Chain {
    */
   draft?(requirements: PaymentRequirements, payer: string): Promise<string | null>;
   /**
-   * Parses a payment without any request. Throws PaymentProblem if it is malformed, or pays another network, asset or
-   * address than this chain's.
+   * Parses a payment without any network request. Throws PaymentProblem if it is malformed, or pays another network,
+   * asset or address than this chain's.
    */
   read(payment: PaymentPayload): SignedPayment;
   /**

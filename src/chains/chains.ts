@@ -49,7 +49,9 @@ export interface ChainsOptions
   readonly compareLateMs: number;
   /** false: no background work, so nothing is paid out. It is for commands that only read the books. Default true. */
   readonly background?: boolean;
-  /** The limit for the sum of credits to wallets without an own account that any chain may still undo. */
+  /**
+   * The limit for the sum of credits that any chain may still undo, over all wallets without an account of their own.
+   */
   readonly strangersMax: MicroUsd;
 }
 
@@ -207,8 +209,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
     async close() {
       ended.abort();
       const stopped = workers.close();
-      // The chains are closed first, so that no hanging node delays the end. The outcome of open requests is unknown,
-      // as with every lost connection.
+      // Closed first, so that no hanging node delays the end. The outcome of open requests is unknown, as always.
       networks.close();
       await stopped;
       // A chain may have been opened meanwhile.

@@ -13,7 +13,7 @@ export const LOSSES: AccountName = treasuryOf('losses');
 
 /** The account of money on its way from one treasury to another. */
 export const TRANSIT: AccountName = treasuryOf('transit');
-/** Its name in rows that name an account. */
+/** The name of TRANSIT in rows that have an account. */
 export const TRANSIT_ACCOUNT = 'tollgate:transit';
 
 interface DepositPolicy {
@@ -27,7 +27,9 @@ export interface CreditingOptions {
   readonly rows: DepositRows;
   readonly ledger: Pick<Ledger, 'transfer' | 'balance'>;
   readonly policyOf: (network: string) => DepositPolicy;
-  /** The limit for the sum of credits to wallets without an account that any chain may still undo. */
+  /**
+   * The limit for the sum of credits that any chain may still undo, over all wallets without an account of their own.
+   */
   readonly strangersMax: MicroUsd;
   /** Gives back the unsigned withdrawals of an account. */
   readonly recall: (account: string, reason: string) => Promise<void>;

@@ -122,7 +122,7 @@ export interface DepositRows {
   suspense(before: Before | null, limit: number): Promise<readonly Deposit[]>;
   /** The sum of the account's deposits that were not undone. */
   paidIn(account: string): Promise<MicroUsd>;
-  /** Deposits in suspense from an address. */
+  /** The oldest 100 deposits in suspense from an address. */
   suspended(payer: string): Promise<readonly Deposit[]>;
   /**
    * A page of the signed payments of a network that may still arrive or be undone. `after`: the last id of the page

@@ -127,8 +127,9 @@ export function createDeposits(options: DepositsOptions): Deposits {
     async arrived(event, network) {
       const deposit = await keep(idOf(event, network), event, network);
       if (deposit.state !== 'reversing' && deposit.state !== 'reversed') return settle(deposit, event);
-      // The chain had reported that the deposit could never arrive, and its reversal may have cost the operator money.
-      // So only the operator decides whose money it is: without sender and memo no wallet can claim it.
+      // The chain had reported that the deposit could never arrive, and the credited money may already have been spent
+      // at the operator's loss. So only the operator decides whose money it is: without sender and memo no wallet can
+      // claim it.
       const late: Incoming = { ...event, id: `${event.id}/late`, sender: '', memo: null };
       await settle(await keep(`${deposit.id}/late`, late, network), late);
       onProblem('error', 'a deposit that was reversed came after all: it is in suspense', {

@@ -33,7 +33,8 @@ export function createHandover(current: Chain, previous: Chain): Chain {
         height < heightPrevious
           ? ofBoth(await current.incoming(after, heightPrevious), nothingAt(afterPrevious))
           : ofBoth(nothingAt(after), await previous.incoming(afterPrevious, height));
-      // If it cannot reach that height, both go on: it may be able to reach the next height of the other.
+      // If the one that is behind cannot reach that height, both are read: it may be able to reach the next height of
+      // the other.
       if (caughtUp.cursor !== text) return caughtUp;
     }
     const now = await current.incoming(after);

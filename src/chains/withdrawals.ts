@@ -164,8 +164,7 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
         if (page.length === 0) return;
         for (const { id } of page) {
           for (const from of ['debited', 'queued'] as const) await rows.move(id, from, 'returning', now(), reason);
-          // Withdrawals that another caller began to give back are included, because their money must be back before
-          // the undone deposit is taken.
+          // Also if another caller began to give it back: the money must be back before the undone deposit is taken.
           await advance(await reread(id), ({ state }) => state !== 'returning');
         }
       }

@@ -43,7 +43,7 @@ export interface Cards {
   facts(offer: Offer): Promise<CardFacts>;
   /**
    * The gateway's card of a service. Its content is from the first agent with a card. It says streaming if every agent
-   * streams. Agents cannot make it reject.
+   * streams. A failure of an agent never makes it reject.
    */
   card(request: CardRequest): Promise<CardPage>;
   /** The card of a model or a tool that is called as an agent, made from the catalogue. */

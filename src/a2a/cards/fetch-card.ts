@@ -28,7 +28,7 @@ const WELL_KNOWN = ['/.well-known/agent-card.json', '/.well-known/agent.json'];
 export interface KnownCard {
   readonly content: CardContent;
   readonly facts: CardFacts;
-  /** The hash of all stored content of the card. It changes if and only if that content changes. */
+  /** The hash of the stored content of the card. */
   readonly hash: string;
   /** Approximate memory of the card in bytes. */
   readonly bytes: number;

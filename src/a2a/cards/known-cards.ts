@@ -28,7 +28,7 @@ const RETRY_MS = 30_000;
 /** How long a card is used while it cannot be fetched again. */
 const KEPT_MS = 24 * 3_600_000;
 /**
- * The maximum of concurrent fetches. Anyone can cause fetches, because requests for cards need no credential. Beyond
+ * The maximum of concurrent fetches. Anyone can cause a fetch, because requests for cards need no credential. Beyond
  * the maximum, an agent counts as one without a card.
  */
 const FETCHES_MAX = 64;

@@ -133,7 +133,7 @@ export const readVersionOf = (request: FastifyRequest): VersionReading =>
 const saysVersion = (request: FastifyRequest): boolean =>
   request.headers[VERSION_HEADER] !== undefined || versionQuery(request) !== undefined;
 
-/** `version`: null where the request names none. */
+/** Finds the kind of the address of a request. `version`: null if the request names none. */
 export function addressOf(
   { method, url }: FastifyRequest,
   prefix: string,

@@ -59,8 +59,8 @@ export function createDoor(deps: DoorDeps): Door {
 }
 
 /**
- * Calls `deps.bridged`. For an unknown name, asks the other gateways and tries once more. Rejects if the name is still
- * unknown.
+ * Calls `deps.bridged`. For an unknown name, waits until this gateway knows the names that other gateways know, and
+ * tries once more. Rejects if the name is still unknown.
  */
 async function bridgedAt(
   { bridged, taskDeps }: DoorDeps,

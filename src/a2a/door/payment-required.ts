@@ -52,7 +52,8 @@ export function createPaymentTasks({
         description: `${service}, at most ${formatUsd(amount)} USDC a message`,
         mimeType: 'application/json',
       });
-      // Any payer may continue this task, because the wallet that will pay is not yet known.
+      // A new task of a caller without an account may be continued by any payer, because the wallet that will pay is
+      // not yet known.
       const account = taskId === null && (caller.anonymous || caller.paying) ? ANONYMOUS_ACCOUNT : caller.account;
       const whole = `${PREFIX}${seals.seal(account, [taskId])}`;
       // The id of the agent's task may be too long to fit into this id. Then it is left out.

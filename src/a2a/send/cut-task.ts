@@ -50,8 +50,8 @@ interface TaskAtCut {
 }
 
 /**
- * Ends a task that the gateway no longer waits for, and then notifies its listeners. The output until then is charged.
- * Later output charges nothing. If another caller has already seen the task's end, that end counts.
+ * Ends a task that the gateway no longer waits for, and then notifies the client's webhooks. The output until then is
+ * charged. Later output charges nothing. If another request has already seen the task's end, that end counts.
  */
 export async function cutTask(
   { tasks, notify, onError }: CutTaskDeps,

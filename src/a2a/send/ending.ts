@@ -33,7 +33,7 @@ export const FREE = { usage: null, outcome: 'free', estimated: false, flags: [] 
 
 /**
  * The use that is charged for a message: one call. For an agent that is priced by its use, it is the agent's report,
- * limited by `work`. `cut`: the work was stopped, so a report may be missing.
+ * checked against `work`. `cut`: the work was stopped, so a report may be missing.
  */
 export function usageOf(offer: PricedByUse, reported: unknown, cut: boolean, work: MeasuredWork): ReportedUsage {
   const unreported = reported === undefined || reported === null;
@@ -65,9 +65,9 @@ export function toEnd(
 }
 
 /**
- * The end of a call whose answer is larger than the gateway accepts and names no known task. The agent did its work,
- * and the client may have asked for such an answer. So the call is charged by what was measured, and the client gets a
- * message in place of the answer.
+ * The end of a call whose answer is larger than the gateway accepts, when no task of the call is known yet. The agent
+ * did its work, and the client may have asked for such an answer. So the call is charged by what was measured, and the
+ * client gets a message in place of the answer.
  */
 export function tooLargeEnd(
   { priceCap }: Offer,

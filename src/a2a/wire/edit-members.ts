@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '#wire';
 
-/** A changed value; `undefined` leaves the member out. */
+/** Returns the new value of a member; `undefined` drops the member. */
 export type Edit = (value: unknown) => unknown;
 
 /** Edits by the name of a member: its new value, or its new name and new value. */

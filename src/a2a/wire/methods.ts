@@ -17,8 +17,8 @@ export const OPERATIONS = [
 export type Operation = (typeof OPERATIONS)[number];
 
 /**
- * The names of the methods on JSON-RPC (0.3 section 3.5.6, 1.0 section 5.3). A version lacks the methods that it does
- * not have. No name is in both tables, so a name implies its version.
+ * The names of the methods on JSON-RPC (0.3 section 3.5.6, 1.0 section 5.3). Methods that a version does not have are
+ * missing from its table. No name is in both tables, so a name implies its version.
  */
 export const METHODS = {
   '0.3': {

@@ -26,8 +26,8 @@ export const inlinePushTo03: Edit = onObject((config) =>
 
 /**
  * Translates from 0.3 to 1.0 the parameters of `push-set` and the results of set and get. The task comes from the outer
- * object. The other fields come only from the inner configuration, so that the fields that were checked are the fields
- * that are sent.
+ * object. `id`, `url`, `token` and `authentication` come only from the inner configuration, so that the members that
+ * were checked are the members that are sent.
  */
 export const pushTo10: Edit = onObject((config) => {
   const {
