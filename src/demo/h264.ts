@@ -1,9 +1,10 @@
 /**
- * Writes H.264 (ITU-T H.264, baseline profile): pictures of 16 × 16 pixel tiles, each of one colour. Every picture is
- * complete by itself (IDR), every tile is predicted from its neighbours, and only its mean is coded.
+ * Writes H.264 (ITU-T H.264, baseline profile). A picture consists of tiles of 16 × 16 pixels, each of one colour.
+ * Every picture is complete without the others (IDR). Every tile is predicted from its neighbours, and only its mean is
+ * coded.
  */
 
-/** A colour as brightness and two colour differences, 0 to 255 each. */
+/** A colour as luma and two chroma values, 0 to 255 each. */
 export type Tile = readonly [y: number, cb: number, cr: number];
 
 /** A picture of tiles, row by row. */
@@ -13,10 +14,10 @@ interface Tiles {
   readonly tiles: readonly Tile[];
 }
 
-/** Quantiser 24: one step of a coefficient is 40 (8.5.10 and 8.5.11). */
+/** The quantiser. With 24, one step of a luma coefficient is 40 (8.5.10 and 8.5.11). */
 const QP = 24;
 const STEP = 40;
-/** The same of chroma, whose quantiser is 24, too (table 8-15). */
+/** One step of a chroma coefficient. Its quantiser is also 24 (table 8-15). */
 const CHROMA_STEP = 80;
 const NAL_SPS = 0x67;
 const NAL_PPS = 0x68;
@@ -39,7 +40,7 @@ class Bits {
     }
   }
 
-  /** Exponential Golomb (9.1). */
+  /** Writes an unsigned number as Exponential Golomb code (9.1). */
   ue(value: number): void {
     const length = 32 - Math.clz32(value + 1);
     this.put(0, length - 1);
@@ -50,7 +51,9 @@ class Bits {
     this.ue(value > 0 ? 2 * value - 1 : -2 * value);
   }
 
-  /** Ends the unit, with its header in front, and no start code inside (7.4.1). */
+  /**
+   * Ends the unit. Returns its header and its bytes, with escape bytes so that no start code occurs in them (7.4.1).
+   */
   unit(header: number): Buffer {
     this.put(1, 1);
     while (this.#count !== 0) this.put(0, 1);
@@ -68,17 +71,17 @@ class Bits {
   }
 }
 
-/** The sequence parameter set: the size in pixels, which must be even. */
+/** The sequence parameter set. `width` and `height` are in pixels and must be even. */
 export function sequenceParameters(width: number, height: number): Buffer {
   const bits = new Bits();
   const [columns, rows] = [Math.ceil(width / 16), Math.ceil(height / 16)];
   bits.put(66, 8);
   bits.put(0xc0, 8);
-  // Level 4.0, or 5.1 for what has more tiles.
+  // Level 4.0, or 5.1 for pictures of more tiles.
   bits.put(columns * rows <= 8192 ? 40 : 51, 8);
   bits.ue(0);
   bits.ue(0);
-  // Pictures are shown in the order in which they come.
+  // Pictures are shown in the order in which they are stored.
   bits.ue(2);
   bits.ue(1);
   bits.put(0, 1);
@@ -105,7 +108,7 @@ export function pictureParameters(): Buffer {
   bits.se(QP - 26);
   bits.se(0);
   bits.se(0);
-  // The filter between tiles is switched off for each picture.
+  // Pictures may control the deblocking filter. Each picture switches it off.
   bits.put(1, 1);
   bits.put(0, 2);
   return bits.unit(NAL_PPS);
