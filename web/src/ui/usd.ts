@@ -4,8 +4,9 @@ import { grouped } from './number.ts';
 export const MICRO = 1_000_000;
 
 /**
- * Formats USD for people. Amounts of at least a cent have two decimals. Smaller ones have as many as three significant
- * digits need: `$12.50`, `$0.0042`, `$0`.
+ * Formats USD for people: `$12.50`, `$0.05`, `$0.0042`, `$0`. Amounts of 1 USD or more and whole cents have two
+ * decimals. Other amounts are rounded to three significant digits. From a million on, amounts are compact, such as
+ * `$1.23M`.
  */
 export function formatUsd(usd: number): string {
   const size = Math.abs(usd);
