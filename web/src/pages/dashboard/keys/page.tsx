@@ -166,7 +166,7 @@ function Spent({ of }: { readonly of: ApiKey }): ReactNode {
   );
 }
 
-/** Only the first keys show their last use, because each key needs its own request. */
+/** If the account has more keys than this, no key shows its last use, because each key needs its own request. */
 const LAST_USED_MAX = 30;
 
 /** Shows when the last call with a key began. */
