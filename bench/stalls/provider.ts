@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { AGENT, CHAT_STREAM, CHAT_WHOLE, manyTools, TOOL, type Answer } from './answers.ts';
 
 /**
- * A provider of the worst answers, by kind and name: `/chat/<name>/v1`, `/stream/<name>/v1`, `/tool/<name>`,
- * `/agent/<name>`, `/many`, `/card`.
+ * A provider of the worst answers. The path selects kind and name: `/chat/<name>/v1`, `/stream/<name>/v1`,
+ * `/tool/<name>`, `/agent/<name>`, `/many`, `/card`.
  */
 export interface Provider {
   readonly url: string;

@@ -2,7 +2,7 @@ import { commentOn } from './dice-odds.ts';
 import { RunError, type Run } from './croupier-run.ts';
 import { ArgumentError, createTools, type Surroundings } from './tools.ts';
 
-/** A part of an answer, as A2A 1.0 writes it. */
+/** A part of an answer, in the form of A2A 1.0. */
 export type GamePart = { readonly text: string } | { readonly data: unknown };
 
 /** A step of a task: a progress message, a piece of the artifact, or the final state (which may be a question). */
@@ -19,7 +19,7 @@ type Game = (said: string, run: Run | null) => AsyncGenerator<GameStep, void, un
 
 const TOOLBOX = 'demo/toolbox';
 const SAGE = 'demo/sage';
-/** Only the first so many characters of a message are read. */
+/** The most characters of a message that are read. */
 const HEARD_MAX = 4_000;
 const DICE = /(?<![\w.])\d{0,3}d\d{1,4}(?:[+-]\d{1,6})?(?!\w)/i;
 

@@ -7,7 +7,7 @@ import {
   type TaskStore,
 } from '@a2a-js/sdk/server';
 
-/** At most this many tasks are kept. The oldest finished tasks are deleted first. */
+/** Above this number of tasks, the oldest tasks that aren't running are deleted. */
 const TASKS_MAX = 1_000;
 const ACTIVE: ReadonlySet<TaskState | undefined> = new Set([
   TaskState.TASK_STATE_SUBMITTED,

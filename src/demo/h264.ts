@@ -114,7 +114,7 @@ export function pictureParameters(): Buffer {
   return bits.unit(NAL_PPS);
 }
 
-/** One picture. `index`: its place in the film. */
+/** Encodes one picture. `index` is its place in the film. */
 export function picture({ columns, rows, tiles }: Tiles, index: number): Buffer {
   const bits = new Bits();
   bits.ue(0);
@@ -125,7 +125,7 @@ export function picture({ columns, rows, tiles }: Tiles, index: number): Buffer 
   bits.put(0, 2);
   bits.se(0);
   bits.ue(1);
-  /** The tiles as they are after decoding: what later ones are predicted from. */
+  /** The tiles as a decoder will see them. Later tiles are predicted from them. */
   const shown: Tile[] = [];
   for (let row = 0; row < rows; row += 1)
     for (let column = 0; column < columns; column += 1) {
@@ -153,20 +153,20 @@ function putTile(bits: Bits, tile: Tile, left: Tile | undefined, above: Tile | u
   ) as unknown as Tile;
 }
 
-/** The value of a plane that a decoder expects. */
+/** Predicts a plane's value in the same way as a decoder. */
 function predict(plane: number, left: Tile | undefined, above: Tile | undefined): number {
   if (plane === 0 && left && above) return (left[0] + above[0] + 1) >> 1;
   return (left ?? above)?.[plane] ?? 128;
 }
 
-/** The change of a plane by a level, as a decoder computes it (8.5.10, 8.5.11). */
+/** The change of a plane's value by a level, as a decoder computes it (8.5.10, 8.5.11). */
 const shiftOf = (level: number, plane: number): number => (level * (plane === 0 ? STEP : CHROMA_STEP) + 32) >> 6;
 
-/** The level that changes a plane by about this much. */
+/** The level whose change is nearest to this difference. */
 const levelOf = (difference: number, plane: number): number =>
   Math.round((difference * 64) / (plane === 0 ? STEP : CHROMA_STEP));
 
-/** One coefficient, or none (9.2). */
+/** Writes one coefficient, or that there is no coefficient (9.2). */
 function putLevel(bits: Bits, level: number, isChroma: boolean): void {
   if (level === 0) return isChroma ? bits.put(0b01, 2) : bits.put(1, 1);
   const size = Math.abs(level);
@@ -178,7 +178,7 @@ function putLevel(bits: Bits, level: number, isChroma: boolean): void {
     else bits.put(0b000101, 6);
     putCode(bits, 2 * size - 2 + (level < 0 ? 1 : 0) - 2);
   }
-  // It is the first of its block: no zeros stand before it.
+  // total_zeros: no zeros come before this coefficient, because it is the first of its block.
   bits.put(1, 1);
 }
 

@@ -40,9 +40,9 @@ interface DemoOptions {
    * `x-pace-ms` header overrides it.
    */
   readonly paceMs?: number;
-  /** Current time in epoch milliseconds. The MCP tool that tells the time and the videos use it. */
+  /** Current time in epoch milliseconds. Default: the system clock. */
   readonly now?: () => number;
-  /** Rolls a die: a whole number from 1 to `sides`. The MCP tool that rolls dice and the A2A agent use it. */
+  /** Rolls a die: a whole number from 1 to `sides`. Default: random. */
   readonly roll?: (sides: number) => number;
 }
 
@@ -72,8 +72,8 @@ export async function runDemoProvider(options: DemoOptions = {}): Promise<DemoPr
     response.on('error', () => {});
     route(request, response).catch((error: unknown) => fail(response, error));
   });
-  // The gateway reuses idle connections. The long timeout prevents that the gateway picks a connection while it is
-  // closed here.
+  // The gateway reuses idle connections. With the long timeout it is unlikely that the gateway picks a connection just
+  // when it is closed here.
   server.keepAliveTimeout = 120_000;
   server.listen(options.port ?? 0, '127.0.0.1');
   await once(server, 'listening');

@@ -17,7 +17,7 @@ export interface Said {
 }
 
 export interface Tool {
-  /** As `tools/list` shows it. */
+  /** The tool's entry in `tools/list`. */
   readonly definition: {
     readonly name: string;
     readonly title: string;

@@ -6,8 +6,8 @@ import { startPostgres, type Postgres } from './postgres.ts';
 const DEBIAN = '/usr/lib/postgresql';
 const CHOSEN = 'TOLLGATE_TEST_POSTGRES_BIN';
 /**
- * The data directory from which a run's servers are copied. It belongs to another PostgreSQL version, so it isn't used
- * here.
+ * The environment variable with the data directory from which a run's servers are copied. It is removed here, because
+ * that data belongs to another PostgreSQL version.
  */
 const KEPT = 'TOLLGATE_TEST_POSTGRES_DATA';
 

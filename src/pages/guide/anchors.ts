@@ -1,6 +1,9 @@
 import { plain } from './guide-pages.ts';
 
-/** Makes the anchors of one page's headings in the same way as GitHub. A repeated heading gets `-1`, `-2` and so on. */
+/**
+ * Makes the anchors of one page's headings in the form that Git hosts use. A repeated heading gets `-1`, `-2` and so
+ * on.
+ */
 export function createAnchors(): (heading: string) => string {
   const given = new Map<string, number>();
   return (heading) => {

@@ -18,7 +18,10 @@ interface State {
   readonly name?: string;
 }
 
-/** Signs the state that a tool needs in the next round. The key is a constant because the fixture is one process. */
+/**
+ * Protects the state that a tool needs in the next round from changes. The key is a constant because the fixture is one
+ * process.
+ */
 export const states = createRequestStateCodec<State>({ key: 'the-fixture-seals-its-states-with-this' });
 
 type Reply = CallToolResult | InputRequiredResult;

@@ -3,7 +3,7 @@ import type { Pricing } from './pricing.ts';
 
 export type ServiceStatus = 'healthy' | 'degraded' | 'down' | 'away';
 
-/** A service as a row of the market. */
+/** A service as a row of the marketplace. */
 export interface Service {
   readonly primitive: Kind;
   readonly name: string;

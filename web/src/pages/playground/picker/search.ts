@@ -29,7 +29,9 @@ export function findService(services: readonly Service[], name: string, kind: st
   return null;
 }
 
-/** The service for a visitor who has not chosen one: a chat model that isn't free. */
+/**
+ * The service for a visitor who has not chosen one: the first chat model that isn't free, or else the first service.
+ */
 export const firstService = (services: readonly Service[]): Service | null =>
   services.find(({ model }) => model !== undefined && !model.embeds && model.completion > 0) ?? services[0] ?? null;
 
