@@ -1,5 +1,5 @@
-// The parts of the deep run (`npm run test:deep`). A test file belongs to the first part one of whose words occurs in
-// its path.
+// The parts of the deep run (`npm run test:deep`). A test file belongs to the first part with a word that occurs in the
+// file's path.
 import { readdirSync } from 'node:fs';
 import { join, sep } from 'node:path';
 

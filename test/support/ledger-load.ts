@@ -63,7 +63,8 @@ export async function loadLedger(
           ...(under ? { parent: run } : {}),
         });
         if (!locked.ok) surprises.push({ id, locked });
-        // Mostly together with calls of others, sometimes alone. Alone it has no row in the journal.
+        // Mostly this is committed in one group with operations of others. Alone in its group, it has no row in the
+        // journal.
         if (under) surprises.push(...[await ledger.keep(run, Date.now() + 600_000 + turn)].filter(({ ok }) => !ok));
       } catch (error) {
         if (!(error instanceof LedgerUnavailable)) surprises.push(error);

@@ -29,7 +29,8 @@ export function createPlaces(max: number): Places {
     if (taken.size < max) return [];
     const byConsumer = Map.groupBy(taken.values(), (one) => one.consumer);
     const own = byConsumer.get(consumer) ?? [];
-    // If no other consumer would have more sessions than this one, this consumer gives up one of its own.
+    // Only consumers that would still have more sessions than this one after it gets the place. Otherwise this consumer
+    // gives up one of its own.
     const larger = [...byConsumer.values()]
       .filter((group) => group.length > own.length + 1)
       .sort((a, b) => b.length - a.length);

@@ -27,8 +27,8 @@ export interface ChartProps {
 const Canvas = lazy(() => import('./chart-canvas.tsx'));
 
 /**
- * A chart over days, and a table with the same figures below it. The code that draws is loaded when the chart is
- * visible.
+ * A chart over days, and a table with the same figures below it. The drawing code is loaded when the first chart is
+ * shown.
  */
 export function Chart(props: ChartProps): ReactNode {
   const { title, days, series, format, height = 240 } = props;
