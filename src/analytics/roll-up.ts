@@ -74,8 +74,7 @@ const RECENT = 0.75;
 /**
  * Reads the journal after the calls were made and adds them to the tables of sums. The sums and the place in the
  * journal change in one transaction, which also increments a version. So each call is counted once, even if a process
- * is killed and if several gateways do this: the transaction of a slower gateway finds another version and is rolled
- * back.
+ * is killed or several gateways do this. The transaction of a slower gateway finds another version and is rolled back.
  */
 export function createRollUp(options: RollUpOptions): RollUp {
   const { database, now, everyMs, onError, end = () => null, callsMax = CALLS_MAX } = options;
