@@ -166,7 +166,7 @@ const shiftOf = (level: number, plane: number): number => (level * (plane === 0 
 const levelOf = (difference: number, plane: number): number =>
   Math.round((difference * 64) / (plane === 0 ? STEP : CHROMA_STEP));
 
-/** Writes one coefficient, or that there is no coefficient (9.2). */
+/** Writes one coefficient. Level 0 is written as the code for an empty block (9.2). */
 function putLevel(bits: Bits, level: number, isChroma: boolean): void {
   if (level === 0) return isChroma ? bits.put(0b01, 2) : bits.put(1, 1);
   const size = Math.abs(level);

@@ -80,8 +80,7 @@ export function connect(options: ConnectionOptions): Connection {
   const ending = Promise.withResolvers<Ending>();
   const closed = Promise.withResolvers<void>();
   const socket = dial(options);
-  // The stream is created before the socket opens, because the gateway sends its first bytes at once and they would be
-  // lost otherwise.
+  // Created before the socket opens. The gateway sends its first bytes at once, and they would be lost otherwise.
   const duplex = createSocketStream(socket);
   let session: ServerHttp2Session | null = null;
   let control: { readonly stream: ServerHttp2Stream; readonly end: ReturnType<typeof answerControl> } | null = null;

@@ -24,8 +24,8 @@ const DAY_MS = 86_400_000;
 const REST_TIMES = 20;
 const KEPT_MAX = 1_000;
 /**
- * Reading this many calls takes a few milliseconds. More calls are read in a snapshot, in parallel to the writers. For
- * few calls, opening the snapshot would take longer than reading them.
+ * Reading this many calls takes a few milliseconds. More calls are read in a snapshot, in parallel to the writers.
+ * Opening a snapshot takes longer than reading few calls.
  */
 const FEW = 5_000;
 const ALL = Number.MAX_SAFE_INTEGER;
