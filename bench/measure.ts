@@ -13,9 +13,9 @@ import { cpuMicros, residentBytes } from './program.ts';
 import type { Target } from './targets.ts';
 import { MODELS } from './upstream/replies.ts';
 
-/** One job at one target, with what the target's process used for it. */
+/** The result of one job at one target, with the CPU time that the target's process used for it. */
 export interface Sample extends JobResult {
-  /** null where there is no gateway. */
+  /** null if there is no gateway. */
   readonly cpuMicros: number | null;
 }
 
@@ -29,13 +29,13 @@ export interface RoundSamples {
 
 export interface MemorySample {
   readonly streams: number;
-  /** Resident before the first stream, with `streams` open, and with twice as many. */
+  /** Resident memory before the first stream, with `streams` open streams, and with twice as many. */
   readonly idleBytes: number;
   readonly baseBytes: number;
   readonly heldBytes: number;
   /** Small calls while the streams were open. */
   readonly probe: JobResult;
-  /** What the target says of its event loop meanwhile. */
+  /** The target's own report on its event loop during this time, or null. */
   readonly loopDelayMs: number | null;
 }
 
@@ -70,7 +70,7 @@ function requestText(target: Target, model: string, stream: boolean): string {
     .join('')}\r\n${body}`;
 }
 
-/** A job that asks `target` for one of the upstream's replies. */
+/** A job that requests one of the upstream's replies from `target`. */
 export const jobFor = (target: Target, model: string, shape: Job['shape']): Job => ({
   port: target.port,
   request: requestText(target, model, model !== MODELS.small),
@@ -83,7 +83,9 @@ async function measured(generator: Generator, target: Target, job: Job): Promise
   return { ...result, cpuMicros: target.pid === null || before === null ? null : cpuMicros(target.pid) - before };
 }
 
-/** The first calls of a target. Throws when they fail: a target that cannot do the work is not measured. */
+/**
+ * Makes the first calls of a target. Throws if they fail, because a target that can't do the work must not be measured.
+ */
 export async function warmUp(generator: Generator, target: Target, ms: number): Promise<void> {
   for (const model of [MODELS.small, MODELS.short, MODELS.burst]) {
     const result = await generator.run(jobFor(target, model, { kind: 'closed', connections: 8, durationMs: ms }));
@@ -94,7 +96,7 @@ export async function warmUp(generator: Generator, target: Target, ms: number): 
   }
 }
 
-/** Everything that is measured in one round at one target. */
+/** All measurements of one round at one target. */
 export async function measureRound(
   generator: Generator,
   target: Target,
@@ -111,7 +113,7 @@ export async function measureRound(
       durationMs: plan.firstByteMs,
     }),
     burst: await run(MODELS.burst, { kind: 'closed', connections: BURST_CONNECTIONS, durationMs: plan.burstMs }),
-    // A paced stream lasts longer than this, so that each connection carries exactly one.
+    // A paced stream takes longer than this, so each connection carries exactly one.
     paced:
       round < plan.pacedRounds
         ? await run(MODELS.paced, { kind: 'closed', connections: PACED_STREAMS, durationMs: 500 })
@@ -122,8 +124,8 @@ export async function measureRound(
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * What a fresh gateway needs for streams that are open and silent. As many are opened before the measured ones:
- * the first fill what its heap has spare, and only the next show what each costs.
+ * Measures a fresh gateway's memory for open, silent streams. The same number of streams is opened before the measured
+ * ones. The first streams fill the heap's free space, so only the following ones show the cost of each.
  */
 export async function measureMemory(
   generator: Generator,
