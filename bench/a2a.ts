@@ -1,4 +1,4 @@
-/** `node bench/a2a.ts`: what a message to an agent costs in tollgate, beside a passthrough. */
+/** `node bench/a2a.ts`: the cost of a message to an agent in tollgate, compared with a passthrough. */
 import { compare } from './compare.ts';
 import { A2A_TARGETS, messageJobFor } from './door-targets.ts';
 

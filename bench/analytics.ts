@@ -1,8 +1,8 @@
 /**
- * `node bench/analytics.ts`: how long the figures of the market take, and what adding calls up costs a gateway. The
- * embedded database has `--users` users on each of `--days` days. Two gateways with an upstream in this process take
- * `--calls` chats in turns: one adds calls up every 2 s, as is usual, the other one never. What adding them up costs is
- * measured to its end. `--calls 0`: none.
+ * `node bench/analytics.ts`: the time to read the market's figures, and a gateway's cost of adding calls up. The
+ * embedded database has `--users` users on each of `--days` days. Two gateways with an upstream in this process handle
+ * `--calls` chats in turns. One adds calls up every 2 s, which is the default. The other one never does. The
+ * measurement includes the whole work of adding up. With `--calls 0` this part is skipped.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ import { openDatabase, type Statement } from '../src/store/index.ts';
 import { chatInTurns, middle } from './in-turns.ts';
 
 const ROUNDS = 9;
-/** Between two turns that add calls up: the default of `analytics.every_ms`. */
+/** Interval of the roll-up: the default of `analytics.every_ms`. */
 const EVERY_MS = 2_000;
 const FIRST = 20_000;
 const SERVICES = 200;
@@ -35,7 +35,7 @@ try {
     await chatInTurns({
       settings: [`[analytics]\nevery_ms = ${EVERY_MS}`, '[analytics]\nevery_ms = 0'],
       calls,
-      // Until the turn's calls are added up, too.
+      // Long enough for the roll-up of the turn's calls.
       afterMs: EVERY_MS * 1.5,
       words: 'with calls added up',
     });
@@ -50,7 +50,7 @@ async function readFigures(): Promise<void> {
     `(WITH RECURSIVE counted (${name}) AS (SELECT 0 UNION ALL SELECT ${name} + 1 FROM counted WHERE ${name} < ${to} - 1) SELECT ${name} FROM counted)`;
   await run(
     'users',
-    // Half of the users of a day come on the next one, too.
+    // Half of a day's users are also active on the next day.
     `INSERT INTO user_days (day, account_hash) SELECT ${FIRST} + d, (d * ${users} / 2 + n) * 7919 FROM ${numbers(days, 'd')}, ${numbers(users)}`,
   );
   await run(
@@ -96,7 +96,7 @@ async function readFigures(): Promise<void> {
   );
 }
 
-/** Sums without bigints, as a page has them. */
+/** Converts bigints to numbers, as a page does. */
 function plain(figures: object): object {
   const text = JSON.stringify(figures, (_name, value: unknown) => (typeof value === 'bigint' ? Number(value) : value));
   return JSON.parse(text) as object;

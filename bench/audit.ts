@@ -1,7 +1,5 @@
-/*
- * Time and memory of an audit of the embedded books: `node bench/audit.ts [pairs]`. A pair is a lock and its
- * settlement. The audit runs in a process of its own.
- */
+/* `node bench/audit.ts [pairs]`: time and memory of an audit of the embedded books. A pair is a lock and its
+   settlement. The audit runs in a child process. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -10,10 +10,8 @@ import { openDatabase } from '../src/store/index.ts';
 import { restoreBackup } from '../src/store/backup/index.ts';
 import { CRASH_PRICE } from '../test/support/crash-price.ts';
 
-/*
- * How long a backup of the embedded database and its restore take, and how much longer a lock and its settlement take
- * meanwhile: `node bench/backup.ts --calls 50000`.
- */
+/* `node bench/backup.ts --calls 50000`: the time of a backup of the embedded database and of its restore, and by how
+   much the backup slows down a lock and its settlement. */
 
 const { values } = parseArgs({ options: { calls: { type: 'string', default: '50000' } } });
 const CALLS = Number(values.calls);
@@ -28,7 +26,7 @@ await createPriceBook(database).remember([CRASH_PRICE]);
 await ledger.transfer({ id: 'fund', from: treasuryOf('t'), to: escrowOf('a'), amount: 10n ** 12n, memo: '' });
 
 let next = 0;
-/** Milliseconds of each call, of `WIDTH` at once until `done`. */
+/** Makes `WIDTH` calls at once until `done` returns true. Returns the milliseconds of each call. */
 async function calls(on: Ledger, done: () => boolean): Promise<number[]> {
   const took: number[] = [];
   const client = async () => {

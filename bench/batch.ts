@@ -1,4 +1,4 @@
-/** `node bench/batch.ts`: what a JSON-RPC batch of chat completions costs in tollgate, beside a passthrough. */
+/** `node bench/batch.ts`: the cost of a JSON-RPC batch of chat completions in tollgate, compared with a passthrough. */
 import { compare } from './compare.ts';
 import { BATCH, BATCH_TARGETS, batchJobFor } from './door-targets.ts';
 import { OPEN_PER_SECOND } from './plan.ts';

@@ -9,7 +9,7 @@ import { median, table } from './report.ts';
 import type { Target, TargetKind } from './targets.ts';
 import { LUKEWARM, WARM, warm } from './warm.ts';
 
-/** One kind of request, at saturation and at a rate. */
+/** One kind of request, measured at saturation and at a fixed rate. */
 export interface Scenario {
   readonly title: string;
   readonly job: (target: Target, shape: Job['shape']) => Job;
@@ -17,9 +17,9 @@ export interface Scenario {
 }
 
 interface Comparison {
-  /** Shown for --help. */
+  /** Printed for --help. */
   readonly help: string;
-  /** The reference first. */
+  /** The reference comes first. */
   readonly targets: readonly TargetKind[];
   readonly scenarios: readonly Scenario[];
 }
@@ -28,7 +28,7 @@ interface Sample {
   readonly callsPerSecond: number;
   readonly cpu: number;
   readonly cpuAtRate: number;
-  /** Milliseconds, at the rate. */
+  /** Milliseconds, at the fixed rate. */
   readonly p50: number;
   readonly p99: number;
 }
@@ -63,7 +63,7 @@ export async function compare({ help, targets, scenarios }: Comparison): Promise
       process.stderr.write(`round ${round + 1} of ${plan.rounds}\n`);
       for (const [index, scenario] of scenarios.entries())
         for (let turn = 0; turn < running.length; turn++) {
-          // Each round begins with another target.
+          // Each round begins with another target, so that no target always has the same place.
           const { target, samples } = running[(turn + round) % running.length]!;
           samples[index]!.push(await measured(generator, target, scenario, plan));
         }
@@ -96,7 +96,7 @@ async function measured(generator: Generator, target: Target, scenario: Scenario
   };
 }
 
-/** Throws when a call fails: a target that cannot do the work is not measured. */
+/** Throws if a call fails, because a target that can't do the work must not be measured. */
 async function calls(generator: Generator, job: Job, target?: Target) {
   const read = () => (target?.pid == null ? 0 : cpuMicros(target.pid));
   const before = read();
@@ -115,7 +115,7 @@ function reportOf({ title, perSecond }: Scenario, index: number, running: readon
   const rows = running.map((one) => {
     const samples = one.samples[index]!;
     const of = (pick: (sample: Sample) => number, digits: number) => median(samples.map(pick))!.toFixed(digits);
-    // Round by round: what else the machine does differs more between rounds than within one.
+    // Compares within each round, because the machine's other load differs more between rounds than within one.
     const ratio = (pick: (sample: Sample) => number) =>
       `${median(samples.map((sample, round) => pick(sample) / pick(reference!.samples[index]![round]!)))!.toFixed(2)}×`;
     return [

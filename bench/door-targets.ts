@@ -7,10 +7,10 @@ import { MODELS } from './upstream/replies.ts';
 /** Entries of a batch. */
 export const BATCH = 10;
 
-/** Digits of the number that makes each message another one. */
+/** Placeholder for the number that makes each message different. */
 const NUMBER = '000000000';
 
-/** A message to an agent that has not come before, as its id is the key of repeats. */
+/** A message to an agent with a new id each time, because a repeated id would get the stored reply. */
 export function messageJobFor(target: Target, reply: keyof typeof MESSAGES, shape: Job['shape']): Job {
   const body = JSON.stringify({
     jsonrpc: '2.0',
@@ -65,7 +65,7 @@ endpoint = "http://127.0.0.1:${upstreamPort}"
 per_call = 0.001
 `;
 
-/** The reference first. */
+/** The reference comes first. */
 export const A2A_TARGETS: readonly TargetKind[] = [
   {
     name: 'a2a-fastify',
@@ -81,7 +81,7 @@ export const A2A_TARGETS: readonly TargetKind[] = [
   },
 ];
 
-/** The reference first. */
+/** The reference comes first. */
 export const BATCH_TARGETS: readonly TargetKind[] = [
   {
     name: 'batch-fastify',

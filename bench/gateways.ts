@@ -1,4 +1,4 @@
-/** Several gateways' ledgers on one PostgreSQL: what a call costs them and the database. `--help` tells the rest. */
+/** The cost of a call for several gateways' ledgers on one PostgreSQL, and for the database. See `--help`. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
@@ -29,7 +29,7 @@ if (flags.help) {
 }
 const numbers = (list: string) => list.split(',').map(Number);
 
-/** The process of a gateway: what it answers to one line of its input. */
+/** A gateway's process. It writes one answer per line of its input. */
 interface GatewayProcess {
   readonly child: ChildProcess;
   next(): Promise<unknown>;
@@ -77,7 +77,7 @@ async function end({ child }: GatewayProcess): Promise<void> {
   if (child.exitCode === null) await new Promise((resolve) => child.once('exit', resolve));
 }
 
-/** CPU microseconds by process of the server. */
+/** CPU microseconds of each process of the PostgreSQL server. */
 async function databaseCpu(): Promise<Map<number, number>> {
   const { rows } = await observer.query<{ pid: number }>(
     'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()',

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Job, JobResult } from './load/job.ts';
 
-/** The load generator's process, one job at a time. */
+/** The load generator's process. It runs one job at a time. */
 export interface Generator {
   run(job: Job): Promise<JobResult>;
-  /** Hangs up the streams of a `hold` job. */
+  /** Closes the streams of a `hold` job. */
   release(): Promise<void>;
   stop(): void;
 }

@@ -4,18 +4,16 @@ import { join } from 'node:path';
 import { startProvider } from '../test/support/provider.ts';
 import { ask, startSpine, UNHURRIED } from '../test/support/spine.ts';
 
-/*
- * Bytes that a call leaves in the embedded database, of a whole gateway: `node bench/growth.ts [calls]`. Plain
- * calls, and calls with an idempotency key, whose replies are kept for a day. The files are measured when the
- * gateway has stopped.
- */
+/* `node bench/growth.ts [calls]`: the bytes that a call of a whole gateway adds to the embedded database. Measures
+   plain calls, and calls with an idempotency key, whose replies are stored for a day. The files are measured after
+   the gateway has stopped. */
 const CALLS = Number(process.argv[2] ?? 3_000);
 const CONCURRENCY = 32;
 
 const provider = await startProvider({ logMax: 0 });
 for (const keyed of [false, true]) {
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-growth-'));
-  // The first call of a price leaves more than the next.
+  // The first call with a price stores more than the following ones.
   await run(dataDir, 'first', CONCURRENCY, keyed);
   const before = bytesOf(dataDir);
   await run(dataDir, 'then', CALLS, keyed);

@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url';
 import { announcedPort, startProgram, type Program } from './program.ts';
 import { modelsText, type Target, type TargetKind } from './targets.ts';
 
-/** A server that is nothing but one of the gateway's ways to an upstream. */
+/** A server with only one of the gateway's ways to an upstream. */
 export interface Hop extends Target {
   readonly pid: number;
-  /** Processes that the way goes through; their CPU is not the gateway's. */
+  /** Other processes on the way. Their CPU time doesn't count as the gateway's. */
   readonly proxyPid: number | null;
   readonly otherGatewayPid: number | null;
 }
@@ -20,7 +20,7 @@ export interface HopKind extends TargetKind {
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const HOP = here('targets/hop.ts');
 
-/** All ways. The first is what the others are held against. */
+/** All ways. The others are compared with the first one. */
 export const HOPS: readonly HopKind[] = [
   {
     name: 'hop-direct',
@@ -39,7 +39,7 @@ export const HOPS: readonly HopKind[] = [
   },
 ];
 
-/** Ends what was started, newest first, when the hop is stopped or could not be started. */
+/** Stops everything that was started, newest first, when the hop is stopped or if its start fails. */
 async function withAll(start: (all: (() => unknown)[]) => Promise<Omit<Hop, 'stop'>>): Promise<Hop> {
   const all: (() => unknown)[] = [];
   const stop = async () => {

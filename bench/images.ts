@@ -1,11 +1,12 @@
 /**
- * `node bench/images.ts`: how much an image of 30 MiB delays others. 200 chat streams of one gateway are read, each
- * with a chunk every 50 ms, by turns with and without a client that asks for one image after the other. The gaps
- * between the chunks of a stream are compared, and the longest time that the gateway's loop computed without a break,
- * which a busy machine makes no longer. Both upstreams and the client of the images are threads of their own.
+ * `node bench/images.ts`: by how much an image of 30 MiB delays others. 200 chat streams of one gateway are read, each
+ * with a chunk every 50 ms. This alternates between rounds with and rounds without a client that requests one image
+ * after the other. The result compares the gaps between the chunks of a stream, and the longest time that the gateway's
+ * loop computed without a break, which doesn't depend on the machine's load. Both upstreams and the client of the
+ * images run in separate threads.
  *
- * `--door` has the images come through another door than that of images: chat, chat-stream, mcp, a2a or a2a-stream.
- * `--against src/main.ts` of another version of the gateway measures that one in the same run, by turns.
+ * `--door` requests the images through another door: chat, chat-stream, mcp, a2a or a2a-stream. `--against src/main.ts`
+ * of another version of the gateway also measures that version in the same run, in turns.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -31,7 +32,7 @@ const ask = { messages: [{ role: 'user', content: 'A tollgate' }] };
 const message = { messageId: 'm', role: 'user', parts: [{ kind: 'text', text: 'A tollgate' }] };
 const rpc = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
 
-/** The requests for an image, by the door. Those of A2A have an id of their own, as a repeat is not run again. */
+/** The requests for an image, by door. Each A2A request has a new id, because a repeat wouldn't run again. */
 const DOORS: Readonly<Record<string, { readonly path: string; body(id: string): object }>> = {
   image: { path: '/api/v1/image/generate', body: () => ({ model: 'bench/paint', prompt: 'A tollgate' }) },
   chat: { path: '/api/v1/chat/completions', body: () => ({ model: 'image/bench/paint', ...ask }) },
@@ -75,7 +76,7 @@ async function run(): Promise<void> {
   });
   const { door, against } = values;
   if (!Object.hasOwn(DOORS, door)) throw new Error(`--door is one of ${Object.keys(DOORS).join(', ')}`);
-  // One that writes 40 MB sends no chunks meanwhile.
+  // Two upstreams, because one that writes 40 MB can't send chunks at the same time.
   const upstreams = [0, Number(values.mib)].map(
     (mib) => new Worker(new URL(import.meta.url), { workerData: { mib } satisfies Work }),
   );
@@ -102,9 +103,9 @@ async function run(): Promise<void> {
   }
 }
 
-/** A gateway that is measured, with its client of images. */
+/** A gateway under measurement, with its client of images. */
 interface Measured {
-  /** Once without and once with images. */
+  /** Measures once without and once with images. */
   round(): Promise<void>;
   tell(): void;
   stop(): Promise<void>;
@@ -120,7 +121,7 @@ async function startMeasured(main: string, config: string, data: string, door: s
   const painter = new Worker(new URL(import.meta.url), { workerData: { base, key, door } satisfies Work });
   let images = 0;
   painter.on('message', () => (images += 1));
-  // Thrown where the gateway is stopped.
+  // Thrown when the gateway is stopped.
   let failure: Error | null = null;
   painter.on('error', (error: Error) => (failure = error));
   const lanes = ['without', 'with'].map(() => ({ gaps: [] as number[], computed: [] as number[] }));
@@ -137,7 +138,7 @@ async function startMeasured(main: string, config: string, data: string, door: s
     const told = `p50 ${at(0.5)} ms  p99 ${at(0.99)} ms  longest ${at(1)} ms  computed at most ${own} ms`;
     process.stdout.write(`${what.padEnd(16)} ${told}\n`);
   };
-  // It compiles, and opens the connections.
+  // The first reading lets the gateway compile its code, and opens the connections.
   await readStreams(base, key);
   return {
     async round() {
@@ -159,7 +160,7 @@ async function startMeasured(main: string, config: string, data: string, door: s
   };
 }
 
-/** The gaps between the chunks of all streams of one round, ms. */
+/** Reads all streams of one round. Returns the gaps between their chunks in milliseconds. */
 async function readStreams(base: string, key: string): Promise<readonly number[]> {
   const gaps: number[] = [];
   const agent = new Agent({ keepAlive: true, maxSockets: STREAMS });
@@ -200,7 +201,7 @@ async function post(base: string, key: string, path: string, body: object, agent
   return reply;
 }
 
-/** A client that asks for one image after the other while it is told to. */
+/** A client that requests one image after the other while it is switched on. */
 function askForImages({ base, key, door }: Painter): void {
   const { path, body } = DOORS[door]!;
   let running = false;
@@ -220,7 +221,7 @@ function askForImages({ base, key, door }: Painter): void {
   });
 }
 
-/** A provider: chunks by the clock, and one image that is as large as it is to be. */
+/** A provider with paced chunks and one image of the given size. */
 async function serve(mib: number): Promise<void> {
   const head = Buffer.alloc(24);
   head.write('\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x04\0\0\0\x04\0', 'latin1');

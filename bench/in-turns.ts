@@ -16,21 +16,21 @@ const REPLY = JSON.stringify({
   usage: { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 },
 });
 
-/** Two gateways that differ in one thing. */
+/** Two gateways that differ in one setting. */
 interface Pair {
-  /** Lines of the configuration file of the one that does it, and of the one that does not. */
+  /** Configuration lines with the setting on, and with the setting off. */
   readonly settings: readonly [on: string, off: string];
-  /** Chats of one turn. */
+  /** Number of chats in one turn. */
   readonly calls: number;
-  /** Milliseconds after each turn until what it left to do is done. */
+  /** Milliseconds to wait after each turn, so that its background work can finish. */
   readonly afterMs: number;
-  /** "with calls added up" */
+  /** Label of the gateway with the setting on, such as "with calls added up". */
   readonly words: string;
 }
 
 /**
- * Lets two gateways take chats in turns, and prints what a chat costs each of them: the middle of nine turns, in
- * microseconds of CPU, by threads. An upstream in this process answers the chats.
+ * Lets two gateways handle chats in turns. Prints the cost of a chat for each, by thread: the median of nine turns, in
+ * microseconds of CPU. An upstream in this process answers the chats.
  */
 export async function chatInTurns({ settings, calls, afterMs, words }: Pair): Promise<void> {
   const upstream = createServer((incoming, response) => {
@@ -49,7 +49,7 @@ export async function chatInTurns({ settings, calls, afterMs, words }: Pair): Pr
     };
     const micros = gateways.map(() => ({ main: [] as number[], workers: [] as number[], all: [] as number[] }));
     for (let round = 0; round < ROUNDS; round += 1)
-      // Always in one order: a thread that ends after 10 s without work starts anew.
+      // The order is always the same, because a thread that has ended after 10 s without work starts again.
       for (const [index, { pid, chats }] of gateways.entries()) {
         const before = used(pid);
         await chats(calls);
@@ -75,7 +75,7 @@ export async function chatInTurns({ settings, calls, afterMs, words }: Pair): Pr
   }
 }
 
-/** The one in the middle by size. */
+/** The median of the values. */
 export function middle(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[values.length >> 1]!;
 }

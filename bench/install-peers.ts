@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** The peers are installed by the rig, from its own lock, so that npm ci of the checkout stays small. */
+/** The benchmark installs the peers from its own lock file, so that `npm ci` of the checkout stays small. */
 export function installPeers(wanted: string): void {
   if (existsSync(here(`node_modules/${wanted}`))) return;
   process.stderr.write('installing the peers into bench/node_modules\n');

@@ -1,8 +1,6 @@
-/*
- * The ledger of one gateway, in a process of its own: `node bench/ledger-gateway.ts <database url> <name>`. It warms up
- * and says {"ready":true}. Then each line of standard input, {"concurrency":n,"ms":n}, is driven and answered with what
- * it cost.
- */
+/* The ledger of one gateway in its own process: `node bench/ledger-gateway.ts <database url> <name>`. It warms up
+   and prints {"ready":true}. Then it executes each line of its stdin, {"concurrency":n,"ms":n}, and prints what the
+   work cost. */
 import { createInterface } from 'node:readline';
 import { openLoaded } from './ledger-load.ts';
 

@@ -4,26 +4,29 @@ import type { openDatabase as OpenDatabase } from '../src/store/open.ts';
 
 const ACCOUNTS = 200;
 
-/** What some pairs of a lock and a settlement cost. */
+/** The cost of a number of pairs. A pair is a lock and its settlement. */
 export interface LedgerCost {
   pairs: number;
   ms: number;
-  /** Of this process, all threads. */
+  /** CPU time of this process, all threads. */
   cpuMicros: number;
-  /** Operations that were committed together, each group. */
+  /** Number of operations in each committed group. */
   groups: number[];
-  /** Of some locks, each from its request to its answer. */
+  /** Milliseconds of a sample of locks, each from request to answer. */
   lockMs: number[];
 }
 
 /** A ledger under measurement. */
 export interface Loaded {
-  /** Locks and settles for a time, with so many calls at once. */
+  /** Locks and settles for this time, with this many calls at once. */
   drive(concurrency: number, forMs: number): Promise<LedgerCost>;
   close(): Promise<void>;
 }
 
-/** Opens the ledger of a checkout (default: this one) and funds its accounts. `name` keeps the ids of ledgers apart. */
+/**
+ * Opens the ledger of a checkout (default: this one) and funds its accounts. `name` makes the ids of different ledgers
+ * unique.
+ */
 export async function openLoaded(
   options: Parameters<typeof OpenDatabase>[0],
   name: string,
@@ -55,7 +58,7 @@ export async function openLoaded(
       const begun = performance.now();
       const { pairs, lockMs } = await callers(ledger, concurrency, forMs, `${name}-${run.toString(36)}`);
       const ms = performance.now() - begun;
-      // The tables of the embedded ledger follow its log: this waits for them.
+      // A read waits until the tables of the embedded ledger have caught up with its log.
       await ledger.find('none');
       const { user, system } = process.cpuUsage(cpu);
       return { pairs, ms, cpuMicros: user + system, groups, lockMs };
@@ -74,7 +77,7 @@ async function callers(ledger: Ledger, concurrency: number, forMs: number, prefi
   const begun = performance.now();
   const caller = async (index: number) => {
     for (let turn = 0; performance.now() - begun < forMs; turn += 1) {
-      // As the gateway makes them: a prefix of the process and a counter.
+      // Ids in the gateway's format: a prefix of the process and a counter.
       const id = `gen-${prefix}-${(count += 1).toString(36).padStart(8, '0')}`;
       const asked = performance.now();
       const locked = await ledger.lock({
@@ -105,7 +108,7 @@ async function callers(ledger: Ledger, concurrency: number, forMs: number, prefi
   return { pairs, lockMs };
 }
 
-/** The value below which this part of the values is; NaN of none. */
+/** The percentile `part` (0 to 1) of the values. NaN for an empty list. */
 export function percentile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;

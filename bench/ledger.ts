@@ -1,4 +1,7 @@
-/** Lock+settle pairs of the ledger alone, fsync on, beside another checkout's in turns. `--help` tells the rest. */
+/**
+ * Pairs of lock and settlement on the ledger alone, with fsync, alternating with another checkout's ledger. See
+ * `--help`.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,7 @@
 /**
- * `node bench/logs.ts`: the cost of sending lines of the log to a collector. Two gateways take `--calls` chats in
- * turns. Both send traces to a collector in this process, one its lines as well. Prints how many lines came, and what
- * it takes to make a line of a call a record of OTLP. `--calls 0`: only that.
+ * `node bench/logs.ts`: the cost of sending log lines to a collector. Two gateways handle `--calls` chats in turns.
+ * Both send traces to a collector in this process, and one also sends its log lines. Prints the number of received
+ * lines, and the cost of converting a call's line to an OTLP record. With `--calls 0` only the latter is measured.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -10,10 +10,10 @@ import { parseArgs } from 'node:util';
 import { toLogRecord } from '../src/observe/otlp-log-record.ts';
 import { chatInTurns, middle } from './in-turns.ts';
 
-/** Lines wait a second for others before they are sent. */
+/** Lines wait up to a second for more lines before they are sent. */
 const SENT_MS = 1_500;
 
-/** Lines of one post. */
+/** Lines per request. */
 const BATCH = 256;
 const ROUNDS = 9;
 
@@ -22,7 +22,7 @@ const calls = Number(values.calls);
 makeRecords();
 if (calls > 0) await sendLines();
 
-/** The work of a post before it leaves, for lines of a call. */
+/** The work for one request before it is sent, for the lines of calls. */
 function makeRecords(): void {
   const line = JSON.stringify({
     level: 'info',
@@ -81,7 +81,7 @@ async function sendLines(): Promise<void> {
     await chatInTurns({
       settings: [
         `[telemetry]\notlp_endpoint = "http://127.0.0.1:${port}"\nlogs_exporter = "otlp"`,
-        // It sends its traces, as the other one does.
+        // This gateway also sends its traces, like the other one.
         `[telemetry]\notlp_endpoint = "http://127.0.0.1:${port}"`,
       ],
       calls,

@@ -3,8 +3,8 @@ import { passthrough, tollgate, tollgateMissing, type Target, type TargetKind } 
 import { MCP_PATH, REVISION } from './upstream/mcp-replies.ts';
 
 /**
- * A `tools/call` of the modern revision, as its clients send it: the envelope in `_meta`, and the headers that
- * repeat it.
+ * A `tools/call` of the modern revision as clients send it, with the envelope in `_meta` and the headers that repeat
+ * it.
  */
 export function callRequest(target: Target, tool: string): string {
   const body = JSON.stringify({
@@ -68,7 +68,7 @@ const proxy =
 
 export const MCP_REFERENCE = 'mcp-fastify';
 
-/** All targets of the MCP path, in the order of the table. */
+/** All targets of the MCP benchmark, in the order of the table. */
 export const MCP_TARGETS: readonly TargetKind[] = [
   {
     name: 'mcp-direct',

@@ -1,6 +1,6 @@
 /**
- * `node bench/mcp.ts`: what a call of an MCP tool costs in tollgate, beside passthroughs and a proxy of the
- * official SDK. `--help` tells the rest.
+ * `node bench/mcp.ts`: the cost of a call of an MCP tool in tollgate, compared with passthroughs and a proxy built with
+ * the official SDK. See `--help`.
  */
 import { cpus, loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -24,21 +24,21 @@ process, added latency at ${OPEN_PER_SECOND} calls a second. Rounds are interlea
 Profile one of them with "node bench/profile.ts --target mcp-tollgate --load tool".
 `;
 
-/** CPU for each call, against the reference. */
+/** CPU time per call, relative to the reference. */
 const BUDGET = { most: 2, goal: 1.4 };
 
 interface Sample {
   readonly callsPerSecond: number;
   readonly errors: number;
   readonly generatorLoad: number;
-  /** CPU microseconds of the gateway's process for each call; null where there is no gateway. */
+  /** CPU microseconds of the gateway's process per call. null if there is no gateway. */
   readonly cpu: number | null;
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
 }
 
-/** Two and a half minutes with all targets. */
+/** Takes two and a half minutes with all targets. */
 const PLAN: Plan = { ...FULL, smallMs: 1200, openMs: 1800 };
 
 const LOADS = ['small', 'large', 'rate'] as const;
@@ -87,7 +87,7 @@ function reportOf(running: readonly Running[]): string {
   const direct = running.find(({ kind }) => kind.name === 'mcp-direct');
   const of = ({ samples }: Running, load: Load, pick: (sample: Sample) => number | null) =>
     median(samples[load].map(pick));
-  // Round by round: what else the machine does differs more between rounds than within one.
+  // Compares within each round, because the machine's other load differs more between rounds than within one.
   const beside = (
     { samples }: Running,
     load: Load,
@@ -208,7 +208,7 @@ async function main(): Promise<void> {
       say(`round ${round + 1} of ${plan.rounds}`);
       for (const load of LOADS)
         for (let turn = 0; turn < running.length; turn++) {
-          // Each round begins with another target.
+          // Each round begins with another target, so that no target always has the same place.
           const { target, samples } = running[(turn + round) % running.length]!;
           samples[load].push(await measured(generator, target, ...jobsOf(plan)[load]));
         }

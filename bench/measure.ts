@@ -14,9 +14,9 @@ import type { Target } from './targets.ts';
 import { MODELS } from './upstream/replies.ts';
 import { warm, type Warmth } from './warm.ts';
 
-/** One job at one target, with what the target's process used for it. */
+/** The result of one job at one target, with the CPU time that the target's process used for it. */
 export interface Sample extends JobResult {
-  /** null where there is no gateway. */
+  /** null if there is no gateway. */
   readonly cpuMicros: number | null;
 }
 
@@ -30,13 +30,13 @@ export interface RoundSamples {
 
 export interface MemorySample {
   readonly streams: number;
-  /** Resident before the first stream, with `streams` open, and with twice as many. */
+  /** Resident memory before the first stream, with `streams` open streams, and with twice as many. */
   readonly idleBytes: number;
   readonly baseBytes: number;
   readonly heldBytes: number;
   /** Small calls while the streams were open. */
   readonly probe: JobResult;
-  /** What the target says of its event loop meanwhile. */
+  /** The target's own report on its event loop during this time, or null. */
   readonly loopDelayMs: number | null;
 }
 
@@ -71,7 +71,7 @@ function requestText(target: Target, model: string, stream: boolean): string {
     .join('')}\r\n${body}`;
 }
 
-/** A job that asks `target` for one of the upstream's replies. */
+/** A job that requests one of the upstream's replies from `target`. */
 export const jobFor = (target: Target, model: string, shape: Job['shape']): Job => ({
   port: target.port,
   request: requestText(target, model, model !== MODELS.small),
@@ -93,7 +93,7 @@ export async function warmUp(generator: Generator, target: Target, warmth: Warmt
     await warm(generator, (shape) => jobFor(target, model, shape), streams);
 }
 
-/** Everything that is measured in one round at one target. */
+/** All measurements of one round at one target. */
 export async function measureRound(
   generator: Generator,
   target: Target,
@@ -110,7 +110,7 @@ export async function measureRound(
       durationMs: plan.firstByteMs,
     }),
     burst: await run(MODELS.burst, { kind: 'closed', connections: BURST_CONNECTIONS, durationMs: plan.burstMs }),
-    // A paced stream lasts longer than this, so that each connection carries exactly one.
+    // A paced stream takes longer than this, so each connection carries exactly one.
     paced:
       round < plan.pacedRounds
         ? await run(MODELS.paced, { kind: 'closed', connections: PACED_STREAMS, durationMs: 500 })
@@ -121,8 +121,8 @@ export async function measureRound(
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * What a fresh gateway needs for streams that are open and silent. As many are opened before the measured ones:
- * the first fill what its heap has spare, and only the next show what each costs.
+ * Measures a fresh gateway's memory for open, silent streams. The same number of streams is opened before the measured
+ * ones. The first streams fill the heap's free space, so only the following ones show the cost of each.
  */
 export async function measureMemory(
   generator: Generator,

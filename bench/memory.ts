@@ -1,6 +1,4 @@
-/**
- * Whether a gateway's memory grows with the calls it has answered. `--help` tells the rest.
- */
+/** Checks whether a gateway's memory grows with the number of answered calls. See `--help`. */
 import { parseArgs } from 'node:util';
 import { startGenerator } from './generator.ts';
 import { MCP_TARGETS, mcpJobFor } from './mcp-targets.ts';

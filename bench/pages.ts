@@ -1,7 +1,8 @@
 /**
- * `node bench/pages.ts`: when a page shows its largest content (LCP) on a slow machine and line: a processor that is
- * four times slower, 1.6 Mbit/s, 150 ms, nothing cached. `--fast` leaves that away. `--waterfall` adds when each file
- * was asked for and when it came. `--url` names a gateway that runs; given twice, both are looked at in turns.
+ * `node bench/pages.ts`: the time until a page shows its largest content (LCP) on a slow machine and connection: a
+ * processor that is four times slower, 1.6 Mbit/s, 150 ms latency, empty cache. `--fast` removes these limits.
+ * `--waterfall` also prints when each file was requested and received. `--url` names a running gateway. With two of
+ * them, both are measured in turns.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +18,7 @@ const PAGES = ['/marketplace', '/models/demo/sage', '/tools/demo/toolbox', '/age
 const KBPS = 1_600;
 const LATENCY_MS = 150;
 const SLOWER = 4;
-/** After the page is quiet, larger content may still come. */
+/** Larger content may still appear after the page is quiet. */
 const SETTLE_MS = 400;
 
 const { values } = parseArgs({
@@ -76,7 +77,7 @@ async function look(browser: Browser, url: string): Promise<Seen> {
       await devtools.send('Emulation.setCPUThrottlingRate', { rate: SLOWER });
     }
     await page.goto(url, { waitUntil: 'networkidle' });
-    // A slow processor still works when the line is quiet.
+    // A slow processor may still be busy when the network is quiet.
     await page.locator('#root > footer').waitFor();
     await page.evaluate(TWO_FRAMES);
     await page.waitForTimeout(SETTLE_MS);
@@ -103,7 +104,7 @@ try {
   const origins = values.url ?? [await gateway!.until(addressOf, 'it listened')];
   const pages = origins.flatMap((origin) => (values.page ?? PAGES).map((page) => origin + page));
   const found = new Map<string, Seen[]>(pages.map((page) => [page, []]));
-  // The first look builds and packs the files.
+  // The first visit builds and compresses the files.
   for (const page of pages) await look(browser, page);
   for (let round = 0; round < Number(values.rounds); round += 1)
     for (const page of pages) found.get(page)!.push(await look(browser, page));

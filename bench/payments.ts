@@ -6,11 +6,9 @@ import { createSolanaChain } from '../src/chains/solana/solana-chain.ts';
 import { evmMoney, solanaMoney } from '../test/support/chain/money-chain.ts';
 import { evmWallet } from '../test/support/wallets.ts';
 
-/*
- * What signatures and payments cost, on one thread: `node bench/payments.ts`. The first rows are signatures alone,
- * with the figures that the design was made by; the others are payments of x402 by the libraries' own clients, on
- * an EVM node and a Solana virtual machine of this machine.
- */
+/* `node bench/payments.ts`: the cost of signatures and payments on one thread. The first rows are signatures alone,
+   with the figures on which the design is based. The others are x402 payments by the libraries' own clients, with an
+   EVM node and a Solana virtual machine on this machine. */
 const MEASURE_MS = Number(process.env['BENCH_MS'] ?? 2_000);
 const PAYMENTS = 100;
 

@@ -1,17 +1,17 @@
-/** How long everything takes. */
+/** The durations and counts of all measurements. */
 export interface Plan {
   readonly rounds: number;
   readonly smallMs: number;
   readonly openMs: number;
   readonly burstMs: number;
   readonly firstByteMs: number;
-  /** Rounds in which paced streams are measured; each takes a second and a half. */
+  /** Rounds in which paced streams are measured. Each takes a second and a half. */
   readonly pacedRounds: number;
   readonly heldStreams: number;
   readonly memoryRounds: number;
 }
 
-/** Under ten minutes with all targets. */
+/** Takes less than ten minutes with all targets. */
 export const FULL: Plan = {
   rounds: 5,
   smallMs: 1500,
@@ -23,7 +23,7 @@ export const FULL: Plan = {
   memoryRounds: 3,
 };
 
-/** Under ninety seconds with all targets: shows that everything works, and orders of magnitude. */
+/** Takes less than ninety seconds with all targets. Shows that everything works, and the orders of magnitude. */
 export const QUICK: Plan = {
   rounds: 2,
   smallMs: 600,
@@ -40,5 +40,5 @@ export const BURST_CONNECTIONS = 8;
 export const PACED_STREAMS = 100;
 export const OPEN_PER_SECOND = 500;
 export const FIRST_BYTE_PER_SECOND = 100;
-/** Small calls made while the streams are held open. */
+/** Rate of the small calls while the streams are open. */
 export const PROBE_PER_SECOND = 100;

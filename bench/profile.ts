@@ -1,6 +1,6 @@
 /**
- * Where the CPU goes: one target under one load with V8's sampling profiler, its threads apart, functions by their
- * own time. `--help` tells the rest.
+ * Shows where the CPU time goes: runs V8's sampling profiler on one target under one load, and lists the functions of
+ * each thread by self time. See `--help`.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -34,7 +34,7 @@ type Shape = Job['shape'];
 interface Load {
   readonly job: (target: Target, shape: Shape) => Job;
   readonly shape: (durationMs: number) => Shape;
-  /** What is counted in a call. */
+  /** The number of units of work in one call, such as its events. Costs are per unit. */
   readonly units: number;
 }
 
@@ -71,15 +71,15 @@ interface CpuProfile {
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 /**
- * The load, as milliseconds before the end of the process. What came before it, loading modules above all, is not
- * counted.
+ * The time of the load, in milliseconds before the end of the process. Everything earlier, mainly loading modules,
+ * isn't counted.
  */
 interface Window {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** Functions of one thread by their own time, idle left out, as microseconds for each unit of work. */
+/** The functions of one thread by self time without idle time, in microseconds per unit of work. */
 function topOf(profile: CpuProfile, window: Window, units: number, count: number): string[] {
   const own = new Map<string, number>();
   const names = new Map(

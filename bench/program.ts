@@ -5,23 +5,23 @@ import { once } from 'node:events';
 const START_LIMIT_MS = 30_000;
 const STOP_LIMIT_MS = 5_000;
 
-/** A process that the rig started, and ends. */
+/** A process that the benchmark started and stops. */
 export interface Program {
   readonly pid: number;
   readonly child: ChildProcess;
-  /** What it has written, its last 8 KiB. */
+  /** The last 8 KiB of its output. */
   output(): string;
-  /** Resolves when `ready` has an answer; rejects when the process ends before, or after 30 s. */
+  /** Resolves when `ready` returns something. Rejects if the process ends before that, or after 30 s. */
   until<T>(ready: () => T | null | Promise<T | null>, what: string): Promise<T>;
   stop(): Promise<void>;
 }
 
-/** What would change a target if it were in the environment of whoever runs the bench. */
+/** Environment variables that would change a target. They are not passed on. */
 const NOT_INHERITED = /^(?:HOST|PORT|DATABASE_URL|REDIS_URL|NODE_OPTIONS|(?:TOLLGATE|OTEL|OPENAI)_.*)$/;
 
 /**
- * Starts this Node with a script. stdin stays open as long as the rig lives, so that a program that watches it ends
- * with the rig.
+ * Starts this Node with a script. Its stdin stays open as long as the benchmark runs, so that a program that watches
+ * its stdin ends with the benchmark.
  */
 export function startProgram(
   args: readonly string[],
@@ -68,7 +68,7 @@ export function startProgram(
   return program;
 }
 
-/** Waits for the line `{"port":n}` of a program of the rig. */
+/** Waits for the line `{"port":n}` of a program. */
 export function announcedPort(program: Program): Promise<number> {
   return program.until(() => {
     const line = /^\{"port":(\d+)\}$/m.exec(program.output());
@@ -76,10 +76,10 @@ export function announcedPort(program: Program): Promise<number> {
   }, 'its port');
 }
 
-/** Ticks of /proc in a second. Linux has 100 on every machine this runs on. */
+/** Microseconds per tick in /proc. Linux has 100 ticks per second on all machines that this runs on. */
 const TICK_US = 10_000;
 
-/** User and system CPU microseconds of a line of /proc, with the name that stands in it. By ticks of 10 ms. */
+/** User and system CPU microseconds of a stat file in /proc, with the name in it. The resolution is a tick of 10 ms. */
 function readStat(path: string): { readonly name: string; readonly user: number; readonly system: number } {
   const stat = readFileSync(path, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -91,8 +91,8 @@ function readStat(path: string): { readonly name: string; readonly user: number;
 }
 
 /**
- * CPU microseconds used so far, user and system, without children. Of a process they are of all threads that it has or
- * had, by ticks of 10 ms; of one thread the scheduler counts them by the nanosecond.
+ * CPU microseconds that were used so far, user and system, without child processes. For a process this includes all its
+ * past and present threads, with a resolution of 10 ms. For a single thread the scheduler counts nanoseconds.
  */
 export function cpuMicros(pid: number, thread?: number): number {
   if (thread !== undefined)
@@ -101,13 +101,15 @@ export function cpuMicros(pid: number, thread?: number): number {
   return user + system;
 }
 
-/** Resident memory of a process in bytes. */
+/** Resident memory of a process, in bytes. */
 export function residentBytes(pid: number): number {
   const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   return Number(kib?.[1] ?? 0) * 1024;
 }
 
-/** CPU microseconds by the name of threads that run, user and system apart; threads of one name are added up. */
+/**
+ * CPU microseconds of the running threads, user and system, by thread name. Threads with the same name are added up.
+ */
 export function cpuByThread(pid: number): Map<string, { user: number; system: number }> {
   const threads = new Map<string, { user: number; system: number }>();
   for (const id of readdirSync(`/proc/${pid}/task`)) {
@@ -115,7 +117,7 @@ export function cpuByThread(pid: number): Map<string, { user: number; system: nu
     try {
       stat = readStat(`/proc/${pid}/task/${id}/stat`);
     } catch {
-      // It ended after it was listed.
+      // The thread ended after it was listed.
       continue;
     }
     const { name, user, system } = stat;

@@ -1,4 +1,4 @@
-/** Time from the start of a gateway's process until it is ready, after `kill -9`. `--help` tells the rest. */
+/** The time from the start of a gateway's process until it is ready, after `kill -9`. See `--help`. */
 import { copyFileSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { startProvider } from '../test/support/provider.ts';
 import { openLoaded, percentile } from './ledger-load.ts';
 import { cpuMicros } from './program.ts';
 
-// Compiled code is kept between starts, as bin/tollgate.mjs keeps it.
+// Compiled code is cached between starts, in the same way as in bin/tollgate.mjs.
 process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('../node_modules/.cache/tollgate', import.meta.url));
 
 const HELP = `node bench/ready.ts [--kills 30] [--load-ms 1000]
@@ -21,7 +21,7 @@ CPU is of the gateway's process until it is ready, all threads: other work of th
 `;
 const CLIENTS = 32;
 const CLEAN_STARTS = 10;
-/** The most that the tables may be behind. */
+/** The most bytes of the log that the tables may be behind. */
 const BEHIND_BYTES = 8 * 1024 * 1024;
 const TABLES = ['tollgate.db', 'journal-head.json'];
 
@@ -70,7 +70,7 @@ try {
   rmSync(copies, { recursive: true });
 }
 
-/** One start, in milliseconds. */
+/** The times of one start, in milliseconds. */
 interface Start {
   readonly ready: number;
   readonly cpu: number;
@@ -116,7 +116,7 @@ async function callUntilItDies(baseUrl: string, key: string): Promise<void> {
   }
 }
 
-/** Each time the tables are put back to where they were before the log grew. */
+/** Before each start the tables are reset to their state before the log grew. */
 async function startsWithMostToReplay(of: Gateway): Promise<Start[]> {
   await of.term();
   const { dataDir } = of;

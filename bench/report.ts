@@ -5,7 +5,7 @@ import { BURST_EVENTS, PACED_EVENTS } from './upstream/replies.ts';
 export interface TargetSamples {
   readonly name: string;
   readonly title: string;
-  /** Why it was not measured, or not wholly. */
+  /** Why the target was not measured, or only partly. */
   failure: string | null;
   readonly rounds: RoundSamples[];
   readonly memory: MemorySample[];
@@ -15,20 +15,20 @@ export interface Run {
   readonly startedAt: string;
   readonly machine: string;
   readonly quick: boolean;
-  /** One-minute load of the machine before the run. */
+  /** One-minute load average of the machine before the run. */
   readonly loadBefore: number;
   readonly tookS: number;
   readonly targets: readonly TargetSamples[];
 }
 
-/** The figures of one target: medians over rounds, null where there is none. Times in milliseconds. */
+/** The figures of one target: medians over all rounds, null without values. Times are in milliseconds. */
 export interface Figures {
   readonly name: string;
   readonly title: string;
   readonly callsPerSecond: number | null;
   readonly cpuPerCall: number | null;
   readonly cpuPerCallAtRate: number | null;
-  /** As it is, not as a difference: on a quiet machine under 2 ms for `direct`. */
+  /** The absolute value, not the difference. On a quiet machine it is under 2 ms for `direct`. */
   readonly p99: number | null;
   readonly addedP50: number | null;
   readonly addedP99: number | null;
@@ -54,9 +54,7 @@ export function median(values: readonly (number | null)[]): number | null {
 const perCall = (sample: Sample, events = 1) =>
   sample.cpuMicros === null ? null : sample.cpuMicros / (sample.calls * events);
 
-/**
- * Short samples are summed over all rounds instead of taking the median of noisy ones.
- */
+/** Adds up short samples of all rounds, because the median of such noisy samples would be inaccurate. */
 function total(samples: readonly (Sample | null)[], events = 1): number | null {
   let cpu = 0;
   let calls = 0;
@@ -69,7 +67,7 @@ function total(samples: readonly (Sample | null)[], events = 1): number | null {
   return calls > 0 ? cpu / calls : null;
 }
 
-/** Figures of every target. What is "added" is the difference to `direct` in the same round. */
+/** Computes the figures of every target. "added" figures are differences to `direct` in the same round. */
 export function figuresOf(run: Run): readonly Figures[] {
   const direct = run.targets.find((target) => target.name === 'direct')?.rounds ?? [];
   return run.targets.map(({ name, title, rounds, memory }) => {
@@ -110,7 +108,7 @@ export const table = (head: readonly string[], rows: readonly (readonly string[]
     .map((row) => `| ${row.join(' | ')} |`)
     .join('\n');
 
-/** The whole report as markdown. */
+/** The whole report as Markdown. */
 export function reportOf(run: Run): string {
   const figures = figuresOf(run);
   const parts = [
@@ -202,11 +200,11 @@ function ratioTable(figures: readonly Figures[]): string {
 interface Budget {
   readonly what: string;
   readonly value: number | null;
-  /** null: there is a goal only. */
+  /** null: there is only a goal. */
   readonly most: number | null;
   readonly goal: number;
   readonly unit: string;
-  /** The figure drowned in what else the machine was doing. */
+  /** The machine's other load makes the figure useless. */
   readonly noisy?: boolean;
 }
 
@@ -294,7 +292,7 @@ function budgetTable(figures: readonly Figures[]): string {
   );
 }
 
-/** Without a gateway, the slowest of a hundred replies takes this long only when others use the cores. */
+/** Without a gateway, one in a hundred replies takes this long only if other programs use the cores. */
 const DIRECT_P99_MS = 3;
 const isNoisy = (figures: readonly Figures[]) =>
   (figures.find((row) => row.name === 'direct')?.p99 ?? 0) > DIRECT_P99_MS;
@@ -307,7 +305,7 @@ function verdict({ value, most, goal, noisy }: Budget): string {
   return value <= most ? 'within budget' : '**missed**';
 }
 
-/** Above this share of a core, the load generator and not the target set the pace. */
+/** Above this share of a core, the load generator was the bottleneck, not the target. */
 const GENERATOR_LIMIT = 0.9;
 
 function notesOf(run: Run, figures: readonly Figures[]): string[] {

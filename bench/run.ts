@@ -1,7 +1,4 @@
-/**
- * `npm run bench`: tollgate beside passthroughs and another gateway, in one run on this machine. `--help` tells the
- * rest.
- */
+/** `npm run bench`: measures tollgate, passthroughs and another gateway in one run on this machine. See `--help`. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -59,7 +56,7 @@ async function startTarget(
 
 async function rounds(running: readonly Running[], generator: Generator, plan: Plan): Promise<void> {
   for (let round = 0; round < plan.rounds; round++) {
-    // Each round begins with another target, so that no place in the order is always the same one's.
+    // Each round begins with another target, so that no target always has the same place.
     const order = running.map((_one, index) => running[(index + round) % running.length]!);
     for (const { kind, target, samples } of order) {
       say(`round ${round + 1} of ${plan.rounds}: ${kind.name}`);
@@ -72,7 +69,7 @@ async function rounds(running: readonly Running[], generator: Generator, plan: P
   }
 }
 
-/** In fresh processes, one at a time: what was left over from the rounds would hide what a stream costs. */
+/** Uses fresh processes, one at a time, because memory from the rounds would hide the cost of a stream. */
 async function memory(
   all: readonly { kind: TargetKind; samples: TargetSamples }[],
   upstreamPort: number,

@@ -13,8 +13,8 @@ import {
   type TestWallet,
 } from '../test/gateway/auth/siwx/wallets.ts';
 
-/* What a wallet's sign-in costs, on one thread: `node bench/sign-in.ts`. Each header is whole: opened, parsed,
- * verified, remembered. */
+/* `node bench/sign-in.ts`: the cost of a wallet's sign-in on one thread. Each header is decoded, parsed, verified
+   and remembered. */
 const MEASURE_MS = Number(process.env['BENCH_MS'] ?? 2_000);
 const HEADERS = 200;
 const ADDRESS = '192.0.2.1';
@@ -93,7 +93,7 @@ async function measure(
   while (elapsed < MEASURE_MS) {
     for (let index = 0; index < HEADERS; index += 1) {
       const result = once(index);
-      // Awaiting costs more than looking up.
+      // Awaits only if necessary, because an `await` costs more than the lookup.
       if (result instanceof Promise) await result;
     }
     done += HEADERS;

@@ -1,4 +1,4 @@
-// Nanoseconds per event of the stream reader alone, without sockets: node bench/sse-reader.ts
+// `node bench/sse-reader.ts`: nanoseconds per event of the stream reader alone, without sockets.
 import { createChatStreamReader } from '../src/openai/stream/chat-stream-reader.ts';
 import type { ReplyContext } from '../src/openai/reply/chat-end.ts';
 
@@ -21,7 +21,7 @@ const event = (content: string) =>
 
 const words = [' the', ' of', ' tokens', ',', ' "quoted"', ' Grüße', '\n\n', ' and', ' so', ' on'];
 
-/** Chunks of `perChunk` events each. */
+/** Makes chunks of `perChunk` events each. */
 function chunksOf(perChunk: number): Buffer[] {
   const chunks: Buffer[] = [];
   for (let i = 0; i < EVENTS; i += perChunk) {

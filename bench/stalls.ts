@@ -11,12 +11,11 @@ import { stallsAt, watchedAt } from '../test/support/loop-stalls.ts';
 import type { Stalls } from '../test/support/loop-watch.ts';
 import { configurationOf, shapesOf, type Shape } from './stalls/shapes.ts';
 
-/*
- * How long the worst requests and replies hold everybody else up: `node bench/stalls.ts [--width 2] [--rounds 3]
- * [part of a shape's name …]`. The gateway is a process of its own that tells the stalls of its event loop. For
- * each shape: of the longest stall in each round the median and the longest, the longest time that the loop itself
- * computed without a break, the longest pause for garbage, and how long a second caller's calls took meanwhile.
- */
+/* `node bench/stalls.ts [--width 2] [--rounds 3] [part of a shape's name …]`: how long the worst requests and
+   replies delay all others. The gateway is another process and reports the stalls of its event loop. For each shape
+   it prints the median and the maximum of each round's longest stall, the longest time that the loop itself computed
+   without a break, the longest pause of the garbage collector, and the duration of a second caller's calls at the
+   same time. */
 const LIMIT_MS = 100;
 const BYSTANDER_CALLS = 10;
 const args = process.argv.slice(2);
@@ -75,7 +74,7 @@ async function measure(shape: Shape, call: () => Promise<boolean>): Promise<void
     outcome = await answered;
     const fared = await fare;
     const stalled = await stalls();
-    // The first round compiles and fills caches.
+    // The first round only compiles code and fills caches.
     if (round < 0) continue;
     seen.push(stalled);
     fares.push(fared);
@@ -111,7 +110,7 @@ function median(figures: readonly number[]): number {
   return figures.toSorted((a, b) => a - b)[figures.length >> 1]!;
 }
 
-/** The gateway's stalls since the last time. */
+/** The gateway's stalls since the last request for them. */
 function stalls(): Promise<Stalls> {
   return stallsAt(socketPath);
 }

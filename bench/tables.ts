@@ -1,6 +1,7 @@
 /**
- * What the threads behind the embedded ledger's log do for a call: the tables follow the log, and the calls are added
- * up. One recorded log, in one thread, beside another checkout's in turns. `--help` tells the rest.
+ * The cost per call of the threads behind the embedded ledger's log. One updates the tables from the log, the other
+ * adds calls up. The benchmark replays one recorded log in one thread, alternating with another checkout's code. See
+ * `--help`.
  */
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +23,7 @@ const HELP = `node bench/tables.ts [--before FOLDER] [--pairs 20000] [--rounds 7
   --log     the folder ledger of a data directory, of one file, instead of a log that is made for the run
 CPU is of the thread that does it. Figures are the least of the rounds: other work of the machine only adds to them.
 `;
-/** The tables follow within 0.25 s, and calls are added up every 2 s. */
+/** The tables are updated every 0.25 s, and calls are added up every 2 s. */
 const STEPS_OF_A_ROLL_UP = 8;
 const LOG = '0000000000000000.log';
 
@@ -41,7 +42,7 @@ if (flags.help) {
   process.exit();
 }
 
-/** The parts of a checkout that are measured. */
+/** The modules of a checkout that are measured. */
 interface Tree {
   readonly name: string;
   readonly root: URL;
@@ -83,7 +84,7 @@ try {
   rmSync(folder, { recursive: true });
 }
 
-/** The folder of a log that this checkout's ledger writes, of calls as a gateway makes them. */
+/** Records a log with this checkout's ledger, with calls like a gateway's. Returns its folder. */
 async function recordedLog(): Promise<string> {
   const dataDir = join(folder, 'recorded');
   const ledger = await openLoaded({ dataDir }, 'recorded');
@@ -105,7 +106,7 @@ async function treeAt(name: string, root: URL): Promise<Tree> {
   return { name, root, followLog, shareProgress, follower, rollUp };
 }
 
-/** CPU microseconds of this thread, in user code and in the system. */
+/** CPU microseconds of this thread, in user mode and in the kernel. */
 function spent(run: () => void): number[] {
   const before = process.threadCpuUsage();
   run();
@@ -156,7 +157,7 @@ function add(sums: number[], values: readonly number[]): void {
   for (const [index, value] of values.entries()) sums[index]! += value;
 }
 
-/** As the gateway does it: a snapshot is another connection, which has read nothing yet. */
+/** Opens a new connection like the gateway's snapshot, so that nothing is cached. */
 function rollUpFrom(tree: Tree, dataDir: string, from: RollUp.AskedPart['from']): RollUp.AskedPart['from'] {
   const reader = new DatabaseSync(join(dataDir, 'tollgate.db'), { readOnly: true, readBigInts: true });
   reader.exec('BEGIN; PRAGMA cache_size = -65536; PRAGMA temp_store = FILE');

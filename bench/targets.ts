@@ -9,15 +9,13 @@ import { MODELS } from './upstream/replies.ts';
 /** A running gateway, ready for calls. */
 export interface Target {
   readonly port: number;
-  /** Whose CPU and memory count. null: the upstream itself, called directly. */
+  /** The process whose CPU time and memory count. null for the upstream itself, which is called directly. */
   readonly pid: number | null;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /**
-   * What the target says of its own event loop, where it says anything: 99th percentile of the delay in milliseconds.
-   */
+  /** The target's own report on its event loop: the 99th percentile of the delay in milliseconds, or null. */
   loopDelayMs?(): Promise<number | null>;
-  /** Opens an account without credit; resolves with the headers of its calls. */
+  /** Opens an account without credit. Resolves with the headers for its calls. */
   openAccount?(): Promise<Readonly<Record<string, string>>>;
   stop(): Promise<void>;
 }
@@ -25,11 +23,11 @@ export interface Target {
 export interface TargetKind {
   readonly name: string;
   readonly title: string;
-  /** What is in the way, when this target cannot run here. */
+  /** Says what is missing if this target can't run here. */
   missing?(): string | null;
   /**
-   * `nodeArgs` go to Node before the script, where the target is ours to profile. `main`: the script of a gateway;
-   * default this checkout's.
+   * `nodeArgs` are Node's arguments before the script, for targets that can be profiled. `main` is the script of a
+   * gateway, by default this checkout's.
    */
   start(upstreamPort: number, nodeArgs?: readonly string[], main?: string): Promise<Target>;
 }
@@ -39,7 +37,7 @@ const CHAT = '/v1/chat/completions';
 const PORTKEY = here('node_modules/@portkey-ai/gateway/build/start-server.js');
 const TOLLGATE = here('../bin/tollgate.mjs');
 
-/** Starts a script of the rig that forwards to the upstream. */
+/** Starts a script of the benchmark that forwards to the upstream. */
 export async function passthrough(
   script: string,
   upstreamPort: number,
@@ -85,22 +83,25 @@ async function portkey(upstreamPort: number): Promise<Target> {
 
 interface TollgateOptions {
   readonly databaseUrl?: string;
-  /** The upstream is reached through a provider's proxy, a process of its own whose CPU is not the gateway's. */
+  /**
+   * The upstream is reached through a provider's proxy. It is a separate process, and its CPU time doesn't count as the
+   * gateway's.
+   */
   readonly tunnel?: boolean;
   readonly nodeArgs?: readonly string[] | undefined;
-  /** The script of the gateway; default this checkout's. */
+  /** The script of the gateway. By default this checkout's. */
   readonly main?: string | undefined;
-  /** What is called; default chat. */
+  /** The path to call. Default: chat. */
   readonly path?: string;
-  /** Default `warn`: no line for a call. */
+  /** Default `warn`, which logs no calls. */
   readonly logLevel?: 'info' | 'warn';
-  /** Blocks of what it serves; default one priced service for each model of the upstream. */
+  /** Blocks of its services. By default one priced service for each model of the upstream. */
   readonly blocks?: string;
 }
 
 export const tollgateMissing = () => (existsSync(TOLLGATE) ? null : 'bin/tollgate.mjs is not there');
 
-/** A production gateway with priced services, an account with credit, and limits out of the way. */
+/** Starts a production gateway with priced services, an account with credit, and limits that are never reached. */
 export async function tollgate(upstreamPort: number, options: TollgateOptions = {}): Promise<Target> {
   const {
     databaseUrl,
@@ -180,7 +181,7 @@ function readDiscovery(path: string): Discovery | null {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as Discovery;
   } catch {
-    // Half written.
+    // The file is only half written.
     return null;
   }
 }
@@ -206,7 +207,7 @@ async function loopDelay(gateway: Discovery): Promise<number | null> {
   return found ? Number(found[1]) * 1000 : null;
 }
 
-/** Blocks of a TOML file: one service for each of the upstream's models. */
+/** TOML blocks with one service for each of the upstream's models. */
 export function modelsText(upstreamPort: number): string {
   return Object.values(MODELS)
     .map(
@@ -244,7 +245,7 @@ connections_max = 8192
 `;
 }
 
-/** All targets, in the order of the table. `direct` is the upstream without anything in front of it. */
+/** All targets, in the order of the table. `direct` is the upstream without a gateway. */
 export const TARGETS: readonly TargetKind[] = [
   {
     name: 'direct',

@@ -1,6 +1,6 @@
 /**
- * `node bench/tunnel.ts`: what the way to an upstream costs a gateway: straight, through a provider's tunnel,
- * through another gateway. `--help` tells the rest.
+ * `node bench/tunnel.ts`: a gateway's cost of each way to an upstream: direct, through a provider's tunnel, through
+ * another gateway. See `--help`.
  */
 import { cpus, loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -30,14 +30,14 @@ and each event of a stream, and calls a second. Rounds are interleaved, figures 
 Profile one way with "node bench/profile.ts --target hop-tunnel".
 `;
 
-/** CPU on the gateway, and time for a call, against those of a call that goes straight to its upstream. */
+/** CPU time of the gateway and duration of a call, relative to a direct call of the upstream. */
 const BUDGET = { most: 2.5, goal: 1.8 };
 
 interface Sample {
   readonly callsPerSecond: number;
   readonly errors: number;
   readonly generatorLoad: number;
-  /** CPU microseconds for each call or event. */
+  /** CPU microseconds per call or event. */
   readonly gateway: number;
   readonly proxy: number | null;
   readonly otherGateway: number | null;
@@ -88,7 +88,7 @@ const loadsOf = ({ smallMs, openMs, burstMs }: Plan): readonly Load[] => [
     connections: BURST_CONNECTIONS,
     durationMs: burstMs,
   }),
-  // A paced stream lasts longer than this, so that each connection carries exactly one.
+  // A paced stream takes longer than this, so each connection carries exactly one.
   loadOf('paced CPU µs/event', MODELS.paced, PACED_EVENTS, {
     kind: 'closed',
     connections: PACED_STREAMS,
@@ -104,13 +104,13 @@ function verdict(ratio: number): string {
 }
 
 /**
- * What the ways cost the gateway, then the other processes of each, then the budget. `samples[load][way]` are its
- * rounds.
+ * The report: the gateway's cost of each way, then the cost of the other processes, then the budget.
+ * `samples[load][way]` has one sample per round.
  */
 function reportOf(loads: readonly Load[], samples: readonly (readonly (readonly Sample[])[])[]): string {
   const of = (load: number, way: number, pick: (sample: Sample) => number | null) =>
     median(samples[load]![way]!.map(pick));
-  // Round by round: what else the machine does differs more between rounds than within one.
+  // Compares within each round, because the machine's other load differs more between rounds than within one.
   const ratio = (load: number, way: number) =>
     median(samples[load]![way]!.map(({ gateway }, round) => gateway / samples[load]![0]![round]!.gateway)) ??
     Number.NaN;
@@ -161,7 +161,7 @@ async function measure(
     say(`round ${round + 1} of ${rounds}`);
     for (const [load, { run }] of loads.entries())
       for (let turn = 0; turn < kinds.length; turn++) {
-        // Each round begins with another way.
+        // Each round begins with another way, so that no way always has the same place.
         const way = (turn + round) % kinds.length;
         samples[load]![way]!.push(await run(generator, running[way]!));
       }

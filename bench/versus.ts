@@ -1,6 +1,6 @@
 /**
- * What a call costs a gateway's main thread, beside a passthrough and beside the gateway of another checkout, in one
- * run: every round measures each target once, for a moment. `--help` tells the rest.
+ * The cost of a call for a gateway's main thread, compared with a passthrough and the gateway of another checkout in
+ * one run. Every round measures each target once, for a moment. See `--help`.
  */
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -43,11 +43,11 @@ const LOADS = {
   task: agentLoad('task'),
 } as const;
 
-/** CPU microseconds that the first thread of a process has used. */
+/** CPU microseconds that the main thread of a process has used. */
 const mainThreadMicros = (pid: number): number => cpuMicros(pid, pid);
 
 interface Cost {
-  /** CPU microseconds a call. */
+  /** CPU microseconds per call. */
   readonly main: number;
   readonly all: number;
 }

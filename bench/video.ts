@@ -1,10 +1,10 @@
 /**
- * `node bench/video.ts`: how fast a finished video of 100 MB is given out, and what that costs in memory. A gateway
- * runs with an upstream in this process, on 127.0.0.1. `--mib` sets another size, `--rounds` how often each is asked.
+ * `node bench/video.ts`: the speed of downloads of a finished video of 100 MB, and their memory. A gateway runs with an
+ * upstream in this process, on 127.0.0.1. `--mib` sets another size, `--rounds` the number of measurements.
  *
- * Beside it, by turns, two servers that do nothing but pipe the same file: a route of Fastify, and Node's own server
- * with chunks as large as the gateway's. `--against src/main.ts` of another version of the gateway measures that one
- * in the same run.
+ * Two servers that only pipe the same file are measured in turns with it: a Fastify route, and Node's own server with
+ * chunks as large as the gateway's. `--against src/main.ts` of another version of the gateway also measures that
+ * version in the same run.
  */
 import { once } from 'node:events';
 import { createReadStream, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -77,13 +77,13 @@ async function run(): Promise<void> {
   }
 }
 
-/** A server that gives the file out. */
+/** A server that serves the file. */
 interface Source {
   readonly name: string;
   readonly program: Program;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Resident bytes after its first downloads. */
+  /** Resident memory in bytes after its first downloads. */
   readonly before: number;
 }
 
@@ -92,7 +92,7 @@ interface Row {
   readonly ms: number;
   readonly cpuMs: number;
   readonly bytes: number;
-  /** The most memory beyond that after the first downloads, bytes. */
+  /** The most memory in bytes in addition to that after the first downloads. */
   readonly more: number;
 }
 
@@ -124,7 +124,7 @@ async function startBare(kind: string, file: string): Promise<Source> {
   return warmed({ name: kind, program, url: `http://127.0.0.1:${port}/film`, headers: {} });
 }
 
-/** It compiles, and has the buffers of as many downloads as are measured. */
+/** Lets the server compile its code and allocate the buffers for as many downloads as are measured. */
 async function warmed(source: Omit<Source, 'before'>): Promise<Source> {
   for (let round = 0; round < 3; round += 1)
     // oxlint-disable-next-line no-await-in-loop -- one by one
@@ -132,7 +132,7 @@ async function warmed(source: Omit<Source, 'before'>): Promise<Source> {
   return { ...source, before: residentBytes(source.program.pid) };
 }
 
-/** The reference: a route that pipes the file, and does nothing else. */
+/** The reference: a route that only pipes the file. */
 async function serveFile(kind: string, file: string): Promise<void> {
   const { size } = statSync(file);
   const head = { 'content-type': 'video/mp4', 'content-length': size };
@@ -181,7 +181,7 @@ function addTo(rows: Map<string, Row>, name: string, row: Row): void {
   });
 }
 
-/** Reads a file as fast as it comes, and drops it. Resolves with its length. */
+/** Downloads a file as fast as possible and drops it. Resolves with its length. */
 async function download({ url, headers }: Pick<Source, 'url' | 'headers'>): Promise<number> {
   const asked = request(url, { headers });
   asked.end();
@@ -221,7 +221,7 @@ function readDev(dataDir: string): { readonly base_url: string; readonly api_key
   }
 }
 
-/** An MP4 file by its boxes; its film is empty. */
+/** An MP4 file with the right boxes but an empty film. */
 function filmOf(bytes: number): Buffer {
   const box = (type: string, content: Buffer) => {
     const head = Buffer.alloc(8);

@@ -1,7 +1,8 @@
 /**
- * `node bench/wires.ts`: streams of messages and responses beside chat, at providers that speak them and at others, in
- * one run; the counting of tokens beside a bare Fastify route; and another router of messages. `--rounds` and `--ms`
- * set how long, `--only native` measures the doors with that word beside chat, and `--only count` the counting alone.
+ * `node bench/wires.ts`: measures streams of messages and responses, compared with chat, at providers that speak these
+ * wires and at others, in one run. Also measures the counting of tokens compared with a bare Fastify route, and another
+ * router of messages. `--rounds` and `--ms` set the duration. `--only native` measures chat and the doors with this
+ * word in their names. `--only count` measures only the counting.
  */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -24,10 +25,10 @@ const { values } = parseArgs({
 const PEER = '@musistudio/llms';
 const CONNECTIONS = 16;
 const NATIVE = 'bench-native';
-/** Counts of one account, below its rate of 600 a minute, and how many accounts count. */
+/** Number of counts per account, below its rate limit of 600 per minute, and number of accounts. */
 const COUNTS = 550;
 const ACCOUNTS = 24;
-/** The counts of the first ones compile it. */
+/** The counts of the first accounts only compile the code. */
 const WARMING = 8;
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -108,7 +109,7 @@ try {
   await upstream.stop();
 }
 
-/** Streams a second, and CPU microseconds of the target's main thread for each. */
+/** Streams per second, and CPU microseconds of the target's main thread for each stream. */
 async function run({ name, target, path, body }: Lane, durationMs: number) {
   const cpu = () => cpuMicros(target.pid!, target.pid!);
   const before = cpu();
@@ -150,8 +151,8 @@ function report(lanes: readonly Lane[]): void {
 }
 
 /**
- * Counts the tokens of a prompt of 30 KB, as often as the rate of each account lets it, and asks a route that does
- * nothing else as often.
+ * Counts the tokens of a prompt of 30 KB as often as the rate limits of the accounts allow, and calls a route that does
+ * nothing else equally often.
  */
 async function count(gateway: Target, bare: Target): Promise<void> {
   const text = 'The gateway knows the price before it forwards a question. '.repeat(500);

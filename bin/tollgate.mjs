@@ -1,19 +1,19 @@
 #!/usr/bin/env node
-// Plain JavaScript that any Node from 20 on can run: it finds a Node that is new enough and hands over to src/main.ts.
-// An installed package has JavaScript in its place.
+// The command `tollgate`. It is plain JavaScript that Node 20 and newer can run. It finds a Node that is new enough and
+// runs src/main.ts in it. An installed package has JavaScript instead of TypeScript.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-// TypeScript runs unbuilt, and node:sqlite is part of the platform, from here on.
+// Since this version Node runs TypeScript without a build and includes node:sqlite.
 const NODE_MAJOR_MIN = 24;
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-/** For a shell, whatever is in the path. */
+/** The path, quoted for a shell if necessary. */
 const quoted = /^[\w./-]+$/.test(root) ? root : `'${root.replaceAll("'", `'\\''`)}'`;
-/** The package of a provider's proxy has another entry, and no gateway. */
+/** The package of a provider's proxy has another entry and no gateway. */
 const main = ['src/main.js', 'src/cli/provider-main.js'].find((path) => existsSync(join(root, path))) ?? 'src/main.ts';
 const packed = main.endsWith('.js');
 const install = packed ? 'npm install -g <the file of the package>' : `cd ${quoted} && npm ci`;
@@ -22,11 +22,13 @@ const bundled = join(root, 'node_modules', '.bin', 'node');
 if (!existsSync(join(root, 'node_modules', 'commander'))) {
   fail(`The packages that tollgate needs are not installed.\nRun this once:  ${install}`);
 } else if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR_MIN) {
-  // Compiled code is kept between runs: halves the time of a start. Does nothing where the directory cannot be written.
+  // Compiled code is cached between runs, which halves the start time. If the directory isn't writable, nothing is
+  // cached.
   const { enableCompileCache, registerHooks } = await import('node:module');
   const cache = join(root, 'node_modules', '.cache', 'tollgate');
   enableCompileCache?.(cache);
-  // Threads and child processes look here: without it the database's thread compiles all that it loads at every start.
+  // Worker threads and child processes read this variable. Without it the database's thread would compile its modules
+  // at every start.
   process.env.NODE_COMPILE_CACHE ??= cache;
   if (!packed) findOwnModules(registerHooks);
   await import(`../${main}`);
@@ -46,8 +48,8 @@ function fail(message) {
 }
 
 /**
- * Says where the modules of src/ are. Node asks the disk for the type and the links of each module, and reads the
- * aliases of package.json anew for each import of one, which is a sixth of a start.
+ * Resolves modules of src/ and their aliases without asking Node. Node would look up the type and links of each module
+ * on the disk and read the aliases of package.json again for each import. This would take a sixth of the start time.
  */
 function findOwnModules(registerHooks) {
   const own = (path, from) => ({ url: new URL(path, from).href, format: 'module-typescript', shortCircuit: true });
@@ -64,11 +66,11 @@ function findOwnModules(registerHooks) {
 
 function handOver() {
   const child = spawn(bundled, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
-    // Over the channel the child sees that this process is gone, however it ended.
+    // The IPC channel lets the child see that this process has ended, however it ended.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   });
-  // A terminal sends Ctrl-C to both processes, a supervisor only to this one. The child counts signals that come
-  // together as one.
+  // A terminal sends Ctrl-C to both processes, a supervisor only to this one. So the signal is forwarded. The child
+  // counts signals that arrive together as one.
   const forward = (signal) => child.kill(signal);
   const signals = ['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR2', 'SIGHUP'];
   for (const signal of signals) process.on(signal, forward);
@@ -76,7 +78,7 @@ function handOver() {
   child.on('exit', (code, signal) => {
     for (const name of signals) process.removeListener(name, forward);
     if (!signal) process.exit(code ?? 1);
-    // Die as the child did, so that shells and supervisors see the same thing.
+    // End with the child's signal, so that shells and supervisors see the same result.
     process.kill(process.pid, signal);
     setTimeout(() => process.exit(128 + (constants.signals[signal] ?? 0)), 100);
   });

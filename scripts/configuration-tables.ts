@@ -1,4 +1,5 @@
-// `npm run docs` writes the tables of docs/configuration.md from the options themselves. A test compares them.
+// `npm run docs` uses this to write the tables of docs/configuration.md from the options in the code. A test compares
+// them.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { COMMON_OPTIONS } from '../src/config/blocks/block-options.ts';
 import { BLOCKS } from '../src/config/blocks/blocks.ts';
@@ -9,10 +10,10 @@ import { ROUTER_OPTIONS } from '../src/provide/router-options.ts';
 
 const PAGE = new URL('../docs/configuration.md', import.meta.url);
 const HEAD = '| option | takes | default | meaning |\n|---|---|---|---|\n';
-/** Where a table of the page begins, with the names of the tables of options that it shows. */
+/** The place of a table in the page, with the names of the option tables that it shows. */
 const PLACE = /(<!-- options: ([a-z_, ]+) -->\n)(?:\|.*\n)*/g;
 
-/** All tables of options by their names on the page. Options that every block has are in one table of their own. */
+/** All option tables, by their names in the page. Options that every block has are in a table of their own. */
 export const OPTION_TABLES: Readonly<Record<string, OptionTable>> = {
   ...Object.fromEntries(Object.entries(SECTIONS).map(([section, options]) => [section, below(section, options)])),
   chains: below('chains', CHAIN_OPTIONS),
@@ -31,7 +32,7 @@ function own(options: OptionTable): OptionTable {
   return Object.fromEntries(Object.entries(options).filter(([key]) => !Object.hasOwn(COMMON_OPTIONS, key)));
 }
 
-/** The page with its tables as the options are now. Throws for a table that is unknown, missing or there twice. */
+/** Returns the page with updated tables. Throws if a table is unknown, missing or duplicated. */
 export function withOptionTables(page: string): string {
   const missing = new Set(Object.keys(OPTION_TABLES));
   const written = page.replaceAll(PLACE, (_all, place: string, names: string) => {

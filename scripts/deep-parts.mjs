@@ -1,8 +1,9 @@
-// The parts of the deep run (`npm run test:deep`): a test file belongs to the first part that one of its words is in.
+// The parts of the deep run (`npm run test:deep`). A test file belongs to the first part with a word that occurs in the
+// file's path.
 import { readdirSync } from 'node:fs';
 import { join, sep } from 'node:path';
 
-/** Words of paths by the name of their part, in the order in which the parts run. */
+/** Words of paths, by the name of the part. The parts run in this order. */
 const PARTS = {
   soak: ['/soak.test.ts', 'killed', 'flapping', 'five-hundred', 'two-hundred', 'freezes', 'vanish', 'races'],
   clients: ['test/mcp/clients/', 'test/openai/clients/', 'test/mcp/conformance/', 'in-a-browser', '-sdk.test.ts'],
@@ -18,7 +19,7 @@ const PARTS = {
 
 export const PART_NAMES = Object.keys(PARTS);
 
-/** The parts of a checkout that have test files: `{ name, files }`, each file in one part. */
+/** Returns the parts of a checkout that have test files: `{ name, files }`. Each file is in exactly one part. */
 export function deepParts(checkout) {
   const files = readdirSync(join(checkout, 'test'), { recursive: true })
     .filter((file) => file.endsWith('.test.ts'))

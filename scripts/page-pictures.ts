@@ -1,4 +1,5 @@
-// Makes the pictures of the web pages in docs/images: a development gateway of its own, a few calls, a real browser.
+// Makes the pictures of the web pages in docs/images. Starts a development gateway, makes a few calls, and takes
+// screenshots in a real browser.
 //
 //   node scripts/page-pictures.ts
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -63,7 +64,7 @@ async function save(
   console.log(`docs/images/${name}-${theme}.png`);
 }
 
-/** Some of each kind, so that the pages have something to show. */
+/** Makes a few calls of each kind, so that the pages have content. */
 async function makeCalls(): Promise<void> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   const post = (path: string, body: object) =>

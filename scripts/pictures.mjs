@@ -1,10 +1,10 @@
-// Makes the pictures of README.md anew: runs the commands that they show in a terminal, and draws what they print.
-// SVG is sharp on every screen.
+// Makes the pictures of README.md: runs the shown commands in a terminal and draws their output as SVG, which is sharp
+// on every screen.
 //
-//   node scripts/pictures.mjs             all of docs/images
+//   node scripts/pictures.mjs             all pictures of docs/images
 //   node scripts/pictures.mjs provider    one of them
 //
-// Needs jq, curl and script (util-linux), and ports 8402 and 4010 that are free.
+// Needs jq, curl and script (util-linux). The ports 8402 and 4010 must be free.
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,9 +15,9 @@ const IMAGES = join(CHECKOUT, 'docs', 'images');
 const CLI = 'node bin/tollgate.mjs';
 const ASK = `\\\n    -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json'`;
 
-// A step shows `show` after the prompt and runs it, or `run` in its place; `until` leaves a program running and
-// goes on when it has printed that.
-/** The audit is long, and the same for everybody. */
+// A step shows the command `show` after the prompt and runs it. If there is `run`, this is run instead. With `until`
+// the program stays running, and the next step begins when the program has printed this text.
+/** Cuts the audit's output, which is long and always the same. */
 const withoutBooks = (text) => `${text.split(/^.*At http/m)[0].trimEnd()}\n…\n${text.trimEnd().split('\n').at(-1)}`;
 
 const PICTURES = {
@@ -60,7 +60,7 @@ async function make(name, steps) {
   const dir = mkdtempSync(join(tmpdir(), 'tollgate-picture-'));
   const running = [];
   try {
-    // Commands are typed as in the checkout, and leave nothing there.
+    // The commands run in a temporary folder that looks like the checkout, so that they leave nothing behind.
     for (const entry of ['bin', 'src', 'examples', 'node_modules', 'package.json'])
       symlinkSync(join(CHECKOUT, entry), join(dir, entry));
     writeFileSync(join(dir, 'provider.toml'), PROVIDER_TOML);
@@ -87,10 +87,10 @@ async function make(name, steps) {
   }
 }
 
-/** curl without its progress, and jq with its colours, which it has on a terminal alone. */
+/** Removes curl's progress bar and forces jq's colours, which it normally uses only on a terminal. */
 const silent = (command) => command.replace(/^curl /, 'curl -s ').replace('| jq ', '| jq -C ');
 
-/** What a command prints on a terminal. */
+/** Runs a command in a pseudo-terminal and returns its output. */
 function terminal(command, { dir, env, until, running }) {
   const child = spawn('script', ['-qefc', command, '/dev/null'], {
     cwd: dir,
@@ -115,7 +115,7 @@ function terminal(command, { dir, env, until, running }) {
 const clean = (text) => text.replaceAll('\r', '').replace(/^\n+/, '');
 const ESCAPE = '\u001B';
 const STYLE = `${ESCAPE}\\[([\\d;]*)m`;
-/** Without empty lines at the end, also where a colour stands in them. */
+/** Removes blank lines at the end, even if they contain colour codes. */
 const trimmed = (text) => `${text.replace(new RegExp(`(?:\\s|${STYLE})+$`), '')}${ESCAPE}[0m`;
 
 const COLORS = {
@@ -130,13 +130,12 @@ const COLORS = {
 };
 const PLAIN = { color: '#e6edf3', bold: false, dim: false, italic: false };
 const FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace";
-/** Pixels of a column and of a line, and around the whole. */
+/** Pixels per column and per line, and of the border. */
 const [ACROSS, DOWN, PAD] = [8.4, 20, 22];
 const COLUMNS_MAX = 104;
 
 /**
- * Text with the codes of a terminal as lines of runs, each in one style; long lines are broken as a terminal breaks
- * them.
+ * Splits text with terminal codes into lines of runs. Each run has one style. Long lines are broken as in a terminal.
  */
 function runsOf(text) {
   const lines = [[]];
@@ -192,11 +191,11 @@ ${rows.join('\n')}
   console.log(`${file}  ${width} × ${height}  ${Math.round(svg.length / 1024)} KB`);
 }
 
-/** A run without its gaps: an SVG need not keep several spaces. */
+/** Splits a run at wider gaps, because an SVG viewer may collapse several spaces. */
 const wordsOf = ({ column, text, style }) =>
   [...text.matchAll(/\S+(?: \S+)*/g)].map((found) => ({ column: column + found.index, text: found[0], style }));
 
-/** One run. Its length is given, so that columns stay columns in every font. */
+/** Draws one run. `textLength` is set, so that columns align in every font. */
 function drawn({ column, text, style }, line) {
   const fill = style.dim ? '#8b949e' : style.color;
   const more = `${style.bold ? ' font-weight="600"' : ''}${style.italic ? ' font-style="italic"' : ''}`;

@@ -1,11 +1,11 @@
-// Runs the everyday tests several times in a row, beside other work. A test that is red once in a while shows here.
+// Runs the everyday tests several times in a row on a busy machine, to find tests that fail only sometimes.
 //
-//   node scripts/test-in-a-row.mjs                       ten times, beside one busy process for each processor
-//   node scripts/test-in-a-row.mjs --runs 3 --load 0     three times, with nothing beside
-//   node scripts/test-in-a-row.mjs --stalls              all processes of a run stand still for a second now and then
-//   node scripts/test-in-a-row.mjs --runs 20 spine       only the tests whose path holds this
+//   node scripts/test-in-a-row.mjs                       ten times, with one busy process for each processor
+//   node scripts/test-in-a-row.mjs --runs 3 --load 0     three times, without other load
+//   node scripts/test-in-a-row.mjs --stalls              now and then, all processes of a run are stopped for a second
+//   node scripts/test-in-a-row.mjs --runs 20 spine       only tests whose path contains this
 //
-// The output of each run is in .cache/tests-in-a-row. It ends with 1 when a run was red.
+// The output of each run is in .cache/tests-in-a-row. Exits with 1 if a run failed.
 import { spawn } from 'node:child_process';
 import { mkdirSync, openSync, closeSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -15,7 +15,7 @@ import { parseArgs, stripVTControlCharacters } from 'node:util';
 const CHECKOUT = resolve(import.meta.dirname, '..');
 const FOLDER = join(CHECKOUT, '.cache', 'tests-in-a-row');
 const STALL_MS = 1_000;
-/** Between two of them, on average. */
+/** Average time between two stalls. */
 const STALL_EVERY_MS = 20_000;
 
 const { values, positionals } = parseArgs({
@@ -55,7 +55,7 @@ function countOf(name, least) {
   process.exit(1);
 }
 
-/** A process that never rests. It ends with this one, whose pipe it watches. */
+/** Starts a process that uses a whole processor. It ends with this process, because it watches its stdin pipe. */
 function startBusy() {
   const turn =
     'process.stdin.on("end", () => process.exit()).resume(); const work = () => { ' +
@@ -63,7 +63,7 @@ function startBusy() {
   return spawn(process.execPath, ['-e', turn], { stdio: ['pipe', 'ignore', 'ignore'] });
 }
 
-/** In a process group of its own, which can be stopped as a whole. */
+/** Runs the tests in their own process group, which can be stopped as a whole. */
 function runOnce(log) {
   const file = openSync(log, 'w');
   const only = positionals.length > 0 ? positionals : ['test/'];
@@ -79,7 +79,7 @@ function runOnce(log) {
     try {
       process.kill(-pid, name);
     } catch (error) {
-      // It has ended.
+      // The group has already ended.
       if (error.code !== 'ESRCH') throw error;
     }
   };

@@ -1,12 +1,12 @@
-// What `npm test` runs: types, lint, format, then the tests. Plain JavaScript that any Node since 20 starts; the
-// work is done by the Node that npm installed.
+// Runs the checks of `npm test`: types, lint and format, then the tests. Node 20 and newer can run this script. It
+// starts the tools with the Node that npm installed.
 //
 //   node scripts/test.mjs                 everything
-//   node scripts/test.mjs --deep          the same tests, with the long loops, one part after the other
+//   node scripts/test.mjs --deep          the same tests with many more iterations, one part after the other
 //   node scripts/test.mjs --deep --list   the names of the parts
-//   node scripts/test.mjs --deep --part soak --part money   these parts alone, without the checks
-//   node scripts/test.mjs --check         types, lint and format alone
-//   node scripts/test.mjs billing/money   only the tests whose path holds this, without the checks
+//   node scripts/test.mjs --deep --part soak --part money   only these parts, without the checks
+//   node scripts/test.mjs --check         only types, lint and format
+//   node scripts/test.mjs billing/money   only tests whose path contains this, without the checks
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { delimiter, join, relative, resolve } from 'node:path';
@@ -49,7 +49,7 @@ if (whole) for (const step of steps) results.push(await run(step));
 const tests = checkOnly ? null : deep && filters.length === 0 ? await runParts() : await runTests(filters);
 process.exitCode = checkOnly ? Number(results.some(({ ok }) => !ok)) : summarise();
 
-/** Names after `--part`. `--list` prints all names and ends. */
+/** Reads the names after `--part`. With `--list`, prints all names and exits. */
 function readParts() {
   if (args.includes('--list')) {
     for (const { name, files } of deepParts(CHECKOUT)) console.log(`${name.padEnd(10)} ${files.length} files`);
@@ -65,7 +65,9 @@ function readParts() {
   return names;
 }
 
-/** Each part in a run of its own, so that one that fails or ends early leaves the others to be told. */
+/**
+ * Runs each part as a separate process, so that a part which fails or crashes doesn't affect the results of the others.
+ */
 async function runParts() {
   const parts = deepParts(CHECKOUT).filter(({ name }) => wanted.length === 0 || wanted.includes(name));
   const begun = performance.now();
@@ -96,7 +98,10 @@ function minutesSince(begun) {
   return `${((performance.now() - begun) / 60_000).toFixed(1)} min`;
 }
 
-/** Their programs are optional packages, one for each platform: without it a tool ends with a stack trace. */
+/**
+ * The tools' binaries are optional packages, one per platform. If one is missing, the tool would fail with a stack
+ * trace, so this explains it first.
+ */
 function requireTools() {
   const missing = steps
     .filter(({ tool }) => spawnSync(join(BIN, tool), ['--version'], { env }).status !== 0)
@@ -135,7 +140,7 @@ function findNode() {
   process.exit(1);
 }
 
-/** Runs one check with its own output below its name. */
+/** Runs one check and prints its output below its name. */
 async function run({ name, tool, args: toolArgs }) {
   console.log(`\n> ${name}: ${tool} ${toolArgs.join(' ')}`);
   const started = performance.now();
@@ -143,7 +148,7 @@ async function run({ name, tool, args: toolArgs }) {
   return { name, ok: code === 0, seconds: (performance.now() - started) / 1000 };
 }
 
-/** `only` holds parts of paths; empty runs all. */
+/** `only` contains parts of paths. If it is empty, all tests run. */
 async function runTests(only) {
   console.log('\n> tests: vitest run');
   const started = performance.now();
@@ -161,7 +166,7 @@ async function runTests(only) {
 function execute(file, fileArgs) {
   return new Promise((done) => {
     const child = spawn(file, fileArgs, { cwd: CHECKOUT, env, stdio: ['ignore', 'inherit', 'inherit'] });
-    // A Ctrl-C reaches the child as well; its exit code is what counts.
+    // A terminal's Ctrl-C reaches the child as well, so it is ignored here. The child's exit code counts.
     const forward = (signal) => child.kill(signal);
     const ignore = () => (interrupted = true);
     process.on('SIGTERM', forward);
@@ -178,7 +183,7 @@ function execute(file, fileArgs) {
   });
 }
 
-/** A file that failed to load or whose hooks failed has no failed test of its own, yet is a failure. */
+/** A file that failed to load, or whose hooks failed, has no failed test, but counts as a failure. */
 function countTests(code) {
   if (!existsSync(REPORT)) return { passed: 0, failed: 1, skipped: 0, failures: [], slowest: [], complete: false };
   const report = JSON.parse(readFileSync(REPORT, 'utf8'));
@@ -206,7 +211,7 @@ function nameOf(file) {
   return relative(CHECKOUT, file);
 }
 
-/** A line for each failed test of a file, and one for a file that failed as a whole. */
+/** One line for each failed test of a file, or one line if the file failed as a whole. */
 function failuresOf({ name, status, message, assertionResults }) {
   const failed = assertionResults.filter((test) => test.status === 'failed');
   if (status === 'failed' && failed.length === 0) return [`${nameOf(name)}: ${firstLine(message)}`];
@@ -219,7 +224,7 @@ function firstLine(text) {
     .slice(0, 300);
 }
 
-/** Prints the table and, last and alone on its line, the counts. A failed check counts as a failure. */
+/** Prints the table, and the counts on the last line. A failed check counts as a failure. */
 function summarise() {
   if (filters.length === 0 && tests.slowest.length > 0) {
     console.log(`\nThe ${SLOWEST_TOLD} slowest files`);

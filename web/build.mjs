@@ -1,4 +1,4 @@
-// Builds the pages into a folder: `node web/build.mjs <folder>`. The gateway runs this in a process of its own.
+// Builds the pages into a folder: `node web/build.mjs <folder>`. The gateway runs this in a child process.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { extname, join, resolve } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
@@ -14,7 +14,10 @@ await build({
 });
 pack();
 
-/** Writes each text packed beside itself, where that is smaller. At every start it would take a second of CPU. */
+/**
+ * Writes a compressed copy beside each text file, if it is smaller. Compressing at every start of the gateway would
+ * take a second of CPU.
+ */
 function pack() {
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile() || !['.js', '.css', '.svg'].includes(extname(entry.name))) continue;

@@ -6,29 +6,29 @@ import react from '@vitejs/plugin-react';
 import { defineConfig, type Plugin } from 'vite';
 
 const root = import.meta.dirname;
-/** The gateway that `npm run web:dev` shows. */
+/** The gateway that `npm run web:dev` uses. */
 const gateway = process.env['TOLLGATE_URL'] ?? 'http://127.0.0.1:8402';
 const PROXIED =
   /^\/(?!@|src\/|node_modules\/|early\.js|assets\/)(?:api|v1|mcp|a2a|docs|openapi\.json|llms\.txt|favicon|admin\/v1)/;
 
-/** Parts that nearly every page shows: one file. */
+/** Modules that nearly every page needs. They form one file. */
 const FIRST_PARTS =
   /vite[\\/]preload-helper|src[\\/](?:api[\\/](?:analytics|api-error|catalogue|request|session)|app[\\/](?:boot|error-boundary|not-found|search|title)|ui[\\/](?:badge|button|card|choice|copy|current-in-view|empty|error-note|heading|icon|kind|money|price|query-view|skeleton|status|table|tabs|time|toast|window-of-rows))\.tsx?$/;
-/** The document of a service loads these two before all else: they paint its first screen, without React. */
+/** Modules that draw the first screen of a service's page without React. The document of a service loads them first. */
 const FIRST_PAINT = /src[\\/](?:code[\\/][\w-]+|pages[\\/]offering[\\/](?:card-texts|code|first-paint))\.ts$/;
-/** The first paint shares these with the parts of every page. */
+/** Modules that the first paint and the parts of every page share. */
 const WORDS = /src[\\/]ui[\\/](?:button-style|kinds|number|price-words|since|usd)\.ts$/;
-/** Parts of pages that show one thing in whole: another file, in place of one for each. */
+/** Modules of pages that show one thing in detail. They form one file instead of one file each. */
 const DETAIL_PARTS = /src[\\/](?:code[\\/]code-tabs|ui[\\/](?:chart|code-block|fold|markdown|sparkline))\.tsx?$/;
 
 export default defineConfig({
   root,
-  // The one public file gets a name with a hash.
+  // The only public file is emitted by a plugin below, so that its name contains a hash.
   publicDir: false,
   plugins: [react(), tailwind(), earlyScript(), firstThingsFirst(), bootOfGateway()],
   resolve: {
     alias: [
-      // React has had it since 18: the package is for older ones.
+      // React 18 and later have this hook. The package is only for older versions.
       { find: 'use-sync-external-store/shim/index.js', replacement: 'react' },
       { find: /^\.\.\/createLucideIcon\.mjs$/, replacement: join(root, 'src/ui/icon.tsx') },
     ],
@@ -36,15 +36,16 @@ export default defineConfig({
   server: { proxy: { [PROXIED.source]: { target: gateway, changeOrigin: false } } },
   build: {
     emptyOutDir: true,
-    // The gateway reads there which files a page needs.
+    // The gateway reads in this file which files a page needs.
     manifest: 'manifest.json',
-    // Nothing is inlined: the policy of the pages takes no script or style in the document.
+    // Nothing is inlined, because the pages' content security policy forbids inline scripts and styles.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     target: 'es2023',
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
-    // Few files before the first page: what every page needs is one file, and stays when only pages change.
+    // Few files before the first page. What every page needs is one file, and this file stays cached when only pages
+    // change.
     rolldownOptions: {
       output: {
         codeSplitting: {
@@ -53,7 +54,7 @@ export default defineConfig({
               name: 'frame',
               test: /node_modules[\\/](?:react|react-dom|scheduler|wouter|regexparam|@tanstack)[\\/]/,
             },
-            // Before those that import it, or they would take it in.
+            // These groups come before those that import them, which would otherwise include them.
             { name: 'words', test: WORDS },
             { name: 'first-paint', test: FIRST_PAINT },
             { name: 'parts', test: FIRST_PARTS },
@@ -65,7 +66,7 @@ export default defineConfig({
   },
 });
 
-/** The script that runs before the first paint: a classic one, which Vite does not build. */
+/** The script that runs before the first paint. It is a classic script, which Vite doesn't build. */
 function earlyScript(): Plugin {
   const source = readFileSync(join(root, 'public', 'early.js'));
   const fileName = `assets/early-${createHash('sha256').update(source).digest('hex').slice(0, 8)}.js`;
@@ -88,8 +89,8 @@ function earlyScript(): Plugin {
 }
 
 /**
- * The order in which a slow line brings the files. Nothing is painted before the styles are there. Then comes what the
- * first paint needs: a browser that speaks HTTP/1.1 asks for six files at once.
+ * Orders the document's files for slow connections. The styles come first because nothing is painted without them. Then
+ * come the files of the first paint, because a browser with HTTP/1.1 requests only six files at once.
  */
 function firstThingsFirst(): Plugin {
   return {
@@ -110,7 +111,7 @@ function firstThingsFirst(): Plugin {
   };
 }
 
-/** The development server shows what the gateway tells about itself. */
+/** In development, inserts the boot facts of the running gateway into the document. */
 function bootOfGateway(): Plugin {
   return {
     name: 'boot-of-gateway',

@@ -2,16 +2,16 @@ import { connect, type Socket } from 'node:net';
 
 export interface Reply {
   readonly ok: boolean;
-  /** Milliseconds of the monotonic clock at the first byte of the body. */
+  /** Time of the body's first byte, in milliseconds of the monotonic clock. */
   readonly firstByteAt: number;
   readonly doneAt: number;
-  /** What was wrong, when not ok. */
+  /** The error, if `ok` is false. */
   readonly error: string;
 }
 
 /**
- * One HTTP/1.1 keep-alive connection that sends prepared bytes and reads replies with the least work. One request
- * at a time.
+ * One HTTP/1.1 keep-alive connection that sends prepared bytes and parses replies with minimal work. One request at a
+ * time.
  */
 export interface Connection {
   send(request: Buffer, done: (reply: Reply) => void, first?: () => void): void;
@@ -19,11 +19,11 @@ export interface Connection {
 }
 
 const HEAD_END = Buffer.from('\r\n\r\n');
-/** How the body of a chunked reply ends. Bodies of the bench never end a write like this midway. */
+/** The end of a chunked body. In this benchmark no write ends like this in the middle of a body. */
 const LAST_CHUNK = '0\r\n\r\n';
-/** How a stream of chat, of messages and of responses ends; the last one with its cost. */
+/** The ends of the streams of chat, messages and responses. The last one contains the cost. */
 const STREAM_END = /data: \[DONE\]|"message_stop"|completions_cost"/;
-/** Enough of the end of a reply to find that in, wherever it is cut into chunks. */
+/** Number of bytes at the end of a reply that always contain this text, however the reply is split into chunks. */
 const TAIL_BYTES = 96;
 const CHUNK_LINE = /\r\n[0-9a-f]+\r\n/g;
 
@@ -35,7 +35,7 @@ export function openConnection(port: number): Connection {
   let headDone = false;
   let ok = false;
   let status = '';
-  /** Bytes of the body still to come; -1 for chunked. */
+  /** Remaining bytes of the body. -1 if it is chunked. */
   let left = 0;
   let streamed = false;
   let firstByteAt = 0;

@@ -1,20 +1,26 @@
-/** What the rig asks of the load generator: one request, prepared, sent in one of three ways. */
+/** A job for the load generator: one prepared request, sent in one of three ways. */
 export interface Job {
   readonly port: number;
-  /** The whole HTTP request as latin1 text. */
+  /** The whole HTTP request, as latin1 text. */
   readonly request: string;
-  /** Where nine digits stand in `request` that are another number in each; absent where all are alike. */
+  /**
+   * Position of nine digits in `request` that are replaced by a new number for each request. Absent if all requests are
+   * equal.
+   */
   readonly numberAt?: number;
   readonly shape:
     | {
-        /** Each connection sends its next request when its last is answered. */ readonly kind: 'closed';
+        /** Each connection sends its next request when the last one is answered. */ readonly kind: 'closed';
         readonly connections: number;
         readonly durationMs: number;
-        /** Ends it earlier, after so many requests. */
+        /** Ends earlier, after this many requests. */
         readonly callsMax?: number;
       }
     | {
-        /** Requests leave on schedule whatever becomes of the earlier ones; latency counts from the schedule. */ readonly kind: 'open';
+        /**
+         * Requests are sent on schedule, whether earlier ones are answered or not. Latency counts from the scheduled
+         * time.
+         */ readonly kind: 'open';
         readonly perSecond: number;
         readonly durationMs: number;
       }
@@ -34,11 +40,11 @@ export interface JobResult {
   readonly firstError: string;
   /** From the first request to the last reply. */
   readonly elapsedMs: number;
-  /** Milliseconds to the end of the reply. */
+  /** Milliseconds from the request to the end of the reply. */
   readonly latency: Percentiles;
-  /** Milliseconds to the first byte of the body. */
+  /** Milliseconds from the request to the first byte of the body. */
   readonly firstByte: Percentiles;
-  /** Share of one core that the generator itself used. Near 1 it was the limit, not the target. */
+  /** Share of one core that the generator used. If it is near 1, the generator was the bottleneck, not the target. */
   readonly generatorLoad: number;
 }
 

@@ -1,9 +1,9 @@
-/** The load generator, a process of its own. Takes one Job at a time from its parent and sends back the JobResult. */
+/** The load generator, in its own process. Gets one Job at a time from its parent and returns the JobResult. */
 import { Worker } from 'node:worker_threads';
 import { openConnection, type Connection, type Reply } from './connection.ts';
 import { percentiles, type Job, type JobResult } from './job.ts';
 
-/** More than this many requests open at once means that the target does not keep up at all. */
+/** If more requests than this are open at once, the target doesn't keep up at all. */
 const OPEN_CONNECTIONS_MAX = 1_000;
 const REPLY_LIMIT_MS = 20_000;
 
@@ -50,7 +50,7 @@ async function run(job: Job): Promise<JobResult> {
   };
 }
 
-/** Of all jobs, so that none sends a number again. */
+/** Counts the requests of all jobs, so that no number is sent twice. */
 let sent = 0;
 
 function requestsOf({ request, numberAt }: Job): () => Buffer {
@@ -99,9 +99,9 @@ async function closedLoop(job: Job, shape: Closed, tally: Tally): Promise<void> 
 }
 
 /**
- * Ticks come from a worker that sleeps to fractions of a millisecond, which timers here cannot. A request that
- * finds no free connection opens one, so nothing that is slow holds back what follows it, and what it delays is in
- * its latency.
+ * The ticks come from a worker that sleeps with an accuracy of fractions of a millisecond, which timers don't have. If
+ * no connection is free, a request opens a new one. So a slow reply doesn't delay later requests, and every delay is
+ * part of the measured latency.
  */
 async function openLoop(job: Job, shape: { perSecond: number; durationMs: number }, tally: Tally): Promise<void> {
   const nextRequest = requestsOf(job);
@@ -114,7 +114,7 @@ async function openLoop(job: Job, shape: { perSecond: number; durationMs: number
     workerData: { perSecond: shape.perSecond, total },
   });
   ticker.on('error', (error) => finished.reject(error));
-  // performance.now() of this thread against the clock that both threads share.
+  // Offset between performance.now() of this thread and the clock that both threads share.
   const offset = Number(process.hrtime.bigint()) / 1e6 - performance.now();
   ticker.on('message', (due: number) => {
     const since = due - offset;
@@ -142,7 +142,7 @@ async function openLoop(job: Job, shape: { perSecond: number; durationMs: number
 
 async function hold(job: Job, streams: number, tally: Tally): Promise<void> {
   const nextRequest = requestsOf(job);
-  // A few at a time: a thousand at once would measure the listen queue.
+  // Opens a few at a time, because a thousand at once would measure the listen queue.
   const openOne = (): Promise<void> =>
     new Promise((resolve) => {
       const connection = openConnection(job.port);

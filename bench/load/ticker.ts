@@ -1,6 +1,6 @@
 /**
- * Says when each request is due, in milliseconds of the machine's monotonic clock. Sleeping in Atomics.wait is
- * exact to about 60 µs; a timer is to 1 ms.
+ * Reports when each request is due, in milliseconds of the machine's monotonic clock. Atomics.wait is accurate to about
+ * 60 µs, a timer only to 1 ms.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 

@@ -1,6 +1,6 @@
 import { filled, MIB, repeated, upTo } from './text.ts';
 
-/** What a provider answers, and as what. `ID` in it is where the request's id goes. */
+/** A provider's answer. `ID` in it is replaced by the request's id. */
 export interface Answer {
   readonly type: 'application/json' | 'text/event-stream';
   readonly bytes: Buffer;
@@ -21,7 +21,7 @@ const LAST = `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"
 const json = (bytes: Buffer): Answer => ({ type: 'application/json', bytes });
 const events = (text: string): Answer => ({ type: 'text/event-stream', bytes: Buffer.from(text) });
 
-/** Of a chat model, in one piece. */
+/** Answers of a chat model in one piece. */
 export const CHAT_WHOLE: Readonly<Record<string, () => Answer>> = {
   '8 MiB text': () => json(filled(CHAT, `${CHAT_END}}`, 8 * MIB, WORDS)),
   '8 MiB escapes': () => json(filled(CHAT, `${CHAT_END}}`, 8 * MIB, ESCAPES)),
@@ -42,7 +42,7 @@ export const CHAT_WHOLE: Readonly<Record<string, () => Answer>> = {
     ),
 };
 
-/** Of a chat model, in a stream. */
+/** Streamed answers of a chat model. */
 export const CHAT_STREAM: Readonly<Record<string, () => Answer>> = {
   '8 events of 1 MiB text': () => events(Array.from({ length: 8 }, () => chunk('', '', MIB, WORDS)).join('') + LAST),
   '8 events of 1 MiB escapes': () =>
@@ -64,7 +64,7 @@ const NOTICE = '{"jsonrpc":"2.0","method":"notifications/message","params":{"lev
 const stream = (text: string, end: string) => events(`${text}data: ${end}\n\n`);
 const SHORT_RESULT = `${RESULT}x${RESULT_END}}}`;
 
-/** Of a tool. */
+/** Answers of a tool. */
 export const TOOL: Readonly<Record<string, () => Answer>> = {
   '8 MiB text': () => json(filled(RESULT, `${RESULT_END}}}`, 8 * MIB - 64, WORDS)),
   '8 MiB escapes': () => json(filled(RESULT, `${RESULT_END}}}`, 8 * MIB - 64, ESCAPES)),
@@ -103,7 +103,7 @@ const TASK_END = '"}]';
 const CHUNK =
   '{"jsonrpc":"2.0","id":"ID","result":{"kind":"artifact-update","taskId":"t-1","contextId":"c-1","artifact":{"artifactId":"x","parts":[{"kind":"text","text":"';
 
-/** Of an agent. */
+/** Answers of an agent. */
 export const AGENT: Readonly<Record<string, () => Answer>> = {
   '8 MiB text': () => json(filled(TASK, `${TASK_END}}}`, 8 * MIB - 64, WORDS)),
   '8 MiB escapes': () => json(filled(TASK, `${TASK_END}}}`, 8 * MIB - 64, ESCAPES)),
@@ -134,7 +134,7 @@ export const AGENT: Readonly<Record<string, () => Answer>> = {
     ),
 };
 
-/** Tools of a server with very many of them. */
+/** The tools of a server with very many of them. */
 export const manyTools = (count: number): string =>
   Array.from(
     { length: count },

@@ -1,6 +1,6 @@
 import { filled, MIB, repeated, upTo } from './text.ts';
 
-/** Where a body has an id that must be new each time. As long as a UUID. */
+/** Placeholder in a body for an id that must be new in each request. It is as long as a UUID. */
 export const NEW_ID = 'an-id-that-is-new-with-each-request-';
 
 const WORDS = repeated('Words, words, words. ');
@@ -9,7 +9,7 @@ const PAIRS = repeated(String.raw`\ud83d\ude00`, 128);
 const WIDE = repeated('語😀', 128);
 const keys = (count: number, value = '1') => upTo(count, (index) => `,"k${index}":${value}`);
 
-/** Fields after the model and its message, so that the body has the size. */
+/** Adds fields after the model and its message, so that the body has the given size. */
 const withMore = (model: string, open: string, close: string, bytes: number, pieceAt: (index: number) => string) =>
   filled(
     `{"model":"${model}","max_tokens":16,"messages":[{"role":"user","content":"hello"}]${open}`,
@@ -29,7 +29,7 @@ const withParts = (model: string, bytes: number, pieceAt: (index: number) => str
     pieceAt,
   );
 
-/** Bodies of chat requests, of the largest size that is taken (10 MiB) or of the most structure. */
+/** Bodies of chat requests of the largest accepted size (10 MiB), or with the most structure. */
 export const CHAT_BODIES: Readonly<Record<string, (model: string) => Buffer>> = {
   'one text': (model) => withText(model, 10 * MIB, WORDS),
   'wide text': (model) => withText(model, 10 * MIB, WIDE),
@@ -166,7 +166,7 @@ const tool = (bytes: number, open: string, close: string, pieceAt: (index: numbe
   );
 export const TOOL_CALL = tool(MIB, '', '', () => '');
 
-/** Bodies of calls of a tool, of the largest size (1 MiB). */
+/** Bodies of tool calls of the largest accepted size (1 MiB). */
 export const TOOL_BODIES: Readonly<Record<string, () => Buffer>> = {
   'one text': () => tool(MIB, ',"b":"', '"', WORDS),
   'halves of characters': () => tool(MIB, ',"b":"', '"', HALVES),
@@ -184,7 +184,7 @@ const send = (bytes: number, text: string, open: string, close: string, pieceAt:
 export const MESSAGE = send(MIB, 'hello', '', '"}]}}}', (index) => (index === 0 ? ' ' : ''));
 export const streamed = (body: Buffer) => Buffer.from(body.toString().replace('message/send', 'message/stream'));
 
-/** Bodies of messages to an agent, of the largest size (1 MiB). */
+/** Bodies of messages to an agent of the largest accepted size (1 MiB). */
 export const MESSAGE_BODIES: Readonly<Record<string, () => Buffer>> = {
   'one text': () => send(MIB, '', '', '"}]}}}', WORDS),
   'halves of characters': () => send(MIB, '', '', '"}]}}}', HALVES),
@@ -202,7 +202,7 @@ export const MESSAGE_BODIES: Readonly<Record<string, () => Buffer>> = {
 
 const entry = (index: number) => `${index === 0 ? '' : ','}{"jsonrpc":"2.0","id":${index},"method":"tools/list"}`;
 
-/** Bodies of the JSON-RPC endpoint (10 MiB). */
+/** Bodies for the JSON-RPC endpoint (10 MiB). */
 export const RPC_BODIES: Readonly<Record<string, (model: string) => Buffer>> = {
   'chat of one text': (model) =>
     filled(

@@ -4,28 +4,29 @@ import { parentPort } from 'node:worker_threads';
 import { NEW_ID } from './bodies.ts';
 import { startProvider } from './provider.ts';
 
-/** What is sent, so often. `raw`: bytes for the socket as they are, in place of a request. */
+/** The requests to send. `raw` are bytes that are written to the socket instead of a request. */
 export interface Order {
   readonly url: string;
   readonly method: 'GET' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
   readonly raw: Uint8Array | null;
-  /** Requests at once, and how many times. */
+  /** Number of concurrent requests, and number of repetitions. */
   readonly width: number;
   readonly times: number;
 }
 
-/** Status by count; 0 where the connection broke. The beginning of an answer that was none of 2xx. */
+/**
+ * Number of answers by status. 0 means that the connection broke. `refusal` is the beginning of an answer with a status
+ * other than 2xx.
+ */
 export interface Outcome {
   readonly statuses: ReadonlyMap<number, number>;
   readonly refusal: string;
 }
 
-/*
- * The provider of the worst answers, and who sends the worst requests, in a thread of their own: what they cost
- * must not slow the clock of who stands by. The gateway is a process of its own, whose loop is measured in it.
- */
+/* The provider of the worst answers and the sender of the worst requests, in a separate thread. So their cost
+   doesn't slow down the clock of the second caller. The gateway is another process, in which its loop is measured. */
 const provider = await startProvider();
 const agent = new Agent({ keepAlive: true });
 
@@ -68,7 +69,7 @@ function send({ url, method, headers, body }: Order): Promise<{ readonly status:
   });
 }
 
-/** The status of the last answer; the bytes end with a request that closes its connection. */
+/** Returns the status of the last answer. The bytes must end with a request that closes the connection. */
 async function sendRaw(url: string, raw: Uint8Array): Promise<{ readonly status: number; readonly text: string }> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -76,7 +77,7 @@ async function sendRaw(url: string, raw: Uint8Array): Promise<{ readonly status:
   socket.on('data', (chunk) => (text = (text + chunk.toString('latin1')).slice(-64 * 1024)));
   socket.on('error', () => {});
   socket.write(raw);
-  // It may be closed before all is written.
+  // The connection may be closed before everything is written.
   await new Promise((resolve) => socket.once('close', resolve));
   const status = Number(/.*HTTP\/1\.1 (\d{3})/s.exec(text)?.[1] ?? 0);
   return { status, text: text.slice(-SHOWN) };

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { AGENT, CHAT_STREAM, CHAT_WHOLE, manyTools, TOOL, type Answer } from './answers.ts';
 
 /**
- * A provider of the worst answers, by kind and name: `/chat/<name>/v1`, `/stream/<name>/v1`, `/tool/<name>`,
- * `/agent/<name>`, `/many`, `/card`.
+ * A provider of the worst answers. The path selects kind and name: `/chat/<name>/v1`, `/stream/<name>/v1`,
+ * `/tool/<name>`, `/agent/<name>`, `/many`, `/card`.
  */
 export interface Provider {
   readonly url: string;
@@ -44,7 +44,7 @@ export async function startProvider(): Promise<Provider> {
       if (kind === 'kept') return json(response, SMALL.replace('hello', 'a'.repeat(KEPT_BYTES)));
       if (kind === 'chat' || kind === 'stream') return whole(response, answerOf(kind, name));
       const body = Buffer.concat(chunks);
-      // The id and the method stand at the beginning or the end, and the rest is large.
+      // Only the id and the method are needed of a large body.
       const { id, method } = JSON.parse(body.toString()) as { readonly id?: string | number; readonly method: string };
       if (kind === 'tool' && method === 'tools/call') return withId(response, answerOf(kind, name), id);
       if (kind === 'agent' && name !== 'small') return withId(response, answerOf(kind, name), id);

@@ -5,21 +5,21 @@ import type { Order } from './crew.ts';
 export interface Shape {
   readonly name: string;
   readonly order: Omit<Order, 'width' | 'times'> & { readonly times?: number };
-  /** Made ready for a round. */
+  /** Prepares a round. */
   readonly before?: () => Promise<void>;
 }
 
 interface At {
-  /** Of the gateway. */
+  /** The gateway's origin. */
   readonly origin: string;
   readonly key: string;
-  /** Address of the provider. */
+  /** The provider's address. */
   readonly provider: string;
 }
 
 const slug = (name: string) => name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
 
-/** The file of a gateway with a service for each answer. */
+/** The configuration file of a gateway with one service for each answer. */
 export function configurationOf(provider: string): string {
   const at = (kind: string, name: string) => `${provider}/${kind}/${encodeURIComponent(name)}`;
   const model = (id: string, url: string) => `
@@ -54,7 +54,7 @@ pricing = { per_call = 0 }
   ].join('');
 }
 
-/** All of what is measured. */
+/** All shapes that are measured. */
 export function shapesOf({ origin, key }: At): readonly Shape[] {
   const auth = { authorization: `Bearer ${key}` };
   const post = (path: string, body: () => Uint8Array, headers: Readonly<Record<string, string>> = {}): Order => {
@@ -147,7 +147,7 @@ function pipelined(auth: { readonly authorization: string }): Buffer {
   return Buffer.from(one.repeat(5_000) + head(auth, `connection: close\r\ncontent-length: ${HELLO.length}`) + HELLO);
 }
 
-/** 2 MiB, as 6 bytes of wire for each. */
+/** 2 MiB, with 6 bytes on the wire for each byte. */
 function singly(auth: { readonly authorization: string }): Buffer {
   const text = HELLO.replace('hello', 'a'.repeat(2 * 1024 * 1024));
   const wire = Buffer.alloc(text.length * 6, '1\r\n \r\n');

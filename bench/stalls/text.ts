@@ -1,6 +1,9 @@
 export const MIB = 1024 * 1024;
 
-/** Something between the opening and the closing of a text, so large that the whole has about `bytes` and no more. */
+/**
+ * Fills the space between the opening and the closing of a text, so that the whole has about `bytes` bytes but not
+ * more.
+ */
 export function filled(open: string, close: string, bytes: number, pieceAt: (index: number) => string): Buffer {
   const pieces = [open];
   let length = open.length + close.length;
@@ -14,12 +17,12 @@ export function filled(open: string, close: string, bytes: number, pieceAt: (ind
   return Buffer.from(pieces.join('') + close);
 }
 
-/** The same piece again and again. */
+/** Returns the same pieces again and again. */
 export const repeated = (piece: string, times = 64) => {
   const many = piece.repeat(times);
   return () => many;
 };
 
-/** So many pieces and no more. */
+/** Returns this many pieces and then empty ones. */
 export const upTo = (count: number, pieceAt: (index: number) => string) => (index: number) =>
   index < count ? pieceAt(index) : '';

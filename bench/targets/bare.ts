@@ -1,5 +1,5 @@
 /**
- * The least a gateway in Node can be: node:http and undici.dispatch, bytes through, nothing looked at. `--upstream
+ * The minimum of a gateway in Node: node:http and undici.dispatch. It forwards bytes and looks at nothing. `--upstream
  * URL`; prints `{"port":n}`.
  */
 import { createServer } from 'node:http';

@@ -1,7 +1,7 @@
 /**
- * The reference of JSON-RPC batches: Fastify with undici. It parses the batch, posts the parameters of each entry to
- * the chat endpoint of the upstream, all at once, and answers with an array of the replies as they came. Nothing is
- * checked or billed. `--upstream URL`; prints `{"port":n}`.
+ * The reference for JSON-RPC batches: Fastify with undici. It parses the batch and posts the parameters of all entries
+ * at once to the upstream's chat endpoint. It answers with an array of the unchanged replies. It checks and bills
+ * nothing. `--upstream URL`; prints `{"port":n}`.
  */
 import fastify from 'fastify';
 import { Pool } from 'undici';
@@ -30,5 +30,5 @@ app.post('/*', async (request, reply) => {
 });
 await app.listen({ port: 0, host: '127.0.0.1', backlog: 4096 });
 announce(app.server);
-// In order, so that a profiler can write what it saw.
+// A normal exit, so that a profiler can write its file.
 process.on('SIGTERM', () => process.exit(0));

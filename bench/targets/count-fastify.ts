@@ -1,6 +1,6 @@
 /**
- * The reference of counting tokens: a bare Fastify route. It parses the body and divides the length of its text by
- * four. There is no key, no rate and no schema. Prints `{"port":n}`.
+ * The reference for counting tokens: a bare Fastify route. It parses the body and divides the length of its text by
+ * four. It has no key, no rate limit and no schema. Prints `{"port":n}`.
  */
 import fastify from 'fastify';
 import { announce } from './announce.ts';

@@ -1,6 +1,6 @@
 /**
- * The budgets' reference: Fastify with undici.dispatch, bytes through. Fastify routes, limits and collects the
- * body; nothing is parsed or checked. `--upstream URL`; prints `{"port":n}`.
+ * The reference for the budgets: Fastify with undici.dispatch. Fastify routes, limits and collects the body. The bytes
+ * are forwarded without parsing or checks. `--upstream URL`; prints `{"port":n}`.
  */
 import fastify from 'fastify';
 import { Pool } from 'undici';

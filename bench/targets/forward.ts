@@ -3,7 +3,7 @@ import type { Dispatcher, Pool } from 'undici';
 
 const HEADERS = { 'content-type': 'application/json' };
 
-/** Sends a body upstream and writes the reply's bytes as they come, with back-pressure both ways. */
+/** Sends a body to the upstream and writes the reply's bytes as they arrive, with backpressure in both directions. */
 export function forward(
   pool: Pool,
   path: string,

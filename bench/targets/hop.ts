@@ -1,8 +1,8 @@
 /**
- * The gateway's upstream hop alone: node:http, one of its ways to an upstream, bytes through. No routing, no
- * billing, nothing looked at. Straight to `--upstream URL`, by the tunnel of another one with `--peer URL`, else by
- * its own. Prints what others need to know as lines of JSON: where proxies dial in, where other gateways come in,
- * and last its port for calls.
+ * Only the gateway's upstream hop: node:http and one of its ways to an upstream. It forwards bytes without routing,
+ * billing or checks. With `--upstream URL` it calls the upstream directly, with `--peer URL` through another one's
+ * tunnel, otherwise through its own tunnel. Prints as lines of JSON what others need to know: the address for proxies,
+ * the address for other gateways, and last its port for calls.
  */
 import { createServer, type ServerResponse } from 'node:http';
 import { parseArgs } from 'node:util';
@@ -42,7 +42,7 @@ function direct(baseUrl: string): Send {
   return (body) => upstream.send(endpoint, asked(body), ACCOUNT);
 }
 
-/** Takes any proxy for the bench's provider, and lets other gateways in. */
+/** Accepts any proxy as the benchmark's provider, and accepts other gateways. */
 async function tunnel(): Promise<Send> {
   let location: Location | null = null;
   const server = fastify({ logger: false });
@@ -109,7 +109,7 @@ async function pass(exchange: UpstreamExchange, response: ServerResponse): Promi
   for (;;) {
     const chunks = await reply.read();
     if (chunks === null) break;
-    // What came together goes out together, as in the gateway.
+    // Chunks that arrived together are sent together, as in the gateway.
     const room = response.write(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
     if (!room && !response.destroyed)
       await new Promise<void>((resolve) => response.once('drain', resolve).once('close', resolve));
@@ -131,5 +131,5 @@ const server = createServer((request, response) => {
 });
 server.keepAliveTimeout = 60_000;
 server.listen(0, '127.0.0.1', 4096, () => announce(server));
-// In order, so that a profiler can write what it saw.
+// A normal exit, so that a profiler can write its file.
 process.on('SIGTERM', () => process.exit(0));

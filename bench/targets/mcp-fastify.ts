@@ -1,7 +1,7 @@
 /**
- * The reference of the MCP path: Fastify with undici.dispatch, the JSON-RPC body through as it came, with the
- * headers that a server of the modern revision needs. Nothing is checked or billed. `--parse`: the body is parsed,
- * once, and not used. `--upstream URL`; prints `{"port":n}`.
+ * The reference for MCP: Fastify with undici.dispatch. It forwards the JSON-RPC body unchanged, with the headers that a
+ * server of the modern revision needs. It checks and bills nothing. With `--parse` the body is parsed once, but not
+ * used. `--upstream URL`; prints `{"port":n}`.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import fastify from 'fastify';
@@ -30,5 +30,5 @@ app.post('/*', (request, reply) => {
 });
 await app.listen({ port: 0, host: '127.0.0.1', backlog: 4096 });
 announce(app.server);
-// In order, so that a profiler can write what it saw.
+// A normal exit, so that a profiler can write its file.
 process.on('SIGTERM', () => process.exit(0));

@@ -1,6 +1,6 @@
 /**
- * A proxy as one writes it with the official SDK: a Server for each request, which calls the tool through one
- * Client. `--upstream URL`; prints `{"port":n}`.
+ * A typical proxy built with the official SDK: a Server for each request, which calls the tool through one Client.
+ * `--upstream URL`; prints `{"port":n}`.
  */
 import { createServer } from 'node:http';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';

@@ -1,4 +1,4 @@
-/** `@musistudio/llms`, the library that Claude Code Router is made of: it translates messages to chat. */
+/** `@musistudio/llms`, the library of Claude Code Router. It translates messages to chat. */
 import { createRequire } from 'node:module';
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ const { default: RouterServer } = createRequire(import.meta.url)('@musistudio/ll
   readonly default: new (options: object) => Router;
 };
 
-/** It takes a port and does not tell which one it got. */
+/** The library needs a port. With port 0 it wouldn't report which port it got. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -2,11 +2,11 @@
 export const A2A_PATH = '/a2a';
 export const CARD_PATH = '/.well-known/agent-card.json';
 
-/** What a message says decides how the agent answers it. */
+/** The text of a message decides the agent's answer. */
 export const MESSAGES = {
-  /** With a message: no task, nothing that could be asked for later. */
+  /** Answers with a message, without a task that could be requested later. */
   message: 'bench-message',
-  /** With a task that is completed. */
+  /** Answers with a completed task. */
   task: 'bench-task',
 } as const;
 
@@ -26,12 +26,12 @@ const CARD = JSON.stringify({
 
 const MESSAGE = JSON.stringify({ message: { messageId: 'answer', role: 'ROLE_AGENT', parts: [{ text: TEXT }] } });
 
-/** Each message begins a task of its own. */
+/** Each message starts its own task. */
 const taskOf = (messageId: string) =>
   `{"task":{"id":"task-${messageId}","contextId":"context-${messageId}","status":{"state":"TASK_STATE_COMPLETED","timestamp":"2026-11-21T00:00:00.000Z"},` +
   `"artifacts":[{"artifactId":"route","parts":[{"text":${JSON.stringify(TEXT)}}]}]}}`;
 
-/** The whole HTTP reply to a whole HTTP request. */
+/** Returns the whole HTTP reply to a whole HTTP request. */
 export function a2aReply(request: string): string {
   if (request.startsWith('GET ')) return http(CARD);
   const id = /"id":("[^"]*"|\d+)/.exec(request)?.[1] ?? 'null';

@@ -1,7 +1,7 @@
 /**
- * The mock upstream: HTTP/1.1 by hand over node:net, replies precomputed, so that it is faster than any gateway in
- * front of it. It answers any POST by the model's name in the body, one to /mcp as an MCP server, and
- * one to /a2a as an agent. Prints `{"port":n}` when it listens.
+ * The mock upstream: handwritten HTTP/1.1 over node:net with prepared replies, so that it is faster than any gateway in
+ * front of it. It answers a POST according to the model's name in the body, a POST to /mcp as an MCP server, and a POST
+ * to /a2a as an agent. Prints `{"port":n}` when it listens.
  */
 import { createServer, type Socket } from 'node:net';
 import { A2A_PATH, a2aReply, CARD_PATH } from './a2a-replies.ts';
@@ -19,14 +19,14 @@ import {
 } from './replies.ts';
 import { wireReply } from './wire-replies.ts';
 
-/** Streams under way, spread over slots so that they do not all speak in the same millisecond. */
+/** The running streams, distributed over slots, so that they don't all send in the same millisecond. */
 const SLOTS = 10;
 const slots: Set<{ socket: Socket; left: number }>[] = Array.from({ length: SLOTS }, () => new Set());
 let tick = 0;
 let joins = 0;
 
 setInterval(() => {
-  // A late timer is caught up with, so that a stream lasts as long as it should on a busy machine.
+  // If the timer is late, it catches up, so that a stream takes the right time on a busy machine.
   for (const now = Math.floor(performance.now() / (PACE_MS / SLOTS)); tick < now; tick++) {
     const slot = slots[tick % SLOTS]!;
     for (const stream of slot) {
@@ -90,7 +90,7 @@ const server = createServer({ noDelay: true }, (socket) => {
   socket.on('error', () => socket.destroy());
 });
 
-/** Offset after the body of the request whose head ends at `start`; -1 while it is incomplete. */
+/** Offset after the body of the request whose head ends at `start`. -1 while the body is incomplete. */
 function bodyEnd(text: string, start: number): number {
   const head = text.slice(0, start);
   const length = /content-length: *(\d+)/i.exec(head);
@@ -104,5 +104,5 @@ server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => {
   const address = server.address();
   process.stdout.write(`${JSON.stringify({ port: address && typeof address === 'object' ? address.port : 0 })}\n`);
 });
-// Ends with whoever started it, however that one ended.
+// Ends with its parent, however the parent ends.
 process.stdin.resume().once('end', () => process.exit(0));

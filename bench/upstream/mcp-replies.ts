@@ -1,10 +1,8 @@
-/**
- * The mock MCP server's replies to requests of the modern revision, made once but for the id, which is the request's.
- */
+/** The mock MCP server's replies to requests of the modern revision. They are prepared, except the request's id. */
 export const TOOLS = {
   /** One JSON result with a paragraph of text. */
   small: 'bench-tool',
-  /** One JSON result with 16 KiB of text, as of a page that was fetched. */
+  /** One JSON result with 16 KiB of text, like a downloaded page. */
   large: 'bench-tool-large',
 } as const;
 
@@ -40,7 +38,7 @@ const LISTED = JSON.stringify({
   cacheScope: 'public',
 });
 
-/** The whole HTTP reply to a whole HTTP request. */
+/** Returns the whole HTTP reply to a whole HTTP request. */
 export function mcpReply(request: string): string {
   const result = /"method":"server\/discover"/.test(request)
     ? DISCOVERED

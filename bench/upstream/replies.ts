@@ -1,19 +1,19 @@
-/** The replies of the mock upstream, made once. The model's name in a request says which one it gets. */
+/** The prepared replies of the mock upstream. The model's name in a request selects one. */
 export const MODELS = {
   /** One JSON reply of about 1 KB. */
   small: 'bench-small',
   /**
-   * A stream of BURST_EVENTS events, all at once in a few writes, each event an HTTP chunk of its own as real
-   * servers send them.
+   * A stream of BURST_EVENTS events, sent at once in a few writes. Each event is its own HTTP chunk, as in real
+   * servers.
    */
   burst: 'bench-burst',
-  /** A stream of 20 events, all at once: for the time to its first byte. */
+  /** A stream of 20 events, sent at once. It is for the time to the first byte. */
   short: 'bench-short',
-  /** A stream with an event each PACE_MS, PACED_EVENTS of them. */
+  /** A stream of PACED_EVENTS events, one every PACE_MS. */
   paced: 'bench-paced',
-  /** A stream that begins and then says nothing until it is hung up. */
+  /** A stream that begins and then sends nothing until it is closed. */
   open: 'bench-open',
-  /** A stream of 100 deltas on the wire that the path names. */
+  /** A stream of 100 deltas, in the wire format of the path. */
   wire: 'bench-wire',
 } as const;
 
@@ -69,7 +69,7 @@ export const STREAM_END = Buffer.from(END.map(chunk).join('') + LAST_CHUNK);
 /** One event in the middle of a paced stream. */
 export const PACED_EVENT = Buffer.from(chunk(delta(1)));
 
-/** A whole stream of `events` events, cut into writes of about 16 KiB at the ends of events. */
+/** A whole stream of `events` events, split into writes of about 16 KiB between events. */
 function burstOf(events: number): readonly Buffer[] {
   const writes: string[] = [];
   let part = STREAM_START.toString();

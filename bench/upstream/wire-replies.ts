@@ -1,13 +1,13 @@
 import { MODELS, STREAM_HEAD } from './replies.ts';
 
-/** Deltas of each stream. */
+/** Number of deltas in each stream. */
 export const WIRE_EVENTS = 100;
 
 const USAGE = { input_tokens: 24, output_tokens: WIRE_EVENTS };
 const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 const word = (index: number) => ` word${index % 10}`;
 
-/** Events of which each is an HTTP chunk, as real servers send them, in one write. */
+/** The events in one write. Each event is its own HTTP chunk, as in real servers. */
 const streamOf = (events: readonly string[]): Buffer =>
   Buffer.concat([STREAM_HEAD, Buffer.from(`${events.map(chunk).join('')}0\r\n\r\n`)]);
 
@@ -74,7 +74,7 @@ function chat(): Buffer {
 
 const STREAMS = { chat: chat(), messages: messages(), responses: responses() };
 
-/** The stream of the wire that a request names by its path. */
+/** The stream in the wire format of the request's path. */
 export const wireReply = (request: string): Buffer =>
   request.startsWith('POST /v1/messages')
     ? STREAMS.messages

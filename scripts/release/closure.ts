@@ -4,23 +4,26 @@ import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { blanked } from './strip-sources.ts';
 
-/** What a program needs: files of the checkout, by their paths from its root. */
+/** The files that a program needs, as paths from the root of the checkout. */
 export interface Closure {
-  /** Below `src/`: modules, and what they start or read by `new URL`. */
+  /** Files below `src/`: modules, and files that modules load or read with `new URL`. */
   readonly own: readonly string[];
-  /** Below `node_modules/`: the modules of packages, without each package's `package.json`. */
+  /** Files below `node_modules/`: modules of packages, without each package's `package.json`. */
   readonly modules: readonly string[];
-  /** Folders of the packages that `modules` belong to. */
+  /** Folders of the packages with these modules. */
   readonly packages: readonly string[];
 }
 
-/** Names of modules in imports, `import()`, `require()`, `new URL()`, and of files that are read beside a module. */
+/**
+ * Finds the module names in imports, `import()`, `require()` and `new URL()`, and the names of files that are read
+ * beside a module.
+ */
 const NAMED =
   /(?:\bfrom|\bimport|\bimport\(|\bURL\(|\(import\.meta\.url,|(\brequire\(|createRequire\(import\.meta\.url\)\())\s*(['"])((?:\.{1,2}\/|[@#\w])[@#\w./-]*)\2/g;
 
 /**
- * All files that a program may load, from its entry on, whether at its start or later: modules of ours as the package
- * has them (types are gone), and modules of packages. A package's module that is not installed is an optional one.
+ * Finds all files that a program may load from its entry on, at its start or later. Our own modules are searched in the
+ * form that the package has, without types. A package's module that isn't installed counts as optional.
  */
 export function closureOf(checkout: string, entry: string): Closure {
   const { imports } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as {
@@ -42,7 +45,7 @@ export function closureOf(checkout: string, entry: string): Closure {
   };
 }
 
-/** Files that a module names. */
+/** Returns the files that a module names. */
 function namedBy(file: string, aliased: (alias: string) => string | undefined, checkout: string): readonly string[] {
   const isOwn = file.endsWith('.ts');
   const text = readFileSync(file, 'utf8');
@@ -64,10 +67,10 @@ function namedBy(file: string, aliased: (alias: string) => string | undefined, c
   return found;
 }
 
-/** Block comments, and lines that are comments: packages show imports in them. */
+/** Removes block comments and comment lines, because packages show imports in them. */
 const withoutComments = (code: string): string => code.replaceAll(/\/\*[^]*?\*\//g, '').replaceAll(/^\s*\/\/.*$/gm, '');
 
-/** null for a module that is not installed: programs may do without. */
+/** Returns null if the module isn't installed, because it may be optional. */
 function byRequire(name: string, from: string): string | null {
   try {
     return createRequire(from).resolve(name);
@@ -76,7 +79,10 @@ function byRequire(name: string, from: string): string | null {
   }
 }
 
-/** `import.meta.resolve` looks from here: a package that has a version of its own of another one is not understood. */
+/**
+ * `import.meta.resolve` resolves from this file's folder. So this throws if a package has another version of a
+ * dependency in its own `node_modules`.
+ */
 function byImport(name: string, from: string): string {
   const path = fileURLToPath(import.meta.resolve(name));
   const nearest = findPackageJSON(name, pathToFileURL(from));

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What `package.json` of a checkout says, as far as a package is made from it. */
+/** The members of the checkout's `package.json` from which a package is made. */
 export interface Manifest {
   readonly name: string;
   readonly version: string;
@@ -16,14 +16,14 @@ export function readManifest(checkout: string): Manifest {
   return JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as Manifest;
 }
 
-/** Names of the Node binaries for platforms, which a checkout brings for machines with an older Node. */
+/** Names of the optional packages with Node binaries. A checkout installs them for machines with an older Node. */
 export const nodeBinaries = (manifest: Manifest): readonly string[] =>
   Object.keys(manifest.optionalDependencies).filter((name) => name.startsWith('node-'));
 
 /**
- * The `package.json` of a package. All that it needs lies inside it (`bundleDependencies`): an installation fetches
- * nothing, and has the very versions that were tested. Node binaries stay outside: npm would install 200 MB for
- * everybody, whatever Node they have.
+ * Makes the `package.json` of a package. All dependencies are inside the package (`bundleDependencies`), so an
+ * installation downloads nothing and has exactly the tested versions. The Node binaries are left out, because npm would
+ * install 200 MB for everybody.
  */
 export function packageManifest(manifest: Manifest): Record<string, unknown> {
   const binaries = nodeBinaries(manifest);

@@ -4,14 +4,16 @@ import { once } from 'node:events';
 const WROTE_MS = 120_000;
 
 export interface Program {
-  /** The first line with `word`, as soon as it is written; fails when the program ends before, or takes two minutes. */
+  /**
+   * Resolves with the first line that contains `word`. Rejects if the program ends before that, or after two minutes.
+   */
   wrote(word: string): Promise<string>;
-  /** Settles when it has ended with 0; fails with what it wrote otherwise. */
+  /** Resolves when the program has exited with 0. Otherwise rejects with its output. */
   ended(): Promise<void>;
   kill(signal: NodeJS.Signals): void;
 }
 
-/** A program that is waited for by what it writes. `name` is for errors. */
+/** Starts a program and watches its output. `name` is used in errors. */
 export function startProgram(
   name: string,
   file: string,
@@ -28,7 +30,7 @@ export function startProgram(
     });
   const told = (what: string): Error => new Error(`${name} ${what}. It wrote:\n${text}`);
   const exited = once(child, 'close').then(([code, signal]: unknown[]) => signal ?? code);
-  // Who waits for its end is told.
+  // Callers of `wrote` and `ended` get the error. This only prevents an unhandled rejection.
   exited.catch(() => {});
 
   return {

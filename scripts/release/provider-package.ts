@@ -5,11 +5,11 @@ import type { Manifest } from './manifest.ts';
 import { LICENCE } from './prune-modules.ts';
 import { stripped } from './strip-sources.ts';
 
-/** Name of the package that has a provider's proxy and nothing else, and of its command. */
+/** Name of the package that contains only the provider's proxy, and of its command. */
 const NAME = 'tollgate-provide';
 const ENTRY = 'src/cli/provider-main.ts';
 
-/** What a package has in its `package.json` that Node or npm reads. */
+/** The members of a package's `package.json` that Node or npm reads. */
 interface PackageFile {
   readonly name: string;
   readonly version: string;
@@ -19,7 +19,7 @@ const READ_BY_NODE = ['name', 'version', 'license', 'type', 'main', 'module', 'e
 
 interface StagedPackage {
   readonly name: string;
-  /** Files of ours and of packages. */
+  /** Number of files, including those of packages. */
   readonly files: number;
   readonly bytes: number;
   /** `name@version` of each package in it. */
@@ -27,8 +27,8 @@ interface StagedPackage {
 }
 
 /**
- * Puts the files that a provider's proxy may load into a folder, ready for `npm pack`: no gateway, no database, no
- * chains, no pages. The list follows from the imports of its entry.
+ * Copies the files that a provider's proxy may load into a folder, ready for `npm pack`. The list is computed from the
+ * imports of its entry, so it has no gateway, database, chains or pages.
  */
 export function stageProvider(checkout: string, stage: string, manifest: Manifest): StagedPackage {
   const { own, modules, packages } = closureOf(checkout, ENTRY);
@@ -87,14 +87,14 @@ function sizeOf(folder: string): number {
   return files.reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
 }
 
-/** A list of parts as CycloneDX writes it, as far as it is read here. */
+/** The members of a CycloneDX list of components that are read here. */
 export interface Parts {
   readonly metadata: { readonly component: { readonly name: string } };
   readonly components: readonly { readonly name: string; readonly version: string; readonly 'bom-ref': string }[];
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 }
 
-/** The parts of the provider's package, from the list of the whole. */
+/** The components of the provider's package, filtered from the full list. */
 export function providerParts(all: Parts, { name, packages }: StagedPackage): Parts {
   const components = all.components.filter((one) => packages.includes(`${one.name}@${one.version}`));
   const refs = new Set(components.map((one) => one['bom-ref']));

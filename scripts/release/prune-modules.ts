@@ -1,7 +1,7 @@
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Files of installed packages that no program reads: types, maps of sources, tests and guides. Licences stay. */
+/** Files of installed packages that no program reads: types, source maps, tests and guides. Licences are kept. */
 const UNREAD = /\.(?:d\.[cm]?ts|ts|mts|cts|map|md|markdown|tsbuildinfo|flow)$/i;
 export const LICENCE = /^(?:licen[cs]e|notice|copying)/i;
 const UNREAD_FOLDERS: ReadonlySet<string> = new Set([
@@ -16,12 +16,12 @@ const UNREAD_FOLDERS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Packages that are there for their types or for a build alone. `typescript` is a peer of Solana's packages, which
- * use its types only.
+ * Packages that are needed only for types or builds. `typescript` is a peer dependency of Solana's packages, which use
+ * only its types.
  */
 const UNUSED = ['typescript', '@typescript', '@types'];
 
-/** Takes from `node_modules` what nothing reads at run time. Returns the bytes that remain. */
+/** Deletes the files of `node_modules` that aren't read at run time. Returns the size of the rest in bytes. */
 export function pruneModules(modules: string): number {
   for (const name of UNUSED) rmSync(join(modules, name), { recursive: true, force: true });
   rmSync(join(modules, '.package-lock.json'), { force: true });
@@ -34,7 +34,7 @@ function prune(folder: string): number {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) {
-      // Only a package's own top folders are judged by name: `dist/test` may be code.
+      // Only a package's top-level folders are deleted by name, because `dist/test` may be code.
       if (UNREAD_FOLDERS.has(entry.name) && TOP_OF_PACKAGE.test(folder)) rmSync(path, { recursive: true });
       else bytes += prune(path);
     } else if (UNREAD.test(entry.name) && !LICENCE.test(entry.name)) rmSync(path);

@@ -1,4 +1,5 @@
-// `npm run release`: the packages, their lists of parts (SBOM) and checksums, from a clean tree, in dist/release.
+// `npm run release`: makes the packages with their component lists (SBOM) and checksums in dist/release, from a clean
+// working tree.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -60,7 +61,7 @@ function step(name: string, work: () => string): string {
   return told;
 }
 
-/** The files of the release: all but the folders that packages are made from. */
+/** The files of the release, without the folders from which the packages are made. */
 function released(): readonly string[] {
   const entries = readdirSync(OUT, { withFileTypes: true });
   return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
@@ -73,7 +74,7 @@ function requireCleanTree(): void {
   process.exit(1);
 }
 
-/** Somebody else's files are not taken away. */
+/** Refuses a folder with files, because they may belong to somebody else. */
 function requireEmpty(folder: string): void {
   if (!existsSync(folder) || readdirSync(folder).length === 0) return;
   console.error(`${folder} is not empty. Name an empty folder, or a new one.`);
@@ -88,7 +89,7 @@ function copyRest(): string {
   return 'bin, docs, README.md, LICENSE, CHANGELOG.md';
 }
 
-/** Production packages by the lock file, without the Node binary. */
+/** Installs the production packages of the lock file, without the Node binaries. */
 function installPackages(): number {
   for (const name of ['package.json', 'package-lock.json', '.npmrc'])
     copyFileSync(join(CHECKOUT, name), join(STAGE, name));

@@ -2,13 +2,13 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'nod
 import { stripTypeScriptTypes } from 'node:module';
 import { dirname, join } from 'node:path';
 
-/** A module named by a relative path: `'./money.ts'`, in imports, in `import()`, and in `new URL()` of workers. */
+/** A relative module path such as `'./money.ts'`, in imports, in `import()`, and in `new URL()` of workers. */
 const SPECIFIER = /(['"])(\.{1,2}\/[^'"\n]*)\.ts\1/g;
 
 /**
- * Copies a folder of sources for a package. Node does not strip types of files below `node_modules`, so each
- * `.ts` file becomes the `.js` file that Node would have run: types are blanked, lines and columns stay. Other
- * files (SQL, Lua) are copied as they are.
+ * Copies a folder of sources for a package. Node doesn't strip types below `node_modules`. So each `.ts` file becomes
+ * the `.js` file that Node would have run: types are replaced by spaces, so lines and columns stay the same. Other
+ * files (SQL, Lua) are copied unchanged. Returns the number of written files.
  */
 export function stripSources(from: string, to: string): number {
   let written = 0;
@@ -25,10 +25,10 @@ export function stripSources(from: string, to: string): number {
   return written;
 }
 
-/** One TypeScript source as the JavaScript of a package. */
+/** Turns one TypeScript source into the JavaScript of a package. */
 export const stripped = (source: string): string => blanked(source).replaceAll(SPECIFIER, '$1$2.js$1');
 
-/** A source without its types. It still names modules by their files in the checkout. */
+/** Removes the types of a source. Module paths still end in `.ts`. */
 export function blanked(source: string): string {
   const lines = stripTypeScriptTypes(source, { mode: 'strip' }).split('\n');
   return lines.map((line) => line.trimEnd()).join('\n');

@@ -1,5 +1,5 @@
-// Runs an image as deploy/container/compose.yaml does, without a network: a gateway, a call through it, a provider that
-// dials in, and the end. Needs docker or podman, and takes what it made away.
+// Tests an image without a network, with the options of deploy/container/compose.yaml: starts a gateway, makes a call,
+// dials in a provider, and stops everything. Needs docker or podman. Removes what it created.
 //
 //   node scripts/release/try-image.ts [--with docker|podman] IMAGE
 import { execFileSync } from 'node:child_process';
@@ -26,7 +26,7 @@ params = { model = "demo/sage", api_base = "${UPSTREAM}" }
 const GATEWAY_FILE = `server = { public_url = "${GATEWAY}" }\n${modelBlock('try/sage', 'The gateway')}`;
 const PROVIDER_FILE = `router = { url = "${GATEWAY}", siwx = { chain_id = "solana:mainnet", keypair_file = "/data/wallet.json" } }
 ${modelBlock('try/dialled', 'The proxy')}`;
-/** Prints what a call cost, in micro-USD. */
+/** Prints the cost of a call, in micro-USD. */
 const CALL = `
 const [model, key] = process.argv.slice(1);
 const headers = { authorization: 'Bearer ' + key, 'content-type': 'application/json' };
@@ -75,7 +75,7 @@ async function tryImage(): Promise<void> {
   checkHealth();
   tell('health', 'the check of the image passes');
 
-  // All share the gateway's loopback interface: there is no other network.
+  // All containers share the gateway's loopback interface, because there is no other network.
   const beside = ['--network', `container:${name}-gateway`];
   await run('demo', ['--entrypoint', 'node', ...beside], [`${PACKAGE}/src/demo/provider.js`, '--port', '4010']).wrote(
     '"url"',
@@ -103,7 +103,7 @@ async function tryImage(): Promise<void> {
   tell('audit', 'the books are right');
 }
 
-/** Throws what the program wrote to its error output where it fails. */
+/** Runs the engine and returns its output. Throws with its error output if it fails. */
 function engine(...args: readonly string[]): string {
   return execFileSync(values.with, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 }
@@ -112,11 +112,11 @@ function silently(...args: readonly string[]): void {
   try {
     engine(...args);
   } catch {
-    // It was not made, or is gone.
+    // The container was never created, or is already removed.
   }
 }
 
-/** What it writes is read from the start, and its exit code is the container's. */
+/** Starts a container. The returned program has its output from the start and its exit code. */
 function run(each: string, options: readonly string[], command: readonly string[]): Program {
   running.push(`${name}-${each}`);
   const args = ['run', '--name', `${name}-${each}`, ...LIMITS, ...data(each), ...options, image!, ...command];
@@ -127,7 +127,7 @@ function data(each: string): readonly string[] {
   return each === 'demo' ? [] : ['--volume', `${name}-${each}:/data`];
 }
 
-/** The user of the image is nobody on this machine: everybody may read the file. */
+/** Writes a configuration file. Everybody may read it, because the image's user doesn't exist on this machine. */
 function config(each: string, text: string): readonly string[] {
   const file = join(files, `${each}.toml`);
   chmodSync(files, 0o755);
@@ -139,7 +139,7 @@ function inside(each: string, ...command: readonly string[]): string {
   return engine('exec', `${name}-${each}`, ...command);
 }
 
-/** How long it took from the start of the container to the line of its log, and what all its threads used. */
+/** Reports the time from the start of the container to the given log line, and the CPU time and memory that it used. */
 function howReady(each: string, line: string): string {
   const stat = inside(each, 'cat', '/proc/1/stat', '/proc/1/status');
   const fields = stat.slice(stat.indexOf(') ') + 2).split(' ');
@@ -153,7 +153,10 @@ function howReady(each: string, line: string): string {
   return `ready after ${time - from} ms, with ${cpuMs} ms of processor time and ${Math.round(kib / 1024)} MiB`;
 }
 
-/** Also where the root can be written, the program is no other tomorrow. */
+/**
+ * Checks that all files of the program belong to root and that nobody else may write them, so that the program can't
+ * change itself even with a writable root file system.
+ */
 function checkOwner(): string {
   const others = inside(
     'gateway',
@@ -184,7 +187,7 @@ function checkHealth(): void {
   inside('gateway', ...test.slice(1));
 }
 
-/** A call as a customer: throws where the balance is not less by what the answer says that it cost. */
+/** Makes a call as a customer. Throws if the balance has not decreased by the cost in the answer. */
 function chat(model: string, key: string): string {
   const micros = Number(inside('gateway', 'node', '--input-type=module', '-e', CALL, model, key));
   return `${model} answered, and its ${micros} micro-USD are taken from the balance`;

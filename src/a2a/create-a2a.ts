@@ -43,63 +43,66 @@ interface A2aOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run' | 'admit' | 'lookUp'>;
   readonly catalog: Catalog;
   readonly tasks: Tasks;
-  /** Keep large results, which a repeat of their message is given. Default: they are not kept. */
+  /** Stores large results, so that a repeat of their message gets them again. Default: large results are not kept. */
   readonly blobs?: Pick<Blobs, 'write' | 'find' | 'read'>;
   readonly idempotency: Idempotency;
   readonly payments: Payments;
   readonly runTokens: RunTokens;
-  /** Streams that each account listens on, whatever protocol they are of. */
+  /** Counts the streams that each account listens to, over all protocols. */
   readonly listeners: Tally;
-  /** Push notification configurations, and the notifications themselves. */
+  /** The configurations of push notifications, and their sender. */
   readonly push: Push;
   /** The primitives of other protocols that can be called as agents. */
   readonly speakers: () => Partial<Speakers>;
   readonly config: Pick<Config, 'limits' | 'billing' | 'upstream' | 'tasks' | 'webhooks'>;
-  /** Origin that agents reach this gateway at, without a slash at its end; null where that is not known. */
+  /** The origin at which agents reach this gateway, without a trailing slash; null if it is not known. */
   readonly ownUrl: () => string | null;
   /** null: cards are not signed. */
   readonly sign: SignBytes | null;
   readonly auth: CardAuth;
   readonly challenge: A2aRoutesDeps['challenge'];
-  /** The address for the cards of a request; null where its Host is not valid. */
+  /** The origin that the cards in a response name; null if the Host header of the request is not valid. */
   readonly origin: (request: FastifyRequest) => CardOrigin | null;
-  /** Secret that the ids of tasks are sealed with which wait for money. */
+  /** Seals the ids of tasks that wait for a payment. */
   readonly secret: Buffer;
   readonly version: string;
   readonly now: () => number;
-  /** Milliseconds that only go on, whatever the machine's clock is set to. */
+  /** A monotonic clock in milliseconds: changes to the machine's clock do not affect it. */
   readonly elapsed: () => number;
   readonly random: () => number;
   readonly onError: (
     error: unknown,
     request: { readonly id: string; readonly method: string; readonly url: string },
   ) => void;
-  /** Told why an agent's card could not be fetched, or a task not be looked at. */
+  /** Called with the error when an agent's card cannot be fetched, or a task cannot be looked at. */
   readonly onUnseen: (error: unknown) => void;
   readonly keepAliveMs?: number;
 }
 
-/** A2A as one thing: its routes, and what other rooms have of it. */
+/** The A2A protocol: its routes, and the parts that other rooms use. */
 export interface A2a {
   /** Register it at the root and under `/api/v1`. */
   readonly routes: FastifyPluginAsync;
-  /** Agent cards, for everybody. */
+  /** Adds the routes of agent cards, which need no credential. */
   addCards(app: FastifyInstance): void;
-  /** Agents, for the doors of other protocols. */
+  /** Speaks to agents for the doors of other protocols. */
   readonly speaker: Speaker;
-  /** Looks at the task of an agent. */
+  /** Asks an agent for the state of one of its tasks. */
   readonly look: Look;
-  /** The gateway stops within `ms`. Shortly before, streams of tasks that go on are ended with their last event. */
+  /**
+   * Prepares a stop of the gateway in `ms`. Shortly before it, the streams of running tasks get their last event and
+   * end.
+   */
   drain(ms: number): void;
 }
 
 const KEEP_ALIVE_MS = 15_000;
 /** Time for streams to send their last event before the gateway stops. */
 const LAST_EVENTS_MS = 1_000;
-/** Names that are searched for those that a wrong name may mean, and how many of them an error shows. */
+/** How many names are searched for suggestions when a name is unknown, and how many suggestions an error shows. */
 const NAMED_MAX = 1_000;
 const SHOWN_MAX = 5;
-/** The ids of tasks that wait for money are good for so long. */
+/** Lifetime of the id of a task that waits for a payment. */
 const UNPAID_MS = 60 * 60_000;
 
 export function createA2a(options: A2aOptions): A2a {
@@ -128,14 +131,14 @@ export function createA2a(options: A2aOptions): A2a {
   });
 
   const isAgent = (name: string): boolean => catalog.knows(name, 'agent');
-  /** An agent of that name goes before a bridge. */
+  /** The bridge of a name. null if no bridge has this name, or if an agent has it: agents come first. */
   const bridgeOf = (service: string): Bridge | null => {
     if (isAgent(service)) return null;
     const { a2a: _, ...others } = options.speakers();
     const found = speakerOf(others, service);
     return found?.speaker.has(found.name) ? { service, ...found } : null;
   };
-  /** Names of agents, and of models and tools that can be called as agents. */
+  /** The names of all agents, and of all models and tools that can be called as agents. */
   function* allNames(): Generator<string> {
     yield* new Set(catalog.offers('agent').map(({ service }) => service));
     const { a2a: _, ...others } = options.speakers();
@@ -206,7 +209,7 @@ export function createA2a(options: A2aOptions): A2a {
     drain: (ms) => void setTimeout(streams.end, ms - Math.min(LAST_EVENTS_MS, ms / 2)).unref(),
   };
 
-  /** The token for an agent that may make calls under this one; null where nothing is left to lend. */
+  /** The run token for an agent that may make calls under this call; null if nothing is left to lend. */
   function runGift({ id, caller, lendable }: Call) {
     if (lendable === 0n) return null;
     const token = runTokens.issue(

@@ -2,16 +2,15 @@ import { createHash } from 'node:crypto';
 import type { Row } from '#store';
 import { DAY_MS } from './day-range.ts';
 
-/** The accounts of calls that the gateway makes for itself, and of callers without a credential. */
+/** Accounts that are no users: the gateway itself, and callers without a credential. */
 const NOBODY: ReadonlySet<string> = new Set(['tollgate:gateway', 'tollgate:anonymous']);
-/** The development account. */
 export const DEVELOPMENT = 'tollgate:local:dev';
 
-/** A resolved call, as far as it is counted. Texts that are not known are empty. */
+/** The facts of a resolved call that the sums count. Unknown texts are empty, unknown numbers are 0. */
 export interface CallFacts {
-  /** Days since 1970-01-01, of the resolution. */
+  /** Day of the resolution, in days since 1970-01-01 UTC. */
   readonly day: number;
-  /** Epoch milliseconds. */
+  /** Time of the resolution in epoch milliseconds. */
   readonly at: number;
   readonly account: string;
   readonly isDevelopment: boolean;
@@ -20,7 +19,7 @@ export interface CallFacts {
   readonly primitive: string;
   readonly service: string;
   readonly provider: string;
-  /** It was settled; else nothing was charged. */
+  /** Whether the call was settled. Otherwise it was released and nothing was charged. */
   readonly isSettled: boolean;
   readonly charged: bigint;
   readonly fee: bigint;
@@ -35,18 +34,21 @@ export interface CallFacts {
   readonly durationMs: number;
 }
 
-/** How a service can be called beside its name: at one provider, or with a wish for the choice of one. */
+/**
+ * Callers may add to a service's name: a provider's id before it, or a preference for the choice of a provider after
+ * it.
+ */
 const PIN = /^(?:0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44}):/;
 const WISH = /:(?:floor|nitro)$/;
 
-/** The name of a service that was called in any form. */
+/** Removes both additions from the name of a service. */
 const nameOf = (called: string): string => called.replace(PIN, '').replace(WISH, '');
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Reads a resolved lock. null for what is no call of somebody: the lock of a run of calls, a lock whose call went on
- * under another one, and calls that the gateway makes for itself.
+ * Reads a resolved lock. Returns null for locks that are not the call of a user: the lock of a run, a lock whose call
+ * continued under another lock, and calls of the gateway itself.
  */
 export function readCall(row: Row): CallFacts | null {
   const account = row['account'] as string;
@@ -70,12 +72,12 @@ export function readCall(row: Row): CallFacts | null {
     isSettled: row['state'] === 'settled',
     charged: row['charged'] as bigint,
     fee: row['fee'] as bigint,
-    // Tokens of a cache that have a price of their own are counted apart by billing.
+    // Billing counts cached tokens apart if they have a price of their own.
     prompt: countOf(usage['prompt']) + countOf(usage['input_cache_read']) + countOf(usage['input_cache_write']),
     completion: countOf(usage['completion']),
     reasoning: countOf(run['reasoning']),
     cached: countOf(run['cached']),
-    // A model has images in its prompt; those are not made.
+    // For other primitives `image` counts images in the prompt, which are not produced.
     images: primitive === 'image' ? countOf(usage['image']) : 0,
     seconds: countOf(usage['second']),
     firstByteMs: countOf(run['firstByteMs']),
@@ -85,13 +87,12 @@ export function readCall(row: Row): CallFacts | null {
 
 const WALLET = /^(?:solana|eip155):/;
 
-/** True for an account that is a wallet. */
+/** Whether an account is a wallet. */
 export const isWallet = (account: string): boolean => WALLET.test(account);
 
-/** 8 bytes of the hash of an account: enough to tell accounts apart, and no name. */
+/** 8 bytes of the hash of an account. They distinguish accounts without storing their names. */
 export const hashOf = (account: string): bigint => createHash('sha256').update(account).digest().readBigInt64BE();
 
-/** The hash of the development account. */
 export const DEVELOPMENT_HASH = hashOf(DEVELOPMENT);
 
 function fieldsOf(json: string | null): Fields {

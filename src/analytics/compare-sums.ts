@@ -9,7 +9,7 @@ const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql
 const ADD_UNCOUNTED = load('add-uncounted');
 const PROGRAM = new URL('./uncounted-program.ts', import.meta.url).href;
 
-/** The temporary table that the comparison needs. */
+/** The statement for the temporary table that compareSums needs. */
 export const COMPARE_TEMPORARY = [load('uncounted-table')];
 
 const CHECKS: readonly { readonly statement: Statement; readonly say: (row: Row) => string }[] = [
@@ -45,14 +45,14 @@ const CHECKS: readonly { readonly statement: Statement; readonly say: (row: Row)
   },
 ];
 
-/** More calls than the roll-up has not reached are not compared. */
+/** The comparison is skipped if the roll-up is more calls behind than this. */
 const UNCOUNTED_MAX = 200_000;
 const PAGE = 10_000;
 const SHOWN = 5;
 
 /**
- * Compares the sums with the ledger, at the moment of a snapshot that has COMPARE_TEMPORARY. Calls that the roll-up
- * has not reached are left out. A check of the audit.
+ * Compares the sums with the ledger, as a check of the audit. `query` reads from one snapshot, in which
+ * COMPARE_TEMPORARY was run. Calls that the roll-up has not added yet are left out.
  */
 export async function compareSums(
   query: Query,

@@ -1,4 +1,4 @@
-/** UTC days, both included, as days since 1970-01-01. */
+/** A range of UTC days in days since 1970-01-01. `last` is included. */
 export interface DayRange {
   readonly first: number;
   readonly last: number;
@@ -6,7 +6,7 @@ export interface DayRange {
 
 export const DAY_MS = 86_400_000;
 
-/** `YYYY-MM-DD` of a day number. */
+/** Formats a day as `YYYY-MM-DD`. */
 export function dateOf(day: number): string {
   return new Date(day * DAY_MS).toISOString().slice(0, 10);
 }

@@ -8,9 +8,9 @@ interface KnownAccountsOptions {
   readonly database: Database;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** Milliseconds between two looks; null: only `run` looks. */
+  /** Milliseconds between two searches. null: only `run` searches. */
   readonly everyMs: number | null;
-  /** Called once when looks begin to fail. */
+  /** Called once when searches begin to fail. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -20,18 +20,24 @@ const ADD = load('add-known-users');
 const NOTE = load('note-accounts');
 const HOLD = { statement: load('hold-state') };
 
-/** After accounts were added, in the same transaction. No other transaction may count at the same time. */
+/**
+ * Statements that count the new accounts, in the transaction that adds them. No other transaction may count at the same
+ * time.
+ */
 export const COUNT_KNOWN_ACCOUNTS = ['count-known-accounts', 'note-counted-accounts'].map((name) => ({
   statement: load(name),
 }));
 
-/** Clocks of gateways differ, and transactions end later than their times say. */
+/**
+ * Each search begins this much before the last one, because the clocks of gateways differ and transactions commit later
+ * than their timestamps.
+ */
 const OVERLAP_MS = 3_600_000;
 const PAGE = 5_000;
 
 /**
- * Looks for accounts that have a key, a deposit or a wallet and have not called yet. The same account is found again
- * without effect.
+ * Searches for accounts that have a key, a deposit or a wallet but no calls yet. Finding the same account again has no
+ * effect.
  */
 export function createKnownAccounts({ database, now, everyMs, onError }: KnownAccountsOptions) {
   return createDueWorker({

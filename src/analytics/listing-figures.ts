@@ -6,11 +6,11 @@ import { rowsText } from './rows-text.ts';
 import { findHiddenServices, type Shown } from './shown-days.ts';
 import { quantileOf } from './time-buckets.ts';
 
-/** A service as it was called. */
+/** A service by its name. */
 interface Listing {
   readonly primitive: string;
   readonly service: string;
-  /** Ids of providers that offer it now. */
+  /** Ids of the providers that offer it now. */
   readonly providers: readonly string[];
 }
 
@@ -27,13 +27,13 @@ interface ListingTotals {
   readonly seconds: number;
 }
 
-/** One service in a range of days. Days that are not shown are in no sum. */
+/** The figures of one service in a range of days. Hidden days are not in the totals. */
 export interface ListingFigures {
   readonly totals: ListingTotals;
   readonly days: readonly (ListingTotals & { readonly day: number; readonly isHidden: boolean })[];
-  /** By their settled calls. */
+  /** The providers with the most settled calls come first. */
   readonly providers: readonly ListingProvider[];
-  /** Epoch milliseconds; 0 before the first call. */
+  /** When the newest counted call was resolved, in epoch milliseconds. 0 before the first call. */
   readonly asOf: number;
 }
 
@@ -41,17 +41,17 @@ export interface ListingProvider {
   readonly id: string;
   readonly totals: ListingTotals;
   readonly attempts: Attempts;
-  /** Milliseconds; null without a timed call. */
+  /** Milliseconds. null if no call was timed. */
   readonly firstByteMs: Quantiles | null;
   readonly durationMs: Quantiles | null;
-  /** Completion tokens a second; null without a timed call of a model. */
+  /** Completion tokens per second. null if no call of a model was timed. */
   readonly throughput: number | null;
   readonly days: readonly (Attempts & {
     readonly day: number;
     readonly isHidden: boolean;
     readonly requests: number;
   })[];
-  /** The versions of its prices, the oldest first. Rates are JSON texts. */
+  /** The versions of the provider's prices, oldest first. `rates` is JSON text. */
   readonly prices: readonly { readonly id: string; readonly rates: string; readonly from: number }[];
 }
 
@@ -72,7 +72,7 @@ const TIMES = load('times-of-listing');
 const ATTEMPTS = load('attempts-of-offers');
 const PRICES = load('prices-of-listing');
 
-/** Whether a service was called in a range, by calls that everybody may see. */
+/** Whether a service was called in a range. Counts only calls that are public. */
 export async function isCalled(
   query: Query,
   { primitive, service }: Pick<Listing, 'primitive' | 'service'>,
@@ -82,7 +82,7 @@ export async function isCalled(
   return (await query(IS_CALLED, [service, primitive, first, last, development ? 1 : 0])).length > 0;
 }
 
-/** Reads a service of one moment; null where nothing is known of it. */
+/** Reads the figures of a service. Returns null if nothing is known of it. */
 export async function findListing(
   query: Query,
   { primitive, service, providers: offering }: Listing,

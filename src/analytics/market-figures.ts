@@ -16,7 +16,7 @@ export interface MarketSums {
   readonly cached: number;
 }
 
-/** A service with what it was used for in a range. */
+/** The sums of one service in a range. */
 export interface ListingSums {
   readonly primitive: string;
   readonly service: string;
@@ -25,7 +25,7 @@ export interface ListingSums {
   readonly tokens: number;
 }
 
-/** The market in a range of days. Days that are not shown are in no sum. */
+/** The figures of the whole market in a range of days. Hidden days are in no sum. */
 export interface MarketFigures {
   readonly days: readonly MarketDay[];
   readonly totals: MarketSums;
@@ -34,9 +34,9 @@ export interface MarketFigures {
   readonly activeProviders: number;
   readonly knownUsers: number;
   readonly knownWallets: number;
-  /** Every service with a settled call, by what was charged, then by requests. */
+  /** Every service with a settled call. Those with the highest charge come first, then those with the most requests. */
   readonly listings: readonly ListingSums[];
-  /** Epoch milliseconds; 0 before the first call. */
+  /** When the newest counted call was resolved, in epoch milliseconds. 0 before the first call. */
   readonly asOf: number;
 }
 
@@ -57,7 +57,7 @@ const LISTINGS = load('listings-of-days');
 const KNOWN = load('count-known-users');
 const ALL_ATTEMPTS = load('all-attempts');
 
-/** Reads the market of one moment. */
+/** Reads the figures of the market. `query` should read from one snapshot. */
 export async function findMarket(query: Query, range: DayRange, shown: Shown): Promise<MarketFigures> {
   const { first, last } = range;
   const { asOf } = await findState(query);
@@ -88,7 +88,7 @@ export async function findMarket(query: Query, range: DayRange, shown: Shown): P
   };
 }
 
-/** The sums of a range by day, which of its days are hidden, and the services of the other days. */
+/** Reads the sums by day, which days are hidden, and the services of the visible days. */
 async function findDays(query: Query, range: DayRange, shown: Shown) {
   const { first, last } = range;
   const development = shown.development ? 1 : 0;
@@ -102,7 +102,10 @@ async function findDays(query: Query, range: DayRange, shown: Shown) {
   return { sums, users, isHidden, hidden, hiddenServices, listings: rows.map(toListing) };
 }
 
-/** Users of the days that are shown. Most come on such a day first; the few others are looked for. */
+/**
+ * Counts the users of the visible days. Most users are newcomers of a visible day. Only those who were new on a hidden
+ * day need a further query.
+ */
 async function countUsers(
   query: Query,
   { first, last }: DayRange,
@@ -118,13 +121,13 @@ async function countUsers(
   return count + Number(rows[0]!['users']);
 }
 
-/** Attempts at the offers of a service. */
+/** Attempts at a service's offers. */
 interface ListingAttempts {
   readonly successes: number;
   readonly failures: number;
 }
 
-/** Every service that was called or tried in a range, by use, with the attempts at its providers. */
+/** Reads every service that was called or attempted in a range, by use, with the attempts at its providers. */
 export async function findListings(
   query: Query,
   range: DayRange,

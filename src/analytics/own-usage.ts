@@ -2,7 +2,7 @@ import { loadStatement, type Query } from '#store';
 import type { DayRange } from './day-range.ts';
 import { findState } from './roll-up-state.ts';
 
-/** The parts that the rows of an account can be apart by. `model` is the service, of any primitive. */
+/** The fields by which an account's rows can be grouped. `model` is the service, of any primitive. */
 export const USAGE_GROUPS = ['day', 'model', 'key', 'provider', 'primitive'] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
 
@@ -10,14 +10,14 @@ export interface UsageAsked {
   readonly account: string;
   readonly range: DayRange;
   readonly groups: readonly UsageGroup[];
-  /** Only rows of these; absent for all. */
+  /** Filters. A missing filter accepts all rows. */
   readonly model?: string | undefined;
   readonly key?: string | undefined;
   readonly provider?: string | undefined;
   readonly primitive?: string | undefined;
 }
 
-/** Sums of calls of an account. `charged` is micro-USD. */
+/** Sums of an account's calls. `charged` is micro-USD. */
 export interface UsageSums {
   readonly requests: number;
   readonly failed: number;
@@ -30,7 +30,7 @@ export interface UsageSums {
   readonly seconds: number;
 }
 
-/** The members that are no group of the question are 0 or empty, and so are those that a call had not. */
+/** Fields that the question doesn't group by are 0 or empty. So are fields that a call did not have. */
 export interface UsageRow extends UsageSums {
   /** Days since 1970-01-01. */
   readonly day: number;
@@ -42,12 +42,12 @@ export interface UsageRow extends UsageSums {
 
 const USAGE = loadStatement(import.meta.url, './sql/own-usage.sql');
 
-/** More rows are not given at once. */
+/** The most rows of one answer. */
 export const USAGE_ROWS_MAX = 50_000;
 
 /**
- * The sums of an account's calls at one moment, by day and then by cost, the highest first; null where they are more
- * than USAGE_ROWS_MAX.
+ * Reads the sums of an account's calls, by day and then by cost, the highest first. Returns null if there are more than
+ * USAGE_ROWS_MAX rows.
  */
 export async function findUsage(
   query: Query,

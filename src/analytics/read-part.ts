@@ -8,12 +8,12 @@ import { SumsOfCalls } from './sums.ts';
 
 const PROGRAM = new URL('./roll-up-program.ts', import.meta.url).href;
 const FIND_MANY = loadStatement(import.meta.url, './sql/find-many-resolved.sql');
-/** Calls that are added up in one go on the event loop: about 2 ms. */
+/** Number of calls that are added without a pause on the event loop: about 2 ms. */
 const PAGE = 250;
 
 /**
- * Reads the journal on after the places of its chains, until about `most` calls are found, and adds them up. The
- * embedded database does it in its own thread.
+ * Reads the journal from the places of its chains, until about `most` calls are found, and adds these calls up. The
+ * embedded database does this in its own thread.
  */
 export async function readPart(
   query: Query,
@@ -33,7 +33,7 @@ export async function readPart(
       const call = readCall(row);
       if (call) sums.add(call);
     }
-    // Calls go on between.
+    // Lets other work of the event loop run in between.
     await nextTurn();
   }
   return { sums: sums.sums(), places, calls: ids.length, groups, hasMore };

@@ -3,11 +3,11 @@ import { loadStatement, type Query, type Row } from '#store';
 import { DAY_MS } from './day-range.ts';
 import { quantileOf } from './time-buckets.ts';
 
-/** How fast an offer was lately. */
+/** The recent speed of an offer. */
 interface RecentTimes {
-  /** Id of the offer: primitive, provider and name. */
+  /** Id of the offer, made of primitive, provider and name. */
   readonly offer: string;
-  /** Times to the first byte in milliseconds, spread as those of its calls. */
+  /** A sample of times to the first byte in milliseconds, distributed like those of the calls. */
   readonly firstByteMs: readonly number[];
   /** null for an offer without timed tokens. */
   readonly tokensPerSecond: number | null;
@@ -16,12 +16,12 @@ interface RecentTimes {
 const TIMES = loadStatement(import.meta.url, './sql/recent-times.sql');
 const SPEEDS = loadStatement(import.meta.url, './sql/recent-speeds.sql');
 
-/** Days that tell it: today and the day before. */
+/** Days that are read: today and yesterday. */
 const DAYS = 2;
-/** Times that stand for all of an offer. */
+/** Number of times in the sample. */
 const SAMPLES = 20;
 
-/** How fast offers were on the last two days. `now`: epoch milliseconds. */
+/** Reads how fast offers were on the last two days. `now` is in epoch milliseconds. */
 export async function findRecentTimes(query: Query, now: number): Promise<readonly RecentTimes[]> {
   const last = Math.floor(now / DAY_MS);
   const days = [last - DAYS + 1, last];

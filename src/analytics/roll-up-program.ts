@@ -3,17 +3,17 @@ import { resolvedInLog, type JournalPlace } from '#billing/resolved';
 import { readCall } from './call-facts.ts';
 import { SumsOfCalls, type Sums } from './sums.ts';
 
-/** Part of the journal that is read: what its calls add to the sums, and where it ends. */
+/** A part of the journal: the sums of its calls, and the place where it ends. */
 export interface ReadPart {
   readonly sums: Sums;
   readonly places: readonly JournalPlace[];
-  /** Locks that it resolves. */
+  /** Number of locks that the part resolves. */
   readonly calls: number;
   readonly groups: number;
   readonly hasMore: boolean;
 }
 
-/** Reads on after `from`, until so many calls are found. */
+/** The place after which to read, and about how many calls to read. */
 export interface AskedPart {
   readonly from: JournalPlace | null;
   readonly most: number;
@@ -21,7 +21,7 @@ export interface AskedPart {
 
 const FIND = loadStatement(import.meta.url, './sql/find-resolved.sql');
 
-/** Reads a part of the log beside the embedded database's data, and adds its calls up. */
+/** Reads a part of the log file beside the embedded database, and adds its calls up. */
 export function run(prepare: Prepare, args: unknown, folder: string): ReadPart {
   const { from, most } = args as AskedPart;
   const { ids, places, groups, hasMore } = resolvedInLog(prepare, folder, from, most);

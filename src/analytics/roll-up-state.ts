@@ -1,17 +1,17 @@
 import { loadStatement, type Database, type Query } from '#store';
 import type { JournalPlace } from '#billing/resolved';
 
-/** How far the sums go. */
+/** The progress of the roll-up. */
 export interface RollUpState {
-  /** Grows with every part that is added. */
+  /** Increases with every part that is added. */
   readonly version: bigint;
   /** When the newest counted call was resolved, in epoch milliseconds; 0 before the first. */
   readonly asOf: number;
-  /** When a gateway added to them last, in epoch milliseconds. */
+  /** When a gateway last added to the sums, in epoch milliseconds. */
   readonly rolledAt: number;
-  /** When a gateway looked for new accounts last. */
+  /** When a gateway last searched for new accounts, in epoch milliseconds. */
   readonly accountsAt: number;
-  /** The first day of usage_days that was not removed for its age. */
+  /** The first day of usage_days whose rows were not removed because of their age. */
   readonly usageSince: number;
 }
 
@@ -31,10 +31,10 @@ export async function findState(query: Query): Promise<RollUpState> {
   };
 }
 
-/** By chain of the journal. On PostgreSQL each start of a gateway has a chain of its own. */
+/** Places by chain of the journal. On PostgreSQL each start of a gateway begins a new chain. */
 export type Cursors = ReadonlyMap<string, JournalPlace>;
 
-/** The places in the journal up to which calls are added. */
+/** Reads the places in the journal up to which calls are added. */
 export async function findCursors(query: Query): Promise<Cursors> {
   const cursors = new Map<string, JournalPlace>();
   for (const row of await query(CURSORS)) {
@@ -45,8 +45,8 @@ export async function findCursors(query: Query): Promise<Cursors> {
 }
 
 /**
- * Lets the sums begin anew: the next turns of a roll-up make them of the whole journal. A part that is being added is
- * refused.
+ * Forgets the places, so that the next turns of a roll-up compute the sums from the whole journal. If a part is being
+ * added, its transaction fails.
  */
 export async function forgetSums(database: Pick<Database, 'batch'>): Promise<void> {
   await database.batch(FORGET);

@@ -11,25 +11,25 @@ interface RollUpOptions {
   readonly database: Database;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** Milliseconds between two turns; null: only `run` takes one. */
+  /** Milliseconds between two turns. null: only `run` starts a turn. */
   readonly everyMs: number | null;
   /** Called once when turns begin to fail. */
   readonly onError: (error: unknown) => void;
-  /** The last group of the journal, as far as this process knows it without asking; null: it has to be asked. */
+  /** The last group of the journal that this process knows of. null: unknown, so the journal is read. */
   readonly end?: () => number | null;
-  /** Calls that one transaction adds at most, about. */
+  /** About the most calls that one transaction adds. */
   readonly callsMax?: number;
 }
 
-/** Adds up what the journal tells. */
+/** Adds up the calls of the journal. */
 export interface RollUp {
-  /** Grows when this process may have changed the sums. */
+  /** Increases when this process may have changed the sums. */
   readonly parts: number;
-  /** Resolves when the sums have all that the journal had. Errors go to `onError`. */
+  /** Resolves when the sums have all calls that the journal had at the start. Errors go to `onError`. */
   run(): Promise<void>;
   /**
-   * Lets the sums begin anew, and begins to make them of the whole journal; `run` resolves when that is done. Rejects
-   * with the database's error.
+   * Forgets the sums and starts to compute them from the whole journal. `run` resolves when that is done. Rejects with
+   * the database's error.
    */
   rebuild(): Promise<void>;
   close(): Promise<void>;
@@ -54,24 +54,27 @@ const ADD: readonly (readonly [Exclude<keyof Sums, 'asOf'>, ReturnType<typeof lo
   ['knownUsers', load('add-known-users')],
 ];
 
-/** After what was added, and for what a gateway of before added. */
+/**
+ * Statements that update the counts of users. They run after the rows are added, also for rows that an older gateway
+ * added.
+ */
 const COUNT = [
   ...['count-active-users', 'note-counted-users'].map((name) => ({ statement: load(name) })),
   ...COUNT_KNOWN_ACCOUNTS,
 ];
 
 const CALLS_MAX = 20_000;
-/** Groups without a resolution after which the place in the journal is noted all the same. */
+/** After this many groups without a call, the place in the journal is stored although there is nothing to add. */
 const GROUPS_MAX = 1_000;
-/** After a part of a long way, it rests for so many times the time that the part took. */
+/** While the roll-up catches up, it rests after each part for this many times the duration of the part. */
 const REST_TIMES = 2;
-/** A turn that another gateway took within this part of the time between turns is not taken again. */
+/** A turn is skipped if another gateway took one within this fraction of the interval. */
 const RECENT = 0.75;
 
 /**
- * Reads the journal behind the calls and adds them to the tables of sums. The sums and the place in the journal change
- * in one transaction, which also moves a version on. So each call is counted once, whatever is killed, and by one of
- * several gateways: the others find the version moved, and their transaction is undone.
+ * Reads the journal after the calls were made and adds them to the tables of sums. The sums and the place in the
+ * journal change in one transaction, which also increments a version. So each call is counted once, even if a process
+ * is killed or several gateways do this. The transaction of a slower gateway finds another version and is rolled back.
  */
 export function createRollUp(options: RollUpOptions): RollUp {
   const { database, now, everyMs, onError, end = () => null, callsMax = CALLS_MAX } = options;
@@ -105,7 +108,7 @@ export function createRollUp(options: RollUpOptions): RollUp {
           await pause(restMs, undefined, { signal: closed, ref: false }).catch(() => {});
         }
       }
-      // What was forgotten meanwhile has to be read.
+      // If the sums were forgotten in the meantime, the journal must be read again.
       seen = before === rebuilds ? ended : null;
     },
   });
@@ -128,7 +131,7 @@ export function createRollUp(options: RollUpOptions): RollUp {
   };
 }
 
-/** Adds one part. Resolves with whether the journal has more. */
+/** Adds one part of the journal. Resolves with whether the journal has more. */
 async function rollUpPart(database: Database, callsMax: number, now: () => number): Promise<boolean> {
   const { state, cursors, part } = await database.snapshot(async (query, program) => {
     const places = await findCursors(query);
@@ -139,7 +142,7 @@ async function rollUpPart(database: Database, callsMax: number, now: () => numbe
   try {
     await database.batch(stepsOf(state, cursors, part, now()));
   } catch (error) {
-    // Another gateway was faster: what it left is read now.
+    // Another gateway was faster. Go on with the rest.
     if (error instanceof DatabaseError && error.code === 'not_null_violation') return true;
     throw error;
   }
@@ -147,7 +150,7 @@ async function rollUpPart(database: Database, callsMax: number, now: () => numbe
 }
 
 function stepsOf(state: RollUpState, cursors: Cursors, { sums, places }: ReadPart, at: number): readonly Step[] {
-  // Sums without a place were told to begin anew.
+  // There are sums but no places, so a rebuild was requested.
   const isAnew = cursors.size === 0 && state.version > 0n;
   const asOf = Math.max(isAnew ? 0 : state.asOf, sums.asOf);
   const placeRows = places.map(({ chain, n, position }): SumRow => [chain, n, position]);

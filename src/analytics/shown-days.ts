@@ -3,33 +3,33 @@ import { DEVELOPMENT, DEVELOPMENT_HASH } from './call-facts.ts';
 import type { DayRange } from './day-range.ts';
 import { rowsText } from './rows-text.ts';
 
-/** The days and calls that everybody may see. */
+/** Which days and calls are public. */
 export interface Shown {
-  /** The last day that is shown. */
+  /** The last visible day. */
   readonly until: number;
-  /** A day with fewer active users is not shown; of a service, a day with fewer users of the service. */
+  /** A day with fewer active users is hidden. For a service, a day with fewer users of this service. */
   readonly usersMin: number;
-  /** Calls of the development account count. */
+  /** Whether calls of the development account count. */
   readonly development: boolean;
 }
 
 export interface Users {
   /** Active users by day. */
   readonly byDay: ReadonlyMap<number, number>;
-  /** Those of them by day who were not active in the range before. */
+  /** Active users by day who were not active earlier in the range. */
   readonly newcomers: ReadonlyMap<number, number>;
-  /** The hash that is left out of all counts. */
+  /** The account hash that no count includes. */
   readonly without: bigint;
-  /** A day on which nothing was called is hidden by its date alone. */
+  /** Whether a day is hidden. A day without calls is hidden only if it is after the last visible day. */
   isHidden(day: number, hasCalls: boolean): boolean;
 }
 
 const HIDDEN_SERVICES = loadStatement(import.meta.url, './sql/hidden-services.sql');
 const USERS_BY_DAY = loadStatement(import.meta.url, './sql/users-by-day.sql');
-/** No account has it. */
+/** A hash that no account has. */
 const NOBODY_HASH = 0n;
 
-/** The active users of each day, and the days that are not shown for their sake. */
+/** Reads the active users of each day, and which days are hidden because of them. */
 export async function findUsers(query: Query, { first, last }: DayRange, shown: Shown): Promise<Users> {
   const without = shown.development ? NOBODY_HASH : DEVELOPMENT_HASH;
   const rows = await query(USERS_BY_DAY, [first, last, without]);
@@ -43,17 +43,17 @@ export async function findUsers(query: Query, { first, last }: DayRange, shown: 
   };
 }
 
-/** The account that does not count as a user; empty for none. */
+/** The account that doesn't count as a user. Empty if all accounts count. */
 const uncountedAccount = ({ development }: Shown): string => (development ? '' : DEVELOPMENT);
 
-/** Days of services that are not shown. */
+/** The hidden days of services. */
 interface HiddenServices {
   has(day: number, primitive: string, service: string): boolean;
-  /** Their rows (day, primitive, service) as a parameter of a statement. */
+  /** The hidden days as rows (day, primitive, service), for a parameter of a statement. */
   readonly text: string;
 }
 
-/** The days on which a service was called and had too few users, of one service or of all. */
+/** Finds the days on which a service was called but had too few users, for one service or for all. */
 export async function findHiddenServices(
   query: Query,
   { first, last }: DayRange,

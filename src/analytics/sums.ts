@@ -1,10 +1,13 @@
 import { hashOf, isWallet, type CallFacts } from './call-facts.ts';
 import { bucketOf } from './time-buckets.ts';
 
-/** A row of a table of sums, as a statement takes it: its key, then its figures. Amounts are decimal texts. */
+/**
+ * A row of a table of sums in the form of a statement's parameter: first its key, then its figures. Amounts are decimal
+ * texts.
+ */
 export type SumRow = readonly (string | number)[];
 
-/** Rows that calls add to each table, in the order of its key. Plain data, so that another thread can send it. */
+/** The rows to add to each table, ordered by their keys. Plain data, so that it can be sent to another thread. */
 export interface Sums {
   readonly usage: readonly SumRow[];
   readonly listings: readonly SumRow[];
@@ -12,7 +15,7 @@ export interface Sums {
   readonly market: readonly SumRow[];
   readonly activeUsers: readonly SumRow[];
   readonly knownUsers: readonly SumRow[];
-  /** When the newest of the calls was resolved, in epoch milliseconds; 0 without calls. */
+  /** When the newest of the calls was resolved, in epoch milliseconds. 0 without calls. */
   readonly asOf: number;
 }
 
@@ -37,10 +40,12 @@ interface Keyed {
   readonly figures: Figures;
 }
 
-/** Calls by the time that they took, of one kind of time and of those that share it. */
+/** A histogram: the number of calls by bucket of their time, of one kind of time and one key. */
 type Times = Map<number, { readonly key: SumRow; calls: number }>;
 
-/** The figures that a call adds to. Most calls of a part of the journal share theirs with many others. */
+/**
+ * The objects to which a call adds. They are cached because most calls of a part share theirs with many other calls.
+ */
 interface Counted {
   readonly figures: readonly Figures[];
   readonly firstByte: readonly [place: SumRow, times: Times];
@@ -91,7 +96,7 @@ export class SumsOfCalls {
     };
   }
 
-  /** Everything that was added. */
+  /** The sums of all added calls. */
   sums(): Sums {
     const rows = (table: ReadonlyMap<string, Keyed>, figures: (of: Figures) => SumRow) =>
       ordered(table).map(([, { key, figures: of }]) => [...key, ...figures(of)]);
@@ -133,7 +138,7 @@ function countTime([place, times]: Counted['duration'], ms: number): void {
 const nameOf = (key: SumRow): string => key.join('\u001F');
 const named = <T extends { readonly key: SumRow }>(of: T): [string, T] => [nameOf(of.key), of];
 
-/** By code units: two gateways that write rows of one table do it in the same order. */
+/** Sorted by code units. All gateways write the rows of a table in this order, which avoids deadlocks. */
 const ordered = <T>(table: ReadonlyMap<string, T>): [string, T][] => [...table].sort(([a], [b]) => (a < b ? -1 : 1));
 
 const figuresOf = (table: Map<string, Keyed>, key: SumRow, name = nameOf(key)): Figures =>

@@ -1,13 +1,10 @@
-/** Four buckets for each doubling: a quantile is within 10 % of the measured times. */
+/** Four buckets per doubling, so a quantile is within 10 % of the measured times. */
 const PER_DOUBLING = 4;
 
-/** The bucket of a time in milliseconds; times below one are in the first. */
+/** The bucket of a time in milliseconds. The first bucket also has times below one. */
 export const bucketOf = (ms: number): number => Math.max(0, Math.floor(Math.log2(ms) * PER_DOUBLING));
 
-/**
- * The time that a share `p` of the calls did not exceed, in whole milliseconds; null without a call. `buckets`: calls
- * by the bucket of their time.
- */
+/** The quantile `p` in whole milliseconds. null without a call. `buckets` has the number of calls by bucket. */
 export function quantileOf(buckets: ReadonlyMap<number, number>, p: number): number | null {
   let calls = 0;
   for (const count of buckets.values()) calls += count;

@@ -2,7 +2,7 @@ import type { Prepare } from '#store';
 import { resolvedInLog } from '#billing/resolved';
 import type { AskedPart } from './roll-up-program.ts';
 
-/** The locks that the log resolves after a place; null where they are more than were asked for. */
+/** Reads the locks that the log resolves after a place. Returns null if there are more than `most`. */
 export function run(prepare: Prepare, args: unknown, folder: string): readonly string[] | null {
   const { from, most } = args as AskedPart;
   const { ids, hasMore } = resolvedInLog(prepare, folder, from, most);

@@ -17,7 +17,7 @@ import type { Listener } from './server.ts';
 
 export type Access = Opened<typeof openAccess>;
 
-/** Authentication by API keys, wallets, access tokens and run tokens, until the gateway stops. */
+/** Authentication by API keys, wallets, access tokens, sessions and run tokens. */
 export async function openAccess(listener: Listener) {
   const { config, database, ledger, identity, logger, payments, opened, now, elapsed } = listener;
   const keys = createKeyStore(database, { now });

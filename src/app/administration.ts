@@ -4,7 +4,8 @@ import type { Config } from '#config';
 import { openJournaled } from './journal/journal.ts';
 import { openLedger } from './ledger.ts';
 import { mount } from './mount.ts';
-// One by one: the gateway's public face would load all of a gateway, which costs a command a second.
+// The narrow faces below keep commands fast. `#pages`, `#auth`, `#network` and `#gateway` would load a whole gateway,
+// which takes a second.
 import { administratorRoutes, adminRoutes, createKeyUsage } from '#pages/administration';
 import {
   COMMAND,
@@ -31,9 +32,8 @@ export interface Administration {
 }
 
 /**
- * The accounts and keys of a database that no gateway of this machine runs on: the admin API of a gateway without
- * the gateway. It listens nowhere, so it asks for no key. Rejects as `createApp` does where the database cannot be
- * used.
+ * The admin API for the accounts and keys of a database, without a gateway. No gateway of this machine may run on the
+ * database. The API listens on no port, so it asks for no key. Rejects like `createApp` if the database cannot be used.
  */
 export async function openAdministration(
   config: Config,

@@ -2,12 +2,12 @@ import { createKnownAccounts, createOldUsage, createRollUp, findRecentTimes, rec
 import type { Protocols } from './protocols.ts';
 
 const ACCOUNTS_MS = 60_000;
-/** Of fewer users the volume of a day tells what each of them pays. */
+/** With fewer users, the volume of a day reveals what each of them pays. */
 const FEW_USERS = 5;
 
 export type Analytics = Awaited<ReturnType<typeof openAnalytics>>;
 
-/** The figures of calls by day: they follow the journal, and its new accounts. */
+/** The figures of calls by day, and the count of new accounts. Both follow the journal. */
 export async function openAnalytics(protocols: Protocols) {
   const { config, database, logger, opened, now } = protocols;
   const { everyMs, retentionDays } = config.analytics;
@@ -32,13 +32,13 @@ export async function openAnalytics(protocols: Protocols) {
   return { rollUp, accounts, oldUsage: createOldUsage({ database, now, days: retentionDays }) };
 }
 
-/** Offers are as fast as they were before the start, until calls tell otherwise. Routing weighs them by it. */
+/** Restores the recent speeds of offers from before the start, because routing uses them. New calls replace them. */
 async function recallTimes({ database, health, now }: Protocols): Promise<void> {
   for (const { offer, firstByteMs, tokensPerSecond } of await findRecentTimes(database.query, now()))
     health.recall(offer, firstByteMs, tokensPerSecond);
 }
 
-/** The figures of a market with few users are theirs. */
+/** Warns if the public figures would reveal the spending of single users, because the market has few. */
 async function warnOfFewUsers({ config, database, logger, now }: Protocols): Promise<void> {
   const { public: isPublic, usersMin } = config.analytics;
   if (config.mode !== 'production' || isPublic === 'off' || usersMin > 0) return;

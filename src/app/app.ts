@@ -29,17 +29,17 @@ export interface App {
   audit(): Promise<AuditReport>;
   /** Takes the services and limits of a new configuration while calls go on. */
   readonly reload: Reload;
-  /** Resolves with the address it listens on. */
+  /** Resolves with the address that the server listens on. */
   listen(): Promise<{ readonly url: string }>;
-  /** Has the web pages ready for their first visitor. In a checkout this may build them, in a process of its own. */
+  /** Loads the web pages before the first visitor. In a checkout this may build them, in a separate process. */
   preparePages(): Promise<void>;
   /** Refuses new calls at once, lets running ones finish within the drain limit, then closes everything. */
   close(): Promise<void>;
 }
 
 /**
- * Puts the rooms together in five phases. Each gets the parts of those before it and adds its own. If one fails, what
- * was opened is closed again.
+ * Puts the rooms together in five phases. Each phase gets the parts of the phases before it and adds its own. If a
+ * phase fails, everything that was opened is closed.
  */
 export async function createApp(config: Config, options: AppOptions = {}): Promise<App> {
   await using opened = new AsyncDisposableStack();
@@ -82,8 +82,8 @@ function appOf(protocols: Protocols, analytics: Analytics, opened: AsyncDisposab
           protocols.mcp.drain();
           protocols.a2a.drain(drainMs);
         },
-        // Proxies look for another gateway at once; calls that run in the tunnels, also those of other gateways, may
-        // end.
+        // Tells the proxies to look for another gateway at once. Running calls in the tunnels, also those that came
+        // from other gateways, may finish.
         closeTunnels: protocols.closeTunnels,
         closeRest: () => opened.disposeAsync(),
       }),

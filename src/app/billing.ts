@@ -12,7 +12,7 @@ import {
 import { receiptOfCall } from '#pages';
 import type { Routed } from './routing.ts';
 
-/** The billing middleware, with what hears of the ends of calls. */
+/** The billing middleware, with the hooks that run when a call is refused or resolved. */
 export function openBilling(
   routed: Routed,
   quotes: Pick<Quotes, 'free'>,
@@ -20,12 +20,15 @@ export function openBilling(
   const { config, ledger, prices, lockPayments, receipts, observer, health, limiter, policies, logger } = routed;
   const { networks, graceMs, now } = routed;
   const isKept = ({ price }: Candidate) => prices.has(price.id);
-  // A quote that could not be freed is looked up by its call when it is used again.
+  // A failure is harmless: the next use of the quote checks in the ledger whether the call was charged.
   const free = async ({ id, quote }: Call): Promise<void> => {
     if (quote === undefined) return;
     await quotes.free(quote, id).catch((error: unknown) => logger.debug({ err: error }, 'a quote could not be freed'));
   };
-  /** Frees the quote of a call without a lock before its caller hears of it, who may send it again at once. */
+  /**
+   * Frees the quote of a call that got no lock. This happens before the caller gets the error, because the caller may
+   * use the quote again at once.
+   */
   const freed = async <R>(call: Call, locking: R | Promise<R>): Promise<R> => {
     try {
       const result = await locking;
@@ -46,8 +49,8 @@ export function openBilling(
       const refused = lockPayments.ofCalls.refuse(call, refusal);
       return call.quote === undefined ? refused : freed<Call | Error>(call, refused);
     },
-    // Before anything is paid: what cannot be locked is not paid for. A price is kept with the first call at it, as
-    // most prices are never called at.
+    // Prices are stored before a payment is taken, because a lock needs stored prices and nobody should pay for a call
+    // that cannot be locked. A price is stored with its first call, because most prices are never used.
     prepay(call) {
       if (call.candidates.every(isKept)) return lockPayments.ofCalls.prepay(call);
       const versions = call.candidates.map(({ offer, price }) => ({
@@ -75,7 +78,8 @@ export function openBilling(
       )
         void free(call);
       const used = resolution.end?.usage;
-      // What strangers of one network use is paid for by each of them.
+      // A caller who pays in place uses no token limit: strangers of one network share a limit, but each pays for its
+      // own call.
       if (used && !call.caller.paying) {
         const tokens = Number(promptTokens(used) + (used.completion ?? 0n));
         spendTokens(limiter, limitedAs(call.caller), policies.of(call.caller), tokens);

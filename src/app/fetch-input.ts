@@ -5,8 +5,8 @@ import { createGuardedFetch, OutboundFailure } from '#network';
 const TIMEOUT_MS = 15_000;
 
 /**
- * Fetches a file that a request names by its URL: only https, and only from the public internet. In development it may
- * come from this machine. Rejects with GatewayError `invalid_request`, which names no address.
+ * Fetches a file that a request names by its URL. The URL must be https on the public internet; in development, http
+ * and private addresses are allowed too. Rejects with GatewayError `invalid_request`, whose text names no address.
  */
 export function createFetchInput(mode: Config['mode']): (url: string, bytesMax: number) => Promise<Buffer> {
   const fetch = createGuardedFetch({ allowPrivate: mode === 'development' });

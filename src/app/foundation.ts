@@ -10,18 +10,18 @@ export interface Foundation {
   readonly config: Config;
   readonly options: AppOptions;
   readonly logger: Logger;
-  /** Lines of the log that the collector did not get. */
+  /** The number of log lines that never reached the log collector. */
   readonly logLinesLost: () => number;
-  /** Secrets of a configuration that is loaded later. */
+  /** Also hides the secrets of a configuration that is loaded later. */
   readonly hideInLogs: (config: Config) => void;
   /** Closes what the phases opened, the last one first. */
   readonly opened: AsyncDisposableStack;
   readonly late: LateRooms;
-  /** Networks of the configuration's chains, CAIP-2. A reload may add some. */
+  /** CAIP-2 ids of the configured chains. A reload may add some. */
   readonly networks: string[];
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** Milliseconds of a clock that nobody sets. */
+  /** Milliseconds of a monotonic clock. */
   readonly elapsed: () => number;
   readonly random: () => number;
   readonly onError: ServerOptions['onError'];

@@ -5,8 +5,8 @@ import type { Mcp } from '#mcp';
 import { NO_FUNDS, type OpenPayments } from './payments.ts';
 
 /**
- * Rooms that are asked before they are open, as rooms need each other in circles: metrics show the figures of
- * tunnels, and tunnels count into metrics. Until its phase puts a room here, an empty one answers.
+ * Rooms that others use before they are open, because rooms need each other in circles: metrics show the figures of
+ * tunnels, and tunnels report to metrics. Each has an empty stand-in until its phase replaces it.
  */
 export interface LateRooms {
   tunnels: Pick<Tunnels, 'session' | 'count'>;

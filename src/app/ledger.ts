@@ -9,15 +9,18 @@ interface Books {
   readonly now: () => number;
 }
 
-/** The ledger of a database; its journal is guarded. `onBatch` is told of every group that it commits. */
+/**
+ * Opens the ledger of a database, with the guard of its journal. `onBatch` gets every batch of operations that the
+ * ledger commits.
+ */
 export async function openLedger(
   { database, journal, opened, now }: Books,
   onBatch: (batch: LedgerBatch) => void,
 ): Promise<Ledger> {
   const ledger = await createLedger({ database, now, onBatch: journal.noting(onBatch) });
   opened.defer(() => ledger.close());
-  // No other process can have the embedded database open: locks that are held now are of calls that died with their
-  // process.
+  // No other process can have the embedded database open, so every lock that is held now belongs to a call that died
+  // with its process.
   if (database.engine === 'sqlite') await expireOrphans(ledger);
   return ledger;
 }

@@ -19,14 +19,14 @@ import type { openTasks } from './tasks.ts';
 
 const ORPHANS_EVERY_MS = 3_600_000;
 
-/** The files of large results, and the videos that become such files. */
+/** The files of large results, and the videos that are stored as such files. */
 export async function openMedia(
   middle: Middle,
   { tasks, webhooks, offerOf }: Pick<ReturnType<typeof openTasks>, 'tasks' | 'webhooks' | 'offerOf'>,
 ) {
   const { config, database, identity, cluster, pipeline, logger, opened, late, now, elapsed, onError } = middle;
   const [files, ...former] = await openStores(config);
-  // The files of a former store are given for as long as they are kept. It is on this disk, so it is looked at first.
+  // Files of a former store are served until they expire. The former store is a local folder, so it is searched first.
   const stores = [...former, files];
   const far = cluster.peers === null ? null : createFarBlobs(database, cluster.peers);
   if (cluster.listener !== null)
@@ -54,7 +54,7 @@ export async function openMedia(
     downloadTimeoutMs: config.media.downloadTimeoutMs,
     tell: callbacks.tell,
     onUnseen(error) {
-      // A disk that is full or a store that is away is the operator's to mend. A provider's faults are its own.
+      // The operator must act on a full disk or an unreachable store, but not on a provider's faults.
       const level = isOfProvider(error) ? 'debug' : 'warn';
       logger[level]({ err: error }, 'a video could not be looked at or fetched; it is tried again');
     },
@@ -71,7 +71,7 @@ export async function openMedia(
   };
 }
 
-/** The store that files come into, and those that were used before. */
+/** The store for new files, and then the former local store if its folder exists. */
 async function openStores({ dataDir, media }: Pick<Config, 'dataDir' | 'media'>) {
   const folder = join(dataDir, MEDIA_FOLDER);
   const { s3Url: url, s3Region: region, s3AccessKeyId: accessKeyId, s3SecretAccessKey: secretAccessKey } = media;

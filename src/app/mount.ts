@@ -2,7 +2,9 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 
 const NAME = Symbol.for('fastify.display-name');
 
-/** Adds the routes of a room in their order. Without a name the framework looks for one in all loaded modules. */
+/**
+ * Registers plugins in their order, each under its key. Without a name, Fastify searches all loaded modules for one.
+ */
 export async function mount(
   server: FastifyInstance,
   routes: Readonly<Record<string, FastifyPluginAsync>>,

@@ -20,8 +20,8 @@ export type Network = Opened<typeof openNetwork>;
 /** The way to providers: direct, through tunnels into this gateway, and through other gateways of the database. */
 export async function openNetwork(access: Access) {
   const { config, logger, opened, late, identity, metrics, server, trust, drain, signIn } = access;
-  // The registry has to know where other gateways reach this one before it knows of any tunnel that they could ask
-  // for.
+  // The cluster opens first: the registry needs this gateway's address for other gateways before it announces a tunnel
+  // that they may call through.
   const cluster = await openCluster(access);
   const reservedNames = config.services.map(({ service }) => service.providerName);
   const registry = await openRegistry(access, { url: cluster.listener?.url ?? null, reservedNames });
@@ -59,7 +59,7 @@ export async function openNetwork(access: Access) {
   };
 }
 
-/** The ways from and to other gateways of the database; both null for a gateway that stands alone. */
+/** The connections from and to other gateways of the same database. Both are null for a single gateway. */
 async function openCluster({ config: { cluster }, opened, database, identity, logger, late }: Access) {
   const url = database.engine === 'postgres' ? cluster.url : null;
   if (url === null) return { listener: null, peers: null };

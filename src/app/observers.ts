@@ -33,7 +33,8 @@ export async function openObservers({
     onError: (error) => logger.warn({ err: error }, 'traces could not be sent'),
   });
   opened.defer(() => tracer.close());
-  // Somebody who tries a gateway looks at its log. In production anybody could fill it.
+  // In development the reader of the log wants to see refused requests. In production anybody could fill the log with
+  // them.
   const refusals = createRefusalLog(logger, config.mode === 'development' ? 'info' : 'debug');
   const observer = createCallObserver(
     [createCallLog(logger, tracer.spanOf), refusals.sink, metrics.sink, tracer.sink],

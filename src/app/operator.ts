@@ -39,8 +39,8 @@ import type { Protocols } from './protocols.ts';
 import { openSweeper } from './sweep.ts';
 
 /**
- * Phase 5: the pages beside the protocols, for people, for owners of accounts, for the operator and for his machines.
- * Rows that age begin to be removed.
+ * Phase 5: the routes beside the protocols, for visitors, for owners of accounts, for the operator and for monitoring.
+ * It also starts the removal of old rows.
  */
 export async function openOperator(protocols: Protocols) {
   const analytics = await openAnalytics(protocols);
@@ -200,7 +200,7 @@ async function mountHealth({ server, registry, logger, drain, funds }: Protocols
         ? logger.info('the database can be written to again')
         : logger.error({ err: error }, 'the database cannot be written to: calls are refused'),
   });
-  // Calls are taken all the same: what is owed is in the books.
+  // A late comparison does not make the gateway unready, because the ledger records every debt.
   const treasuries = () => {
     if (funds === null) return {};
     const late = funds.chains.late();

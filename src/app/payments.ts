@@ -8,7 +8,7 @@ import type { FundFigures } from '#observe';
 import { createMemoAccounts, createPayments, PaymentsSetupError, type ChainTerms, type Funds } from '#pages';
 import type { Store } from './store.ts';
 
-/** The books that the money of chains is booked in. */
+/** The ledger and the database that record the money of chains. */
 interface Books {
   readonly config: Pick<Config, 'chains' | 'payments'>;
   readonly database: Database;
@@ -19,13 +19,13 @@ interface Books {
 /** Money over the chains of the configuration. */
 export interface OpenPayments {
   readonly payments: Payments;
-  /** null where no chain has a treasury. */
+  /** null if no chain has a treasury. */
   readonly funds: Funds | null;
   /** For the metrics. */
   figures(): Promise<FundFigures>;
   /**
-   * Opens further chains, which count once `commit` is called. Rejects with PaymentsSetupError. null where no chain has
-   * a treasury: then the first needs a restart.
+   * Opens further chains. They are used once `commit` is called. Rejects with PaymentsSetupError. null if no chain has
+   * a treasury, because adding the first one needs a restart.
    */
   readonly prepare: ((chains: readonly ChainConfig[]) => Promise<{ commit(): void }>) | null;
   close(): Promise<void>;
@@ -38,7 +38,7 @@ const isPaying = (chain: ChainConfig): chain is PayingChain => chain.payments !=
 /** Whether money goes over any chain. */
 export const hasPayments = ({ chains }: Pick<Config, 'chains'>): boolean => chains.some(isPaying);
 
-/** A gateway whose chains have no treasury. */
+/** The payments of a gateway without a treasury. */
 export const NO_FUNDS: OpenPayments = {
   payments: NO_PAYMENTS,
   funds: null,
@@ -48,9 +48,8 @@ export const NO_FUNDS: OpenPayments = {
 };
 
 /**
- * Opens the chains that have a treasury; on a gateway without any nothing of their libraries is loaded. A chain
- * that cannot be reached is opened later, with a warning; a key or a setting that cannot be right rejects with
- * PaymentsSetupError.
+ * Opens the chains that have a treasury. Without any, no library for chains is loaded. An unreachable chain logs a
+ * warning and is opened later. Rejects with PaymentsSetupError for an invalid key or setting.
  */
 export async function openPayments(store: Store & { readonly ledger: Ledger }): Promise<OpenPayments> {
   const { config, logger, now, networks } = store;
@@ -128,8 +127,8 @@ export async function openPayments(store: Store & { readonly ledger: Ledger }): 
 }
 
 /**
- * Only for a look at the books, on the database of a gateway that does not run: nothing is paid out meanwhile.
- * Rejects as openPayments.
+ * Opens the chains only to read them, on the database of a gateway that does not run. No background work starts, so
+ * nothing is paid out. null if no chain has a treasury. Rejects like openPayments.
  */
 export async function openBooks(books: Books): Promise<Pick<Funds, 'chains' | 'terms'> | null> {
   const paying = books.config.chains.filter(isPaying);
@@ -143,8 +142,8 @@ export async function openBooks(books: Books): Promise<Pick<Funds, 'chains' | 't
 }
 
 /**
- * The rules that hold for every opener of the chains, so that money that came in is attributed in one way. `networks`:
- * CAIP-2 ids of all chains; the list may grow.
+ * The options that openPayments and openBooks share, so that both attribute incoming money to the same accounts.
+ * `networks`: CAIP-2 ids of all chains. The list may grow.
  */
 async function rulesOf(
   paying: readonly PayingChain[],
@@ -170,7 +169,7 @@ async function rulesOf(
   };
 }
 
-/** Without the key of the treasury. */
+/** The terms of a chain, without the key of its treasury. */
 function termsFrom({ network, payments }: PayingChain): ChainTerms {
   const { asset, minTopup, topupMax, confirmations } = payments;
   const { withdrawalMin, withdrawalFee, tokenAccountFee, withdrawalDailyMax } = payments;
@@ -187,7 +186,7 @@ async function inPlainWords<T>(open: () => Promise<T>): Promise<T> {
   try {
     return await open();
   } catch (error) {
-    // What the operator has to put right is told in plain errors; every other kind is a fault of its own.
+    // `#chains` reports mistakes of the operator as plain `Error`. Any other class is a fault in the code.
     if (!(error instanceof Error) || error.name !== 'Error') throw error;
     throw new PaymentsSetupError(`Payments over chains cannot begin: ${error.message}`, { cause: error });
   }
@@ -218,8 +217,8 @@ async function setupOf(
 }
 
 /**
- * The key of a treasury, from where the configuration says. Rejects with PaymentsSetupError, whose message shows
- * nothing of the key.
+ * Loads the key of a treasury from the place that the configuration names. Rejects with PaymentsSetupError. Its message
+ * never contains the key.
  */
 async function loadTreasuryKey(network: string, place: KeyPlace): Promise<Uint8Array> {
   const { loadSecret, WalletError } = await import('#provide/wallet');

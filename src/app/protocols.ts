@@ -44,12 +44,12 @@ interface Doors extends Middle, ReturnType<typeof openTasks> {
 }
 
 /**
- * Phase 4: the doors of all protocols, each with what the others speak: any primitive through any door. Tasks begin
- * to be watched.
+ * Phase 4: the doors of all protocols. Each door gets the speakers of the other protocols, so any primitive can be
+ * called through any door. It also starts the watch of tasks.
  */
 export async function openProtocols(middle: Middle) {
   const { catalog, config, options, opened, late, now } = middle;
-  // Every door can be asked for what the others have, so they are made before they know of each other.
+  // The doors need each other's speakers, so they are created first and look the speakers up later.
   const speaking: { -readonly [name in keyof Speakers]?: Speakers[name] } = {};
   const longWork = openTasks(middle);
   const media = await openMedia(middle, longWork);
@@ -78,7 +78,7 @@ export async function openProtocols(middle: Middle) {
   return { ...middle, cardKey, mcp, a2a, tasks: longWork.tasks, notices: longWork.notices, blobs: media.blobs };
 }
 
-/** The files that large answers are kept in, for repeats. */
+/** The files that hold large replies for repeated requests. */
 type Files = Pick<Awaited<ReturnType<typeof openMedia>>, 'blobs'>;
 
 function openMcp(doors: Doors, { blobs }: Files) {
@@ -213,11 +213,13 @@ async function mountDoors(
 const discoveryOf = (issuer: string | null): string | null =>
   issuer === null ? null : `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
 
-/** The address that clients reach this gateway at; null where nobody said. */
+/**
+ * The public address of this gateway. null if it is not configured, or if a development gateway does not listen yet.
+ */
 const ownUrlOf = ({ config, server }: Pick<Doors, 'config' | 'server'>): string | null =>
   config.publicUrl ?? (config.mode === 'development' ? listeningAt(server) : null);
 
-/** The server's address for programs of this machine; null before it listens. */
+/** The server's address for programs on this machine. null before it listens. */
 function listeningAt({ server }: FastifyInstance): string | null {
   const address = server.address();
   return address === null || typeof address === 'string' ? null : `http://127.0.0.1:${address.port}`;

@@ -22,7 +22,7 @@ export function quotables({ config, now }: Pick<Middle, 'config' | 'now'>, speak
   } satisfies Record<string, Quotable>;
 }
 
-/** A tool or an agent: its price does not follow from what it is told. */
+/** Quotes a tool or an agent. Its price does not depend on the content of the request, so a sample text is used. */
 function spoken(member: 'tool' | 'agent', speakerOf: () => Speaker | undefined): Quotable {
   return async (body, { caller, requestId }) => {
     const name = body[member];

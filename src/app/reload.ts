@@ -11,17 +11,19 @@ export interface ReloadReport {
   readonly chains: readonly string[];
   /** Options that have their new value now. */
   readonly options: readonly string[];
-  /** Options that differ from the file and keep their old value until a restart; chains as `chains eip155:8453`. */
+  /**
+   * Options that changed in the file but keep their old value until a restart. Chains appear as `chains eip155:8453`.
+   */
   readonly restart: readonly string[];
 }
 
 /**
- * Takes the services and the limits of a new configuration. Calls under way end as they began, at their price.
- * Rejects with ConfigError, or the database's error, and leaves everything as it was.
+ * Takes the services and the limits of a new configuration. Running calls finish with the services and prices that they
+ * began with. Rejects with ConfigError, PaymentsSetupError or an error of the database, and then changes nothing.
  */
 export type Reload = (load: () => Config) => Promise<ReloadReport>;
 
-/** Limits that are read at each call, by their names in Config. */
+/** Limits that are read at each call, so that a reload can change them. The names are those in Config. */
 const LIVE_LIMITS = [
   'requestsPerMinute',
   'burst',
@@ -32,7 +34,7 @@ const LIVE_LIMITS = [
 ] as const;
 const nameInFile = (limit: string): string =>
   `limits.${limit.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`;
-/** Options that are read at each call. */
+/** Options that a reload can change. */
 const LIVE: ReadonlySet<string> = new Set(['server.log_level', ...LIVE_LIMITS.map(nameInFile)]);
 
 export function createReload(routed: Routed): Reload {
@@ -46,10 +48,10 @@ export function createReload(routed: Routed): Reload {
     const { options, services, chains } = configDifferences(running, next);
     const opened = prepareChains === null ? [] : next.chains.filter(isNew(chains));
     const offers = await offersOf(next);
-    // A node may repeat its key in an error.
+    // Before the chains are opened: the error of a chain's node may contain the key from its URL.
     hideInLogs(next);
     const prepared = await prepareChains?.(opened);
-    // From here on nothing can fail: all of it is there, or nothing.
+    // No step can fail from here on, so the reload takes effect completely or not at all.
     prepared?.commit();
     signIn.addChains(opened);
     catalog.replace('config', offers);
@@ -58,7 +60,7 @@ export function createReload(routed: Routed): Reload {
     reservedNames.splice(0, Infinity, ...next.services.map(({ service }) => service.providerName));
     policies.replace(next.limits);
     logger.level = next.logLevel;
-    // What waits for a restart is told again at the next reload.
+    // Only the options that took effect are updated here. So the next reload reports again what waits for a restart.
     const { services: newServices, logLevel } = next;
     const limits = {
       ...running.limits,
@@ -83,7 +85,7 @@ export function createReload(routed: Routed): Reload {
 
   let last: Promise<unknown> = Promise.resolve();
   return (load) => {
-    // One after the other.
+    // Reloads run one after the other.
     const done = last.then(() => take(load));
     last = done.catch(() => {});
     return done.then(
@@ -108,7 +110,7 @@ export function createReload(routed: Routed): Reload {
   };
 }
 
-/** A further chain with a treasury. */
+/** Whether a chain was added and has a treasury. */
 const isNew =
   ({ added }: NamedDifferences) =>
   ({ network, payments }: ChainConfig): boolean =>

@@ -8,7 +8,10 @@ import type { Money } from './money.ts';
 
 export type Listener = Opened<typeof openServer>;
 
-/** The HTTP server, which does not listen yet, with the reference pages that describe what is mounted after them. */
+/**
+ * The HTTP server, with the reference pages and the web pages. It does not listen yet. The reference pages are mounted
+ * first, because they describe the routes that are added later.
+ */
 export async function openServer(money: Money) {
   const { config, opened, offers, payments, metrics, refusals, onError } = money;
   const catalog = createCatalog();

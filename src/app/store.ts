@@ -9,7 +9,7 @@ export type Store = Opened<typeof openStore>;
 /** Phase 1: the database with the guard of its journal, the identity, Redis, and the offers of the configuration. */
 export async function openStore(foundation: Foundation) {
   const { config, logger, opened, now } = foundation;
-  // The database is the truth; everything else can be made again.
+  // The database comes first: it holds the truth, and the rest can be rebuilt from it.
   const { database, journal } = await openJournaled(foundation);
   const identity = createIdentity(
     config.identitySeed === null ? { dataDir: config.dataDir } : { seed: config.identitySeed },

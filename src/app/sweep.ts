@@ -1,7 +1,7 @@
 import { expireAll, type Ledger } from '#billing';
 import type { Logger } from '#observe';
 
-/** Rows that age: `sweep` removes at most `batch` of them and resolves with how many those were. */
+/** A store whose rows expire. `sweep` removes at most `batch` of them and resolves with the number of removed rows. */
 interface Swept {
   sweep(batch: number): Promise<number>;
 }
@@ -14,10 +14,7 @@ interface SweeperOptions {
 
 const BATCH = 1_000;
 
-/**
- * Expires locks that are past their time, and removes rows that have aged, every `everyMs`. What fails is tried
- * again the next time.
- */
+/** Every `everyMs`, expires overdue locks and removes old rows. After a failure the next run tries again. */
 export function openSweeper(
   { ledger, logger, now }: SweeperOptions,
   swept: readonly Swept[],

@@ -13,7 +13,7 @@ import { createTaskLog } from '#observe';
 import { createPush } from '#a2a';
 import type { Middle } from './middle.ts';
 
-/** Tasks that outlive their calls, with the webhooks that are told of them. */
+/** Tasks that outlive their calls, and the webhooks that report them. */
 export function openTasks(middle: Middle) {
   const { config, identity, database, ledger, catalog, logger, metrics, opened, late, now, random } = middle;
   const offerOf = createOffersById(catalog);
@@ -57,7 +57,8 @@ export function openTasks(middle: Middle) {
     now,
     onNotice: ({ event: _event, time: _time, ...facts }, isOperators) => {
       const { of, account, percent } = facts;
-      // What customers have set for themselves is theirs to be told of: any number of it may come at once.
+      // Only a budget of the operator is an alert. A customer's own budget is the customer's concern, and many can be
+      // reached at once.
       logger.warn(
         { ...(isOperators ? { alert: true } : {}), ...facts },
         `a budget is spent to ${percent} %: ${of} of ${account}`,
@@ -82,7 +83,7 @@ export function openTasks(middle: Middle) {
   return { tasks, push, webhooks, notices, offerOf };
 }
 
-/** Looks at the tasks that go on, so that their ends are seen although no client asks. */
+/** Polls the live tasks, so that their ends are noticed even if no client asks. */
 export function watchTasks(
   { config, database, logger, opened, present, now, random }: Middle,
   { tasks, offerOf }: Pick<ReturnType<typeof openTasks>, 'tasks' | 'offerOf'>,

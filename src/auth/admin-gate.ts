@@ -12,10 +12,11 @@ import { bearerOf, refuseRepeatedCredentials } from './credential.ts';
 import type { AdminSessions } from './sessions/admin-sessions.ts';
 
 /**
- * Lets an operator's requests pass, by the admin key or by the cookie of a session. It is the `onRequest` of every
- * route that takes the admin key. Rejects with
- * GatewayError `unauthorized` on another key, `rate_limit_exceeded` after too many wrong ones from the address,
- * `permission_denied` from outside of the networks. Nobody keeps the answer to a cookie, unless its route says so.
+ * Lets an operator's request pass if it has an admin key or the cookie of a session. It is the `onRequest` hook of
+ * every route that takes the admin key. Rejects with GatewayError `unauthorized` for a wrong key or none,
+ * `rate_limit_exceeded` after too many wrong keys from the address, `permission_denied` for an address outside of the
+ * networks or a key without the role. A response to a cookie gets `cache-control: no-store`, which its route can
+ * change.
  */
 export type AdminGate = (
   request: Pick<
@@ -26,21 +27,21 @@ export type AdminGate = (
 ) => Promise<void>;
 
 interface AdminGateOptions {
-  /** null: only keys of `adminKeys` pass. */
+  /** TOLLGATE_ADMIN_KEY. null: only keys of `adminKeys` pass. */
   readonly adminKey: string | null;
   /** Keys with roles. Default: only the admin key counts. */
   readonly adminKeys?: Pick<AdminKeys, 'find'>;
-  /** Told of a key whose roles do not allow a change. */
+  /** Records each request that is refused because the key lacks the role. */
   readonly log?: Pick<AdminLog, 'note'>;
-  /** IP addresses and networks that the key is taken from; empty: everywhere. */
+  /** IP addresses and networks that requests may come from. Empty: all. */
   readonly networks: readonly string[];
-  /** Sessions of operators' browsers. Default: only the key counts. */
+  /** Sessions of operators' browsers. Default: only keys pass. */
   readonly adminSessions?: Pick<AdminSessions, 'passes'>;
-  /** Shared with API keys and sign-ins: guesses of one kind use up the tries for the others. */
+  /** Shared with API keys and sign-ins, so that all wrong credentials of an address count together. */
   readonly attempts: Attempts;
   /**
-   * Called at the 1st, 10th, 100th … wrong key of a minute, with the address of that one and how many all addresses
-   * sent.
+   * Called at the 1st, 10th, 100th … wrong key of a minute. `address` sent that key. `failures` counts the wrong keys
+   * of all addresses.
    */
   readonly onGuesses: (guesses: { readonly address: string; readonly failures: number }) => void;
   readonly now: () => number;
@@ -64,7 +65,7 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
   const identify = async (headers: IncomingHttpHeaders): Promise<Administrator> => {
     try {
       guard(headers);
-      // The gateway's own key counts also while the database does not answer.
+      // TOLLGATE_ADMIN_KEY needs no database, so it works during an outage of the database.
       return ROOT;
     } catch (error) {
       const key = adminKeys && parseKey(bearerOf(headers.authorization ?? '') ?? '');
@@ -78,7 +79,7 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
     const { ip, headers, raw } = request;
     refuseRepeatedCredentials(raw.rawHeaders);
     requireInside(ip);
-    // A request without any key guesses nothing.
+    // A request without a key is not a guess, so it does not count as a failed attempt.
     if (headers.authorization === undefined) {
       if (!adminSessions || !headers.cookie || !(await adminSessions.passes(request))) return guard(headers);
       noteAdministrator(raw, ROOT);
@@ -107,8 +108,8 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
 }
 
 /**
- * Refuses addresses outside of the networks that operators come from. Throws GatewayError `permission_denied`. An empty
- * list lets all pass.
+ * A check that throws GatewayError `permission_denied` for an address outside of `networks`. An empty list permits
+ * every address.
  */
 export function createNetworkGate(networks: readonly string[]): (address: string) => void {
   const inside = networks.length === 0 ? null : createTrust(networks);

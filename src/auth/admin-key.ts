@@ -4,9 +4,9 @@ import { GatewayError } from '#wire';
 import { bearerOf } from './credential.ts';
 
 /**
- * Lets requests with `Authorization: Bearer <adminKey>` pass and throws GatewayError `unauthorized` on all others.
- * Digests are compared in constant time, so that neither the key nor its length can be felt out. With no admin key
- * nothing passes.
+ * A check that accepts requests with `Authorization: Bearer <adminKey>` and throws GatewayError `unauthorized` for all
+ * others. Digests are compared in constant time, so that timing reveals neither the key nor its length. null: no
+ * request passes.
  */
 export function createAdminGuard(adminKey: string | null): (headers: IncomingHttpHeaders) => void {
   const expected = adminKey === null ? null : digest(adminKey);

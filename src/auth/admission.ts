@@ -2,19 +2,25 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ACCOUNT_HEADER, letAct, letCookieCount, rateHeaders, type Admission, type Pipeline } from '#gateway';
 import { refuseRepeatedCredentials } from './credential.ts';
 
-/** On the request itself: a WeakMap costs each collection of the young heap a look at all its entries. */
+/**
+ * The admission is a property of the request. A WeakMap would cost more, because each collection of the young heap
+ * scans all its entries.
+ */
 const ADMISSION = Symbol('admission');
 
 type Admitted = FastifyRequest & { [ADMISSION]?: Admission };
 
-/** `request.ip`, which reads the list of proxies also where no proxy has said anything. */
+/**
+ * The client's address. Faster than `request.ip`, which evaluates the list of trusted proxies even without an
+ * `x-forwarded-for`.
+ */
 export const addressOf = (request: FastifyRequest): string =>
   (request.headers['x-forwarded-for'] === undefined ? request.raw.socket.remoteAddress : undefined) ?? request.ip;
 
 /**
- * Puts every route of `app` behind authentication and the rate limit, with the rate headers on every answer.
- * Returns a function that finds the admission of a request. `calls`: see Pipeline.admit; true only for routes where
- * calls are made. `cookies`: whether the cookie of a web session counts; false for the protocols of programs.
+ * Puts every route of `app` behind authentication and the rate limit. Every response of an admitted request gets the
+ * rate headers. Returns a function that finds the admission of a request. `calls`: see Pipeline.admit; true only for
+ * routes that make calls. `cookies`: whether the routes accept session cookies; false for the protocols of programs.
  */
 export function requireAdmission(
   app: FastifyInstance,
@@ -30,7 +36,7 @@ export function requireAdmission(
     let admission: Admission | Promise<Admission>;
     try {
       refuseRepeatedCredentials(request.raw.rawHeaders);
-      // Nothing between may keep what is told to a session. A route can say otherwise.
+      // No cache on the way may store a response to a session. A route can override the header.
       if (cookies && request.headers.cookie !== undefined && letCookieCount(request))
         void reply.header('cache-control', 'no-store');
       const { actsAs } = request.routeOptions.config;
@@ -42,7 +48,7 @@ export function requireAdmission(
     if (admission instanceof Promise) void admission.then(admitted, done);
     else admitted(admission);
   });
-  // What writes past Fastify adds them to its head by itself, see createHttpSink.
+  // Responses that bypass Fastify add the rate headers themselves. See createHttpSink.
   app.addHook('onSend', (request, reply, _payload, done) => {
     const admission = (request as Admitted)[ADMISSION];
     if (admission) reply.headers(rateHeaders(admission.rate));

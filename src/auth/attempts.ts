@@ -1,27 +1,27 @@
 import { GatewayError, networkOf, dropOldest } from '#wire';
 
 /**
- * Counts credentials that failed, by client address. A client can neither try many nor make the gateway work for
- * nothing.
+ * Counts failed credentials by client address. So a client can neither guess many credentials nor keep the gateway busy
+ * with checks.
  */
 export interface Attempts {
   /**
-   * Runs the check of a credential that is not known to be good. A rejection with `unauthorized` counts as a
-   * failure. After too many in a minute it rejects with GatewayError `rate_limit_exceeded` without running the
-   * check. At most as many checks run at once as may still fail; others wait.
+   * Runs the check of an unknown credential. A rejection with `unauthorized` counts as a failure. After too many
+   * failures in a minute, rejects with GatewayError `rate_limit_exceeded` and does not run the check. The number of
+   * concurrent checks is limited to the failures that the address has left. Further checks wait.
    */
   check<T>(address: string, run: () => T | Promise<T>): Promise<T>;
 }
 
 interface AttemptsOptions {
-  /** Credentials that may fail from one address in a minute. */
+  /** Failed credentials that one address may send in a minute. */
   readonly perMinute: number;
   readonly now: () => number;
 }
 
-/** Addresses that are remembered. Beyond that, the one whose last failure is the oldest is forgotten. */
+/** The limit of tracked addresses. Beyond it, the address with the oldest last failure is dropped. */
 const CLIENTS_MAX = 10_000;
-/** Requests of one address that may wait at once. */
+/** Requests of one address that may wait at the same time. */
 const WAITING_MAX = 1_000;
 const SECOND_MS = 1_000;
 const WINDOW_S = 60;
@@ -95,8 +95,8 @@ export function createAttempts({ perMinute, now }: AttemptsOptions): Attempts {
 }
 
 /**
- * Seconds until so many failures have left the window that one more is allowed. `over`: how many are above the
- * limit.
+ * Seconds until enough failures have left the window to allow one more attempt. `over`: the number of failures above
+ * the limit.
  */
 function secondsUntilRoom({ failed }: Client, over: number, at: number): number {
   let gone = 0;

@@ -23,36 +23,39 @@ export interface AuthenticatorOptions extends KeyCallersOptions {
   /** Default: nobody acts for another account. */
   readonly members?: Pick<MemberStore, 'find'>;
   readonly signIn: SignIn;
-  /** null or absent where the operator has named no issuer. */
+  /** null or absent if no issuer is configured. */
   readonly accessTokens?: AccessTokens | null;
-  /** Sessions of browsers, and their cookies. Default: no cookie counts. */
+  /** Sessions of browsers, and their cookies. Default: cookies are ignored. */
   readonly browsers?: { readonly sessions: WebSessions; readonly cookies: SessionCookies } | null;
-  /** null or absent where no calls are made under calls. */
+  /** null or absent: every run token is refused. */
   readonly runTokens?: RunTokens | null;
-  /** Whether the call under which an agent acts still runs; asked with each of its requests. Default: it does. */
+  /** Whether the call of a run token still runs. Called for each request with a run token. Default: true. */
   readonly runGoesOn?: (parent: string) => Promise<boolean>;
   /**
-   * Calls can be paid for in place: routes where calls are made let in a client without a credential. Default false.
+   * True if calls can be paid for in place. Routes for calls then admit clients without a credential. Default: false.
    */
   readonly anonymous?: boolean;
 }
 
 export interface Authenticator {
   /**
-   * The caller: by a wallet's sign-in, else by an API key, else by an access token, else by the cookie of a session
-   * where it counts (letCookieCount). `address` is the client's, for counting failures. `calls`: see Pipeline.admit;
-   * elsewhere an agent that acts under a running call is refused with `permission_denied`. Throws or rejects with
-   * GatewayError `unauthorized`, in the same words for a key that is unknown, mistyped, revoked, disabled or expired;
-   * `rate_limit_exceeded` for a credential that is not known to be good, when too many from the address failed; as
-   * AccessTokens.verify and SessionCallers do; with the database's error when a key had to be looked up and could not
-   * be.
+   * The caller of a request, by its first credential in this order: a wallet's sign-in, an API key, run token or access
+   * token, the cookie of a session if the route takes cookies (letCookieCount). `address` is the client's, for counting
+   * failures. `calls`: see Pipeline.admit. If it is false, a run token is refused with `permission_denied`. Throws or
+   * rejects with GatewayError `unauthorized`; the text is the same for a key that is unknown, mistyped, revoked,
+   * disabled or expired. Also with `rate_limit_exceeded` for an unknown credential from an address with too many
+   * failures, with the errors of AccessTokens.verify and SessionCallers, and with the database's error if the lookup of
+   * a key failed.
    */
   readonly authenticate: (headers: IncomingHttpHeaders, address: string, calls?: boolean) => Caller | Promise<Caller>;
-  /** The caller as a member that acts for the account of its header, see actFor. */
+  /** The caller as a member that acts for the account in its header. See actFor. */
   readonly act: (headers: IncomingHttpHeaders, own: Caller) => Promise<Caller>;
-  /** A caller that a payment made the caller of its wallet's account, with the budgets of that account. */
+  /**
+   * Adds the budgets of the account to a caller who pays in place, and who became the caller of its wallet's account by
+   * the payment.
+   */
   readonly withBudgets: (paying: Caller) => Promise<Caller>;
-  /** The caller by the session cookie alone; null without one. See SessionCallers. */
+  /** The caller by the session cookie alone. null without a cookie. See SessionCallers. */
   readonly bySession: SessionCallers;
   readonly close: () => void;
 }
@@ -113,8 +116,8 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 }
 
 /**
- * The caller of the token in the Authorization header; clients may fill `x-api-key` with anything. Throws for a text
- * that is not a token as for one that is not a key.
+ * The caller of the token in the Authorization header. `x-api-key` is ignored, because clients may fill it with
+ * anything. A text that is not a token gets the error of an invalid key.
  */
 function byToken(
   accessTokens: AccessTokens,
@@ -128,14 +131,14 @@ function byToken(
 }
 
 /**
- * The callers of run tokens, which agents present. An agent that acts under a running call may do what the key of
- * that call may, for as long as the key may.
+ * The callers of the run tokens that agents send. The agent has the rights of the key that made the call, as long as
+ * the key is valid.
  */
 function createRunCallers(
   { runTokens = null, runGoesOn = async () => true }: AuthenticatorOptions,
   keys: KeyCallers,
 ): (text: string, calls: boolean) => Promise<Caller> {
-  // A call that has ended stays ended.
+  // This cache needs no expiry, because a call that has ended stays ended.
   const endedRuns = new Set<string>();
   const goesOn = async (parent: string): Promise<boolean> => {
     if (endedRuns.has(parent)) return false;
@@ -154,7 +157,7 @@ function createRunCallers(
         'permission_denied',
         'A run token is for calls of models, tools and agents alone: use an API key here',
       );
-    // Free requests are for the run alone, too.
+    // This check covers free requests too, although they need no lock.
     if (!(await goesOn(parent)))
       throw new GatewayError(
         'permission_denied',
@@ -166,7 +169,10 @@ function createRunCallers(
   };
 }
 
-/** Throws the error of a credential. Clients that could pay may fill in a key that they do not have. */
+/**
+ * Throws the error of a credential, with the advice to send none: clients that want to pay in place may have sent a
+ * dummy key.
+ */
 function orPay(error: unknown): never {
   if (!(error instanceof GatewayError) || error.code !== 'unauthorized') throw error;
   const { message, headers } = error;

@@ -6,7 +6,7 @@ export interface CardKey {
   /** RFC 7638 thumbprint of the public key. */
   readonly kid: string;
   readonly alg: 'ES256';
-  /** The public key as it stands in `/.well-known/jwks.json`. */
+  /** The public key as published in `/.well-known/jwks.json`. */
   readonly jwk: {
     readonly kty: 'EC';
     readonly crv: 'P-256';
@@ -21,8 +21,8 @@ export interface CardKey {
 }
 
 /**
- * The card key of an identity: always the same for the same seed. Verifiers in all languages take ES256. No key has
- * two uses.
+ * The card key of an identity. The same seed always gives the same key. The algorithm is ES256 because verifiers in all
+ * languages support it. It is a separate key because no key has two uses.
  */
 export function createCardKey(identity: Pick<Identity, 'secret'>): CardKey {
   const { privateKey, x, y } = deriveKey(identity.secret('agent cards'));
@@ -35,7 +35,7 @@ export function createCardKey(identity: Pick<Identity, 'secret'>): CardKey {
   };
 }
 
-/** One in 2^32 secrets is not a scalar of the curve: then its hash is tried. */
+/** One in 2^32 secrets is not a valid scalar of the curve. Its hash is tried instead. */
 function deriveKey(secret: Buffer): { readonly privateKey: KeyObject; readonly x: string; readonly y: string } {
   const curve = createECDH('prime256v1');
   for (;;) {

@@ -5,13 +5,12 @@ import { isResourcePath, pathOf, type Asked, type Resources } from './oauth/reso
 interface ChallengeOptions {
   /** null: no issuer is configured. */
   readonly resources: Pick<Resources, 'metadataUrlOf'> | null;
-  /** Scopes that a client should ask its token for; empty where they do not matter. */
+  /** Scopes that a client should request for its token. Empty if they do not matter. */
   readonly scopes: readonly string[];
 }
 
 /**
- * The value of `WWW-Authenticate` for an error that answers a request; null for an error that no credential would
- * change.
+ * The value of `WWW-Authenticate` for an error response. null for an error that another credential would not change.
  */
 export type ChallengeFor = (
   request: Asked & { readonly headers: IncomingHttpHeaders },
@@ -21,8 +20,8 @@ export type ChallengeFor = (
 const CREDENTIALS = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS] as const;
 
 /**
- * Challenges in the form of RFC 6750 and RFC 9728. On paths of MCP and A2A they say where the metadata of the
- * resource is. `Bearer` comes first and has a parameter: MCP clients look at nothing behind another scheme.
+ * Challenges in the form of RFC 6750 and RFC 9728. On paths of MCP and A2A they contain the URL of the resource's
+ * metadata. `Bearer` comes first and has a parameter, because MCP clients ignore everything after another scheme.
  */
 export function createChallenge({ resources, scopes }: ChallengeOptions): ChallengeFor {
   return (request, error) => {

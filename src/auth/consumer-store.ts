@@ -1,6 +1,6 @@
 import { loadStatement, type Database, type Row } from '#store';
 
-/** An account that the operator made or named, or that began with a wallet's first key or deposit. */
+/** An account that the operator created or named, or that a wallet began with its first key or deposit. */
 export interface Consumer {
   /** The ledger's name, without `escrow:`. */
   readonly account: string;
@@ -9,13 +9,13 @@ export interface Consumer {
 }
 
 export interface ConsumerStore {
-  /** Makes an account, or finds the existing one: `created` tells which. */
+  /** Creates an account, or finds the existing one. `created` tells which. */
   create(account: string, label: string): Promise<{ readonly created: boolean; readonly consumer: Consumer }>;
-  /** Finds an account that the operator made or named. */
+  /** Finds an account that the operator created or named. */
   find(account: string): Promise<Consumer | null>;
   /** Whether `list` has the account. */
   isKnown(account: string): Promise<boolean>;
-  /** All accounts, the oldest first. */
+  /** All accounts, oldest first. */
   list(page: { readonly offset: number; readonly limit: number }): Promise<readonly Consumer[]>;
 }
 
@@ -24,10 +24,7 @@ const FIND = loadStatement(import.meta.url, './sql/find-consumer.sql');
 const LIST = loadStatement(import.meta.url, './sql/list-consumers.sql');
 const KNOWN = loadStatement(import.meta.url, './sql/is-known-consumer.sql');
 
-/**
- * The registry of accounts. Nothing is ever deleted from it. Rejects with the database's error when it cannot be
- * reached.
- */
+/** The registry of accounts. Accounts are never deleted. All methods reject with the database's error. */
 export function createConsumerStore(database: Database, { now }: { readonly now: () => number }): ConsumerStore {
   const find = async (account: string): Promise<Consumer | null> => {
     const [row] = await database.query(FIND, [account]);

@@ -7,9 +7,10 @@ const HOW = 'send "Authorization: Bearer svc-sk-…" or "x-api-key: svc-sk-…"'
 const OR_SIGN_IN = `${HOW}, or sign in with a wallet: /api/v1/auth/nonce shows how`;
 
 /**
- * The API key that a request presents, by `Authorization: Bearer` or `x-api-key`. If both are there, the one that
- * looks like a key of ours counts, as clients fill the other with a dummy. Throws GatewayError `unauthorized`
- * without a key, or with two different keys. `walletsToo`: the error offers a wallet's sign-in as well.
+ * The API key that a request presents, by `Authorization: Bearer` or `x-api-key`. If both are present, the one that
+ * looks like a key of this gateway counts, because clients fill the other with a dummy. Throws GatewayError
+ * `unauthorized` without a key, or with two different keys. `walletsToo`: the error also mentions sign-in with a
+ * wallet.
  */
 export function readCredential(headers: IncomingHttpHeaders, walletsToo = false): string {
   const { authorization } = headers;
@@ -29,22 +30,22 @@ export function readCredential(headers: IncomingHttpHeaders, walletsToo = false)
 
 const isOurs = (text: string): boolean => kindOf(text) !== null || text.startsWith(RUN_TOKEN_PREFIX);
 
-/** The token of a Bearer header, with the scheme in any case; undefined for another scheme. */
+/** The token of a Bearer header. The scheme is case-insensitive. undefined for another scheme. */
 export function bearerOf(authorization: string): string | undefined {
   if (authorization.startsWith('Bearer ')) return authorization.slice(7).trim();
   return /^bearer +(.*)$/i.exec(authorization)?.[1]?.trim();
 }
 
 /**
- * Refuses a request that carries a credential header twice: Node keeps the first, a proxy before us may have judged
- * by the last. `rawHeaders` is IncomingMessage.rawHeaders, in which names and values alternate. Throws GatewayError
- * `unauthorized`.
+ * Refuses a request that has a credential header twice, because Node keeps the first and a proxy in front may have
+ * checked the last. `rawHeaders` is IncomingMessage.rawHeaders, in which names and values alternate. Throws
+ * GatewayError `unauthorized`.
  */
 export function refuseRepeatedCredentials(rawHeaders: readonly string[]): void {
   let seen = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;
-    // The length alone rules out most names.
+    // Comparing lengths first rules out most names cheaply.
     const same = CREDENTIALS_BY_LENGTH[name.length];
     if (same === undefined || name.toLowerCase() !== same.lower) continue;
     if ((seen & same.bit) !== 0) throw unauthorized(`The ${same.name} header was sent more than once: send it once`);
@@ -52,7 +53,7 @@ export function refuseRepeatedCredentials(rawHeaders: readonly string[]): void {
   }
 }
 
-/** No two of the names have the same length. */
+/** The names of the credential headers by their lengths, which are all different. */
 const CREDENTIALS_BY_LENGTH: ({ readonly name: string; readonly lower: string; readonly bit: number } | undefined)[] =
   [];
 for (const [index, name] of ['Authorization', 'x-api-key', ...SIGN_IN_HEADERS].entries()) {

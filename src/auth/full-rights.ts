@@ -4,10 +4,10 @@ import { invalidKey } from './key-callers.ts';
 import { hasRestriction, type KeyStore } from './key-store.ts';
 
 /**
- * For acts that reach beyond one call, such as making keys and moving money. A wallet or a key without limits may
- * do them. A limited key may not, or its limits would mean nothing. An access token may not, as nothing proves that
- * it was meant for this very request. `what` completes the error: `create keys`. Rejects with GatewayError
- * `permission_denied`.
+ * Guards actions beyond a single call, such as creating keys and moving money. A wallet or a key without limits may do
+ * them. A limited key may not, because it could escape its limits. An access token may not, because nothing proves that
+ * it was meant for this request. `what` completes the error text: `create keys`. Rejects with GatewayError
+ * `permission_denied`, or `unauthorized` for a key that was just deleted.
  */
 export async function requireFullRights(
   keys: Pick<KeyStore, 'find'>,
@@ -20,9 +20,9 @@ export async function requireFullRights(
 }
 
 /**
- * For pages of the whole account, such as its other keys and its earnings: the holder of a limited key does not see
- * them. Rejects with GatewayError `permission_denied`, or `unauthorized` for a key that was deleted a moment ago.
- * `what` completes the error: `see earnings`.
+ * Guards data of the whole account, such as its other keys and its earnings, which a limited key may not see. Rejects
+ * with GatewayError `permission_denied`, or `unauthorized` for a key that was just deleted. `what` completes the error
+ * text: `see earnings`.
  */
 export async function refuseRestricted(keys: Pick<KeyStore, 'find'>, key: Caller['key'], what: string): Promise<void> {
   if (key === null) return;
@@ -31,14 +31,17 @@ export async function refuseRestricted(keys: Pick<KeyStore, 'find'>, key: Caller
   if (hasRestriction(record)) throw restrictedKey(what);
 }
 
-/** The error of a restricted key. `what` completes it: `see earnings`. */
+/** The error for a restricted key. `what` completes its text: `see earnings`. */
 export const restrictedKey = (what: string): GatewayError =>
   new GatewayError(
     'permission_denied',
     `A key with a spending limit, a rate, an expiry or a list of services cannot ${what}, nor can the key of a member: use one without`,
   );
 
-/** CallerKey.restricted as the store has it: another gateway may have changed the key a moment ago. */
+/**
+ * Whether a key is restricted, read from the store: CallerKey.restricted is cached, and another gateway may have just
+ * changed the key. A deleted key counts as restricted.
+ */
 export async function isRestricted(keys: Pick<KeyStore, 'find'>, key: Caller['key']): Promise<boolean> {
   if (key === null) return false;
   const record = await keys.find(key.hash);

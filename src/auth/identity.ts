@@ -15,17 +15,17 @@ import { join } from 'node:path';
 import bs58 from 'bs58';
 
 /**
- * The gateway's identity. Everything in it is derived from one seed of 32 bytes: gateways that share the seed are
- * one.
+ * The gateway's identity. All its keys are derived from one seed of 32 bytes, so gateways with the same seed have the
+ * same identity.
  */
 export interface Identity {
   readonly receiptKey: ReceiptKey;
   /**
-   * The public key, in base58, of a provider that the gateway's own file names: always the same for the same name
-   * and seed.
+   * The public key, in base58, of a provider in the gateway's own configuration. The same name and seed always give the
+   * same key.
    */
   providerId(providerName: string): string;
-  /** A secret key of 32 bytes, always the same for the same purpose and seed. */
+  /** A secret key of 32 bytes. The same purpose and seed always give the same key. */
   secret(purpose: string): Buffer;
 }
 
@@ -34,7 +34,7 @@ interface ReceiptKey {
   /** RFC 7638 thumbprint of the public key. */
   readonly id: string;
   readonly privateKey: KeyObject;
-  /** The public key as it stands in `/.well-known/jwks.json`. */
+  /** The public key as published in `/.well-known/jwks.json`. */
   readonly jwk: {
     readonly kty: 'OKP';
     readonly crv: 'Ed25519';
@@ -45,7 +45,7 @@ interface ReceiptKey {
   };
 }
 
-/** The identity cannot be used. `message` tells the operator how to mend that. */
+/** The identity cannot be used. `message` tells the operator how to fix it. */
 export class IdentityError extends Error {
   override readonly name = 'IdentityError';
 }
@@ -59,9 +59,9 @@ const SEED_HEX = /^[0-9a-f]{64}$/;
 const PKCS8_ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /**
- * The identity of a seed (64 hex digits), or of the data directory: made there at the first start, in
- * `identity.json`, readable by its owner only. Throws IdentityError where the file is readable by others or
- * damaged.
+ * The identity of a seed (64 hex digits), or of a data directory. The first start creates `identity.json` in the
+ * directory, readable only by its owner. Throws IdentityError if the file is readable by others, unreadable or damaged,
+ * or if the seed has another form.
  */
 export function createIdentity(source: { readonly seed: string } | { readonly dataDir: string }): Identity {
   const seed = 'seed' in source ? parseSeed(source.seed, 'the identity seed') : storedSeed(source.dataDir);
@@ -112,11 +112,11 @@ function storedSeed(dataDir: string): Buffer {
   return readSeed(path) ?? makeSeed(dataDir, path);
 }
 
-/** null when there is no file yet. */
+/** null if the file does not exist yet. */
 function readSeed(path: string): Buffer | null {
   let descriptor: number;
   try {
-    // A named pipe in the file's place must not block.
+    // O_NONBLOCK: a named pipe at this path must not block the start.
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -150,8 +150,8 @@ function seedOf(text: string): unknown {
 }
 
 /**
- * Writes a new seed. After a crash the file is whole or absent. Two gateways that start at once both get the same
- * seed.
+ * Writes a new seed. After a crash the file is complete or absent. Two gateways that start at the same time get the
+ * same seed.
  */
 function makeSeed(dataDir: string, path: string): Buffer {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -182,7 +182,7 @@ function writeDurably(path: string, text: string): void {
   }
 }
 
-/** Makes a link durable, which needs its directory on disk. Windows has no call for this. */
+/** Makes a new link durable by syncing its directory. Windows has no call for this. */
 function syncDirectory(path: string): void {
   if (process.platform === 'win32') return;
   const descriptor = openSync(path, constants.O_RDONLY);

@@ -6,7 +6,7 @@ import { hasRestriction, type KeyStore, type KeyWithLimits } from './key-store.t
 import { callerLimits } from './limits/caller-limits.ts';
 import type { LimitsStore } from './limits/limits-store.ts';
 
-/** The longest that a key revoked by another gateway may still be accepted here. */
+/** The longest time that this gateway may still accept a key which another gateway revoked. */
 const CACHE_TTL_MS = 1_000;
 const CACHED_KEYS_MAX = 20_000;
 
@@ -14,32 +14,35 @@ export interface KeyCallersOptions {
   readonly keys: Pick<KeyStore, 'findWithLimits' | 'onChange'>;
   readonly limits: Pick<LimitsStore, 'onChange'>;
   readonly attempts: Attempts;
-  /** False in production: keys of play money are refused as if unknown. */
+  /** False in production, where development keys are refused like unknown keys. */
   readonly acceptDevelopmentKeys: boolean;
   readonly now: () => number;
 }
 
 /**
- * The callers of API keys. Answers of the key store are kept for a second, counted from the start of the lookup, so
- * that a revocation by any gateway is effective within that second. Changes by this process are effective at once.
+ * The callers of API keys. Results of the key store are cached for one second from the start of the lookup. So a
+ * revocation by any gateway takes effect within a second. A change by this process takes effect at once.
  */
 export interface KeyCallers {
   /**
-   * The caller of a key. Throws or rejects with GatewayError `unauthorized` for a key that opens nothing,
-   * `rate_limit_exceeded` when too many from the address failed, and with the database's error.
+   * The caller of a key. Throws or rejects with GatewayError `unauthorized` for an invalid key, `rate_limit_exceeded`
+   * after too many failures from the address, or the database's error.
    */
   callerOf(text: string, address: string): Caller | Promise<Caller>;
-  /** callerOf of a key's hash that the gateway itself has noted: it is no guess, so no address is held up for it. */
+  /**
+   * Like callerOf, for a hash that the gateway itself stored. A stored hash is not a guess, so it is not subject to
+   * `attempts`.
+   */
   callerOfHash(hash: string): Caller | Promise<Caller>;
   close(): void;
 }
 
-/** One key's answer: its caller, or null when the key opens nothing. */
+/** The cached result for one key: its caller, or null for an invalid key. */
 interface Known {
   readonly caller: Caller | null;
-  /** Valid from here … */
+  /** Epoch milliseconds from which the result is valid. */
   readonly from: number;
-  /** … until here, exclusively. */
+  /** Epoch milliseconds until which it is valid, exclusive. */
   readonly until: number;
 }
 
@@ -57,7 +60,7 @@ export function createKeyCallers({
 }: KeyCallersOptions): KeyCallers {
   const known = new Map<string, Known>();
   const lookups = new Map<string, Lookup>();
-  /** Hashes of keys that were good lately: a hash costs more than all else that is done for a known key. */
+  /** Hashes of recent valid keys by their texts. Hashing costs more than all other work for a known key. */
   const hashes = new Map<string, string>();
   const stopKeys = keys.onChange((hash) => {
     known.delete(hash);
@@ -65,13 +68,13 @@ export function createKeyCallers({
   });
   const stopLimits = limits.onChange((account) => {
     for (const [hash, { caller }] of known) if (caller?.account === account) known.delete(hash);
-    // Whose they are is not known yet.
+    // All running lookups are discarded, because it is not known yet which of them concern this account.
     lookups.clear();
   });
 
   /**
-   * Looks a key up and remembers the answer, if it still is the lookup that counts. Rejects for a key that opens
-   * nothing.
+   * Looks a key up. Caches the result if `counts` says that no change or newer lookup has replaced this lookup. Rejects
+   * for an invalid key.
    */
   const read = async (hash: string, startedAt: number, counts: () => boolean): Promise<Caller> => {
     const found = knownOf(await keys.findWithLimits(hash, startedAt), startedAt, acceptDevelopmentKeys);
@@ -88,11 +91,12 @@ export function createKeyCallers({
   const look = async (hash: string, address: string | null): Promise<Caller> => {
     const startedAt = now();
     const running = lookups.get(hash);
-    // Older than the cache would be: it may have read the key before a revocation that has to be effective by now.
+    // A lookup that is older than the TTL is not shared: it may have read the key before a revocation that must be in
+    // effect by now.
     if (running && startedAt - running.startedAt < CACHE_TTL_MS) return running.result;
     const counts = () => lookups.get(hash) === lookup;
     const reading = () => read(hash, startedAt, counts);
-    // A key that was good before is not held up by strangers who fail from the same address.
+    // A key that was valid before does not wait because of other clients that fail from the same address.
     const isTrusted = address === null || Boolean(known.get(hash)?.caller);
     const lookup: Lookup = {
       startedAt,
@@ -106,7 +110,7 @@ export function createKeyCallers({
     }
   };
 
-  /** null: it has to be looked up. */
+  /** null if the key must be looked up. Throws for a key that is known to be invalid. */
   const cachedCaller = (hash: string): Caller | null => {
     const at = now();
     const cached = known.get(hash);
@@ -143,8 +147,8 @@ export function createKeyCallers({
 }
 
 /**
- * The caller of a record at the start of its lookup, and until when that holds: the TTL, or the key's expiry, or
- * the end of its spending period.
+ * The caller of a record, as of the start of its lookup. The result is valid until the earliest of the TTL, the key's
+ * expiry and the end of a budget's period.
  */
 function knownOf(record: KeyWithLimits | null, at: number, acceptDevelopmentKeys: boolean): Known {
   let until = at + CACHE_TTL_MS;

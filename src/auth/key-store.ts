@@ -7,10 +7,10 @@ import { createCarriedSums } from './limits/carried-sums.ts';
 import { carryingKey } from './limits/carrying-limits.ts';
 import { carryingLimitsOf } from './limits/limits-store.ts';
 
-/** The operator, or the account whose key it is. */
+/** The one who set the spending limit of a key: the operator, or the owner of the key's account. */
 export type LimitSetter = 'operator' | 'account';
 
-/** A stored API key. Times are epoch milliseconds. The key's text is not in it and cannot be had again. */
+/** A stored API key. Times are epoch milliseconds. The key's text is not stored and cannot be recovered. */
 export interface KeyRecord extends SpendLimit, Rates {
   /** SHA-256 of the key's text in hex: the key's public identifier. */
   readonly hash: string;
@@ -20,13 +20,13 @@ export interface KeyRecord extends SpendLimit, Rates {
   readonly disabled: boolean;
   readonly createdAt: number;
   readonly expiresAt: number | null;
-  /** The member of the account that it is of; null: it is of the account itself. */
+  /** The member that the key belongs to. null: it belongs to the account itself. */
   readonly member: string | null;
-  /** Set by this one last; null: there is no limit, or it is not known who set it. */
+  /** The last one who set the limit. null if there is no limit, or if that is unknown. */
   readonly limitBy: LimitSetter | null;
-  /** Percentages of the limit that are told of when they are spent; null: nothing is told. */
+  /** A notice is sent when these percentages of the limit are spent. null: no notices. */
   readonly limitNotify: readonly number[] | null;
-  /** Service names the key may use; null is all. */
+  /** Names of the services that the key may use. null: all. */
   readonly allowedServices: readonly string[] | null;
 }
 
@@ -58,32 +58,32 @@ export type NewKeyFields = {
   readonly limitBy?: LimitSetter;
 } & Omit<KeyChanges, 'label' | 'disabled'>;
 
-/** Keys an account may have at once. */
+/** Keys that an account may have at the same time. */
 export const KEYS_PER_ACCOUNT_MAX = 1_000;
 
 export interface KeyStore {
   /**
-   * Makes a key; `text` is shown here and never again. null when the account has KEYS_PER_ACCOUNT_MAX already, and for
-   * somebody who is no member, or a viewer.
+   * Creates a key. `text` is available only here. null if the account has KEYS_PER_ACCOUNT_MAX keys already, or if
+   * `member` is not a member of the account or is a viewer.
    */
   create(fields: NewKeyFields): Promise<{ readonly text: string; readonly record: KeyRecord } | null>;
   find(hash: string): Promise<KeyRecord | null>;
   /**
-   * null also for the key of somebody who is no member any more, or a viewer. What is carried to its limits is that of
-   * their periods at an instant: `at`, epoch milliseconds, default now.
+   * Also null for the key of a former member or of a viewer. `at` (epoch milliseconds, default now) selects the periods
+   * whose carried sums are added to the limits.
    */
   findWithLimits(hash: string, at?: number): Promise<KeyWithLimits | null>;
   /** Oldest first. */
   list(account: string, page: { readonly offset: number; readonly limit: number }): Promise<readonly KeyRecord[]>;
-  /** null when the account has no such key. `by`: who changes it, default `account`. */
+  /** null if the account has no such key. `by`: who makes the change. Default: `account`. */
   update(account: string, hash: string, changes: KeyChanges, by?: LimitSetter): Promise<KeyRecord | null>;
-  /** False when the account has no such key. */
+  /** False if the account has no such key. */
   delete(account: string, hash: string): Promise<boolean>;
-  /** Tells the listeners of a key whose member was removed, or got another role. */
+  /** Notifies the listeners of a key whose member was removed or got another role. */
   memberChanged(hash: string): void;
   /**
-   * `listener` is given the hash of every key that this store has changed or deleted, once that is durable. Returns
-   * a function that ends it.
+   * Calls `listener` with the hash of every key that this store has changed or deleted, once the change is durable.
+   * Also after a failed change, whose outcome is unknown. Returns a function that unsubscribes.
    */
   onChange(listener: (hash: string) => void): () => void;
 }
@@ -96,11 +96,11 @@ const LIST = loadStatement(import.meta.url, './sql/list-keys.sql');
 const UPDATE = loadStatement(import.meta.url, './sql/update-key.sql');
 const DELETE = loadStatement(import.meta.url, './sql/delete-key.sql');
 
-/** API keys in the database. Rejects with the database's error when it cannot be reached. */
+/** API keys in the database. All methods reject with the database's error. */
 export function createKeyStore(database: Database, { now }: { readonly now: () => number }): KeyStore {
   const sums = createCarriedSums(database, now);
   const listeners = new Set<(hash: string) => void>();
-  // Also after a failure: a commit whose answer was lost may have happened.
+  // Listeners are notified after a failure too: the commit may have happened although its response was lost.
   const changing = async <T>(hash: string, change: Promise<T>): Promise<T> => {
     try {
       return await change;
@@ -109,14 +109,14 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
     }
   };
 
-  /** A key with what is carried to its limit in the period of `at`. */
+  /** A key, with the sum that is carried to its limit in the period of `at`. */
   const carrying = async (row: Row, at = now()): Promise<KeyRecord> => {
     const record = recordOf(row);
     const carried = record.limit === null ? null : await sums.of(carryingKey(row), at);
     return carried === null ? record : { ...record, carried };
   };
 
-  /** Reads before a change of the period what the limit will begin with. */
+  /** Before a limit gets a new period, reads the sum that the limit will begin with. See CarriedSums.prepare. */
   const prepare = async (account: string, hash: string, { limit, limitReset }: KeyChanges): Promise<void> => {
     if (limit === undefined && limitReset === undefined) return;
     const [row] = await database.query(FIND, [hash]);
@@ -151,7 +151,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         others.limitBy ?? 'account',
       ];
       const insert = { statement: INSERT, params: [...fields, KEYS_PER_ACCOUNT_MAX] };
-      // Waits for a removal of the member that is under way, and has one that comes wait: no key outlives its member.
+      // This update and a removal of the member wait for each other, so that no key outlives its member.
       const touch = { statement: TOUCH_MEMBER, params: [account, others.member ?? ''] };
       const [row] = (await database.batch(others.member ? [touch, insert] : [insert])).at(-1)!;
       return row ? { text, record: recordOf(row) } : null;
@@ -218,7 +218,9 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
   };
 }
 
-/** Whether a key has a spending limit, a rate, an expiry or a list of services, or is of a member of its account. */
+/**
+ * Whether a key has a spending limit, a rate, an expiry or a list of services, or belongs to a member of the account.
+ */
 export const hasRestriction = (record: KeyRecord): boolean => {
   const { limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, member } = record;
   return [limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, member].some((part) => part !== null);

@@ -1,4 +1,4 @@
-/* Consumers and keys: where they are kept and what a restricted key may not do, without what checks requests. */
+/* The stores of accounts and keys, without the authentication of requests. */
 export { type AdminKeyRecord, type AdminKeys, createAdminKeys } from './administrators/admin-keys.ts';
 export { type AdminAct, type AdminLog, createAdminLog } from './administrators/admin-log.ts';
 export { ADMIN_ROLES, type AdminRole, COMMAND, noteAdministrator } from './administrators/admin-roles.ts';

@@ -62,8 +62,8 @@ export function nonceRoutes({ nonces, signIn, now }: NonceDeps): FastifyPluginAs
         },
       },
       (request, reply) => {
-        // Of the configured ones the one that was asked: a name of the client's own choice would have wallets sign
-        // in elsewhere.
+        // Only configured domains are used. A domain of the client's choice could make wallets sign in for another
+        // site.
         const domain = signIn.domains.find((known) => known === request.host.toLowerCase()) ?? signIn.domains[0];
         if (domain === undefined)
           throw new GatewayError('not_found', 'Sign-in with a wallet is not enabled on this gateway: use an API key');

@@ -10,13 +10,13 @@ interface RunGrant {
 }
 
 /**
- * Credentials that the gateway gives to an agent with a call. An agent that presents one calls in the consumer's
- * name. Its calls are paid only from the lock of that call, while the lock is held. Nothing is stored. The text is
- * sealed, so that the agent does not learn the consumer's name from it.
+ * Credentials that the gateway gives to an agent with a call. With one, the agent makes calls in the consumer's name.
+ * These calls are paid only from the lock of the agent's call, while the lock is held. Nothing is stored. The token is
+ * encrypted, so that the agent does not learn the consumer's account from it.
  */
 export interface RunTokens {
   issue(grant: RunGrant, expiresAt: number): string;
-  /** null for a text that is not ours, was changed, or has expired. */
+  /** null for a text that is not a token of this installation, was changed, or has expired. */
   open(text: string): RunGrant | null;
 }
 

@@ -2,45 +2,45 @@ import { loadStatement, type Database } from '#store';
 import type { LockRecord, LockState } from './ledger.ts';
 import { toLock } from './ledger-rows.ts';
 
-/** A place in the list of an account's locks, by when they were made (epoch milliseconds) and by id. */
+/** A position in the list of an account's locks, which is ordered by creation time (epoch milliseconds) and id. */
 export interface LockPlace {
   readonly at: number;
   readonly id: string;
 }
 
-/** Which locks of an account are asked for. */
+/** Selects locks of an account. */
 export interface LocksAsked {
   readonly account: string;
-  /** Those that come after this place in the list, which begins with the newest. */
+  /** Only locks after this position in the list, which begins with the newest lock. */
   readonly before: LockPlace;
-  /** Epoch milliseconds of the oldest. */
+  /** Only locks made at or after this time, in epoch milliseconds. */
   readonly from: number;
   readonly limit: number;
   readonly state?: LockState;
   /**
-   * Texts that `lockDetail` holds, as JSON writes them; the first at its beginning. Letters of either case may
-   * match: the caller looks again.
+   * Only locks whose `lockDetail` begins with `begins` and contains `holds`. Both are texts as JSON writes them. The
+   * match may ignore the case of letters, so the caller must check again.
    */
   readonly begins?: string;
   readonly holds?: string;
-  /** The same for `lockDetail` or `detail`. */
+  /** Only locks whose `lockDetail` or `detail` contains this text, by the same rules. */
   readonly eitherHolds?: string;
 }
 
 export interface FoundLocks {
   /** The newest first. */
   readonly records: readonly LockRecord[];
-  /** The place at which the list goes on; null at its end. A page may be empty and still have a next place. */
+  /** The position at which the list continues; null at its end. An empty page can still have a next position. */
   readonly next: LockPlace | null;
 }
 
 const LIST = loadStatement(import.meta.url, './sql/list-locks.sql');
 const SLICE = loadStatement(import.meta.url, './sql/list-locks-slice.sql');
 
-/** Locks that one statement looks at: what few locks match must not have the embedded engine do nothing else. */
+/** Locks that one statement looks at. The bound keeps a search with few matches from blocking the embedded engine. */
 const SLICE_LOCKS = 2_000;
 
-/** Some locks of an account, out of the next 2,000. Rejects with the database's error. */
+/** Finds matching locks among the next `sliceLocks` locks of an account. Rejects with the database's error. */
 export async function findLocks(
   database: Pick<Database, 'query'>,
   asked: LocksAsked,

@@ -2,9 +2,9 @@ import { loadStatement, type Database, type Query } from '#store';
 import { earningsOf, escrowOf, type AccountName } from './ledger.ts';
 import type { MicroUsd } from './money.ts';
 
-/** All-time figures of one consumer. Credits less usage is what is available and locked. */
+/** All-time figures of one consumer. Credits minus usage is what is available and locked. */
 export interface AccountTotals {
-  /** Paid in, less what was paid out again. */
+  /** Paid in, minus what was paid out again. */
   readonly credits: MicroUsd;
   /** Charged for calls. */
   readonly usage: MicroUsd;
@@ -21,7 +21,7 @@ const HELD_LOCKS = loadStatement(import.meta.url, './sql/count-held-locks.sql');
 const TRANSFER = loadStatement(import.meta.url, './sql/find-transfer.sql');
 
 /**
- * Totals of `account` (without the `escrow:` prefix); zeros when it never had an entry. Rejects with the database's
+ * Totals of `account` (without the `escrow:` prefix); zeros if it never had an entry. Rejects with the database's
  * error.
  */
 export async function accountTotals(database: Database, account: string): Promise<AccountTotals> {
@@ -34,13 +34,12 @@ export async function accountTotals(database: Database, account: string): Promis
 /** All-time figures of one provider. */
 interface EarningsTotals {
   readonly available: MicroUsd;
-  /** Paid to it for calls, net of the operator's fee; what was paid out since is still in it. */
+  /** Paid to the provider for calls, after the operator's fee. Withdrawals do not reduce it. */
   readonly earned: MicroUsd;
 }
 
 /**
- * Totals of `provider` (without the `earnings:` prefix); zeros when it never earned. Rejects with the database's
- * error.
+ * Totals of `provider` (without the `earnings:` prefix); zeros if it never earned. Rejects with the database's error.
  */
 export async function earningsTotals(query: Query, provider: string): Promise<EarningsTotals> {
   const [row] = await query(TOTALS, [earningsOf(provider)]);
@@ -48,7 +47,7 @@ export async function earningsTotals(query: Query, provider: string): Promise<Ea
   return { available: figure('remaining'), earned: figure('remaining') + figure('paid_out') - figure('paid_in') };
 }
 
-/** A transfer by its id; null where it was not made. */
+/** The transfer with this id; null if there is no such transfer. */
 export async function findTransfer(database: Database, id: string): Promise<TransferRecord | null> {
   const [row] = await database.query(TRANSFER, [id]);
   return row
@@ -56,7 +55,7 @@ export async function findTransfer(database: Database, id: string): Promise<Tran
     : null;
 }
 
-/** Locks that are neither settled nor released nor expired, over all gateways. */
+/** The number of held locks of all gateways. */
 export async function countHeldLocks(database: Database): Promise<number> {
   const [row] = await database.query(HELD_LOCKS);
   return Number(row?.['held'] ?? 0n);

@@ -1,5 +1,5 @@
-/* Amounts, prices and what was settled, for those who show or count money and never move it: the configuration,
-   the protocols, commands without a database. */
+/* Amounts, prices and settlements for code that shows or computes money but never moves it: the configuration, the
+   protocols, commands without a database. */
 export type { Frame, SettledFrame } from './bill.ts';
 export { Departure, type Leaving, signalOf } from './departure.ts';
 export type { Settlement } from './ledger.ts';

@@ -6,7 +6,7 @@ const BATCHES = loadStatement(import.meta.url, './sql/audit-batches.sql');
 const ROWS = loadStatement(import.meta.url, './sql/audit-rows.sql');
 const ORPHANS = loadStatement(import.meta.url, './sql/audit-orphans.sql');
 
-/** Batches read at a time: at most this many times a thousand movements are in memory. */
+/** Batches read at a time. A batch has at most 1,024 operations, so this bounds the memory. */
 const PAGE = 50;
 const PROBLEMS_MAX = 20;
 const OTHER_HASH = 'its rows do not have the hash that was recorded';
@@ -16,13 +16,13 @@ interface AuditedChains {
   readonly chains: number;
   readonly batches: number;
   readonly operations: number;
-  /** Groups whose movements are no such text, so that nothing can be computed from them. */
+  /** Groups whose movements cannot be parsed, so nothing can be computed from them. */
   readonly unreadable: readonly { readonly chain: string; readonly n: bigint }[];
 }
 
 /**
- * Recomputes every hash of every chain. A break is told once per batch: where a chain is broken, and that it goes
- * on from the recorded hash.
+ * Recomputes every hash of every chain. Each broken batch is reported once: after a break, the check goes on from the
+ * recorded hash.
  */
 export async function auditChains(query: Query): Promise<AuditedChains> {
   const problems: string[] = [];

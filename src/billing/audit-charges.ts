@@ -9,7 +9,7 @@ const SETTLED = loadStatement(import.meta.url, './sql/audit-settled.sql');
 const PAGE = 2_000;
 const PROBLEMS_MAX = 20;
 
-/** Reads every price version; an id is a digest of its content, so a changed price shows. */
+/** Reads every price version. An id is a digest of its content, so a changed price does not match its id. */
 export async function auditPrices(query: Query): Promise<{ problems: string[]; rates: ReadonlyMap<string, Rates> }> {
   const problems: string[] = [];
   const rates = new Map<string, Rates>();
@@ -25,10 +25,10 @@ export async function auditPrices(query: Query): Promise<{ problems: string[]; r
 }
 
 /**
- * Recomputes every settlement from its price version and its usage. A call may cost less than that (a cut to its
- * estimate), never more, except for output past its cap (`outcome: over_cap`) in books of earlier versions: those
- * charged the estimate, which is at most the lock without what it could lend. The fee is recomputed as well; of what
- * was settled before the basis points were kept, it is only held against the journal.
+ * Recomputes every settlement from its price version and its usage. A call may cost less than that, because it is cut
+ * to its estimate, but never more. There is one exception: earlier versions charged the estimate for output past its
+ * cap (`outcome: over_cap`). That is at most the lock without its lendable part. The fee is recomputed too. Old
+ * settlements did not store their basis points, so their fee is only compared with the journal.
  */
 export async function auditCharges(
   query: Query,
@@ -62,15 +62,15 @@ export async function auditCharges(
 }
 
 interface Due {
-  /** By price version and usage. */
+  /** Computed from price version and usage. */
   readonly cost: bigint;
-  /** The most that is accepted. */
+  /** The highest charge that is accepted. */
   readonly most: bigint;
 }
 
 const FREE: Due = { cost: 0n, most: 0n };
 
-/** The cost of a settlement by its own record, or why that cannot be said. */
+/** The cost of a settlement, computed from its record, or the reason why it cannot be computed. */
 function dueOf(row: Row, prices: ReadonlyMap<string, Rates>): Due | string {
   if (!(JSON.parse(row.prices as string) as string[]).includes(row.price as string))
     return 'it was settled at a price that it was not locked with';

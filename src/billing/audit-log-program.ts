@@ -4,7 +4,7 @@ import type { JournalKind } from './ledger-changes.ts';
 import { entriesOf, type Entry } from './ledger-log-rows.ts';
 import { EMBEDDED_CHAIN } from './ledger-sqlite.ts';
 
-/** The log as an audit reads it: what is wrong with it, and how much there is. */
+/** The audit's result for the log: its faults and its size. */
 export interface AuditedLog {
   readonly problems: readonly string[];
   readonly records: number;
@@ -18,8 +18,8 @@ const INSERT = load('audit-insert-movement');
 const PROBLEMS_MAX = 20;
 
 /**
- * Reads the log up to where the tables have followed it, recomputes its hashes, and puts its movements into the
- * audit's table.
+ * Reads the log up to the position that the tables have reached, recomputes its hashes, and inserts its movements into
+ * the audit's table.
  */
 export function run(prepare: Prepare, _args: unknown, folder: string): AuditedLog {
   const problems: string[] = [];

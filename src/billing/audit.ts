@@ -15,7 +15,7 @@ export interface AuditCheck {
 export interface AuditReport {
   readonly ok: boolean;
   readonly checks: readonly AuditCheck[];
-  /** Micro-USD and counts of the moment that was audited. */
+  /** Amounts (micro-USD) and counts at the audited moment. */
   readonly totals: AuditTotals;
 }
 
@@ -26,7 +26,7 @@ interface AuditTotals {
   readonly earnings: MicroUsd;
   readonly fees: MicroUsd;
   readonly suspense: MicroUsd;
-  /** Negative: what stands outside for all of the above. */
+  /** Negative: the money that is held outside for all of the above. */
   readonly treasury: MicroUsd;
   readonly locksHeld: number;
   readonly locksSettled: number;
@@ -40,17 +40,17 @@ interface AuditTotals {
 export interface AuditOptions {
   readonly now?: () => number;
   /**
-   * How long after its expiry a held lock may still be there: one sweep, with room. null: not judged, as when no
-   * gateway runs that could sweep.
+   * How long after its expiry a lock may still be held, in milliseconds: one sweep, with some slack. null skips the
+   * check, for example because no gateway runs that could sweep.
    */
   readonly overdueMs?: number | null;
-  /** A check of another room, made at the same moment. */
+  /** A check of another room, made in the same snapshot. */
   readonly also?: AuditedBeside;
 }
 
-/** A check of tables that follow the ledger's. */
+/** A check of tables that are derived from the ledger's tables. */
 interface AuditedBeside {
-  /** Makes temporary tables for it. */
+  /** Creates the temporary tables that the check reads. */
   readonly temporary: readonly Statement[];
   readonly check: (query: Query, program: RunProgram | null) => Promise<AuditCheck>;
 }
@@ -59,7 +59,7 @@ const OVERDUE_MS = 120_000;
 const LOG_PROGRAM = new URL('./audit-log-program.ts', import.meta.url).href;
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-/** The movements of the journal and of the records of groups, which the other statements read. */
+/** Creates the table and the views of all movements, which the other statements read. */
 const TEMPORARY = [load('audit-movements-table'), load('audit-movements'), load('audit-entries')];
 const INSERT_MOVEMENTS = load('pg-audit-insert-movements');
 const SUM = load('audit-sum');
@@ -67,11 +67,11 @@ const TOTALS = load('audit-totals');
 const LOCK_TOTALS = load('audit-lock-totals');
 const OVERDUE = load('audit-overdue');
 
-/** Checks that are one query for what should not be there. */
+/** Checks that are one query each. Every row of the result is a fault. */
 const QUERIES: readonly {
   name: string;
   statement: Statement;
-  /** In place of `statement` there. */
+  /** Used instead of `statement` on PostgreSQL. */
   postgres?: Statement;
   fine: string;
   say: (row: Row) => string;
@@ -132,8 +132,8 @@ const QUERIES: readonly {
 ];
 
 /**
- * Recomputes the books from the journal and compares: sums, balances, locks, charges, prices, budgets and the hash
- * chains. Reads one moment (a snapshot), page by page, so that it can run beside working gateways.
+ * Recomputes the books from the journal and compares sums, balances, locks, charges, prices, budgets and the hash
+ * chains. It reads one snapshot page by page, so it can run beside working gateways.
  */
 export function audit(database: Database, options: AuditOptions = {}): Promise<AuditReport> {
   const { also } = options;

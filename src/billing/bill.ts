@@ -7,21 +7,21 @@ import { cost, usageToText, type Price, type Usage } from './price.ts';
 export interface Billable {
   readonly id: string;
   readonly account: string;
-  /** The highest cost at each provider that the call can go to; the highest estimate is locked. */
+  /** One quote for each provider that the call can go to. The highest estimate is locked. */
   readonly quotes: readonly Quote[];
   readonly budgets: readonly Budget[];
   /** Epoch milliseconds. */
   readonly lockExpiresAt: number;
   readonly lockDetail: string;
-  /** False when the estimates are no ceilings: settlement may then draw on the available balance. */
+  /** False if the cost can exceed the estimates. Then the settlement may also draw on the available balance. */
   readonly ceiling: boolean;
-  /** Id of a held lock that this one takes the place of; null for none. */
+  /** Id of a held lock that this one replaces; null for none. */
   readonly continues: string | null;
-  /** Id of the held lock whose money this one is made of; null for the account's own. */
+  /** Id of the held lock that this one takes its money from; null if the money comes from the account's balance. */
   readonly parent: string | null;
-  /** Locked on top of the highest estimate, for calls that are made under this one. */
+  /** Locked in addition to the highest estimate, for calls that are made under this one. */
   readonly lendable: MicroUsd;
-  /** Nothing keeps the call's lock, and nobody draws on it. Default false. */
+  /** No task keeps the call's lock, and no call is made under it. Default false. */
   readonly endsWithCall?: boolean;
 }
 
@@ -30,7 +30,7 @@ interface Quote {
   readonly estimate: MicroUsd;
 }
 
-/** A reply began, and goes on. Sent again when it broke off before its first data and another provider took over. */
+/** A reply has begun. Sent again if the reply fails before its first data and another provider takes over. */
 interface HeadFrame {
   readonly type: 'head';
   readonly status: number;
@@ -43,42 +43,40 @@ interface DataFrame {
   readonly bytes: Uint8Array;
 }
 
-/**
- * The run is over and this is what it used. The last frame of an executor; billing turns it into a SettledFrame.
- */
+/** The end of a run, with its usage. It is the last frame of an executor, and billing turns it into a SettledFrame. */
 export interface EndFrame {
   readonly type: 'end';
-  /** Id of the price that served, one of the call's. */
+  /** Id of the price of the provider that served. It is one of the call's quotes. */
   readonly price: string;
   readonly provider: string;
   readonly providerName: string;
   readonly usage: Usage | null;
   /**
-   * `cut`: it was ended before its own end, though nothing failed: what was produced is charged. `pending`: the
-   * lock is kept, for the call that goes on with the work or until it expires.
+   * `cut`: the run was ended early although nothing had failed, and what was produced is charged. `pending`: the lock
+   * stays held until a later call continues the work, or until it expires.
    */
   readonly outcome: 'complete' | 'cut' | 'free' | 'over_cap' | 'pending';
   readonly estimated: boolean;
-  /** How the run went, kept on the generation as JSON. */
+  /** How the run went; stored with the generation as JSON. */
   readonly detail: Readonly<Record<string, unknown>>;
   readonly tail: unknown;
 }
 
-/** The last frame that a protocol sees: what was charged, durable. */
+/** The last frame that a protocol sees. The charge in it is durable. */
 export interface SettledFrame {
   readonly type: 'settled';
   readonly settlement: Settlement;
-  /** The work goes on and the lock is kept: nothing is charged yet, and what will be is not known. */
+  /** The work goes on and the lock stays held. Nothing is charged yet, and the final charge is not known. */
   readonly pending?: true;
   readonly usage: Usage | null;
   readonly provider: string;
   readonly providerName: string;
   /**
-   * Charged for this call and for all that were made under it; absent where none could be. Those that go on count
-   * with all that they hold.
+   * The charges of this call and of all calls under it; absent if no call could be made under it. A call that still
+   * runs counts with all that its lock holds.
    */
   readonly runCost?: MicroUsd | undefined;
-  /** Compact JWS, where one was asked for. */
+  /** Compact JWS; null if no receipt was requested. */
   readonly receipt: string | null;
   readonly tail: unknown;
 }
@@ -91,32 +89,33 @@ interface BillOptions<C> {
   readonly ledger: Ledger;
   readonly billable: (call: C) => Billable;
   readonly feeBps: number;
-  /** After the client is gone: how long and how many bytes the upstream is still read for its usage. */
+  /** Limits, in time and bytes, for reading the upstream's usage after the client has left. */
   readonly drainMs: number;
   readonly drainBytes: number;
   /**
-   * Before the first lock of a call, for what has to be there by then. null for nothing. Rejects with the error
-   * that the caller sees.
+   * Called before the first lock of a call, to prepare what the lock needs: stored prices and money. null if there is
+   * nothing to do. Rejects with the error that the caller sees.
    */
   readonly prepay?: (call: C) => Promise<void> | null;
   /**
-   * A refused lock: the call to lock in its place, with fewer quotes, those that the account can pay, or the same
-   * where the account has been given what was missing; or the error that the caller sees, also by rejecting.
+   * Called after a refused lock. Gives the call to lock instead: with only the quotes that the account can pay, or with
+   * the same quotes if the account was credited with what was missing. Or gives the error that the caller sees, also by
+   * rejecting.
    */
   readonly refuse: (call: C, result: Extract<LockResult, { ok: false }>) => C | Error | Promise<C | Error>;
-  /** The signed receipt that goes with a settled frame, or null. */
+  /** The signed receipt for a settled frame, or null. */
   readonly receipt: (call: C, end: EndFrame, settlement: Settlement) => string | null;
-  /** A call begins. It ends with one of the two below. */
+  /** A call begins. Either `onRefused` or `onResolved` follows. */
   readonly onStarted: (call: C) => void;
-  /** No lock was made: it was refused, or the ledger could not be reached. */
+  /** No lock was made, because it was refused or the ledger could not be reached. */
   readonly onRefused: (call: C, error: unknown) => void;
-  /** A lock was made, and this process is done with it. */
+  /** A lock was made, and this process has finished with it. A free call without a lock also ends here. */
   readonly onResolved: (call: C, resolution: Resolution) => void;
 }
 
 /**
- * How a lock ended. `pending`: it has not, the work waits for the consumer. `unresolved`: the database could not be
- * reached, and the lock will expire.
+ * How a lock ended. `pending`: it has not ended, because the work waits for the consumer. `unresolved`: the database
+ * could not be reached, so the lock will expire.
  */
 export interface Resolution {
   readonly state: 'settled' | 'released' | 'pending' | 'unresolved';
@@ -129,12 +128,12 @@ export interface Resolution {
 const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
 
 /**
- * The one billing middleware: lock, run, then settle or release, whatever becomes of the client.
+ * The one billing middleware: lock, run, then settle or release, even if the client leaves.
  *
- * No work is forwarded before its lock is durable, but for what can cost nothing. The frame that ends a reply is not
- * passed on before its settlement is. A consumer that stops reading (abort of `signal`, or return of the iterator) does
- * not end the run: the upstream is read on, within `drainMs` and `drainBytes`, so that what was produced is charged by
- * reported usage.
+ * The lock is durable before any work is forwarded, except for a call that can cost nothing. The settlement is durable
+ * before the last frame of a reply is passed on. A consumer that stops reading (abort of `signal`, or return of the
+ * iterator) does not end the run. The upstream is read on, within `drainMs` and `drainBytes`, so that the produced part
+ * is charged by reported usage.
  */
 export function createBill<C>(options: BillOptions<C>): (next: BilledHandler<C>) => BilledHandler<C> {
   return (next) => (call, signal) => run(options, next, call, signal);
@@ -185,11 +184,11 @@ async function* run<C>(
       result = await ended(options.ledger, locked, () => options.ledger.settle(settleOf(options, billable, end, gone)));
       settlement = result.ok ? settlementOf(result) : await resolutionOf(options.ledger, billable.id, result);
     } catch (error) {
-      // Never release after an attempt to settle: it may have been committed. The lock expires if it was not.
+      // Never release after an attempt to settle, because it may have been committed. If it was not, the lock expires.
       resolve('unresolved', NOTHING, end, error);
       throw error;
     }
-    // What somebody else settled was told by him.
+    // If another gateway settled the lock, that gateway has already reported the charge.
     resolve('settled', result.ok ? settlement : NOTHING, end, null);
     const runCost = billable.lendable > 0n ? await runCostOf(options.ledger, billable.id, settlement) : undefined;
     return {
@@ -235,7 +234,7 @@ async function* run<C>(
     if (!resolved) await fail(error);
     throw error;
   } finally {
-    // The consumer stopped iterating before the end: read on for the usage, then resolve.
+    // The consumer stopped iterating early: read on to get the usage, then resolve.
     if (!resolved) {
       leave();
       try {
@@ -259,7 +258,7 @@ async function* run<C>(
   }
 }
 
-/** A call that costs nothing is locked with its end, in one group: both are one row. */
+/** A call that costs nothing is locked and ended in one group, so both write one row. */
 const ended = <R>(ledger: Ledger, { billable, isFree }: Locked<unknown>, end: () => Promise<R>): Promise<R> =>
   isFree
     ? Promise.all([ledger.lock({ ...lockOf(billable), workDone: true }), end()]).then(([, result]) => result)
@@ -276,7 +275,7 @@ const pendingFrame = ({ usage, provider, providerName, tail }: EndFrame): Settle
   tail,
 });
 
-/** Nothing where the database is away: what is charged is settled, and shown with the call's record. */
+/** undefined if the database cannot be read. The charge is settled anyway, and the call's record shows it. */
 async function runCostOf(
   ledger: Pick<Ledger, 'find'>,
   id: string,
@@ -286,7 +285,7 @@ async function runCostOf(
   return record === null ? undefined : charged + record.lent;
 }
 
-/** No money can move by the call, whatever becomes of it. */
+/** True if the call cannot move money, however it ends. */
 const costsNothing = ({ quotes, lendable, parent, continues, endsWithCall = false }: Billable): boolean =>
   endsWithCall &&
   lendable === 0n &&
@@ -297,18 +296,18 @@ const costsNothing = ({ quotes, lendable, parent, continues, endsWithCall = fals
 interface Locked<C> {
   readonly call: C;
   readonly billable: Billable;
-  /** It costs nothing, and so has no lock before its end. */
+  /** The call costs nothing, so it has no lock before its end. */
   readonly isFree: boolean;
 }
 
-/** Locks the call as asked, or what of it the account can pay. */
+/** Locks the call with all its quotes, or with those that the account can pay. */
 async function lock<C>(options: BillOptions<C>, asked: C): Promise<Locked<C>> {
   try {
     let call = asked;
     const paid = options.prepay?.(asked) ?? null;
     if (paid !== null) await paid;
-    // Given to the ledger before the lock that takes its place, and so in one group with it. Where it has ended
-    // already, there is nothing to give back.
+    // The old lock is released right before the new lock is submitted, so both are in one group. If the old lock has
+    // ended already, there is nothing to release.
     let billable = options.billable(asked);
     if (costsNothing(billable)) return { call, billable, isFree: true };
     const { continues } = billable;
@@ -366,8 +365,8 @@ function settleOf<C>(
 const settlementOf = ({ charged, fee, drawn, shortfall }: Settlement) => ({ charged, fee, drawn, shortfall });
 
 /**
- * The cost of a run that ended: nothing where it failed by its own words or has no usage, else the price of its
- * usage. That of output past its cap is measured, with a completion of at most the cap.
+ * The cost of a run that ended: 0 for the outcome `free` or without usage, else the price of its usage. With `ceiling`
+ * it is at most the estimate. Usage of output past the cap arrives here measured, with a completion of at most the cap.
  */
 export function chargeOf(quote: Quote, end: Pick<EndFrame, 'outcome' | 'usage'>, ceiling: boolean): MicroUsd {
   if (end.outcome === 'free' || !end.usage) return 0n;
@@ -376,8 +375,8 @@ export function chargeOf(quote: Quote, end: Pick<EndFrame, 'outcome' | 'usage'>,
 }
 
 /**
- * A lock that somebody else resolved first is no error to the consumer: it pays what was settled then, and nothing
- * where it expired.
+ * If another process resolved the lock first, the consumer gets no error. It pays what was settled then, and nothing if
+ * the lock was released or expired. Throws for every other refusal.
  */
 export async function resolutionOf(
   ledger: Pick<Ledger, 'find'>,

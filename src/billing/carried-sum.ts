@@ -1,29 +1,32 @@
 import { loadStatement, type Database, type Value } from '#store';
 import { escrowOf, type BudgetUse } from './ledger.ts';
 
-/** A budget, and the calls that count in it although its counter may not have them: they had other budgets. */
+/**
+ * A budget, and the calls that count in it but may be missing in its counter, because they were made with other
+ * budgets.
+ */
 export interface CarryingBudget {
-  /** The ledger's name. */
+  /** The id of the budget in the ledger. */
   readonly id: string;
   /** Without the `escrow:` prefix. */
   readonly account: string;
-  /** All calls of the account, those of a key, or those of the keys of a member. */
+  /** Which calls count: all calls of the account, those of one key, or those of the keys of one member. */
   readonly of: 'account' | 'key' | 'member';
-  /** The ledger's name before the period. */
+  /** The part of `id` before the period. */
   readonly name: string;
   /** The account of the member; null for a key or an account. */
   readonly member: string | null;
-  /** Epoch milliseconds: calls that began then or later count, with the calls under them. null: all calls. */
+  /** Epoch milliseconds. Calls that began then or later count, with the calls under them. null counts all calls. */
   readonly start: number | null;
 }
 
-/** Calls that are not in the counter of a budget have spent and locked this, at one moment. */
+/** The money that was spent and locked, at one moment, by calls that are not in the counter of a budget. */
 export interface CarriedSum extends BudgetUse {
-  /** None of these calls that began before this moment (epoch milliseconds) runs any more. */
+  /** Epoch milliseconds. All of these calls that began before this moment have ended. */
   readonly edge: number;
-  /** Part of `spent`: charges of calls that began before the edge. They never change. */
+  /** The part of `spent` that was charged for calls that began before the edge. It never changes. */
   readonly settled: bigint;
-  /** One of these calls runs. */
+  /** True if one of these calls still runs. */
   readonly running: boolean;
 }
 
@@ -33,12 +36,16 @@ const HAS_MANY = load('has-many-calls');
 const OF_KEY = load('carried-of-key');
 const OF_ACCOUNT = load('carried-of-account');
 
-/** Calls that are added up in a few milliseconds. More are read on a connection of their own, beside the writers. */
+/**
+ * So many calls are added up in a few milliseconds. More calls are read on a separate connection, so that they do not
+ * delay the writers.
+ */
 const FEW = 5_000;
 
 /**
- * Reads the books from the edge of an earlier sum on; null reads all of the period. `settledBy`: epoch milliseconds;
- * locks that were made before are in the tables by now. Rejects with the database's error.
+ * Adds up the calls that began at or after the edge of an earlier sum (`before`). Without an earlier sum it reads the
+ * whole period. `settledBy` is a time in epoch milliseconds: locks that were made before it are in the tables by now.
+ * Rejects with the database's error.
  */
 export async function readCarriedSum(
   database: Pick<Database, 'query' | 'snapshot'>,

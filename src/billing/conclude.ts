@@ -4,21 +4,21 @@ import type { MicroUsd } from './money.ts';
 import type { PriceBook } from './price-book.ts';
 import { usageToText } from './price.ts';
 
-/** How the work of a call ended that had been left pending: what its EndFrame would have said. */
+/** The end of the work of a pending call: what its EndFrame would have contained. */
 type Conclusion = Pick<EndFrame, 'price' | 'provider' | 'usage' | 'detail'> & {
   readonly outcome: 'complete' | 'cut' | 'free';
   /**
-   * The estimate of the provider that did the work, where the lock may be that of a dearer one; null for what is
-   * locked.
+   * The estimate of the provider that did the work. The lock may be larger, because it was made for a dearer provider.
+   * null takes the lock without its lendable part.
    */
   readonly most?: MicroUsd | null;
 };
 
 interface Concluded {
   readonly settlement: Settlement;
-  /** The lock as it was before. */
+  /** The lock before this settlement. */
   readonly lock: LockRecord;
-  /** Somebody else had ended it: `settlement` is what was charged then. */
+  /** True if the lock was resolved already. Then `settlement` is what was charged at that time. */
   readonly before: boolean;
 }
 
@@ -29,9 +29,8 @@ interface ConcludeOptions {
 }
 
 /**
- * Settles a call whose work outlived it, by whatever path its end was seen, on whatever gateway: at the price that
- * its lock was made with, no higher than its estimate, once. Resolves with null for a call that has no lock.
- * Rejects with LedgerUnavailable.
+ * Settles a pending call once, whichever gateway saw the end of its work. It charges by the price that the lock was
+ * made with, at most the estimate. Resolves with null for a call without a lock. Rejects with LedgerUnavailable.
  */
 export type Conclude = (id: string, conclusion: Conclusion) => Promise<Concluded | null>;
 

@@ -1,4 +1,4 @@
-/** Whether somebody has left a call. AbortSignal is one. */
+/** Tells whether a participant has left a call. AbortSignal implements this interface. */
 export interface Leaving {
   readonly aborted: boolean;
   addEventListener(type: 'abort', listener: () => void): void;
@@ -6,14 +6,14 @@ export interface Leaving {
 }
 
 /**
- * A Leaving that costs nothing while nobody leaves: there are several for each call. Listeners are called once, in
- * their order.
+ * A Leaving that is cheaper than AbortSignal, because each call has several of them. Listeners are called once, in the
+ * order of their registration.
  */
 export class Departure implements Leaving {
   aborted = false;
   #listeners: (() => void)[] = [];
 
-  /** Without effect when called again. */
+  /** A second call has no effect. */
   abort(): void {
     if (this.aborted) return;
     this.aborted = true;
@@ -32,7 +32,7 @@ export class Departure implements Leaving {
   }
 }
 
-/** The AbortSignal of a departure, for what takes no other. */
+/** The AbortSignal of a Leaving, for APIs that take only an AbortSignal. */
 export function signalOf(leaving: Leaving): AbortSignal {
   if (leaving instanceof AbortSignal) return leaving;
   const controller = new AbortController();

@@ -2,14 +2,17 @@ import type { Ledger } from './ledger.ts';
 
 const BATCH = 1_000;
 
-/** Expires every lock whose time is over at `until`, in epoch milliseconds; resolves with how many. */
+/**
+ * Expires every lock whose `expiresAt` is at or before `until` (epoch milliseconds). Resolves with the number of locks.
+ */
 export async function expireAll(ledger: Ledger, until: number): Promise<number> {
   return repeat(() => ledger.expire(until, BATCH));
 }
 
 /**
- * Expires every held lock that is not kept, whatever its time; resolves with how many. For the start of a gateway
- * that has its database to itself: the calls of those locks ended with the process that made them.
+ * Expires every held lock that is not kept, even before its `expiresAt`. Resolves with the number of locks. It is for
+ * the start of a gateway that is the only user of its database: the process that made these locks is gone, and so are
+ * their calls.
  */
 export async function expireOrphans(ledger: Ledger): Promise<number> {
   return repeat(() => ledger.expire(Number.MAX_SAFE_INTEGER, BATCH, 'kept'));

@@ -1,21 +1,21 @@
-/** No lock has an id between these two, both left out; null is open. */
+/** A range of ids without a lock. Both ends are exclusive; null means no limit. */
 export interface Gap {
   readonly after: string | null;
   readonly before: string | null;
 }
 
 const GAPS_MAX = 8;
-// SQLite orders texts by their UTF-8 bytes, this language by UTF-16 units: within ASCII they agree.
+// SQLite orders texts by UTF-8 bytes, JavaScript by UTF-16 units. Both orders agree for ASCII only.
 const ASCII = /^[\0-\x7f]*$/;
 
 /**
- * Stretches of ids that no lock has, so that a new lock need not be looked for in the table. The ids of a gateway
- * are a prefix of its process and a counter: after one look-up they are all in one gap.
+ * Ranges of ids that no lock has, so that a new lock needs no query. The ids of a gateway are a prefix of its process
+ * and a counter, so after one query all of them are in one gap.
  */
 export class FreeIds {
   #gaps: Gap[] = [];
 
-  /** True where no lock has this id; false says nothing. */
+  /** True if no lock has this id. False means unknown. */
   isFree(id: string): boolean {
     return ASCII.test(id) && this.#gaps.some((gap) => isIn(gap, id));
   }
@@ -25,11 +25,11 @@ export class FreeIds {
     this.#gaps = [gap, ...this.#gaps].slice(0, GAPS_MAX);
   }
 
-  /** A lock has this id now. Of a gap that it divides the upper part is kept. */
+  /** Notes that a lock has this id now. If the id splits a gap, only the upper part stays. */
   take(id: string): void {
     for (let index = 0; index < this.#gaps.length; index += 1) {
       const gap = this.#gaps[index]!;
-      // By the order of the table, also for an id that is not ASCII: the gap is given up where they may differ.
+      // For an id that is not ASCII the two orders may differ, so every gap is given up.
       if (!ASCII.test(id)) this.#gaps[index] = { after: '', before: '' };
       else if (isIn(gap, id)) this.#gaps[index] = { after: id, before: gap.before };
     }

@@ -1,10 +1,10 @@
 import { LedgerUnavailable } from './ledger.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
 
-/** An operation that waits for its group to be durable. */
+/** An operation that waits until its group is durable. */
 export interface Pending {
   readonly operation: Operation;
-  /** On the monotonic clock, in milliseconds: after it the operation is not tried again. */
+  /** Milliseconds on the monotonic clock. After this time the operation is not tried again. */
   readonly deadline: number;
   readonly resolve: (result: OperationResult) => void;
   readonly reject: (error: Error) => void;
@@ -12,31 +12,26 @@ export interface Pending {
 
 export interface GroupCommit {
   submit(operation: Operation): Promise<OperationResult>;
-  /**
-   * Rejects what waits behind the running group and is past its deadline; for a committer that is kept from committing.
-   */
+  /** Rejects queued operations that are past their deadline. For a committer that cannot commit at the moment. */
   rejectOverdue(): void;
-  /**
-   * Rejects what waits behind the running group and is no end of work that was done, see rejectNew; for a committer
-   * that can write nothing.
-   */
+  /** Rejects queued operations that begin something, see rejectNew. For a committer that cannot write. */
   rejectNew(error: LedgerUnavailable): void;
-  /** Resolves when nothing is waiting and nothing is running; nothing can be submitted any more. */
+  /** Refuses new operations, and resolves when the queue is empty and no group is running. */
   close(): Promise<void>;
 }
 
 interface GroupCommitOptions {
   /** Commits one group and resolves or rejects each of its members. Must not throw. */
   readonly commit: (group: readonly Pending[], groups: GroupCommit) => Promise<void>;
-  /** How long an operation is tried, in milliseconds. */
+  /** How long an operation is retried, in milliseconds. */
   readonly patience: (operation: Operation) => number;
   readonly groupMax: number;
 }
 
-/** A group of more says that many come. */
+/** If a group was larger than this, the load is taken to be high. */
 const FEW = 2;
 
-/** Rejects the members whose time is over; returns the others. */
+/** Rejects the members that are past their deadline and returns the others. */
 export function rejectOverdue(members: readonly Pending[]): Pending[] {
   const now = performance.now();
   return members.filter(({ operation, deadline, reject }) => {
@@ -48,13 +43,13 @@ export function rejectOverdue(members: readonly Pending[]): Pending[] {
   });
 }
 
-/** Ends of calls: work was done for them, or money is held for them. */
+/** Operations that end a call. They are not given up early, because work was done or money is held for the call. */
 const ENDS: ReadonlySet<Operation['kind']> = new Set(['settle', 'release', 'keep']);
 
 const isEnd = ({ kind, request }: Operation): boolean =>
   ENDS.has(kind) || (kind === 'lock' && request.workDone === true);
 
-/** Rejects the members that begin something; returns the others. */
+/** Rejects the members that do not end a call and returns the others. */
 export function rejectNew(members: readonly Pending[], error: LedgerUnavailable): Pending[] {
   return members.filter(({ operation, reject }) => {
     if (isEnd(operation)) return true;
@@ -64,14 +59,15 @@ export function rejectNew(members: readonly Pending[], error: LedgerUnavailable)
 }
 
 /**
- * Collects operations while the previous group is being committed and commits them as one. There is no timer: an
- * idle ledger commits at once what arrived in this turn of the event loop, a busy one whatever came while it was
- * busy. Where many come, the next group gathers for one more turn: a larger one costs less for each of them.
+ * Collects operations while the previous group is being committed, and commits them as one group. There is no timer. An
+ * idle ledger commits all operations of the current turn of the event loop. A busy ledger commits all operations that
+ * arrived during the last commit. Under high load the next group waits for one more turn, because a larger group costs
+ * less per operation.
  */
 export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
   let waiting: Pending[] = [];
   let running = false;
-  /** Members of the group before. */
+  /** Number of members of the previous group. */
   let before = 0;
   let closed = false;
   const onIdle: (() => void)[] = [];
@@ -88,7 +84,7 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
     before = group.length;
     void options.commit(group, groups).then(later);
   };
-  // After the callbacks of this turn: whoever was just answered, or has just arrived, is in the next group.
+  // Runs after the callbacks of this turn, so that operations of callers that were just answered join the next group.
   const later = () => void setImmediate(before > FEW ? () => void setImmediate(next) : next);
 
   const groups: GroupCommit = {

@@ -10,8 +10,9 @@ const FIND_LOCK_GAP = load('find-lock-gap');
 const FIND_TRANSFER = load('find-transfer');
 
 /**
- * The rows that one group is decided on: those in memory, and those that were read for it. A row that is neither is
- * noted; then the decision does not count, and is made again when `read` has read it.
+ * The rows on which one group is decided: rows in memory, and rows that were read for the group. If the decision asks
+ * for any other row, the row is noted as missing and the decision is discarded. It is made again after `read` has read
+ * the missing rows.
  */
 export class GroupState implements LedgerState {
   readonly #memory: LedgerMemory;
@@ -35,7 +36,7 @@ export class GroupState implements LedgerState {
     return row ?? undefined;
   }
 
-  /** A copy: what a decision changes counts when it is on disk. */
+  /** Gives a copy, because a decision's changes take effect only after they are on disk. */
   lock(id: string): LockRow | undefined {
     const row = this.#memory.locks.get(id) ?? this.#locks.get(id);
     if (row) return { ...row };
@@ -49,13 +50,13 @@ export class GroupState implements LedgerState {
     return found ?? false;
   }
 
-  /** True where the decision asked for rows that were not here. */
+  /** True if the decision asked for rows that were not read yet. */
   get isMissingRows(): boolean {
     const { accounts, budgets, locks, transfers } = this.#missing;
     return accounts.size + budgets.size + locks.size + transfers.size > 0;
   }
 
-  /** Reads what was missing. */
+  /** Reads the missing rows. */
   async read(query: Query): Promise<void> {
     const { accounts, budgets, locks, transfers } = this.#missing;
     this.#missing = nothing();
@@ -64,7 +65,7 @@ export class GroupState implements LedgerState {
       const [row] = await query(FIND_LOCK, [id]);
       return row ? toOpenLock(row) : ABSENT;
     };
-    // All of them are asked in one turn, and travel in one message.
+    // All queries are made in one turn, so they are sent to the database thread in one message.
     await Promise.all([
       ...[...accounts].map(async (id) => memory.accounts.set(id, await readAccount(query, id))),
       ...[...budgets].map(async (id) => memory.budgets.set(id, await readBudget(query, id))),
@@ -73,7 +74,7 @@ export class GroupState implements LedgerState {
     ]);
     const [unused] = [...locks].filter((id) => this.#locks.get(id) === ABSENT).sort();
     if (unused === undefined) return;
-    // The ids of the next locks are usually between the same two.
+    // The ids of the next locks are usually in the same gap.
     const [{ after, before }] = (await query(FIND_LOCK_GAP, [unused])) as unknown as [Gap];
     memory.freeIds.learn({ after, before });
   }

@@ -1,8 +1,8 @@
 import { GENESIS, loadStatement, type OpenDatabase, type SqliteDatabase } from '#store';
 
 /**
- * How far a hash chain went when somebody looked: its batch `n` had this hash, on the embedded database its record.
- * `n` is 0 before the first.
+ * The last batch of a hash chain at some moment: its number and its hash. On the embedded database it is a record of
+ * the log. `n` is 0 before the first batch.
  */
 export interface JournalHead {
   readonly chain: string;
@@ -11,8 +11,9 @@ export interface JournalHead {
 }
 
 /**
- * How much a database has of a head that was seen before: all of it (`there`), less (`behind`: its chain ends at
- * `end`), or another batch in its place (`other`): it was restored and written to since, or is another database.
+ * Compares a database with a head that was noted earlier. `there`: the database has that batch. `behind`: its chain
+ * ends earlier, at `end`. `other`: it has a different batch in that place, because it was restored and then written to,
+ * or because it is another database.
  */
 type JournalState =
   | { readonly state: 'there' }
@@ -25,21 +26,24 @@ const NOTE = loadStatement(import.meta.url, './sql/note-log-position.sql');
 const POSITION = loadStatement(import.meta.url, './sql/log-position.sql');
 const FIND_RECORD = new URL('./find-record-program.ts', import.meta.url).href;
 
-/** True for an embedded database with books of before the log, whose log has not begun. */
+/** True for an embedded database that has books from before the log and no log record yet. */
 export async function hasOldBooks(database: OpenDatabase): Promise<boolean> {
   if (database.engine !== 'sqlite') return false;
   const [row] = await database.query(POSITION);
   return row!['position'] === 0n && row!['n'] !== 0n;
 }
 
-/** The head of a chain now, to be kept outside of the database. */
+/**
+ * The current head of a chain, to be stored outside of the database. On the embedded database this also notes the head
+ * in the tables.
+ */
 export async function journalHead(database: OpenDatabase, chain: string): Promise<JournalHead> {
   const statement = database.engine === 'sqlite' ? NOTE : CHAIN_HEAD;
   const [row] = await database.query(statement, database.engine === 'sqlite' ? [] : [chain]);
   return row ? { chain, n: Number(row['n']), hash: row['hash'] as string } : { chain, n: 0, hash: GENESIS };
 }
 
-/** Whether the database still has what it had. */
+/** Checks whether the database still has the batch of `head`. */
 export async function compareJournal(database: OpenDatabase, head: JournalHead): Promise<JournalState> {
   const { chain, n, hash } = head;
   if (n === 0) return { state: 'there' };
@@ -50,8 +54,8 @@ export async function compareJournal(database: OpenDatabase, head: JournalHead):
 }
 
 /**
- * The log alone could be whole beside older tables: they are replayed, and would still miss what is in no log, such as
- * keys. So the tables must know as well that this head was noted.
+ * Checking the log alone is not enough. The tables may be older than a complete log. They would be replayed, but would
+ * still miss rows that are in no log, such as keys. So the tables must also know that this head was noted.
  */
 async function compareLog(database: SqliteDatabase, { chain, n, hash }: JournalHead): Promise<JournalState> {
   const [row] = await database.query(POSITION);

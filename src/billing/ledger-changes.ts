@@ -5,7 +5,8 @@ import type { MicroUsd } from './money.ts';
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
- * Of a lock of an earlier batch only what decides is read: its resolution is blank until this batch fills it in.
+ * A lock as a batch works on it. For a lock of an earlier batch only the columns that decide are read, so the fields of
+ * its resolution are blank until this batch fills them in.
  */
 export type LockRow = Mutable<LockRecord>;
 
@@ -22,8 +23,8 @@ export interface BudgetRow {
 }
 
 /**
- * The rows that operations touch, as the database holds them now. Each is asked for at most once per batch, and may
- * be changed in place.
+ * The rows that operations touch, as the database holds them now. Each is read at most once per batch, and may be
+ * changed in place.
  */
 export interface LedgerState {
   account(id: AccountName): AccountRow | undefined;
@@ -33,23 +34,24 @@ export interface LedgerState {
 }
 
 /**
- * The kind of a row. A lock under another is two rows: `lend` makes that much of what the parent has locked
- * available, `lock` takes it again. So is a resolution whose rest goes back to the parent: it frees all that the
- * lock held, and `return` locks the rest again, for the parent. So balances are the sum of the rows, one by one,
- * without knowing who lent to whom.
+ * The kind of a row. A lock under another lock is two rows: `lend` makes that amount of the parent's locked money
+ * available, and `lock` locks it again. A resolution whose rest goes back to the parent is also two rows: the
+ * resolution frees all that the lock held, and `return` locks the rest again for the parent. So a balance is the sum of
+ * its rows, without knowing which lock lent to which.
  */
 export type JournalKind = Exclude<Operation['kind'], 'keep'> | 'lend' | 'return';
 
 /**
- * One movement of an effective operation. Refused operations leave no row, and a lock that is kept moves nothing.
+ * One movement of an operation that had an effect. A refused operation has no row. Keeping a lock has no row either,
+ * because it moves no money.
  */
 export interface JournalRow {
   readonly kind: JournalKind;
   readonly id: string;
   readonly account: AccountName;
-  /** The other account; of `lend` and `return` the id of the parent lock. */
+  /** The other account. For `lend` and `return` it is the id of the parent lock. */
   readonly counterparty: string | null;
-  /** Of a resolution: what the lock held. */
+  /** For a resolution: what the lock held. */
   readonly amount: MicroUsd;
   readonly charged: MicroUsd;
   readonly fee: MicroUsd;
@@ -58,7 +60,7 @@ export interface JournalRow {
   readonly at: number;
 }
 
-/** A row as it will be, with what the database held before (zeros and `isNew` when it had none). */
+/** The new row, with the figures that the database held before (zeros and `isNew` if it had no row). */
 export interface AccountChange extends AccountRow {
   readonly isNew: boolean;
   readonly availableBefore: MicroUsd;
@@ -70,7 +72,7 @@ interface BudgetChange extends BudgetRow {
   readonly lockedBefore: MicroUsd;
 }
 
-/** A lock of an earlier batch of which something else than its resolution changes: `lent`, `kept`, `expiresAt`. */
+/** A change of a lock of an earlier batch that is not its resolution: `lent`, `kept` or `expiresAt`. */
 interface LockChange {
   readonly row: LockRow;
   readonly lentBefore: MicroUsd;
@@ -111,13 +113,13 @@ export function openLock(lock: OpenLock): LockRow {
   };
 }
 
-/** The ids of a lock's budgets as the column `budget` of its row has them: with spaces between, NULL for none. */
+/** The ids of a lock's budgets as the column `budget` stores them: separated by spaces, NULL for none. */
 export const budgetText = (budgets: readonly string[]): string | null =>
   budgets.length === 0 ? null : budgets.join(' ');
 
 /**
- * True for a new lock that has no part in a run; it is written without the columns of those, whose defaults say the
- * same.
+ * True for a new lock that has no part in a run. It is written without the columns for runs, because their defaults
+ * fit.
  */
 export function isPlain(row: LockRow): boolean {
   return row.parent === null && row.lendable === 0n && !row.kept;
@@ -129,13 +131,13 @@ export interface Written {
   readonly accounts: readonly AccountChange[];
   readonly budgets: readonly BudgetChange[];
   readonly newLocks: readonly LockRow[];
-  /** Locks that this batch resolves, of earlier batches and of its own. */
+  /** Locks that this batch resolves, made by earlier batches or by this one. */
   readonly resolvedLocks: readonly LockRow[];
   readonly changedLocks: readonly LockChange[];
   readonly transfers: readonly TransferRequest[];
 }
 
-/** The rows that a batch has read so far, as it has changed them, and the journal of these changes. */
+/** The rows that a batch has read so far, with its changes, and the journal of these changes. */
 export class LedgerChanges {
   /** Epoch milliseconds. */
   readonly now: number;
@@ -164,7 +166,7 @@ export class LedgerChanges {
     return found;
   }
 
-  /** The account, which is made where it is missing. */
+  /** The account; a missing one is created. */
   openAccount(id: AccountName): AccountChange {
     let found = this.account(id);
     if (!found) this.#accounts.set(id, (found = emptyAccount(id)));
@@ -172,8 +174,8 @@ export class LedgerChanges {
   }
 
   /**
-   * The account, or zeros that are never written, for what moves no money: a free call makes no account, which
-   * would look funded afterwards.
+   * The account, or zeros that are never written. For operations that may move no money: a free call must not create an
+   * account, because the account would look funded afterwards.
    */
   accountOrNothing(id: AccountName): AccountChange {
     return this.account(id) ?? emptyAccount(id);
@@ -206,7 +208,7 @@ export class LedgerChanges {
     this.#newLocks.push(row);
   }
 
-  /** To be called before the first change of a lock that is not its resolution. */
+  /** Must be called before the first change of a lock that is not its resolution. */
   changeLock(row: LockRow): void {
     if (!this.#changedLocks.has(row.id)) this.#changedLocks.set(row.id, { row, lentBefore: row.lent });
   }

@@ -2,12 +2,12 @@ import { DatabaseError } from '#store';
 import type { Written } from './ledger-changes.ts';
 import { mayBeNegative } from './ledger.ts';
 
-/** The most that a column of the tables takes. */
+/** The largest number that a column can hold. */
 const MOST = 2n ** 63n - 1n;
 
 /**
- * Refuses a decision whose rows the tables would refuse, before it is on disk: the constraints of the tables, once
- * more. Throws DatabaseError `check_violation`.
+ * Refuses a decision that would violate the constraints of the tables. The log is written before the tables, so the
+ * constraints must hold before the decision is on disk. Throws DatabaseError `check_violation`.
  */
 export function checkWritten({ accounts, budgets, newLocks, resolvedLocks, changedLocks, transfers }: Written): void {
   for (const { id } of transfers) checkId(id);
@@ -46,7 +46,7 @@ export function checkWritten({ accounts, budgets, newLocks, resolvedLocks, chang
   }
 }
 
-/** Of two ids with different halves of a character the tables would make one. */
+/** The tables would turn two ids with different lone surrogates into the same id. */
 function checkId(id: string): void {
   if (!id.isWellFormed()) refuse('text', `the id ${JSON.stringify(id)} has half a character`);
 }

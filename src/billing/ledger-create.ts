@@ -25,14 +25,14 @@ const EXPIRE_LIMIT = 1_000;
 const CHILDREN_LIMIT = 1_000;
 
 /**
- * The ledger on a database. `now` gives epoch milliseconds. Closing waits for what was submitted; the database
- * stays open. Requests that no caller may make (a negative amount, a transfer to itself, a fee above 100 %, more
- * lendable than locked) reject with RangeError.
+ * The ledger on a database. `now` gives epoch milliseconds. `close` waits for submitted operations and leaves the
+ * database open. Invalid requests (a negative amount, a transfer to itself, a fee above 100 %, more lendable than
+ * locked) reject with RangeError.
  */
 export async function createLedger(options: {
   readonly database: OpenDatabase;
   readonly now?: () => number;
-  /** Told of every group that was committed, for metrics. */
+  /** Called after every group, for metrics. */
   readonly onBatch?: (batch: LedgerBatch) => void;
 }): Promise<Ledger> {
   const { database, now = Date.now } = options;

@@ -39,8 +39,8 @@ export interface Decision extends Written {
 }
 
 /**
- * Decides a batch: applies the operations one after the other to the rows, exactly as if each were alone.
- * Pure apart from the rows it was given; both engines use it, so that both decide alike.
+ * Decides a batch: applies the operations to the rows one after the other, exactly as if each were alone. It has no
+ * side effects except on the given rows. Both engines use it, so both decide alike.
  */
 export function decide(state: LedgerState, operations: readonly Operation[], now: number): Decision {
   const changes = new LedgerChanges(state, now);
@@ -73,10 +73,11 @@ function lock(changes: LedgerChanges, request: LockRequest): LockResult {
   if (changes.lock(id)) return { ok: false, reason: 'duplicate', available };
   const parent = request.parent === undefined ? null : parentOf(changes, request, request.parent);
   if (parent && 'ok' in parent) return parent;
-  // Before the balance: whoever pays in place for what is missing has to know that the call will not be refused then.
+  // Budgets are checked before the balance. A client may pay in place for a missing balance, and must not pay for a
+  // call that a budget would refuse afterwards.
   const full = parent ? null : fullBudget(changes, request);
   if (full) return { ok: false, reason: 'budget_exceeded', available, budget: full };
-  // What costs nothing needs no money, nor an account for it.
+  // A lock of 0 needs no account.
   if (amount > 0n && changes.account(name) === null) return { ok: false, reason: 'no_account', available };
   if (parent) {
     changes.changeLock(parent);
@@ -114,7 +115,7 @@ const NO_BUDGETS: readonly Budget[] = [];
 
 type FullBudget = Extract<LockResult, { reason: 'budget_exceeded' }>['budget'];
 
-/** The first budget that has no room for a lock; null where all have. What costs nothing needs none. */
+/** The first budget without room for a lock; null if every budget has room. A lock of 0 always fits. */
 function fullBudget(changes: LedgerChanges, { amount, budgets = NO_BUDGETS }: LockRequest): FullBudget | null {
   if (amount === 0n) return null;
   for (const budget of budgets) {
@@ -124,7 +125,7 @@ function fullBudget(changes: LedgerChanges, { amount, budgets = NO_BUDGETS }: Lo
   return null;
 }
 
-/** The lock that a lock is taken from, or the refusal of that. */
+/** The parent that a lock takes its money from, or the refusal. */
 function parentOf(changes: LedgerChanges, { account, amount }: LockRequest, id: string): LockRow | LockResult {
   const parent = changes.lock(id);
   if (parent?.state !== 'held' || parent.account !== account)
@@ -172,10 +173,7 @@ function settle(changes: LedgerChanges, request: SettleRequest): SettleResult {
   return { ok: true, charged, fee, drawn, shortfall };
 }
 
-/**
- * Locks again what a lock under another has just given back, for its parent. It stays available when the parent
- * ended before.
- */
+/** Locks the rest of a resolved lock again for its parent. If the parent has ended before, the rest stays available. */
 function giveToParent(changes: LedgerChanges, row: LockRow, escrow: AccountChange, rest: MicroUsd): void {
   if (row.parent === null) return;
   const parent = changes.lock(row.parent);
@@ -184,7 +182,7 @@ function giveToParent(changes: LedgerChanges, row: LockRow, escrow: AccountChang
   parent.lent -= rest;
   escrow.available -= rest;
   escrow.locked += rest;
-  // The parent's budgets are the lock's own.
+  // The parent has the same budgets as the lock.
   for (const id of row.budgets) changes.budget(id).locked += rest;
   changes.push('return', row.id, escrow.id, rest, parent.id);
 }

@@ -6,28 +6,31 @@ import { createGroupCommit, rejectNew, rejectOverdue, type GroupCommit, type Pen
 import type { Operation, OperationResult } from './ledger-operations.ts';
 
 /**
- * How one engine commits: a group is begun once and attempted until it succeeds, so that an attempt can know of
- * those before it.
+ * The part of a ledger that depends on the database. A group is begun once and attempted until it succeeds, so an
+ * attempt can use the outcome of earlier attempts.
  */
 export interface Engine {
-  /** The hash chain of the journal that this writer goes on with. */
+  /** The hash chain of the journal that this writer appends to. */
   readonly chain: string;
   begin(): Attempt;
-  /** The rows as they are now; null where it has no such row. Reject with DatabaseError. */
+  /** The current row; null if there is no such row. Rejects with DatabaseError. */
   account(id: AccountName): Promise<AccountRow | null>;
   budget(id: string): Promise<BudgetRow | null>;
-  /** True for errors after which the same group may be attempted again at once, because others were in the way. */
+  /** True for errors caused by concurrent transactions. The same group may be attempted again at once. */
   isConflict(error: DatabaseError): boolean;
   close(): Promise<void>;
 }
 
 /**
- * Commits the operations in one transaction. An error means that they have no effect, or that the next attempt
- * finds out.
+ * Commits the operations in one transaction. After an error, either they have no effect, or the next attempt finds out
+ * that they were committed.
  */
 export type Attempt = (operations: readonly Operation[]) => Promise<readonly OperationResult[]>;
 
-/** Work was done for settlements, so they outlast a restart of the database; a new call is better told soon. */
+/**
+ * How long each kind of operation is retried. Work was done for a settlement, so it must survive a restart of the
+ * database. A new call should fail soon instead.
+ */
 const PATIENCE_MS: Readonly<Record<Operation['kind'], number>> = {
   lock: 5_000,
   transfer: 5_000,
@@ -40,17 +43,17 @@ const GROUP_MAX = 1024;
 const PAUSE_MIN_MS = 20;
 const PAUSE_MAX_MS = 500;
 
-/** One group that was committed, or given up: its operations, and the time until each had its answer. */
+/** One group that was committed or given up: the number of its operations, and the time until all had an answer. */
 export interface LedgerBatch {
-  /** The hash chain that it was written to, where it had an effect. */
+  /** The hash chain that the group was written to, if it had an effect. */
   readonly chain: string;
   readonly size: number;
   readonly durationMs: number;
 }
 
 /**
- * Group commit over an engine: retries while the database is away or others are in the way, and keeps one bad
- * operation from failing its group.
+ * Group commit over an engine. Retries while the database is unavailable and after conflicts. If a group fails for
+ * another reason, its operations are committed one by one, so one bad operation does not fail the others.
  */
 export function createCommitter(engine: Engine, onBatch: ((batch: LedgerBatch) => void) | undefined): GroupCommit {
   const timed = async (group: readonly Pending[], groups: GroupCommit) => {
@@ -84,8 +87,8 @@ async function commit(engine: Engine, group: readonly Pending[], groups: GroupCo
         return;
       }
       if (error.full) {
-        // It takes somebody to make room, and longer than callers wait: new calls are told at once. Ends of calls
-        // are tried on.
+        // The operator must free disk space, which takes longer than callers wait. So new calls are rejected at once,
+        // and ends of calls are retried.
         const full = new LedgerUnavailable('The disk of the database is full', { cause: error });
         members = rejectNew(members, full);
         groups.rejectNew(full);

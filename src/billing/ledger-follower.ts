@@ -24,7 +24,7 @@ interface Resolution {
   readonly entry: SettleEntry | GiveBackEntry;
 }
 
-/** All that some records say of one lock. */
+/** The entries about one lock in the given records. */
 interface Told {
   made?: { readonly at: number; readonly entry: LockEntry };
   change?: ChangeEntry;
@@ -32,8 +32,8 @@ interface Told {
 }
 
 /**
- * Brings the tables up to the log. A row is written once for all records: a lock that is made and resolved in them is
- * one INSERT, and balances are put as they are after the last.
+ * Applies records of the log to the tables. Each row is written once for all records: a lock that is made and resolved
+ * in them is one INSERT, and balances are written as they are after the last record.
  */
 export function apply(prepare: Prepare, records: readonly LogRecord[]): void {
   const locks = new Map<string, Told>();

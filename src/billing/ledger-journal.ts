@@ -6,7 +6,7 @@ export interface ChainHead {
   readonly hash: string;
 }
 
-/** A batch of the journal, without what it says. `count` is its movements. */
+/** The header of a batch of the journal. `count` is the number of its movements. */
 export interface GroupHeader {
   readonly chain: string;
   readonly n: number;
@@ -16,8 +16,8 @@ export interface GroupHeader {
 }
 
 /**
- * The movements of a group as PostgreSQL keeps them: one JSON array with an array of texts for each, in the order of
- * JournalRow without its time. The amounts of a settlement are only there in one.
+ * The movements of a group as PostgreSQL stores them: a JSON array with one array of texts per movement. The texts are
+ * in the order of JournalRow, without `at`. Only a settlement has `charged`, `fee`, `drawn` and `price`.
  */
 export const movementsText = (rows: readonly JournalRow[]): string => JSON.stringify(rows.map(movement));
 
@@ -28,15 +28,15 @@ function movement({ kind, id, account, counterparty, amount, charged, fee, drawn
 }
 
 /**
- * The hash of a group: sha256 over the hash of the group before it, what heads this one, and its movements. Whoever
- * changes, adds or drops one breaks the chain from there on.
+ * The hash of a group: sha256 over the hash of the previous group, the header of this group and its movements. A
+ * changed, added or dropped movement breaks the chain from there on.
  */
 export const hashGroup = (prev: string, { chain, n, at, count }: GroupHeader, movements: string): string =>
   hash('sha256', `${prev}\n${JSON.stringify([chain, n, at, count])}\n${movements}`);
 
 const AMOUNT = /^\d{1,18}$/;
 
-/** True for movements that can be told, whoever wrote them. */
+/** True for a text of movements that the audit can read. The text may have been changed by anyone. */
 export function areMovements(text: string): boolean {
   try {
     return (JSON.parse(text) as readonly unknown[]).every(isMovement);
@@ -57,9 +57,9 @@ function isMovement(fields: unknown): boolean {
 }
 
 /**
- * The hash of a batch whose movements are rows of a table, as they were before: sha256 over the previous batch's hash
- * and the canonical text of this one, which is one JSON array [chain, n, at] and one JSON array of texts per row, each
- * on a line.
+ * The hash of an old batch, whose movements are rows of a table: sha256 over the previous batch's hash and the
+ * canonical text of this batch. The canonical text is one JSON array [chain, n, at] and one JSON array of texts per
+ * row, each on a line.
  */
 export function hashBatch(prev: string, chain: string, n: number, at: number, rows: readonly JournalRow[]): string {
   let text = `${prev}\n${JSON.stringify([chain, n, at])}`;

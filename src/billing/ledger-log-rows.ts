@@ -3,9 +3,9 @@ import type { Decision } from './ledger-decide.ts';
 import type { TransferRequest } from './ledger.ts';
 
 /*
- * The rows of a record of the log, each a JSON array that begins with its kind. Amounts are decimal texts. The rows
- * `lock`, `settle`, `release`, `expire`, `return` and `transfer` are the movements of money: the books. The others say
- * what tables hold after them.
+ * The entries of a log record. Each is a JSON array that begins with its kind. Amounts are decimal texts. The entries
+ * `lock`, `settle`, `release`, `expire`, `return` and `transfer` move money: they are the books. The other entries say
+ * what the tables hold afterwards.
  */
 export type LockEntry = readonly [
   kind: 'lock',
@@ -18,7 +18,7 @@ export type LockEntry = readonly [
   budget: string | null,
   expiresAt: number,
   detail: string,
-  /** Left out for a lock that has no part in a run. */
+  /** Absent for a lock that has no part in a run. */
   run?: readonly [parent: string | null, depth: number, lendable: string, lent: string, kept: 0 | 1],
 ];
 
@@ -26,7 +26,7 @@ export type SettleEntry = readonly [
   kind: 'settle',
   id: string,
   account: string,
-  /** The lock held this: its amount less what it had lent. */
+  /** The money that the lock held: its amount minus what it had lent. */
   held: string,
   price: string,
   provider: string,
@@ -47,10 +47,10 @@ export type GiveBackEntry = readonly [
   detail: string | null,
 ];
 
-/** A lock gives back to its parent. */
+/** A lock gives money back to its parent. */
 export type ReturnEntry = readonly [kind: 'return', id: string, account: string, amount: string, parent: string];
 type TransferEntry = readonly [kind: 'transfer', id: string, from: string, to: string, amount: string, memo: string];
-/** A lock of an earlier record lent, got back, or is kept. */
+/** A lock of an earlier record lent money, got money back, or is kept from now on. */
 export type ChangeEntry = readonly [kind: 'change', id: string, lent: string, kept: 0 | 1, expiresAt: number];
 export type AccountEntry = readonly [kind: 'account', id: string, available: string, locked: string];
 export type BudgetEntry = readonly [kind: 'budget', id: string, spent: string, locked: string];
@@ -65,10 +65,10 @@ export type Entry =
   | AccountEntry
   | BudgetEntry;
 
-/** The rows of a decision as a record's payload; empty where it changes nothing. */
+/** The payload of a record for a decision; empty if the decision changes nothing. */
 export function payloadOf(decision: Decision): string {
   const entries: Entry[] = [];
-  // The rows of one kind are in the order of their journal rows.
+  // The rows of each kind are in the same order as their journal rows.
   const newLocks = decision.newLocks.values();
   const resolvedLocks = decision.resolvedLocks.values();
   const transfers = decision.transfers.values();

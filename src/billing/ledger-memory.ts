@@ -2,7 +2,7 @@ import type { AccountRow, BudgetRow, LockRow, Written } from './ledger-changes.t
 import { FreeIds } from './free-ids.ts';
 import { Recently } from './recently.ts';
 
-/** A row that the tables do not have. */
+/** Marks a row that does not exist in the tables. */
 export const ABSENT = null;
 
 const ACCOUNTS = 20_000;
@@ -10,8 +10,8 @@ const BUDGETS = 20_000;
 const LOCKS = 50_000;
 
 /**
- * Rows of the ledger as the log has them now: accounts and budgets that were used lately, and held locks. What is not
- * here is in the tables, once they have followed the log.
+ * The ledger's current rows, as of the end of the log: recently used accounts and budgets, and held locks. All other
+ * rows are in the tables, which follow the log.
  */
 export class LedgerMemory {
   readonly accounts = new Recently<AccountRow | typeof ABSENT>(ACCOUNTS);
@@ -19,7 +19,7 @@ export class LedgerMemory {
   readonly locks = new Recently<LockRow>(LOCKS);
   readonly freeIds = new FreeIds();
 
-  /** Takes over what a group has changed, once it is on disk. */
+  /** Applies a group's changes. Call it after the group is on disk. */
   take({ accounts, budgets, newLocks, resolvedLocks, changedLocks }: Written): void {
     for (const { id, available, locked } of accounts) this.accounts.set(id, { id, available, locked });
     for (const { id, spent, locked } of budgets) this.budgets.set(id, { id, spent, locked });
@@ -29,7 +29,7 @@ export class LedgerMemory {
     }
     for (const { row } of changedLocks) this.locks.set(row.id, row);
     for (const row of resolvedLocks) {
-      // Locks under it ask for it when they end.
+      // Locks under this one need it when they end.
       if (row.lendable > 0n) this.locks.set(row.id, row);
       else this.locks.delete(row.id);
     }

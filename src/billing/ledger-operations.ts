@@ -12,22 +12,22 @@ import type {
 } from './ledger.ts';
 import { MICRO_USD_MAX, type MicroUsd } from './money.ts';
 
-/** Gives a lock back if its time was over at `at`, epoch milliseconds; never a kept one when `spareKept` is set. */
+/** Expires a lock whose `expiresAt` is at or before `at` (epoch milliseconds). With `spareKept`, a kept lock stays. */
 export interface ExpireRequest {
   readonly id: string;
   readonly at: number;
   readonly spareKept: boolean;
 }
 
-/** Lets a held lock live with a task, at least until `until`, epoch milliseconds. */
+/** Keeps a held lock for a task, at least until `until` (epoch milliseconds). */
 export interface KeepRequest {
   readonly id: string;
   readonly until: number;
 }
 
 /**
- * Everything that changes the ledger. Concurrent operations are decided in their order of arrival and committed as
- * one batch.
+ * Every change of the ledger is one of these operations. Concurrent operations are decided in their order of arrival
+ * and committed as one batch.
  */
 export type Operation =
   | { readonly kind: 'lock'; readonly request: LockRequest }
@@ -43,8 +43,8 @@ const BPS = 10_000;
 const BPS_WHOLE = BigInt(BPS);
 
 /**
- * Refuses what no caller may ask (RangeError, a mistake of the program): negative or absurd amounts, parts of a
- * millisecond, a transfer to itself, a fee above 100 %, more lendable than locked.
+ * Throws RangeError for a request that only a program error can make: an amount out of range, a time that is not whole
+ * milliseconds, a transfer to itself, a fee above 100 %, more lendable than locked.
  */
 export function checkOperation({ kind, request }: Operation): void {
   if (request.id === '') throw new RangeError(`${kind} needs an id`);
@@ -73,7 +73,7 @@ export function checkOperation({ kind, request }: Operation): void {
     throw new RangeError(`keep ${request.id} is until ${request.until}; it must be whole epoch milliseconds`);
 }
 
-/** The ids of a lock's budgets are one text, with spaces between. */
+/** The ids of a lock's budgets are stored as one text, separated by spaces. */
 const BUDGET_ID = /^[^\s"\\]+$/;
 
 function checkAmount(kind: string, amount: MicroUsd, least: MicroUsd): void {
@@ -82,10 +82,9 @@ function checkAmount(kind: string, amount: MicroUsd, least: MicroUsd): void {
 }
 
 /**
- * The operator's part of a charge, in whole micro-USD. What is exact to the micro-USD is taken as it is; else it is
- * rounded up for as many calls of 10,000 as the rest has ten-thousandths, so that calls of a few micro-USD pay the
- * fee too, on average exactly. Which calls those are follows from the id of the lock, which neither consumer nor
- * provider chooses: anybody can compute it again.
+ * The operator's part of a charge, in whole micro-USD. A fraction is rounded up or down by the hash of the lock's id.
+ * The probability of rounding up is the fraction, so even calls of a few micro-USD pay the exact fee on average.
+ * Neither consumer nor provider chooses the id, and anybody can recompute the fee.
  */
 export function feeOf(charged: MicroUsd, feeBps: number, id: string): MicroUsd {
   const exact = charged * BigInt(feeBps);

@@ -17,12 +17,14 @@ const TRANSFERS = load('pg-transfers');
 const CHAIN_HEAD = load('chain-head');
 const COMMITTED = load('pg-committed');
 
-/** Once is enough unless locks of still other accounts appear while those are waited for. */
+/**
+ * Rounds to read again. One is enough, unless locks of further accounts appear while the transaction waits for rows.
+ */
 const READ_ROUNDS = 3;
 
 /**
- * A transaction whose COMMIT was sent and not answered. Its hash says later whether it happened, and then these are
- * its results.
+ * A transaction whose COMMIT was sent but not answered. Its hash in the journal shows later whether it was committed.
+ * If it was, these are its results.
  */
 export interface Doubt {
   readonly hash: string;
@@ -34,25 +36,25 @@ export type Send = (steps: readonly Step[]) => Promise<readonly (readonly Row[])
 interface ReadState extends LedgerState {
   readonly head: ChainHead;
   readonly committed: Doubt | undefined;
-  /** True where the database has a lock with one of these ids. */
+  /** True if the database has a lock with one of these ids. */
   isAnyInUse(ids: readonly string[]): Promise<boolean>;
 }
 
 interface ReadOptions {
   readonly chain: string;
-  /** True asks for the chain's head, and which of the doubts has happened. */
+  /** True reads the chain's head, and finds out which of the doubts was committed. */
   readonly askHead: boolean;
   readonly doubts: readonly Doubt[];
   /**
-   * Locks that need not be read. With them a new id is taken for unused as well: the write is refused where it is not.
-   * null reads all.
+   * Locks that need not be read. If they are given, ids of new locks are assumed to be unused; the write fails if one
+   * is used. null reads everything.
    */
   readonly own: OwnLocks | null;
 }
 
 /**
- * Begins the transaction, locks every account and budget that the operations touch, and reads their rows. A kind of
- * row that they do not touch is not asked for.
+ * Begins the transaction, locks every account and budget row that the operations touch, and reads these rows. Kinds of
+ * rows that the operations do not touch are not queried.
  */
 export async function readState(
   send: Send,
@@ -84,8 +86,8 @@ export async function readState(
   let accounts = byId(first(accountStep), toAccount);
   let locks = byId(first(lockStep), toOpenLock);
   let budgets = byId(first(budgetStep), toBudget);
-  // A lock that was made while its account was waited for: its account is not locked yet, and whatever hangs on the
-  // lock could change meanwhile.
+  // A lock may have been made while this transaction waited for account rows. Then the row of its account is not locked
+  // yet, so everything that depends on the lock could still change.
   const unlocked = () => locks.values().some((row) => !accounts.has(escrowOf(row.account)));
   for (let round = 0; round < READ_ROUNDS && unlocked(); round += 1) {
     const again = await ask(rows);
@@ -99,16 +101,16 @@ export async function readState(
   }
   const parentIds = parentsOf(operations, locks);
   if (parentIds.length > 0) {
-    // Their accounts and budgets are those of the locks under them, and locked: no lock is made under one of
-    // another account. So whoever reads what a parent has lent, or that it is held, is the only one who can change
-    // it until the end of the transaction.
+    // A parent has the same account and budgets as the locks under it, and these rows are locked already. So no other
+    // transaction can change the parent's `state` or `lent` before this one ends.
     const [parentRows] = await send([{ statement: LOCKS, params: [texts(parentIds, (id) => id)] }]);
     for (const [id, row] of byId(parentRows!, toOpenLock)) locks.set(id, row);
   }
   let head: ChainHead = { n: 0, hash: GENESIS };
   let committed: Doubt | undefined;
   if (askHead) {
-    // Asked after the rows are locked: a transaction in doubt held them, so by now it has happened or never will.
+    // Read after the rows are locked. A transaction in doubt held these row locks, so by now it is either committed or
+    // lost.
     const [headRows, committedRows] = await send([
       { statement: CHAIN_HEAD, params: [chain] },
       { statement: COMMITTED, params: [chain, texts(doubts, ({ hash }) => hash)] },
@@ -142,7 +144,10 @@ function byId<T extends { readonly id: string }>(rows: readonly Row[], convert: 
   return found;
 }
 
-/** Locks that were not read and that something is given back to: the parents of those that the operations resolve. */
+/**
+ * Ids of parents that were not read yet. They are the parents of locks that the operations resolve, and money is given
+ * back to them.
+ */
 function parentsOf(operations: readonly Operation[], locks: ReadonlyMap<string, LockRow>): readonly string[] {
   const parents = new Set<string>();
   for (const { kind, request } of operations) {
@@ -154,7 +159,7 @@ function parentsOf(operations: readonly Operation[], locks: ReadonlyMap<string, 
 }
 
 /**
- * The keys that the operations name; the accounts and budgets of locks that are read are found by the statements
+ * The keys of rows that the operations name. For locks that are read, the statements find the accounts and budgets
  * themselves.
  */
 function touch(operations: readonly Operation[], own: OwnLocks | null) {
@@ -185,7 +190,7 @@ function touch(operations: readonly Operation[], own: OwnLocks | null) {
       accounts.add(earningsOf(request.provider));
       if (request.feeBps > 0) accounts.add(FEES);
     } else if (kind === 'release') touchLock(request.id);
-    // Whether it is kept, and until when, another gateway may have changed.
+    // Another gateway may have changed `kept` and `expiresAt`, so the lock is always read.
     else locks.add(request.id);
   }
   return { accounts, locks, budgets, transfers };

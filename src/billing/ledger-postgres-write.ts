@@ -11,23 +11,23 @@ const CHANGE_BUDGETS = load('pg-change-budgets');
 const RESOLVE_NEW_LOCKS = load('pg-resolve-new-locks');
 const INSERT_TRANSFERS = load('pg-insert-transfers');
 
-/** A group of the journal as it is written. */
+/** A group of the journal, as it is stored. */
 interface GroupRecord extends GroupHeader {
   readonly prev: string;
   readonly hash: string;
   readonly movements: string;
 }
 
-/** Opens accounts with nothing in them. */
+/** Creates accounts with zero balances. */
 export const openStep = (ids: readonly string[]): Step => ({
   statement: OPEN_ACCOUNTS,
   params: [texts(ids, (id) => id)],
 });
 
 /**
- * The statements that write a decision. What is rare has one of its own, which is left out where it has nothing to
- * write. Its accounts have rows, see openStep. Throws DatabaseError `check_violation` for a text of a lock that is no
- * JSON.
+ * The statements that write a decision. Rare changes have separate statements, which are left out if there is nothing
+ * to write. All accounts of the decision must have rows already, see openStep. Throws DatabaseError `check_violation`
+ * for a text of a lock that contains one of the control characters that separate the texts.
  */
 export function writeSteps(decision: Decision, record: GroupRecord): readonly Step[] {
   const { accounts, newLocks, resolvedLocks, transfers } = decision;
@@ -72,7 +72,7 @@ export function writeSteps(decision: Decision, record: GroupRecord): readonly St
   return [...steps, ...changeSteps(decision)];
 }
 
-/** Locks of earlier groups of which something else than their resolution changes; empty if nothing changed. */
+/** Writes the changes of locks of earlier groups that are not resolutions; empty if there are no such changes. */
 export function changeSteps({ changedLocks: changed }: Decision): readonly Step[] {
   if (changed.length === 0) return [];
   const params = [
@@ -114,7 +114,7 @@ const resolutions = (rows: readonly LockRow[]): readonly Value[] => [
 
 const SPECIAL = /["\\]/;
 
-/** An array literal of texts. */
+/** A PostgreSQL array literal of texts. */
 export function texts<T>(rows: readonly T[], text: (row: T) => string | null): string {
   let literal = '';
   for (const row of rows) {
@@ -128,7 +128,10 @@ export function texts<T>(rows: readonly T[], text: (row: T) => string | null): s
 const SEPARATOR = '\u001F';
 const NULL = '\u001E';
 
-/** JSON texts, each after a separator: to escape their quotes for an array would cost more than all the rest. */
+/**
+ * Joins JSON texts, each after a separator. An array literal would need escaped quotes, which would cost more than all
+ * the rest.
+ */
 function jsons<T>(rows: readonly T[], text: (row: T) => string | null): string {
   let joined = '';
   for (const row of rows) {

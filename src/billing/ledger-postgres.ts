@@ -15,23 +15,26 @@ const SETUP = [load('pg-setup-plans'), load('pg-setup-limits'), load('pg-setup-d
 const COMMIT: Step = { statement: load('pg-commit-transaction') };
 const ROLLBACK: Step = { statement: load('pg-rollback') };
 
-/** A round trip that takes longer is taken for lost, with its connection. */
+/** If a round trip takes longer, the connection is closed and the round trip counts as lost. */
 const ATTEMPT_MS = 4_000;
 
-/** Serialization failure, deadlock, lock timeout; an id, a batch number or a lock that another gateway got first. */
+/**
+ * Serialization failure, deadlock and lock timeout. The violations occur if another gateway was first to use an id or a
+ * batch number, or to resolve a lock.
+ */
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', 'unique_violation', 'not_null_violation']);
 
 /**
- * The PostgreSQL engine: one connection of its own, two round trips a group. The first locks the rows in id order
- * and reads them; then the decision is made here; the second writes everything and commits. Accounts that it would open
- * are opened first, and the group begins anew. Locks that this gateway made are not read again, unless an attempt has
- * failed.
+ * The PostgreSQL engine. It uses one dedicated connection and two round trips per group. The first round trip locks the
+ * rows in id order and reads them. Then the decision is made in this process. The second round trip writes everything
+ * and commits. If the decision needs new accounts, they are created first, in a separate transaction, and the group
+ * begins again. Locks that this gateway made are not read again, unless an attempt has failed.
  */
 export function createPostgresEngine(database: PostgresDatabase, now: () => number): Engine {
   const chain = `gateway-${randomBytes(8).toString('hex')}`;
   const ownLocks = new OwnLocks();
   let session: PostgresSession | null = null;
-  // Null when it must be asked for: at the start, and after every failure.
+  // null if it must be read: at the start, and after every failure.
   let head: ChainHead | null = null;
 
   const send = async (steps: readonly Step[]): Promise<readonly (readonly Row[])[]> => {
@@ -48,7 +51,9 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
     operations: readonly Operation[],
     doubts: Doubt[],
     own: OwnLocks | null,
-    /** Accounts that were opened for the group. Until something moves, the decision takes them for missing. */
+    /**
+     * Accounts that were created for this group. While their balances are zero, the decision treats them as missing.
+     */
     opened: ReadonlySet<string> = NONE,
   ): Promise<readonly OperationResult[]> => {
     if (!session || session.lost) session = await database.session(SETUP);
@@ -72,14 +77,14 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
     }
     const missing = decision.journal.length === 0 ? [] : missingAccounts(decision, opened);
     if (missing.length > 0) {
-      // In a transaction of their own: one that holds rows and makes others takes them out of order, and deadlocks.
+      // Accounts are created in a separate transaction. A transaction that already holds row locks would take the new
+      // ones out of order, and could deadlock.
       ownLocks.forget(operations);
       await send([ROLLBACK, openStep(missing)]);
       return attempt(operations, doubts, null, new Set([...opened, ...missing]));
     }
     if (decision.journal.length === 0) {
-      // Keeping a lock has no row. It needs none to be recognised after a lost answer either: done twice, it is the
-      // same.
+      // Keeping a lock writes no journal row. It is idempotent, so it can be repeated after a lost response.
       const changes = changeSteps(decision);
       await send(changes.length === 0 ? [ROLLBACK] : [...changes, COMMIT]);
     } else {
@@ -114,7 +119,7 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
           head = null;
           own = null;
           ownLocks.forget(operations);
-          // Ends the transaction that the error broke; a lost connection has ended its own.
+          // Ends the failed transaction. If the connection is lost, the server has ended the transaction itself.
           if (session && !session.lost) await send([ROLLBACK]).catch(() => session?.destroy());
           throw error;
         }
@@ -129,13 +134,13 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Accounts that the decision moves money of, which have no row yet. */
+/** Accounts that the decision changes and that have no row yet. */
 const missingAccounts = ({ accounts }: Decision, opened: ReadonlySet<string>): readonly string[] =>
   accounts.filter((row) => row.isNew && !opened.has(row.id)).map(({ id }) => id);
 
 /**
- * The ids of locks that the decision has refused. They are not written, so the database does not tell whether they are
- * in use.
+ * The ids of locks that the decision refused. They are not written, so no constraint of the database shows whether they
+ * are in use.
  */
 function refusedLocks(operations: readonly Operation[], { results }: Decision): readonly string[] {
   const ids: string[] = [];

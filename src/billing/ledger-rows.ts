@@ -2,7 +2,7 @@ import { loadStatement, type Query, type Row } from '#store';
 import type { AccountName, LockRecord, LockState } from './ledger.ts';
 import { openLock, type AccountRow, type BudgetRow, type LockRow } from './ledger-changes.ts';
 
-/** Rows of the tables `accounts`, `budgets` and `locks`, as both engines give them. */
+/** Converts rows of the tables `accounts`, `budgets` and `locks`, which both engines give in the same form. */
 export function toAccount(row: Row): AccountRow {
   return { id: row.id as string, available: row.available as bigint, locked: row.locked as bigint };
 }
@@ -12,8 +12,8 @@ export function toBudget(row: Row): BudgetRow {
 }
 
 /**
- * A row of which only what decides was read; the shares of a lock that lends nothing are NULL there, which costs
- * nothing to read.
+ * Converts a row with only the columns that a decision needs. Lending columns that are 0 are read as NULL, because that
+ * is cheaper to transfer.
  */
 export function toOpenLock(row: Row): LockRow {
   return openLock({

@@ -8,21 +8,22 @@ import { LedgerMemory } from './ledger-memory.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
 import { readAccount, readBudget } from './ledger-rows.ts';
 
-/** One writer at a time over all restarts, so one chain. */
+/** There is only one writer at a time, also over restarts, so one chain is enough. */
 export const EMBEDDED_CHAIN = 'main';
 
-/** The ledgers of one open database share this. */
+/** State that all ledgers of one open database share. */
 interface Shared {
   readonly memory: LedgerMemory;
-  /** Ends when the group that is being written has ended. */
+  /** Resolves when the group that is being written has ended. */
   turn: Promise<unknown>;
 }
 
 const SHARED = new WeakMap<LedgerLog, Shared>();
 
 /**
- * The embedded engine: a group is decided on rows in memory and is one record of the log. Nothing is decided before
- * the group before it is on disk, and memory changes after that: what fails leaves nothing to undo. The tables follow.
+ * The embedded engine. A group is decided on rows in memory and written as one record of the log. A group is decided
+ * only after the previous group is on disk, and memory changes only after the group itself is on disk. So a failed
+ * group leaves nothing to undo. The tables follow later.
  */
 export function createSqliteEngine(database: SqliteDatabase, now: () => number): Engine {
   const { log, query } = database;

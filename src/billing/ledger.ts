@@ -1,9 +1,10 @@
 import type { MicroUsd } from './money.ts';
 
 /**
- * The ledger's accounts are names: `escrow:<account>` (a consumer; the only kind with a locked part) ·
- * `earnings:<provider>` · `fees` · `suspense` · `treasury:<chain>` (what stands behind the rest; the only kind
- * whose balance may be negative, as it mirrors money held elsewhere).
+ * The name of a ledger account:
+ * - `escrow:<account>` is a consumer's. It is the only kind with a locked part.
+ * - `earnings:<provider>`, `fees` and `suspense`.
+ * - `treasury:<chain>` mirrors money that is held outside of the ledger. It is the only kind that may be negative.
  */
 export type AccountName = string;
 
@@ -14,9 +15,11 @@ export const SUSPENSE: AccountName = 'suspense';
 const TREASURY = 'treasury:';
 export const treasuryOf = (chain: string): AccountName => `${TREASURY}${chain}`;
 export const mayBeNegative = (account: AccountName): boolean => account.startsWith(TREASURY);
-/** The operator, where an account is named: it has no escrow, but fees and money of its own. */
+/**
+ * Represents the operator in fields that name an account. The operator has no escrow account, only fees and a treasury.
+ */
 export const OPERATOR = 'tollgate:operator';
-/** Money of the operator's own: below 0 by the credit that he gave, above by what he has put on chains. */
+/** The operator's own money. Credit that the operator grants lowers it, and money that it puts on chains raises it. */
 export const OPERATOR_TREASURY: AccountName = treasuryOf('operator');
 
 export interface Balance {
@@ -25,13 +28,13 @@ export interface Balance {
 }
 
 /**
- * A spending limit that is enforced together with the balance: spent + locked + amount must stay within `limit`.
- * `id` names who spends, and the reset period: it has neither spaces nor quotes.
+ * A spending limit that is checked together with the balance: spent + locked + amount must stay within `limit`. `id`
+ * names the spender and the reset period. It has no spaces and no quotes.
  */
 export interface Budget {
   readonly id: string;
   readonly limit: MicroUsd;
-  /** Counts besides what the counter `id` has: calls of the period that counted elsewhere, see CarriedSum. */
+  /** Added to the counter `id`: calls of the period that were counted in other counters, see CarriedSum. */
   readonly carried?: BudgetUse;
 }
 
@@ -41,29 +44,28 @@ export interface LockRequest {
   /** The consumer's account, without the `escrow:` prefix. */
   readonly account: string;
   readonly amount: MicroUsd;
-  /** The price versions that this lock was computed from; settlement can use no other. */
+  /** The price versions that this lock was computed from. The settlement can only use one of them. */
   readonly prices: readonly string[];
   /** Epoch milliseconds after which the lock may be expired. */
   readonly expiresAt: number;
   /**
-   * All have to have room, each counts the whole lock, and no two have one id. Ignored for a lock with a parent: its
-   * money counts against the parent's budgets already.
+   * Every budget must have room for the whole lock. Their ids differ. Ignored for a lock with a parent, because its
+   * money already counts in the parent's budgets.
    */
   readonly budgets?: readonly Budget[];
-  /** The call has run already: its lock is tried for as long as its end. Default false. */
+  /** The call has run already, so the lock is retried for as long as a settlement is. Default false. */
   readonly workDone?: boolean;
   /**
-   * The part of `amount` that locks made under this one may draw, and that its own settlement cannot charge. 0 when
-   * left out.
+   * The part of `amount` that locks under this one may draw. The settlement of this lock cannot charge it. Default 0.
    */
   readonly lendable?: MicroUsd;
   /** Id of the held lock of the same account that the money comes from, instead of the available balance. */
   readonly parent?: string;
-  /** Opaque JSON text of the caller (what was called, by which key), kept on the generation. */
+  /** Opaque JSON text of the caller (what was called, by which key), stored with the generation. */
   readonly detail: string;
 }
 
-/** Adds what is carried to a budget to what its counter has. */
+/** The sum of a budget's counter and of what is carried to it. */
 export const withCarried = ({ spent, locked }: BudgetUse, carried: BudgetUse = NOTHING_USED): BudgetUse => ({
   spent: spent + carried.spent,
   locked: locked + carried.locked,
@@ -71,7 +73,7 @@ export const withCarried = ({ spent, locked }: BudgetUse, carried: BudgetUse = N
 
 const NOTHING_USED: BudgetUse = { spent: 0n, locked: 0n };
 
-/** How many locks deep money may be drawn: a lock without a parent is the first. */
+/** The most levels of locks under locks. A lock without a parent is the first level. */
 export const LOCK_LEVELS = 8;
 
 type LockRefusal =
@@ -81,14 +83,14 @@ type LockRefusal =
   | 'duplicate'
   /** The parent is resolved, unknown or another account's. */
   | 'parent_over'
-  /** The parent has less left to lend than `amount`. */
+  /** The parent can lend less than `amount`. */
   | 'parent_exhausted'
   /** The parent is the last of LOCK_LEVELS. */
   | 'too_deep';
 
 /**
- * `available` is the account's, after the lock; where the parent was the reason of a refusal it is what the parent
- * still has to lend (0 when it is over).
+ * `available` is the account's balance after the lock. If the parent caused the refusal, it is what the parent can
+ * still lend (0 if the parent is over).
  */
 export type LockResult =
   | { readonly ok: true; readonly available: MicroUsd }
@@ -97,11 +99,11 @@ export type LockResult =
       readonly ok: false;
       readonly reason: 'budget_exceeded';
       readonly available: MicroUsd;
-      /** The first that has no room for the lock. What is carried is in its figures. */
+      /** The first budget without room for the lock. Its figures include what is carried. */
       readonly budget: Pick<Budget, 'id' | 'limit'> & BudgetUse;
     };
 
-/** The money that a budget has counted. */
+/** The money that a budget counts. */
 export interface BudgetUse {
   readonly spent: MicroUsd;
   readonly locked: MicroUsd;
@@ -111,17 +113,17 @@ export interface SettleRequest {
   readonly id: string;
   /** One of the lock's price versions. */
   readonly price: string;
-  /** The provider that is paid, without the `earnings:` prefix. */
+  /** The provider to pay, without the `earnings:` prefix. */
   readonly provider: string;
   /**
-   * The cost of the call. Above the lock without its lendable part it is cut to that, plus what is available when
-   * `draw` is set and the lock has no parent.
+   * The cost of the call. It is cut to the lock without its lendable part. If `draw` is set and the lock has no parent,
+   * the rest is drawn from the available balance, as far as that goes.
    */
   readonly charge: MicroUsd;
   readonly draw: boolean;
-  /** Operator fee in basis points of what is charged: see feeOf for how it is rounded. */
+  /** The operator's fee in basis points of the charge. See feeOf for the rounding. */
   readonly feeBps: number;
-  /** Opaque JSON texts kept on the generation: metered usage, and how the call went. */
+  /** Opaque JSON texts, stored with the generation: the metered usage, and how the call went. */
   readonly usage: string;
   readonly detail: string;
 }
@@ -129,7 +131,7 @@ export interface SettleRequest {
 export interface Settlement {
   readonly charged: MicroUsd;
   readonly fee: MicroUsd;
-  /** Part of `charged` that exceeded the lock and was drawn from the available balance. */
+  /** The part of `charged` that exceeded the lock and was drawn from the available balance. */
   readonly drawn: MicroUsd;
   /** The part of the cost that could not be charged. */
   readonly shortfall: MicroUsd;
@@ -149,7 +151,7 @@ export type ReleaseResult =
   | { readonly ok: false; readonly reason: 'not_found' | 'already_resolved' };
 
 export interface TransferRequest {
-  /** Unique over all transfers for ever: repeating it is a `duplicate`, not a second movement. */
+  /** Unique over all transfers, for ever. A repeated id is refused as `duplicate`, so money never moves twice. */
   readonly id: string;
   readonly from: AccountName;
   readonly to: AccountName;
@@ -168,9 +170,8 @@ export type TransferResult =
 export type LockState = 'held' | 'settled' | 'released' | 'expired';
 
 /**
- * A lock with its resolution: the money side of a generation. While it is held it holds `amount - lent`; what of
- * that was not charged when it was resolved went back to its parent if that was held then, else to the available
- * balance.
+ * A lock with its resolution: the money side of a generation. While it is held it holds `amount - lent`. When it is
+ * resolved, the part that is not charged goes back to its parent if the parent is held, else to the available balance.
  */
 export interface LockRecord extends Settlement {
   readonly id: string;
@@ -178,22 +179,24 @@ export interface LockRecord extends Settlement {
   /** Never changes. */
   readonly amount: MicroUsd;
   readonly parent: string | null;
-  /** Locks above it: 0 without a parent. */
+  /** The number of locks above it; 0 without a parent. */
   readonly depth: number;
   readonly lendable: MicroUsd;
-  /** Of `lendable`: what the locks made under it hold or were charged. Stands still once the lock is resolved. */
+  /**
+   * The part of `lendable` that the locks under it hold or were charged. It does not change after the lock is resolved.
+   */
   readonly lent: MicroUsd;
-  /** It lives with a task: it outlasts its call and the process that made it, until its `expiresAt`. */
+  /** The lock belongs to a task, so it outlives its call and its process, until its `expiresAt`. */
   readonly kept: boolean;
   readonly prices: readonly string[];
-  /** Ids of the budgets that it counts in. */
+  /** Ids of the budgets that count it. */
   readonly budgets: readonly string[];
   readonly state: LockState;
   readonly price: string | null;
   readonly provider: string | null;
   /**
-   * Basis points that the fee was computed with; null before the settlement, and where it was settled before this
-   * was kept.
+   * Basis points that the fee was computed with. null before the settlement, and for old settlements, which did not
+   * store it.
    */
   readonly feeBps: number | null;
   readonly createdAt: number;
@@ -205,9 +208,9 @@ export interface LockRecord extends Settlement {
 }
 
 /**
- * The double-entry ledger. Concurrent operations are committed in groups; a promise resolves when its group is
- * durable. Refusals are results, never exceptions; an exception (LedgerUnavailable) means that the database could
- * not be reached and that the operation has no effect, or will be found by its id.
+ * The double-entry ledger. Concurrent operations are committed in groups, and a promise resolves when its group is
+ * durable. Refusals are results, never exceptions. LedgerUnavailable means that the database could not be reached: the
+ * operation either has no effect, or has happened and can be found by its id.
  */
 export interface Ledger {
   lock(request: LockRequest): Promise<LockResult>;
@@ -216,28 +219,28 @@ export interface Ledger {
   /** Moves money between two accounts. Only `treasury:*` may go below 0. */
   transfer(request: TransferRequest): Promise<TransferResult>;
   /**
-   * Marks a held lock as one that lives with a task, and moves its `expiresAt` to `until` (epoch milliseconds)
-   * unless that is later already.
+   * Marks a held lock as one that belongs to a task, and moves its `expiresAt` to `until` (epoch milliseconds) unless
+   * it is later already.
    */
   keep(id: string, until: number): Promise<KeepResult>;
   /**
-   * Gives back every held lock whose `expiresAt` is at or before `now` (at most `limit`), with `spare: 'kept'` only
-   * those that are not kept; returns their ids.
+   * Expires the held locks whose `expiresAt` is at or before `now`, at most `limit` of them. With `spare: 'kept'` it
+   * leaves out the kept ones. Resolves with the ids of the expired locks.
    */
   expire(now: number, limit?: number, spare?: 'kept'): Promise<readonly string[]>;
-  /** null when the account has never had an entry. */
+  /** null if the account has never had an entry. */
   balance(account: AccountName): Promise<Balance | null>;
   find(id: string): Promise<LockRecord | null>;
-  /** The locks made directly under a lock, in the order of their creation; at most `limit` (default 1,000). */
+  /** The locks directly under a lock, in the order of their creation, at most `limit` (default 1,000). */
   children(id: string, limit?: number): Promise<readonly LockRecord[]>;
-  /** Spent and locked of a budget; zeros when it was never used. */
+  /** The money that a budget counts as spent and locked; zeros if it was never used. */
   budget(id: string): Promise<BudgetUse>;
-  /** Micro-USD that all budgets `<name>:<period>` of one name have counted as spent. */
+  /** The sum, in micro-USD, that all budgets `<name>:<period>` of one name count as spent. */
   spentOf(name: string): Promise<MicroUsd>;
   close(): Promise<void>;
 }
 
-/** The database cannot be reached, or did not answer in time. Nothing was decided; retry later. */
+/** The database could not be reached, or did not answer in time. The operation may still have happened, see Ledger. */
 export class LedgerUnavailable extends Error {
   override readonly name = 'LedgerUnavailable';
 }

@@ -4,12 +4,12 @@ export type MicroUsd = bigint;
 export const MICRO_PER_USD = 1_000_000n;
 
 /**
- * The largest amount one price or one transfer may carry: 1 billion USD. Far below 2^63, so sums never overflow a
+ * The largest amount of one price, lock or transfer: 1 billion USD. It is far below 2^63, so sums never overflow a
  * 64-bit column.
  */
 export const MICRO_USD_MAX: MicroUsd = 1_000_000_000n * MICRO_PER_USD;
 
-/** A money text or number that cannot be read exactly. `message` says what was given and what would be right. */
+/** A text or number that cannot be read exactly as money. `message` says what was given and what would be right. */
 export class MoneyError extends Error {
   override readonly name = 'MoneyError';
 }

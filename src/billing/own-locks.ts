@@ -6,8 +6,9 @@ import { Recently } from './recently.ts';
 const LOCKS = 50_000;
 
 /**
- * Held locks that this gateway has made, so that it need not read them to resolve them. Only what cannot change while
- * they are held: a lock that lends or is kept is read. Whether it is still held the write finds out.
+ * Held locks that this gateway made, so that it can resolve them without reading them. Only locks whose columns cannot
+ * change while they are held: a lock that lends or is kept must be read. The write itself checks that the lock is still
+ * held.
  */
 export class OwnLocks {
   readonly #rows = new Recently<LockRow>(LOCKS);
@@ -16,14 +17,14 @@ export class OwnLocks {
     return this.#rows.get(id);
   }
 
-  /** Takes over what a group has changed, once it is committed. */
+  /** Applies a group's changes. Call it after the group is committed. */
   take({ newLocks, resolvedLocks, changedLocks }: Decision): void {
     for (const row of newLocks) if (row.resolvedAt === null && isPlain(row)) this.#rows.set(row.id, row);
     for (const row of resolvedLocks) this.#rows.delete(row.id);
     for (const { row } of changedLocks) this.#rows.delete(row.id);
   }
 
-  /** After a failure: what the database has is read. */
+  /** For use after a failure: the next attempt reads the locks from the database. */
   forget(operations: readonly Operation[]): void {
     for (const { request } of operations) this.#rows.delete(request.id);
   }

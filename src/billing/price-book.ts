@@ -1,16 +1,16 @@
 import { loadStatement, type Database } from '#store';
 import { ratesFromJson, ratesToJson, type Price, type Rates } from './price.ts';
 
-/** A price version with whose it is and what for. `id` is priceId(provider, service, rates). */
+/** A price version with its provider and its service. `id` is priceId(provider, service, rates). */
 export interface PriceVersion extends Price {
   readonly provider: string;
   readonly service: string;
 }
 
 export interface PriceBook {
-  /** Keeps versions for ever; those already known cost nothing. A lock may only carry prices that are remembered. */
+  /** Stores versions for ever. Versions that are already known cost nothing. A lock may only use stored prices. */
   remember(versions: readonly PriceVersion[]): Promise<void>;
-  /** Whether a version is known here to be kept. One that is not may have been kept by another gateway. */
+  /** True if this process knows that the version is stored. Otherwise another gateway may still have stored it. */
   has(id: string): boolean;
   find(id: string): Promise<(PriceVersion & { readonly createdAt: number }) | null>;
 }
@@ -18,14 +18,14 @@ export interface PriceBook {
 const PUT_PRICE = loadStatement(import.meta.url, './sql/put-price.sql');
 const FIND_PRICE = loadStatement(import.meta.url, './sql/find-price.sql');
 
-/**
- * Versions of one transaction: a provider with thousands of prices does not keep the ledger waiting for all of them.
- */
+/** Versions per transaction. The bound keeps a provider with thousands of prices from delaying the ledger. */
 const GROUP_MAX = 200;
-/** Versions that are known not to need writing. */
+/** Number of stored versions that are remembered in memory. */
 const KNOWN_MAX = 100_000;
 
-/** Every price that calls were ever made with: immutable, so that a charge can be recomputed years later. */
+/**
+ * Stores every price that calls were ever made with. Prices are immutable, so a charge can be recomputed years later.
+ */
 export function createPriceBook(database: Database, now: () => number = Date.now): PriceBook {
   const known = new Set<string>();
   return {

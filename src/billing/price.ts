@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { MoneyError, parseUsd, toUsdNumber, type MicroUsd } from './money.ts';
 
 /**
- * The meters that a provider can charge for. A protocol maps what it counts onto these; billing never learns which
- * protocol it was.
+ * The meters that a provider can charge for. A protocol maps its units to these meters, so billing does not know the
+ * protocol.
  */
 export const METERS = [
   'prompt',
@@ -18,25 +18,24 @@ export const METERS = [
 export type Meter = (typeof METERS)[number];
 
 /**
- * Micro-USD for 1,000,000 units of each meter. One scale for all meters, so that a cost is one sum and one
- * division.
+ * Micro-USD per 1,000,000 units of each meter. All meters have the same scale, so a cost is one sum and one division.
  */
 export type Rates = Readonly<Partial<Record<Meter, MicroUsd>>>;
 
 /**
- * Meters of prompt tokens that a provider read from a cache, or wrote to one. They cost what `prompt` does by default.
+ * Meters of prompt tokens that a provider read from a cache or wrote to one. By default they cost the same as `prompt`.
  */
 const CACHE_METERS = ['input_cache_read', 'input_cache_write'] as const;
 const ofCache = (meter: Meter): boolean => (CACHE_METERS as readonly Meter[]).includes(meter);
 
-/** The rate of a meter; 0 where it has no price. */
+/** The rate of a meter; 0 if it has no price. */
 export const rateOf = (rates: Rates, meter: Meter): MicroUsd =>
   rates[meter] ?? (ofCache(meter) ? rates.prompt : undefined) ?? 0n;
 
-/** Whether tokens of a cache have a price of their own. */
+/** True if cache tokens have a separate price. */
 export const pricesCache = (rates: Rates): boolean => CACHE_METERS.some((meter) => rates[meter] !== undefined);
 
-/** Units used, each a non-negative integer. A meter that is absent counts 0. */
+/** Units used, each a non-negative integer. An absent meter counts as 0. */
 export type Usage = Readonly<Partial<Record<Meter, bigint>>>;
 
 /** One immutable price of one provider for one service. A change of rates is a new version with a new id. */
@@ -61,21 +60,21 @@ export function cost(rates: Rates, usage: Usage): MicroUsd {
 }
 
 /**
- * The most that `usage` can cost at `rates`: any token of a prompt may turn out to be read from a cache, or written to
- * one.
+ * The most that `usage` can cost at `rates`, because any prompt token may turn out to be read from a cache or written
+ * to one.
  */
 export function costAtMost(rates: Rates, usage: Usage): MicroUsd {
   return pricesCache(rates) ? cost({ ...rates, prompt: dearestPrompt(rates) }, usage) : cost(rates, usage);
 }
 
-/** The most that a token of a prompt can cost, for 1M of them. */
+/** The highest rate of a prompt token, in micro-USD per 1M tokens. */
 export function dearestPrompt(rates: Rates): MicroUsd {
   let dearest = rateOf(rates, 'prompt');
   for (const meter of CACHE_METERS) if (rateOf(rates, meter) > dearest) dearest = rateOf(rates, meter);
   return dearest;
 }
 
-/** All tokens of the prompt, those of caches among them. */
+/** All tokens of the prompt, including cache tokens. */
 export const promptTokens = ({
   prompt = 0n,
   input_cache_read: read = 0n,
@@ -133,8 +132,8 @@ export function unitUsd(rate: MicroUsd): string {
 const FIRST_METERS = 5;
 
 /**
- * The id of a price version: a digest of who charges what for which service, so that every gateway derives the same
- * id. A cache that is free is another price than one that costs what the prompt does.
+ * The id of a price version: a digest of provider, service and rates, so every gateway derives the same id. A free
+ * cache rate differs from an absent one, which costs the same as the prompt.
  */
 export function priceId(provider: string, service: string, rates: Rates): string {
   const first = METERS.slice(0, FIRST_METERS).map((meter) => (rates[meter] ?? 0n).toString());
@@ -158,7 +157,7 @@ export function ratesFromJson(json: Readonly<Record<string, string>>): Rates {
   return Object.fromEntries(Object.entries(json).map(([meter, rate]) => [meter, BigInt(rate)]));
 }
 
-/** Usage as JSON text, the form kept on a generation: `{"prompt":12,"completion":34}`. */
+/** Usage as JSON text, the form that a generation stores: `{"prompt":12,"completion":34}`. */
 export function usageToText(usage: Usage): string {
   let text = '';
   for (const meter of METERS) {

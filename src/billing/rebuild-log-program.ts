@@ -16,10 +16,13 @@ const INSERT_BATCH = load('insert-batch');
 
 const BATCH_ROWS = 1_000;
 
-/** A movement as the database gives it. */
+/** A movement, as the database returns it. */
 type Told = Omit<JournalRow, 'at'> & { readonly at: bigint };
 
-/** A lock that ended under its parent. `given`: 1 the parent got the rest, -1 it had ended before, 0 both at once. */
+/**
+ * A lock under a parent that ended with a rest. `given` is 1 if the parent got the rest, -1 if the parent had ended
+ * before, and 0 if both ended in the same millisecond.
+ */
 interface Returned {
   readonly id: string;
   readonly account: string;
@@ -33,8 +36,9 @@ interface Returned {
 }
 
 /**
- * For tables whose log is gone: writes the movements that they tell into the journal, as if the log had never begun.
- * The next record of the log follows its last batch. What the tables contradict themselves in stays, for the audit.
+ * For tables whose log is lost: derives the movements from the tables and writes them into the journal, as if there had
+ * never been a log. The next log record follows the journal's last batch. Contradictions between the tables are left
+ * for the audit to report.
  */
 export function run(prepare: Prepare): null {
   prepare(TOLD_TABLE).run();
@@ -80,10 +84,10 @@ export function run(prepare: Prepare): null {
   return null;
 }
 
-/** The locks that gave a rest back to their parents, and the journal does not tell it. */
+/** The locks that gave a rest back to their parent without a journal row for it. */
 function* returnsOf(prepare: Prepare): Generator<Returned> {
   let parent = '';
-  /** Of the parent: what it got back and is not told of yet. */
+  /** The money that the current parent got back and that no row has explained yet. */
   let left = 0n;
   for (const row of prepare(RETURNS).iterate() as IterableIterator<Returned>) {
     if (row.parent !== parent) {

@@ -2,8 +2,8 @@ import { createHash, createPublicKey, sign, type KeyObject } from 'node:crypto';
 import type { MicroUsd } from './money.ts';
 
 /**
- * The charge of a paid call and its reasons: enough to recompute the charge from the price version. Amounts are
- * micro-USD, `time` epoch milliseconds.
+ * The charge of a paid call, with all that is needed to recompute it from the price version. Amounts are in micro-USD,
+ * and `time` is in epoch milliseconds.
  */
 export interface Receipt {
   /** Call id = lock id = generation id. */

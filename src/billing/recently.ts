@@ -1,6 +1,6 @@
 /**
- * A map that keeps what was used lately: between `size` and twice `size` entries. What was not used for so long is
- * forgotten, one half at a time, so that a look-up costs no bookkeeping.
+ * A map that keeps recently used entries: between `size` and twice `size` of them. It drops the older half at once, so
+ * a look-up needs no bookkeeping.
  */
 export class Recently<T> {
   readonly #size: number;

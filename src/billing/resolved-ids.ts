@@ -2,22 +2,22 @@ import { loadStatement, readRecords, type Prepare, type Query } from '#store';
 import type { JournalKind } from './ledger-changes.ts';
 import { EMBEDDED_CHAIN } from './ledger-sqlite.ts';
 
-/** A place in a chain of the journal: after group `n`. */
+/** A position in a chain of the journal: after group `n`. */
 export interface JournalPlace {
   readonly chain: string;
   readonly n: number;
-  /** The end of the group in the log of the embedded ledger, in bytes; 0 if the group is a row. */
+  /** The end of the group in the log of the embedded ledger, in bytes; 0 if the group is a row of a table. */
   readonly position: number;
 }
 
-/** The locks that a part of the journal resolves, each once over the whole journal. */
+/** The locks that a part of the journal resolves. Over the whole journal, each lock occurs once. */
 export interface ResolvedIds {
   readonly ids: readonly string[];
-  /** The ends of the part, one for each chain that it goes on in. */
+  /** The positions at which this part ends, one for each chain that was read. */
   readonly places: readonly JournalPlace[];
-  /** Groups that were read. */
+  /** Number of groups that were read. */
   readonly groups: number;
-  /** The journal has more than was asked for. */
+  /** True if the journal continues after this part. */
   readonly hasMore: boolean;
 }
 
@@ -29,12 +29,12 @@ const CHAIN_ENDS = load('chain-ends');
 const GROUPS_AFTER = load('groups-after');
 
 const RESOLVES: ReadonlySet<string> = new Set<JournalKind>(['settle', 'release', 'expire']);
-/** Groups that are read at once. One has as many movements as were made while the group before it was written. */
+/** Groups per query. A group has as many movements as arrived while the previous group was written. */
 const GROUPS_PAGE = 100;
 
 /**
- * Of the embedded ledger, beside its data: its old journal first, then its log up to where the tables have followed it.
- * Reads on after `from` (null: from the beginning) until `most` locks are found.
+ * Reads the embedded ledger, in the thread of its database: first its old journal, then its log up to the position that
+ * the tables have reached. Continues after `from` (null: from the beginning) until `most` locks are found.
  */
 export function resolvedInLog(prepare: Prepare, folder: string, from: JournalPlace | null, most: number): ResolvedIds {
   const before = prepare(CHAIN_HEAD).get(EMBEDDED_CHAIN) as { n: bigint } | undefined;
@@ -55,10 +55,10 @@ export function resolvedInLog(prepare: Prepare, folder: string, from: JournalPla
   return { ids, places: [place], groups, hasMore: place.position < Number(end) };
 }
 
-/** How a row of the log begins that resolves a lock: with its kind, and the id. */
+/** The beginning of a log entry that resolves a lock: its kind and its id. */
 const RESOLUTION = /\["(?:settle|release|expire)",("(?:[^"\\]|\\.)*")/y;
 
-/** Adds the locks that a record resolves. Each of its rows is a line, of which the rest is not read. */
+/** Adds the locks that a record resolves. Each entry is one line, and only the beginning of the line is parsed. */
 function addResolved(ids: string[], payload: string): void {
   for (let line = 1; line > 0; line = payload.indexOf('\n', line) + 1) {
     RESOLUTION.lastIndex = line;
@@ -67,7 +67,7 @@ function addResolved(ids: string[], payload: string): void {
   }
 }
 
-/** The old journal of the embedded database: a row for each movement. */
+/** Reads the old journal of the embedded database, which has a row for each movement. */
 function resolvedInRows(prepare: Prepare, from: number, end: number, most: number): ResolvedIds {
   const ids: string[] = [];
   let n = from;
@@ -81,7 +81,7 @@ function resolvedInRows(prepare: Prepare, from: number, end: number, most: numbe
   return { ids, places: [{ chain: EMBEDDED_CHAIN, n: end, position: 0 }], groups: end - from, hasMore: true };
 }
 
-/** Of PostgreSQL: reads on after `from` in every chain until `most` locks are found. */
+/** Reads PostgreSQL: continues after `from` in every chain until `most` locks are found. */
 export async function resolvedInGroups(
   query: Query,
   from: ReadonlyMap<string, JournalPlace>,
@@ -112,7 +112,7 @@ export async function resolvedInGroups(
   return { ids, places, groups, hasMore };
 }
 
-/** Texts that are no movements are left out; an audit tells of them. */
+/** The ids in a text of movements. Invalid texts are skipped; the audit reports them. */
 function idsOf(text: string): readonly string[] {
   let movements: unknown;
   try {

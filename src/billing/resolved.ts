@@ -1,2 +1,2 @@
-/* What a program in the database's thread needs of the journal, without the rest of the room. */
+/* The journal's exports for programs in the database's thread, which must not load the whole room. */
 export { type JournalPlace, type ResolvedIds, resolvedInGroups, resolvedInLog } from './resolved-ids.ts';

@@ -18,7 +18,7 @@ import { CANCELED } from './withdrawals.ts';
 export interface ActBookingOptions {
   readonly rows: ActRows;
   readonly ledger: Pick<Ledger, 'transfer' | 'balance'>;
-  /** A transfer by its id, as the ledger has it now; null where it was not made. */
+  /** A transfer of the ledger by its id; null if it was not made. */
   readonly transferOf: (id: string) => Promise<TransferRecord | null>;
   /** Compares the books of a network with its treasury. Rejects with ChainUnavailable. */
   readonly compare: (network: string) => Promise<Reserves | null>;
@@ -28,17 +28,26 @@ export interface ActBookingOptions {
 /** The part of an act that changes the books. */
 interface ActBooking {
   /**
-   * Moves money in the books. False where its source has too little: then the act waits, as another gateway may book it
-   * at this moment. False also where it was canceled: then it is refused.
+   * Moves money in the books. False if the source has too little: the act then waits and is not refused, because
+   * another gateway may book it at this moment. False also if the act was canceled: the act is then refused.
    */
   book(act: Act, from: AccountName, to: AccountName, amount: MicroUsd): Promise<boolean>;
-  /** A difference is booked only where a comparison shows just this one. Rejects with ChainUnavailable. */
+  /**
+   * Agrees to book a difference, if a comparison shows exactly this difference. Otherwise refuses the act. Rejects with
+   * ChainUnavailable.
+   */
   agree(act: Act): Promise<void>;
   bookDifference(act: Act): Promise<void>;
-  /** Of two acts at once about the same losses the table keeps one: what was found to be right stays so. */
+  /**
+   * Agrees to pay for a loss, or refuses the act. The table accepts only one open act about the same losses, so the
+   * check stays valid.
+   */
   agreeToMakeGood(act: Act): Promise<void>;
   makeGood(act: Act): Promise<void>;
-  /** Of this and the booking the ledger makes one, whoever comes first. `book` finds out which. */
+  /**
+   * Cancels the booking of an act. The ledger makes either the booking or this refusal, whichever comes first. `book`
+   * finds out which.
+   */
   refuse(act: Act): Promise<void>;
 }
 
@@ -69,7 +78,9 @@ export function createActBooking(options: ActBookingOptions): ActBooking {
     return false;
   };
 
-  /** Agrees to what nobody has booked yet, where whoever bears it can: of two at once the table keeps one answer. */
+  /**
+   * Agrees to an act if its bearer has enough money, else refuses it. Of two concurrent decisions the table keeps one.
+   */
   const agreeIfBorne = async (act: Act): Promise<void> => {
     const bearer = act.bearer!;
     const available = (await ledger.balance(bearer))?.available ?? 0n;
@@ -99,7 +110,7 @@ export function createActBooking(options: ActBookingOptions): ActBooking {
       bearer: act.bearer,
       reference: act.reference,
     });
-    // Withdrawals go on where the two agree now.
+    // The comparison resumes withdrawals if the books and the treasury agree now.
     await options.compare(act.network).catch((error: unknown) => {
       if (!(error instanceof ChainUnavailable)) throw error;
     });
@@ -125,7 +136,9 @@ const tooLittle = (account: AccountName, available: MicroUsd): string => `${acco
 const idOfTransfer = ({ kind, id }: Act): string => `treasury-${kind}:${id}`;
 const memoOf = ({ kind, network, reference }: Act): string => `${kind} ${network}: ${reference}`;
 
-/** Compares for an act. null where nothing is known yet, or the act is refused now. */
+/**
+ * Compares the books with the treasury for an act. null if the balance is not known yet, or if the act is refused now.
+ */
 async function comparedFor(
   { id, network }: Act,
   { compare, rows }: Pick<ActBookingOptions, 'compare' | 'rows'>,
@@ -134,7 +147,8 @@ async function comparedFor(
     return await compare(network);
   } catch (error) {
     if (!(error instanceof FinalityBroken)) throw error;
-    // It stays so until somebody has looked: an act that waits would keep others about this network away.
+    // Broken finality lasts until an operator has looked. A waiting act would block other acts about this network until
+    // then.
     await rows.move(id, 'requested', 'refused', { reason: error.message });
     return null;
   }

@@ -6,7 +6,7 @@ import { CANCELED } from './withdrawals.ts';
 
 const wrong = (message: string) => new WithdrawalProblem('invalid_request', message, 'id');
 
-/** Returns a function that takes an act back, see TreasuryActs. */
+/** Creates `TreasuryActs.cancel`. */
 export function createActCancel(
   options: Pick<ActStepsOptions, 'rows' | 'withdrawals' | 'withdrawalRows'>,
   { advance, refuse }: ActSteps,
@@ -16,16 +16,17 @@ export function createActCancel(
   const cancelMove = async ({ id, state }: Act): Promise<void> => {
     if (id.startsWith(HANDOVER_MOVE))
       throw wrong('A treasury that hands over makes this move, and would make it again');
-    // What was only written down is taken out first: then one row says whether it is signed or taken back.
+    // A move that is only stored is first advanced to a withdrawal. Then the row of the withdrawal decides whether it
+    // is signed or canceled.
     if (state === 'requested') await advance(id);
     if ((await withdrawals.cancel(id)) !== null) return;
-    // It is given back for a reason of its own, such as an address that its chain cannot pay.
+    // The withdrawal may already be on its way back for another reason, such as an address that its chain cannot pay.
     const withdrawal = await options.withdrawalRows.find(id);
     if (withdrawal?.state === 'returning') await withdrawals.carryOn(withdrawal);
   };
 
   const cancelBooking = async ({ id }: Act): Promise<void> => {
-    // Nothing is booked in this state: who books has found it agreed to.
+    // Nothing is booked in this state, because a booking requires the state `agreed`.
     if (await rows.move(id, 'requested', 'refused', { reason: CANCELED })) return;
     const act = await rows.find(id);
     if (act?.state === 'agreed') await refuse(act);

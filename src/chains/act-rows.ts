@@ -3,42 +3,42 @@ import type { AccountName, MicroUsd } from '#billing';
 import type { Before } from './deposit-rows.ts';
 
 /**
- * `write_off`: a treasury holds less than the books say, and somebody bears it. `write_up`: it holds more.
- * `make_good`: a loss is paid for. `move`: money goes from a treasury to another one.
+ * `write_off`: a treasury holds less than the books say, and `bearer` pays the difference. `write_up`: it holds more.
+ * `make_good`: a loss is paid. `move`: money goes from one treasury to another.
  */
 type ActKind = 'write_off' | 'write_up' | 'make_good' | 'move';
 
 /**
- * `requested`: written down. `agreed`: a comparison showed just this difference (`make_good`: the losses are as much),
- * and whoever bears it could. `sending`: leaves its treasury.
- * `sent`: gone there for good, and not arrived. `refused`: nothing was done, or all was given back.
+ * `requested`: stored. `agreed`: a comparison showed exactly this difference (`make_good`: the losses are high enough),
+ * and the bearer could pay. `sending`: is leaving its treasury. `sent`: has finally left and not arrived. `refused`:
+ * nothing was done, or all was given back.
  */
 type ActState = 'requested' | 'agreed' | 'sending' | 'sent' | 'done' | 'refused';
 
-/** An act of the operator's about treasuries. */
+/** An act of the operator about treasuries. */
 export interface Act {
   readonly id: string;
   readonly kind: ActKind;
-  /** CAIP-2; empty where it concerns no chain. */
+  /** CAIP-2 id; empty if the act concerns no chain. */
   readonly network: string;
   readonly amount: MicroUsd;
-  /** Ledger account that bears a loss or takes a surplus; null for moves. */
+  /** The ledger account that pays a loss or gets a surplus; null for moves. */
   readonly bearer: AccountName | null;
-  /** The rest is of moves. */
+  /** This and the members down to `arrived` are only for moves. */
   readonly toNetwork: string | null;
-  /** Address that is paid. */
+  /** The receiving address. */
   readonly address: string | null;
-  /** Address that it will come from on the other network; null where that is not known. */
+  /** The address from which it will arrive on the other network; null if that is not known. */
   readonly sender: string | null;
-  /** The most that may be missing of what arrives. */
+  /** The highest fee that may be missing from the arrived amount. */
   readonly feeMax: MicroUsd;
-  /** Id of the deposit that it arrived as. */
+  /** Id of the deposit as which it arrived. */
   readonly deposit: string | null;
   readonly arrived: MicroUsd | null;
-  /** The operator's name for it. */
+  /** The operator's reference for the act. */
   readonly reference: string;
   readonly state: ActState;
-  /** Why it was refused, or what it waits for. */
+  /** The reason why it was refused, or what it waits for. */
   readonly reason: string | null;
   /** Epoch milliseconds. */
   readonly createdAt: number;
@@ -62,7 +62,7 @@ const NAME = load('name-arrival');
 const FORGET = load('forget-arrival');
 const HANDOVER_MOVES = load('count-handover-moves');
 
-/** The moves by which an old treasury was emptied. */
+/** The moves that empty an old treasury. */
 interface HandoverMoves {
   readonly made: number;
   readonly underWay: number;
@@ -70,24 +70,24 @@ interface HandoverMoves {
   readonly newest: number;
 }
 
-/** The table of acts. Every change is one conditional statement, so that it is made once by whoever comes first. */
+/** The table of acts. Every change is one conditional statement, so exactly one caller makes it. */
 export interface ActRows {
-  /** False where the id is there already, or another act about the same difference is not at its end. */
+  /** Inserts an act. False if the id exists already, or if another act about the same difference is unfinished. */
   insert(act: NewAct): Promise<boolean>;
   find(id: string): Promise<Act | null>;
   ofDeposit(deposit: string): Promise<Act | null>;
   /** The newest first. */
   list(before: Before | null, limit: number): Promise<readonly Act[]>;
-  /** Those that are not at their end. */
+  /** The oldest 100 unfinished acts. */
   open(): Promise<readonly Act[]>;
   move(id: string, from: ActState, to: ActState, more?: { reason?: string; arrived?: MicroUsd }): Promise<boolean>;
-  /** Ties a transfer to the move that waits for it, if there is one. */
+  /** Links a transfer to the move that waits for it. False if no move waits for it. */
   tieArrival(deposit: string, network: string, sender: string, amount: MicroUsd): Promise<boolean>;
-  /** Ties a deposit to a move. False where the move has one, or has not left. */
+  /** Links a deposit to a move. False if the move already has a deposit, or has not left. */
   nameArrival(id: string, deposit: string): Promise<boolean>;
-  /** Unties a deposit that turned out to be somebody's. */
+  /** Removes the link to a deposit that another account has claimed. */
   forgetArrival(id: string, deposit: string): Promise<boolean>;
-  /** `previous`: the old treasury, in the spelling of `sender`. `prefix`: how the ids of its moves begin. */
+  /** `previous`: the old treasury, in the spelling of `sender`. `prefix`: the prefix of the ids of its moves. */
   handoverMoves(network: string, previous: string, prefix: string): Promise<HandoverMoves>;
 }
 

@@ -13,11 +13,11 @@ export interface ActStepsOptions extends ActBookingOptions {
   readonly depositRows: Pick<DepositRows, 'find'>;
 }
 
-/** The steps of an act, from a row in the table to its end. */
+/** The steps of an act, from its row in the table to its end. */
 export interface ActSteps {
-  /** As many steps as can be made now. Rejects with ChainUnavailable. */
+  /** Makes all steps that are possible now. Rejects with ChainUnavailable. */
   advance(id: string): Promise<Act>;
-  /** Takes one back that changes the books, unless it is booked; `advance` says which. */
+  /** Cancels an act that changes the books, unless it is booked. `advance` finds out which. */
   refuse(act: Act): Promise<void>;
 }
 
@@ -33,7 +33,7 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
     return act;
   };
 
-  /** The way out of a move is a withdrawal of the same id. */
+  /** A move leaves its treasury as a withdrawal with the same id. */
   const send = async ({ id, network, address, amount }: Act): Promise<void> => {
     await withdrawals.requestOwn({ id, network, address: address!, amount });
     await rows.move(id, 'requested', 'sending');
@@ -46,14 +46,14 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
       await rows.move(id, 'sending', 'refused', { reason: withdrawal.reason ?? 'It was given back' });
   };
 
-  /** Once it has arrived, what is missing of it is a loss. */
+  /** Finishes a move that has arrived. The missing part of its amount is a loss. */
   const lookAtArrival = async (act: Act): Promise<void> => {
     if (act.deposit === null) return;
     await options.deposits.attributeOne(act.deposit, TRANSIT_ACCOUNT);
     const deposit = await options.depositRows.find(act.deposit);
     if (deposit?.state !== 'final') return;
     if (deposit.account !== TRANSIT_ACCOUNT) {
-      // Its sender's wallet has claimed it when it was named: another one can be.
+      // The wallet of the sender claimed the deposit at the same time, so another deposit can be named.
       if (deposit.account !== null) await rows.forgetArrival(act.id, act.deposit);
       return;
     }

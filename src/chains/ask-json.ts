@@ -9,18 +9,18 @@ interface JsonAnswer {
 
 interface AskLimits {
   readonly timeoutMs: number;
-  /** Of the answer. */
+  /** The maximum size of the answer. */
   readonly bytesMax: number;
   readonly signal: AbortSignal;
 }
 
-/** An answer longer than was asked for: a smaller question may be answered. */
+/** The answer is larger than `bytesMax`. A smaller request may succeed. */
 export class AnswerTooLong extends ChainUnavailable {}
 
 /**
- * Posts JSON (or gets, where there is no body) and reads a JSON answer of any status. Follows no redirect. Rejects
- * with ChainUnavailable for everything else that may happen, naming the host only: an address of a node often
- * carries a key.
+ * Sends a POST with JSON (or a GET without a body) and reads a JSON answer of any status. Follows no redirect. Rejects
+ * with ChainUnavailable for every other failure. Its message names only the host, because the URL of a node often
+ * contains a key.
  */
 export async function askJson(url: URL, body: unknown, limits: AskLimits): Promise<JsonAnswer> {
   const signal = AbortSignal.any([limits.signal, AbortSignal.timeout(limits.timeoutMs)]);
@@ -51,7 +51,10 @@ export async function askJson(url: URL, body: unknown, limits: AskLimits): Promi
   }
 }
 
-/** `https://user:password@host`: fetch refuses such an address, and writes it into its error. */
+/**
+ * Moves the credentials of `https://user:password@host` into a header, because fetch refuses such a URL and writes it
+ * into its error.
+ */
 function withoutCredentials(url: URL): { readonly address: URL; readonly headers: Readonly<Record<string, string>> } {
   if (!url.username && !url.password) return { address: url, headers: {} };
   const address = new URL(url);

@@ -6,19 +6,19 @@ import type { Wallets } from './wallets.ts';
 export interface AttributionOptions {
   readonly ledger: Pick<Ledger, 'balance'>;
   readonly wallets: Pick<Wallets, 'find'>;
-  /** Whether it is money of the operator's that arrives from another treasury: the act takes it out of suspense. */
+  /** Whether the transfer is the operator's money from another treasury. Its act then takes it out of suspense. */
   readonly isArrival: (event: Incoming, network: string, deposit: string) => Promise<boolean>;
-  /** The account that a memo names, or null. */
+  /** Resolves with the account that a memo names, or null. */
   readonly accountOfMemo: (memo: string) => Promise<string | null>;
 }
 
 /**
- * The account that a plain transfer is for. What the operator moves between treasuries is nobody's. Else it is the
- * account that the memo names, else the one that the sending wallet is bound to, else the wallet's own where it was
- * ever used. null: the transfer stays in suspense.
+ * Returns a function that finds the account for a plain transfer. The operator's moves between treasuries have no
+ * account. Otherwise it is the account in the memo, else the account that the sending wallet is bound to, else the
+ * wallet's own account if it was ever used. null: the transfer stays in suspense.
  *
- * An address that was used as an ordinary wallet and as a contract is attributed by its signature alone: anybody
- * can make an account of any name, by sending something to it.
+ * An address may have been used both as an ordinary wallet and as a contract. It then has two accounts, and only a
+ * signature decides, because anybody can create an account of any name by sending something to it.
  */
 export function createAttribution({ ledger, wallets, isArrival, accountOfMemo }: AttributionOptions) {
   return async (event: Incoming, network: string, deposit: string): Promise<string | null> => {

@@ -1,8 +1,8 @@
 import { formatUsd, type Ledger } from '#billing';
 
 /**
- * Makes a transfer whose money is there by the rules of the books, once. Rejects with Error where it is not: then
- * nothing may go on as if it were made.
+ * Makes a transfer once. By the rules of the books its money is always available. Rejects with Error if it is not, so
+ * that no caller goes on as if the transfer were made.
  */
 export async function makeCertain(
   ledger: Pick<Ledger, 'transfer'>,

@@ -1,13 +1,13 @@
 import { isOne, loadStatement, numberOrNull, rowReader, type Database } from '#store';
 import { treasuryOf, type MicroUsd } from '#billing';
 
-/** How a chain stands in the books. */
+/** The books of a chain. */
 export interface ChainBook {
-  /** CAIP-2. */
+  /** CAIP-2 id. */
   readonly network: string;
   readonly asset: string;
   readonly treasury: string;
-  /** Held before the books began. */
+  /** The balance before the books began. */
   readonly opening: MicroUsd;
   readonly cursor: string;
   readonly height: bigint;
@@ -16,13 +16,13 @@ export interface ChainBook {
   readonly booked: MicroUsd | null;
   /** Epoch milliseconds. */
   readonly comparedAt: number | null;
-  /** Why nothing is paid out; null while it is. */
+  /** The reason why payouts are stopped; null if they are not. */
   readonly halted: string | null;
-  /** Address of the treasury that hands over to this one; null at all other times. */
+  /** Address of the treasury that hands over to this one; null without a handover. */
   readonly previous: string | null;
-  /** That one held nothing at the last comparison, and nothing came to it since. */
+  /** The previous treasury was empty at the last comparison and received nothing since. */
   readonly previousEmpty: boolean;
-  /** Id of the transfer that books the opening; null: that of the first treasury. */
+  /** Id of the transfer that books the opening; null: the id for the first treasury. */
   readonly openingId: string | null;
 }
 
@@ -48,30 +48,36 @@ const END = load('end-handover');
 const NOTE_PREVIOUS = load('note-previous');
 const NOTE_EMPTY = load('note-empty');
 
-/** The table of chains, and what the books say of them. */
+/** The table of chains and the figures of their books. */
 export interface ChainRows {
   insert(
     book: Pick<ChainBook, 'network' | 'asset' | 'treasury' | 'opening' | 'cursor' | 'height'> &
       Partial<Pick<ChainBook, 'previous'>>,
   ): Promise<void>;
-  /** A treasury takes over. False where the book has changed since `from` was read. */
+  /** Starts a handover to another treasury. False if the book has changed since `from` was read. */
   beginHandover(
     from: ChainBook,
     to: Pick<ChainBook, 'treasury' | 'opening' | 'openingId' | 'cursor'>,
   ): Promise<boolean>;
-  /** The old treasury is no longer watched. False where the book has changed since `from` was read. */
+  /**
+   * Ends a handover: the old treasury is no longer watched. False if the book has changed since `from` was read, or if
+   * the old treasury is not empty.
+   */
   endHandover(from: ChainBook, cursor: string): Promise<boolean>;
-  /** Something came in, perhaps to the old treasury. */
+  /** Stores that the old treasury may have received a transfer. */
   notePrevious(network: string): Promise<void>;
-  /** Whether the old treasury held nothing at a cursor; it changes nothing where the cursor is another one now. */
+  /** Stores whether the old treasury was empty at a cursor. Changes nothing if the book has another cursor now. */
   noteEmpty(network: string, cursor: string, empty: boolean): Promise<void>;
   find(network: string): Promise<ChainBook | null>;
   list(): Promise<readonly ChainBook[]>;
-  /** False where somebody else has moved it. */
+  /** False if another caller has moved the cursor. */
   moveCursor(network: string, from: string, to: string, height: bigint): Promise<boolean>;
   noteReserves(network: string, held: MicroUsd, booked: MicroUsd): Promise<void>;
   halt(network: string, reason: string | null): Promise<void>;
-  /** The treasury's balance at a height by the books. All that was final there has to be booked. */
+  /**
+   * The treasury's balance at a height by the books. All transfers that are final at this height must already be
+   * booked.
+   */
   bookedAt(network: string, height: bigint): Promise<MicroUsd>;
   open(): Promise<readonly OpenMoney[]>;
 }

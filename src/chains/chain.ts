@@ -1,120 +1,114 @@
 import type { MicroUsd } from '#billing';
 
 /*
- * A chain, as the money rules need it. One folder for each family of chains implements it (evm/, solana/);
- * deposits, withdrawals and reserves are written once against it. Every method may reject with ChainUnavailable:
- * then nothing is known, which is never the same as failed.
+ * A chain, as the rules about money see it. Each family of chains implements it in its own folder (evm/, solana/);
+ * deposits, withdrawals and reserves are written once against it. Every method may reject with ChainUnavailable. Then
+ * the outcome is unknown, which never means that it failed.
  */
 
-/** x402 v2's PaymentRequirements. */
+/** The PaymentRequirements of x402 v2. */
 export interface PaymentRequirements {
   readonly scheme: string;
-  /** CAIP-2. */
+  /** CAIP-2 id. */
   readonly network: string;
   readonly asset: string;
-  /** Micro-USD, decimal. */
+  /** Micro-USD as a decimal number. */
   readonly amount: string;
   readonly payTo: string;
   readonly maxTimeoutSeconds: number;
   readonly extra: Readonly<Record<string, unknown>>;
 }
 
-/** x402 v2's PaymentPayload, as far as it is read here. */
+/** The members of the PaymentPayload of x402 v2 that are read here. */
 export interface PaymentPayload {
   readonly x402Version: number;
   readonly accepted: PaymentRequirements;
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-/** A payment that a client signed, as its text says it. Nothing of it is proven. */
+/** A payment that a client signed, read from its text. Nothing in it is verified. */
 export interface SignedPayment {
   /**
-   * The identity of the payment, whoever brings it and however often: EVM `<network>/<asset>/<from>/<nonce>`,
-   * Solana `<network>/<SHA-256 of the message, hex>`.
+   * The identity of the payment, the same for every sender and every repetition: EVM
+   * `<network>/<asset>/<from>/<nonce>`, Solana `<network>/<SHA-256 of the message, hex>`.
    */
   readonly id: string;
   readonly network: string;
   /**
-   * The paying wallet as the ledger names an ordinary one: `eip155:<address in lower case>`, `solana:<address>`.
+   * The paying wallet as a ledger account of an ordinary wallet: `eip155:<address in lower case>`, `solana:<address>`.
    */
   readonly payerAccount: string;
-  /** Its address. */
+  /** Address of the paying wallet. */
   readonly payer: string;
   readonly amount: MicroUsd;
   readonly requirements: PaymentRequirements;
-  /**
-   * The memo that its payer signed (Solana), whatever the requirements say that came with it. Left out
-   * without a memo.
-   */
+  /** The memo that the payer signed (Solana), even if the requirements in the request differ. Absent without a memo. */
   readonly memo?: string;
-  /** The client's payload: all that it takes to submit the payment again. JSON. */
+  /** The client's payload, as JSON. It is sufficient to submit the payment again. */
   readonly payload: Readonly<Record<string, unknown>>;
   /**
-   * When it was read first, epoch milliseconds: nobody had submitted it long before. Solana's; it counts as it was
-   * kept, not as a repetition of the payment says it.
+   * When the payment was first read, in epoch milliseconds: it cannot have been submitted long before. Solana only. The
+   * stored time counts, not the time in a repetition of the payment.
    */
   readonly readAt?: number;
 }
 
-/** One movement of the asset into the treasury, as the chain tells it. */
+/** One transfer of the asset into the treasury, as the chain reports it. */
 export interface ChainEvent {
   /**
-   * Unique on its network as long as it stands: EVM `<transaction>:<log index>`, Solana `<signature>:<index>`, or
-   * `<signature>:<token account>:<index>` where it pays the treasury before too.
+   * Unique on its network, until the chain undoes it: EVM `<transaction>:<log index>`, Solana `<signature>:<index>`, or
+   * `<signature>:<token account>:<index>` if the transaction also pays the previous treasury.
    */
   readonly id: string;
   readonly transaction: string;
-  /** The amount that arrived, as the chain tells it, not as anybody promised. */
+  /** The amount that arrived according to the chain, not the promised amount. */
   readonly amount: MicroUsd;
   /** Block number or slot. */
   readonly height: bigint;
-  /** Blocks on top of it, itself included. */
+  /** Blocks since then, its own block included. */
   readonly confirmations: number;
-  /** It can no longer be undone. */
+  /** The chain can no longer undo it. */
   readonly final: boolean;
 }
 
 /**
- * The state of a payment. `lost`: it can never come any more, which the chain has finally decided. `open`: it has
- * not come and still may.
+ * The state of a payment. `lost`: the chain has finally decided that it can never arrive. `open`: it has not arrived
+ * and still may.
  */
 export type PaymentSighting =
   | { readonly state: 'settled'; readonly event: ChainEvent }
   | { readonly state: 'open' }
   | { readonly state: 'lost'; readonly reason: string };
 
-/** A transfer into the treasury, whoever made it. All of them are final. */
+/** A transfer into the treasury by any sender. It is always final. */
 export interface Incoming extends ChainEvent {
   readonly final: true;
   /**
-   * Address of the sender: of Solana the owner of the token account; empty where a transaction does not say whose
-   * tokens came.
+   * Address of the sender; on Solana the owner of the token account. Empty if the transaction does not show the owner.
    */
   readonly sender: string;
-  /** Id of the signed payment (SignedPayment.id) that it carried out; null for a plain transfer. */
+  /** Id of the signed payment (SignedPayment.id) that the transfer executed; null for a plain transfer. */
   readonly paymentId: string | null;
-  /** Text of the transaction's memo; null without one, and on chains that have none. */
+  /** The memo of the transaction; null without one, and on chains without memos. */
   readonly memo: string | null;
 }
 
 /**
- * One page of what came in. `cursor` is where the next one begins; null before the first: the chain begins at what
- * is final now, and returns no events.
+ * One page of incoming transfers. The next page begins at `cursor`. The first call has the cursor null: it begins at
+ * the height that is final now and returns no events.
  */
 export interface IncomingPage {
   readonly events: readonly Incoming[];
   readonly cursor: string;
-  /**
-   * Block number or slot of the cursor: what happened up to it, itself included, is in this page or an earlier one.
-   */
+  /** Block number or slot of the cursor. All transfers up to and including it are in this page or an earlier one. */
   readonly height: bigint;
-  /** More is there already. */
+  /** More transfers are already available. */
   readonly more: boolean;
 }
 
 /**
- * A payment that the treasury makes. Id and address never change, and it is signed anew only when what was signed
- * before is lost: however often it is signed, it pays once.
+ * A payment that the treasury makes. Its id and address never change. It is signed again only if the earlier signature
+ * is lost, so it pays only once.
  */
 export interface Payout {
   /** Id of the withdrawal. */
@@ -124,102 +118,104 @@ export interface Payout {
   readonly amount: MicroUsd;
 }
 
-/** A payout to be signed. */
+/** A payout before it is signed. */
 export interface UnsignedPayout extends Payout {
-  /** Kept of `amount` where the payout opens the token account of its receiver (Solana). Default 0. */
+  /** Deducted from `amount` if the payout opens the receiver's token account (Solana). Default 0. */
   readonly tokenAccountFee?: MicroUsd;
 }
 
 /**
- * A signed payout: JSON text that is kept before anything is broadcast. Secret only in that whoever has it can
- * submit it.
+ * A signed payout. Its JSON text is stored before anything is broadcast. Anyone who has the text can submit it; it
+ * contains no other secret.
  */
 export interface SignedPayout {
   readonly text: string;
-  /** Transaction id, where it is known from the signature (Solana). */
+  /** Transaction id, if the signature determines it (Solana); else null. */
   readonly transaction: string | null;
   /**
-   * Kept of the amount, as it opens a token account: it pays so much less, and can pay only if it opens the account.
-   * Absent: nothing.
+   * Deducted from the amount because the payout opens a token account. The payout is less by it, and can execute only
+   * if it opens the account. Absent: nothing is deducted.
    */
   readonly tokenAccountFee?: MicroUsd;
 }
 
-/** The fee that a signed payout keeps for a token account; 0 for one that is not signed. */
+/** The fee that a signed payout deducts for a token account; 0 if it is not signed. */
 export const accountFeeOf = (signed: SignedPayout | null): MicroUsd => signed?.tokenAccountFee ?? 0n;
 
-/** `lost`: the signed text can never pay any more, so that it may be signed anew. */
+/** `lost`: the signed text can never pay any more, so the payout may be signed again. */
 export type PayoutSighting =
   | { readonly state: 'paid'; readonly transaction: string; readonly final: boolean; readonly height: bigint }
   | { readonly state: 'open' }
   | { readonly state: 'lost'; readonly reason: string };
 
 export interface Chain {
-  /** CAIP-2. */
+  /** CAIP-2 id. */
   readonly network: string;
   /** Address of the token. */
   readonly asset: string;
-  /** Address that is paid: of Solana the owner of the treasury's token account. */
+  /** The address that receives payments; on Solana the owner of the treasury's token account. */
   readonly treasury: string;
-  /** Whether payments say whom they are for, in what their payer signs: Solana's, in the memo. */
+  /** Whether the signed part of a payment names the account that it is for: on Solana it does, in the memo. */
   readonly paymentsNameAccounts: boolean;
-  /** The two treasuries of a chain whose treasury takes over from another; absent on all others. */
+  /** The two treasuries during a handover from one treasury to another; absent at all other times. */
   readonly handover?: { readonly current: Chain; readonly previous: Chain };
 
   /**
-   * Checks that the node is of this network and the asset what it should be, makes what has to be there before the
-   * first deposit. Call it before anything else; it may be repeated.
+   * Checks that the node serves this network and that the asset is the expected one. Creates what the first deposit
+   * needs. Call it before any other method; it may be repeated.
    */
   open(): Promise<void>;
   /**
-   * The requirements of a payment of `amount`, complete. `account`: whom it is for, where payments name accounts;
-   * null: the paying wallet.
+   * The complete requirements for a payment of `amount`. `account`: the account that the payment is for, on chains
+   * whose payments name accounts; null: the paying wallet.
    */
   requirements(amount: MicroUsd, account: string | null): Promise<PaymentRequirements>;
   /**
-   * The unsigned transaction of a payment, in base64, for wallets that sign and build none; null for a payer that is no
-   * address. Left out where wallets sign the requirements themselves.
+   * The unsigned transaction of a payment, in base64, for wallets that sign transactions but do not build them; null if
+   * the payer is no valid address. Absent if wallets sign the requirements themselves.
    */
   draft?(requirements: PaymentRequirements, payer: string): Promise<string | null>;
   /**
-   * Reads a payment without asking anybody. Throws PaymentProblem for what is malformed, or pays another network,
+   * Parses a payment without any network request. Throws PaymentProblem if it is malformed, or pays another network,
    * asset or address than this chain's.
    */
   read(payment: PaymentPayload): SignedPayment;
   /**
-   * Whether the payment would succeed now. Resolves with the ledger account of who pays (a contract wallet's is
+   * Checks that the payment would succeed now. Resolves with the ledger account of the payer (for a contract wallet
    * `eip155:<chain>:<address>`). Rejects with PaymentProblem.
    */
   verify(payment: SignedPayment): Promise<{ readonly account: string }>;
   /**
-   * Gives the payment to the chain, or to the facilitator. Repeating it is safe: it pays once. Resolves when it was
-   * handed over, which proves nothing; with the transaction's id where that is known. Rejects with
-   * ChainUnavailable, and with PaymentProblem where it was refused before it was sent.
+   * Submits the payment to the chain or to the facilitator. It may be repeated and pays once. Resolves after the
+   * submission, which proves nothing, with the transaction id if it is known. Rejects with ChainUnavailable, and with
+   * PaymentProblem if it was refused before it was sent.
    */
   submit(payment: SignedPayment): Promise<{ readonly transaction: string | null }>;
-  /** Asks the chain, never the facilitator. `transaction` is a hint; a wrong one does no harm. */
+  /**
+   * Looks for the payment on the chain, never at the facilitator. `transaction` is a hint; a wrong one does no harm.
+   */
   find(payment: SignedPayment, transaction: string | null): Promise<PaymentSighting>;
 
   /**
-   * Lists what came into the treasury and is final, no further than the height `upTo`. Rejects with FinalityBroken
-   * where the cursor's place is gone.
+   * Lists final transfers into the treasury, up to the height `upTo`. Rejects with FinalityBroken if the block of the
+   * cursor no longer exists.
    */
   incoming(cursor: string | null, upTo?: bigint): Promise<IncomingPage>;
   /**
-   * The balance of the treasury at a cursor that `incoming` gave, in finality; null where the chain no longer (or
-   * never) tells it for that moment.
+   * The final balance of the treasury at a cursor from `incoming`; null if the chain does not (or no longer) report it
+   * for that moment.
    */
   balanceAt(cursor: string): Promise<MicroUsd | null>;
 
-  /** Whether an address can be paid on this chain: null, or what is wrong with it. */
+  /** Checks whether an address can be paid on this chain. Returns null, or the fault. */
   addressFault(address: string): string | null;
   /**
-   * Signs a payout. `previous` is what was signed before and is lost. Nothing is broadcast. Whether an account is
-   * opened, and so what is paid, is decided here and told in the result. Rejects with ChainUnavailable, and with
-   * PayoutProblem where its receiver cannot be paid.
+   * Signs a payout without broadcasting it. `previous`: an earlier signed payout that is lost. This method decides
+   * whether an account is opened, and so the paid amount; the result contains both. Rejects with ChainUnavailable, and
+   * with PayoutProblem if the receiver cannot be paid.
    */
   sign(payout: UnsignedPayout, previous: SignedPayout | null): Promise<SignedPayout>;
-  /** Broadcasts what was signed. Repeating it is safe. Rejects with ChainUnavailable. */
+  /** Broadcasts a signed payout. It may be repeated. Rejects with ChainUnavailable. */
   send(payout: Payout, signed: SignedPayout): Promise<{ readonly transaction: string | null }>;
   findPayout(payout: Payout, signed: SignedPayout, transaction: string | null): Promise<PayoutSighting>;
   /** Address of the treasury that signed a payout. */
@@ -228,7 +224,7 @@ export interface Chain {
   close(): void;
 }
 
-/** How a chain is set up. */
+/** The setup of a chain. */
 export interface ChainSetup {
   readonly network: string;
   readonly rpcUrl: string;
@@ -238,26 +234,26 @@ export interface ChainSetup {
   readonly assetVersion: string | null;
   /** EVM: 32 bytes. Solana: the 64 bytes of a keypair. */
   readonly treasuryKey: Uint8Array;
-  /** Key of the treasury that hands over to this one; absent or null where none does. */
+  /** Key of the treasury that hands over to this one; absent or null without a handover. */
   readonly previousKey?: Uint8Array | null;
-  /** `in-process`, or the address of an x402 facilitator. */
+  /** `in-process`, or the URL of an x402 facilitator. */
   readonly facilitator: 'in-process' | URL;
-  /** Blocks that make an event final; null: what the node calls finalized. */
+  /** Blocks that make an event final; null: the node's `finalized` state counts. */
   readonly finality: number | null;
   /**
-   * Solana: payouts make, at the treasury's cost, the token account of a receiver that has none. Its owner can
-   * close it and keep what it cost. Default false.
+   * Solana: payouts create a missing token account of the receiver at the treasury's cost. The owner can close the
+   * account and keep its deposit. Default false.
    */
   readonly opensAccounts?: boolean;
-  /** EVM: where balances are kept that a node forgets. Absent: in memory, until the process ends. */
+  /** EVM: stores balances that a node forgets. Absent: they are in memory until the process ends. */
   readonly snapshots?: SnapshotRows;
-  /** Time for one answer of the node or of the facilitator. */
+  /** Timeout for one answer of the node or the facilitator, in milliseconds. */
   readonly timeoutMs: number;
   /** Epoch milliseconds. */
   readonly now: () => number;
 }
 
-/** The balance of a treasury at a block, which `cursor` names. */
+/** The balance of a treasury at the block in `cursor`. */
 interface Snapshot {
   readonly cursor: string;
   readonly height: bigint;
@@ -266,15 +262,15 @@ interface Snapshot {
 
 /** Snapshots of the treasuries of one network, by their addresses. Methods reject with the database's error. */
 export interface SnapshotRows {
-  /** At most `limit`, the newest first. */
+  /** At most `limit` snapshots, the newest first. */
   list(treasury: string, limit: number): Promise<readonly Snapshot[]>;
-  /** The same again changes nothing. */
+  /** Stores a snapshot. A repetition changes nothing. */
   keep(treasury: string, snapshot: Snapshot): Promise<void>;
-  /** Removes those of a lower height. */
+  /** Removes snapshots below the height `below`. */
   forget(treasury: string, below: bigint): Promise<void>;
 }
 
-/** A payment that is refused, in words for its payer. */
+/** A refused payment. The message is for the payer. */
 export class PaymentProblem extends Error {
   override readonly name = 'PaymentProblem';
   readonly code: 'invalid_request' | 'payment_expired' | 'payment_verification_failed' | 'insufficient_payment';
@@ -284,22 +280,22 @@ export class PaymentProblem extends Error {
   }
 }
 
-/** A payout that cannot be made, as its receiver is: in words for its owner. Nothing was signed. */
+/** A payout that its receiver cannot get. The message is for the owner of the money. Nothing was signed. */
 export class PayoutProblem extends Error {
   override readonly name = 'PayoutProblem';
 }
 
 /**
- * A block that the chain had called final is another now: nothing that was built on it can be relied on, and
- * somebody has to look.
+ * A block that the chain reported as final has been replaced. Nothing that was built on it is reliable, and an operator
+ * has to look.
  */
 export class FinalityBroken extends Error {
   override readonly name = 'FinalityBroken';
 }
 
 /**
- * The node or the facilitator cannot be reached, is too slow, or answers nonsense. What was asked for may or may
- * not have happened.
+ * The node or the facilitator cannot be reached, is too slow, or gives an invalid answer. The request may or may not
+ * have had its effect.
  */
 export class ChainUnavailable extends Error {
   override readonly name = 'ChainUnavailable';

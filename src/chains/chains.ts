@@ -19,18 +19,18 @@ import { createWithdrawals, type Withdrawals } from './withdrawals.ts';
 
 /** The rules of one chain. */
 export interface ChainPolicy {
-  /** Blocks after which a payment is credited, its own included. */
+  /** Blocks after which a payment is credited, its own block included. */
   readonly confirmations: number;
-  /** The most that is credited in all while the chain may still undo it. */
+  /** The limit for the sum of all credits that the chain may still undo. */
   readonly unfinalMax: MicroUsd;
   readonly withdrawalMin: MicroUsd;
-  /** Kept of each withdrawal. */
+  /** Fee that is deducted from each withdrawal. */
   readonly withdrawalFee: MicroUsd;
-  /** Kept beside it of each withdrawal whose payout opens a token account. */
+  /** Additional fee if the payout opens a token account. */
   readonly tokenAccountFee: MicroUsd;
-  /** Of one source within a day. */
+  /** The limit for one source within a day. */
   readonly withdrawalDailyMax: MicroUsd;
-  /** Addresses of the operator's own that the money of the treasury may be moved to. */
+  /** The operator's own addresses to which money of the treasury may be moved. */
   readonly moveTo: readonly string[];
 }
 
@@ -41,23 +41,25 @@ export interface ChainsOptions
     Pick<OpenNetworksOptions, 'onChange'> {
   readonly database: Database;
   readonly chains: readonly (ChainSetup & { readonly policy: ChainPolicy })[];
-  /** Between two looks at what came in. */
+  /** Interval between two looks at incoming transfers. */
   readonly watchMs: number;
-  /** Between two comparisons of the books with the treasuries. */
+  /** Interval between two comparisons of the books with the treasuries. */
   readonly compareMs: number;
-  /** Without a comparison for so long somebody has to look. */
+  /** Time without a comparison after which the operator is alerted. */
   readonly compareLateMs: number;
-  /** false: nothing goes on by itself, for who only looks at the books; nothing is paid out then. Default true. */
+  /** false: no background work, so nothing is paid out. It is for commands that only read the books. Default true. */
   readonly background?: boolean;
-  /** The most that wallets without an account of their own are credited in all while any chain may still undo it. */
+  /**
+   * The limit for the sum of credits that any chain may still undo, over all wallets without an account of their own.
+   */
   readonly strangersMax: MicroUsd;
 }
 
-/** Money over chains: what comes in, what goes out, and that the books say what is there. */
+/** Money over chains: deposits, withdrawals, and the comparison of the books with the treasuries. */
 export interface Chains {
-  /** CAIP-2 ids of all that are set up, whether or not they answer. The list may grow. */
+  /** CAIP-2 ids of all configured chains, also of those that do not answer. The list may grow. */
   readonly networks: readonly string[];
-  /** null where it is not open yet, or unknown. */
+  /** null if the chain is not open yet, or unknown. */
   chain(network: string): Chain | null;
   readonly deposits: Deposits;
   readonly depositRows: Pick<DepositRows, 'find' | 'list' | 'suspense'>;
@@ -66,19 +68,21 @@ export interface Chains {
   readonly wallets: Wallets;
   readonly acts: TreasuryActs;
   readonly actRows: Pick<ActRows, 'find' | 'list'>;
-  /** Networks whose books were not compared with their treasury for too long. */
+  /** Networks whose last comparison with their treasury is too old. */
   late(): readonly string[];
   books(): Promise<readonly ChainBook[]>;
   open(): Promise<readonly OpenMoney[]>;
-  /** Compares the books of every chain with its treasury. `reserves` null where the chain does not tell. */
+  /**
+   * Compares the books of every chain with its treasury. `reserves` is null if the chain does not report the balance.
+   */
   audit(): Promise<readonly NetworkAudit[]>;
-  /** Further chains, which count once `commit` is called. Rejects with Error where one is set up wrongly. */
+  /** Opens further chains, which become active with `commit`. Rejects with Error if one has a wrong setup. */
   prepare(chains: ChainsOptions['chains']): Promise<{ commit(): void }>;
   close(): Promise<void>;
 }
 
 const BETWEEN_LOOKS_MS = 400;
-/** Between two looks whether comparisons are late. */
+/** Interval between two checks for late comparisons. */
 const ALARM_MS = 60_000;
 const CLOSED: ChainPolicy = {
   confirmations: 1,
@@ -90,7 +94,9 @@ const CLOSED: ChainPolicy = {
   moveTo: [],
 };
 
-/** Opens all chains. One that cannot be reached is opened later; one that is set up wrongly rejects with Error. */
+/**
+ * Opens all chains. A chain that cannot be reached is opened later. Rejects with Error if a chain has a wrong setup.
+ */
 export async function openChains(options: ChainsOptions): Promise<Chains> {
   const { database, ledger, now, onProblem, background = true } = options;
   const ended = new AbortController();
@@ -203,10 +209,10 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
     async close() {
       ended.abort();
       const stopped = workers.close();
-      // No node that hangs is waited for: what was asked of it may or may not have happened, as ever.
+      // Closed first, so that no hanging node delays the end. The outcome of open requests is unknown, as always.
       networks.close();
       await stopped;
-      // One may have been opened meanwhile.
+      // A chain may have been opened meanwhile.
       networks.close();
     },
   };
@@ -219,7 +225,7 @@ const payoutPolicy = ({ withdrawalMin, withdrawalDailyMax, withdrawalFee, tokenA
   tokenAccountFee,
 });
 
-/** `added` gets each network that counts from now on. */
+/** Creates `prepare`. `added` is called with each network that becomes active. */
 function preparer(
   networks: Pick<OpenNetworks, 'prepare'>,
   added: (network: string, policy: ChainPolicy) => void,
@@ -246,11 +252,11 @@ interface WorkersOptions extends ChainsOptions {
   readonly alarm: Pick<ComparisonAlarm, 'check'>;
 }
 
-/** All that goes on by itself. */
+/** The background workers. */
 interface Workers {
-  /** Looks at the networks, and carries on with the rows of all that were ever set up. */
+  /** Starts the workers for these networks, and for the rows of all networks that were ever configured. */
   start(networks: readonly string[]): Promise<void>;
-  /** Looks at one more network. */
+  /** Starts the workers for one more network. */
   add(network: string): void;
   close(): Promise<unknown>;
 }
@@ -286,9 +292,9 @@ function createWorkers(options: WorkersOptions): Workers {
 
   return {
     async start(setUp) {
-      // Also the rows of a chain that is no longer set up: what of them needs the ledger alone goes on.
+      // The rows of a removed chain are included: the steps that need only the ledger still go on.
       const known = (await chainRows.list()).map(({ network }) => network);
-      // Nobody else can have the embedded database open: its claims are those of a process that died.
+      // No other process can have the embedded database open, so its claims are from a process that died.
       if (database.engine === 'sqlite') await Promise.all([depositRows.forgetClaims(), withdrawalRows.forgetClaims()]);
       for (const network of setUp) lookAt(network);
       for (const network of [...setUp, ...known]) carryOn(network);

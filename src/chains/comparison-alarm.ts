@@ -2,20 +2,23 @@ import type { ChainBook } from './chain-rows.ts';
 import type { OnProblem } from './problem.ts';
 
 interface ComparisonAlarmOptions {
-  /** CAIP-2 ids of all that are set up. The list may grow. */
+  /** CAIP-2 ids of all configured networks. The list may grow. */
   readonly networks: readonly string[];
   readonly books: () => Promise<readonly ChainBook[]>;
-  /** Milliseconds without a comparison after which somebody has to look. */
+  /** Milliseconds without a comparison after which the operator is alerted. */
   readonly lateMs: number;
   readonly onProblem: OnProblem;
   readonly now: () => number;
 }
 
-/** Tells where books were not held against their treasury for too long: nobody would notice that money is gone. */
+/**
+ * Alerts the operator if books were not compared with their treasury for too long. Without comparisons, missing money
+ * would go unnoticed.
+ */
 export interface ComparisonAlarm {
-  /** Looks, and tells once of each network that is late, and once when it is compared again. */
+  /** Checks all networks. Reports a late network once, and once more when it is compared again. */
   check(): Promise<void>;
-  /** Networks that were late at the last look. */
+  /** Networks that were late at the last check. */
   late(): readonly string[];
 }
 
@@ -30,7 +33,7 @@ export function createComparisonAlarm(options: ComparisonAlarmOptions): Comparis
         const since = begun.get(network) ?? now();
         begun.set(network, since);
         const comparedAt = found.find((book) => book.network === network)?.comparedAt ?? null;
-        // A gateway that was away has just begun to compare.
+        // A restarted gateway has just begun to compare, so the time counts from its start.
         const isLate = now() - Math.max(comparedAt ?? since, since) > lateMs;
         if (isLate === late.has(network)) continue;
         if (isLate) late.add(network);

@@ -6,20 +6,20 @@ import type { Deposit, DepositRows } from './deposit-rows.ts';
 import type { OnProblem } from './problem.ts';
 
 /**
- * Stands for money that is lost and that nobody has paid for yet: a chain took it back after it was spent, it was
- * written off, or it was kept on the way between treasuries.
+ * The account of losses that nobody has paid for yet: a chain undid money that was already spent, it was written off,
+ * or it was deducted on the way between treasuries.
  */
 export const LOSSES: AccountName = treasuryOf('losses');
 
-/** Stands for money on its way from one treasury to another. */
+/** The account of money on its way from one treasury to another. */
 export const TRANSIT: AccountName = treasuryOf('transit');
-/** The account of such money, where an account is named. */
+/** The name of TRANSIT in rows that have an account. */
 export const TRANSIT_ACCOUNT = 'tollgate:transit';
 
 interface DepositPolicy {
-  /** Blocks after which a payment is credited, its own included. */
+  /** Blocks after which a payment is credited, its own block included. */
   readonly confirmations: number;
-  /** The most that is credited in all while its chain may still undo it. */
+  /** The limit for the sum of all credits that the chain may still undo. */
   readonly unfinalMax: MicroUsd;
 }
 
@@ -27,33 +27,35 @@ export interface CreditingOptions {
   readonly rows: DepositRows;
   readonly ledger: Pick<Ledger, 'transfer' | 'balance'>;
   readonly policyOf: (network: string) => DepositPolicy;
-  /** The most that wallets without an account are credited in all while any chain may still undo it. */
+  /**
+   * The limit for the sum of credits that any chain may still undo, over all wallets without an account of their own.
+   */
   readonly strangersMax: MicroUsd;
-  /** Gives back what is to be paid out to an account and not signed yet. */
+  /** Gives back the unsigned withdrawals of an account. */
   readonly recall: (account: string, reason: string) => Promise<void>;
   readonly onProblem: OnProblem;
   readonly now: () => number;
 }
 
-/** The ledger's side of deposits: what follows from what a chain says. */
+/** The ledger's side of deposits: the effects of the chain's reports. */
 export interface Crediting {
-  /** Moves what arrived into its account. */
+  /** Moves the arrived amount into its account. */
   credit(deposit: Deposit, final: boolean): Promise<void>;
-  /** Credits a deposit that arrived, once it is confirmed. */
+  /** Credits an arrived deposit if it has enough confirmations. */
   settle(deposit: Deposit, event: ChainEvent): Promise<void>;
-  /** Takes back a credited deposit that its chain undid. */
+  /** Takes back a credited deposit that its chain has undone. */
   reverse(deposit: Deposit): Promise<void>;
-  /** Fails a deposit that can never arrive, or reverses it where it was credited. */
+  /** Marks a deposit that can never arrive as failed, or reverses it if it was credited. */
   lost(deposit: Deposit, reason: string): Promise<void>;
   /** Moves a deposit out of suspense into its account. */
   give(deposit: Deposit, account: string): Promise<void>;
-  /** Gives a deposit in suspense to an account. False where it is not in suspense any more. */
+  /** Gives a deposit in suspense to an account. False if it is no longer in suspense. */
   attribute(deposit: Deposit, account: string): Promise<boolean>;
 }
 
-/** Longer than it takes to give a payment to the chain and to wait for it. */
+/** Longer than the submission of a payment and the wait for it. */
 export const CLAIM_MARGIN_MS = 15_000;
-/** Between two looks at what is credited and not final. */
+/** Interval between two looks at a deposit that is credited and not final. */
 const UNFINAL_LOOK_MS = 10_000;
 const RECOVERIES = 5;
 
@@ -66,7 +68,7 @@ export function createCrediting(options: CreditingOptions): Crediting {
 
   const credit = async (deposit: Deposit, final: boolean): Promise<void> => {
     const { id, network, credited } = deposit;
-    // Whoever comes second finds the transfer made, by the same row.
+    // A second caller finds the transfer already made, because its id comes from the row.
     await ledger.transfer({
       id: `deposit:${id}`,
       from: treasuryOf(network),
@@ -91,7 +93,8 @@ export function createCrediting(options: CreditingOptions): Crediting {
       );
       if (noted) return credit(noted, event.final);
       const current = await rows.find(id);
-      // Somebody else has noted it meanwhile; where they are still the same it is more than is lent out.
+      // If the state has changed, another caller has stored the event. If not, the deposit exceeds a limit for credits
+      // that can be undone.
       if (current && current.state !== 'received' && current.state !== 'failed') await settle(current, event);
       return;
     }
@@ -111,7 +114,7 @@ export function createCrediting(options: CreditingOptions): Crediting {
     const memo = `the chain took back deposit ${id}`;
     await ledger.transfer({ id: `deposit-lost:${id}`, from: LOSSES, to: treasuryOf(network), amount: credited!, memo });
     if (account !== null) await recall(account, 'a deposit of this account was undone by its chain');
-    // What is there is taken back; for the rest the operator stands.
+    // The available balance is taken back. The rest is the operator's loss.
     const from = accountOf(deposit);
     let available = (await ledger.balance(from))?.available ?? 0n;
     for (let attempt = 0; attempt < RECOVERIES && available > 0n; attempt += 1) {
@@ -127,11 +130,11 @@ export function createCrediting(options: CreditingOptions): Crediting {
   const lost = async (deposit: Deposit, reason: string): Promise<void> => {
     const { id, state } = deposit;
     if (state === 'received') {
-      // Nobody can have credited it meanwhile: then it would not be in this state.
+      // No other caller has credited it, because then it would have another state.
       await rows.markFailed(id, reason);
       return;
     }
-    // It may have been credited by somebody who did not come to say so.
+    // A process may have credited it and died before it stored that, so the credit is completed first.
     if (state === 'crediting') await credit(deposit, false);
     if ((state === 'crediting' || state === 'credited') && (await rows.beginReversal(id, reason)))
       await reverse(deposit);

@@ -7,30 +7,30 @@ import type { OnProblem } from './problem.ts';
 export interface DeliveryOptions {
   readonly rows: DepositRows;
   readonly crediting: Pick<Crediting, 'settle' | 'lost'>;
-  /** null where it is not open yet. */
+  /** null if the chain is not open yet. */
   readonly chainOf: (network: string) => Chain | null;
-  /** How long the bringer of a payment waits for it to be credited. */
+  /** How long a request with a payment waits for the credit. */
   readonly waitMs: number;
   readonly onProblem: OnProblem;
   readonly now: () => number;
   readonly signal: AbortSignal;
 }
 
-/** The chain's side of deposits: signed payments are submitted and looked for. */
+/** The chain's side of deposits: submits signed payments and looks for them. */
 export interface Delivery {
   /**
-   * Waits until a payment is credited, or `waitMs` are over. `mine`: the caller made its row, so it submits the
-   * payment and looks for it on the chain; others look at the row alone.
+   * Waits until a payment is credited or `waitMs` is over. `mine`: this caller created the row, so it submits the
+   * payment and looks for it on the chain. Other callers look only at the row.
    */
   bringHome(deposit: Deposit, payment: SignedPayment, mine: boolean): Promise<void>;
-  /** One look for a payment that nobody here waits for; submits it again where it may still come. */
+  /** Looks once for a payment that no request of this process waits for. Submits it again if it may still arrive. */
   carryOn(deposit: Deposit, payment: SignedPayment): Promise<void>;
 }
 
 const FIRST_PAUSE_MS = 40;
 const PAUSE_MAX_MS = 1_000;
 const TELL_AGAIN_MS = 60_000;
-/** Before the first look of somebody else than the bringer of a payment. */
+/** Time before the worker's first look at a payment. */
 const FIRST_LOOK_MS = 2_000;
 
 const isUnderWay = (deposit: Deposit | null): deposit is Deposit =>
@@ -39,10 +39,10 @@ const isUnderWay = (deposit: Deposit | null): deposit is Deposit =>
 export function createDelivery(options: DeliveryOptions): Delivery {
   const { rows, crediting, chainOf, waitMs, onProblem, now, signal } = options;
   const toldAt = new Map<string, number>();
-  /** Payments that this process is bringing home. */
+  /** Payments that requests of this process wait for, by deposit id. */
   const driven = new Map<string, Promise<void>>();
 
-  /** Asks the chain, and does what follows. Resolves with whether the payment may still come. */
+  /** Looks for the payment on the chain and books the result. Resolves with whether the payment may still arrive. */
   const look = async (deposit: Deposit, chain: Chain, payment: SignedPayment): Promise<boolean> => {
     const sight = await chain.find(payment, deposit.transaction);
     if (sight.state === 'settled') await crediting.settle(deposit, sight.event);
@@ -56,8 +56,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   };
 
   /**
-   * Tells the operator, at most once in TELL_AGAIN_MS, why payments cannot be given to a chain: only he can fill a
-   * treasury that has no gas.
+   * Tells the operator why payments cannot be submitted to a chain, because only the operator can refill a treasury
+   * without gas. At most one message in TELL_AGAIN_MS for each network.
    */
   const notSubmitted = (network: string, error: ChainUnavailable): void => {
     if (now() - (toldAt.get(network) ?? 0) < TELL_AGAIN_MS) return;
@@ -68,7 +68,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     });
   };
 
-  /** The first submission of a payment. One that was refused before it was sent, and is nowhere, failed. */
+  /**
+   * Submits a payment for the first time. Marks it as failed if it was refused before it was sent and is not on the
+   * chain.
+   */
   const begin = async (deposit: Deposit, chain: Chain, payment: SignedPayment): Promise<void> => {
     try {
       await submit(deposit.id, chain, payment);
@@ -87,7 +90,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(wait * 1.6, PAUSE_MAX_MS)) {
         const current = await rows.find(deposit.id);
         if (!isUnderWay(current)) return;
-        // Who waits for another gateway's payment looks at the row; whoever gave it to the chain looks there.
+        // Only the caller that submitted the payment looks at the chain. The others look at the row.
         if (mine && chain) {
           try {
             await look(current, chain, payment);
@@ -98,7 +101,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         }
         if (performance.now() + wait > until) return;
         await pause(wait, undefined, { signal }).catch(() => {});
-        // The gateway ends: it is not known yet.
+        // The gateway stops, so the outcome is not known yet.
         if (signal.aborted) return;
       }
     } finally {
@@ -108,7 +111,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   const bringHome = (deposit: Deposit, payment: SignedPayment, mine: boolean): Promise<void> => {
     const running = driven.get(deposit.id);
-    // Who made the row brings it home, also where others of this process wait for it already.
+    // The caller that created the row does the work, even if others of this process already wait.
     if (running && !mine) return running;
     const driving = drive(deposit, payment, mine).finally(() => {
       if (driven.get(deposit.id) === driving) driven.delete(deposit.id);
@@ -128,7 +131,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       try {
         await submit(id, chain, payment);
       } catch (error) {
-        // It was given to the chain before, perhaps: only the chain can say that it will not come.
+        // The payment may have been submitted before, so a refusal here is no failure. Only the chain can decide that
+        // it will not arrive.
         if (error instanceof ChainUnavailable) notSubmitted(network, error);
         if (!(error instanceof PaymentProblem)) throw error;
       }

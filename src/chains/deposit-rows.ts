@@ -4,21 +4,21 @@ import type { ChainEvent, SignedPayment } from './chain.ts';
 import { TRANSIT_ACCOUNT } from './deposit-crediting.ts';
 
 /**
- * `received`: kept, and perhaps given to the chain. `crediting`: seen there, with what arrived. `credited`: in the
- * account, while the chain may still undo it. `final`: for good. `failed`: it did not come, and should it come
- * after all it is credited. `reversing`, `reversed`: the chain undid it for good.
+ * `received`: stored, and perhaps submitted. `crediting`: seen on the chain, with the arrived amount. `credited`: in
+ * the account, while the chain may still undo it. `final`: the chain can no longer undo it. `failed`: it did not
+ * arrive; if it arrives later, it is still credited. `reversing`, `reversed`: the chain finally undid it.
  */
 type DepositState = 'received' | 'crediting' | 'credited' | 'final' | 'failed' | 'reversing' | 'reversed';
 
 export interface Deposit {
   readonly id: string;
-  /** CAIP-2. */
+  /** CAIP-2 id. */
   readonly network: string;
-  /** Account that it is credited to, without the `escrow:` prefix; null: in suspense. */
+  /** The credited account, without the `escrow:` prefix; null: in suspense. */
   readonly account: string | null;
   /** Sending address. */
   readonly payer: string;
-  /** Promised, in micro-USD; of a plain transfer what arrived. */
+  /** The promised amount in micro-USD; for a plain transfer the arrived amount. */
   readonly amount: MicroUsd;
   /** null for a plain transfer. */
   readonly payment: SignedPayment | null;
@@ -27,9 +27,9 @@ export interface Deposit {
   readonly transaction: string | null;
   readonly event: string | null;
   readonly height: bigint | null;
-  /** The amount that arrived; null until it was seen. */
+  /** The arrived amount; null until the chain shows it. */
   readonly credited: MicroUsd | null;
-  /** Why it failed or was reversed. */
+  /** The reason why it failed or was reversed. */
   readonly reason: string | null;
   /** Epoch milliseconds. */
   readonly createdAt: number;
@@ -70,27 +70,26 @@ const SUSPENSE = load('list-suspense');
 const OPEN_PAYMENTS = load('list-open-payments');
 const ATTRIBUTE = load('attribute-deposit');
 
-/** A place in a list that goes backwards in time. */
+/** A position in a list that is sorted from new to old. */
 export interface Before {
   readonly createdAt: number;
   readonly id: string;
 }
 
-/**
- * The table of deposits. Every change is one conditional statement, so that it is made once by whoever comes first.
- */
+/** The table of deposits. Every change is one conditional statement, so exactly one caller makes it. */
 export interface DepositRows {
   /**
-   * False where the row is there already, or its payer has `openMax` signed payments (null: any number) that
-   * nothing is known of yet. Nobody else looks at it before `nextLookAt`.
+   * Inserts a row. False if it exists already, or if its payer already has `openMax` signed payments with an unknown
+   * outcome (null: no limit). No worker looks at the row before `nextLookAt`.
    */
   insert(deposit: NewDeposit, nextLookAt: number, openMax: number | null): Promise<boolean>;
   find(id: string): Promise<Deposit | null>;
   /** The newest first. */
   list(account: string, before: Before | null, limit: number): Promise<readonly Deposit[]>;
   /**
-   * The row, where this is what is credited now; null where it was noted before, or is not final and above the
-   * limit of what may be lent out: on its chain, and to wallets without an account over all chains.
+   * Stores the event to credit. Returns the row; null if an event was already stored, or if the event is not final and
+   * exceeds a limit for credits that can be undone: the limit of its chain, or the limit for wallets without an account
+   * over all chains.
    */
   noteEvent(
     id: string,
@@ -105,26 +104,35 @@ export interface DepositRows {
   markFailed(id: string, reason: string): Promise<boolean>;
   beginReversal(id: string, reason: string): Promise<boolean>;
   endReversal(id: string): Promise<boolean>;
-  /** Rows of a network that are due, taken for `claimMs`. */
+  /** Claims due rows of a network for `claimMs`. */
   claim(network: string, limit: number, claimMs: number): Promise<readonly Deposit[]>;
-  /** Makes all due that waits: for one who has the database to itself, and finds what a process left that died. */
+  /**
+   * Makes all waiting rows due. It is for a process that has the database alone and finds rows claimed by a process
+   * that died.
+   */
   forgetClaims(): Promise<void>;
-  /** null: nothing can change any more. */
+  /** Sets the time of the next look. null: nothing can change any more. */
   schedule(id: string, nextLookAt: number | null): Promise<void>;
   /**
-   * Whether the account has money that its chain may still undo, and that may have been there at `at` (epoch
+   * Whether the account has money that its chain may still undo, from a deposit that existed at `at` (epoch
    * milliseconds).
    */
   unfinal(account: string, at: number): Promise<boolean>;
-  /** All in suspense, the newest first. */
+  /** All deposits in suspense, the newest first. */
   suspense(before: Before | null, limit: number): Promise<readonly Deposit[]>;
-  /** The sum that came into the account over chains and stands. */
+  /** The sum of the account's deposits that were not undone. */
   paidIn(account: string): Promise<MicroUsd>;
-  /** Of an address, in suspense. */
+  /** The oldest 100 deposits in suspense from an address. */
   suspended(payer: string): Promise<readonly Deposit[]>;
-  /** A page of the signed payments of a network that may still come, or may still be undone. `after`: an id. */
+  /**
+   * A page of the signed payments of a network that may still arrive or be undone. `after`: the last id of the page
+   * before.
+   */
   openPayments(network: string, after: string): Promise<readonly Deposit[]>;
-  /** Says whose it is, once. It is due at once, for whoever moves the money. */
+  /**
+   * Sets the account of a deposit in suspense, once. The row is then due, so that a worker moves the money if this
+   * caller does not.
+   */
   attribute(id: string, account: string): Promise<boolean>;
 }
 
@@ -166,8 +174,8 @@ export function createDepositRows(database: Database, { now }: { readonly now: (
         limits.strangers,
       ];
       const noting = { statement: NOTE_EVENT, params };
-      // Those noted at the same time would not see each other in the sum, and go past the limit together. SQLite
-      // has one writer.
+      // Concurrent statements would not see each other's amounts in the sum and could exceed the limit together, so
+      // they take a lock. SQLite has only one writer and needs no lock.
       const alone = final || database.engine === 'sqlite';
       const [row] = alone
         ? await database.query(NOTE_EVENT, params)
@@ -207,7 +215,7 @@ export function createDepositRows(database: Database, { now }: { readonly now: (
 
 const SUSPENDED_MAX = 100;
 
-/** Amounts are text in JSON. */
+/** Amounts are strings in JSON. */
 function paymentText(payment: SignedPayment): string {
   return JSON.stringify({ ...payment, amount: String(payment.amount) });
 }

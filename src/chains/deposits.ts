@@ -4,43 +4,46 @@ import { createDelivery, type DeliveryOptions } from './deposit-delivery.ts';
 import type { Deposit } from './deposit-rows.ts';
 
 export interface DepositsOptions extends CreditingOptions, Omit<DeliveryOptions, 'crediting'> {
-  /** Whether a memo has the name of another account than this one, known or not. */
+  /** Whether a memo names another account than this one. The named account need not exist. */
   readonly namesAnother: (memo: string, account: string) => boolean;
-  /** The account that a plain transfer is for, or null. `deposit`: the id of its row. */
+  /** Resolves with the account that a plain transfer is for, or null. `deposit`: the id of its row. */
   readonly attribute: (event: Incoming, network: string, deposit: string) => Promise<string | null>;
 }
 
-/** Whom a payment is credited to, and the request that it came with where nothing else says who asks. */
+/**
+ * The account that gets the credit of a payment, and the request of the payment if nothing else authenticates the
+ * caller.
+ */
 interface PaymentOwner {
   readonly account: string;
   readonly request: string | null;
 }
 
 export interface Deposits {
-  /** The deposit of a payment; null where the payment is not known yet. */
+  /** The deposit of a payment; null if the payment is not known yet. */
   find(payment: SignedPayment): Promise<Deposit | null>;
   /**
-   * Keeps a payment that was verified, gives it to the chain and credits what arrives. Resolves with where it is
-   * then, which may be `received`: it is not known yet, and somebody goes on looking. Rejects with PaymentProblem
-   * where it failed, or is another account's or another request's.
+   * Stores a verified payment, submits it to the chain and credits what arrives. Resolves with the deposit in its
+   * present state. The state may be `received`: the outcome is not known yet, and a worker goes on looking. Rejects
+   * with PaymentProblem if the payment failed, or belongs to another account or another request.
    */
   take(payment: SignedPayment, owner: PaymentOwner): Promise<Deposit>;
-  /** One look at a deposit, as far as it can be brought now. Rejects with ChainUnavailable. */
+  /** Makes all steps with a deposit that are possible now. Rejects with ChainUnavailable. */
   carryOn(deposit: Deposit): Promise<void>;
-  /** Books what came in and is final. */
+  /** Books a final incoming transfer. */
   arrived(event: Incoming, network: string): Promise<void>;
   /**
-   * Credits what is in suspense and came from an address, on one network or on any (null), to the account that has
-   * proven to have it. Resolves with what it was.
+   * Credits the deposits in suspense from an address, on one network or on all (null), to the account that has proven
+   * its ownership. Resolves with these deposits.
    */
   attribute(address: string, account: string, network: string | null): Promise<readonly Deposit[]>;
-  /** Credits one that is in suspense. null where no deposit of this id is in suspense. */
+  /** Credits one deposit in suspense. null if no deposit with this id is in suspense. */
   attributeOne(id: string, account: string): Promise<Deposit | null>;
 }
 
 /**
- * Payments of one wallet on one chain that may be under way. All may be signed against the same money: whoever
- * gives them to the chain pays for those that fail there.
+ * The maximum of open payments of one wallet on one chain. All of them may be signed against the same money, and the
+ * gateway pays the chain's fees for those that fail.
  */
 const OPEN_MAX = 32;
 
@@ -67,7 +70,7 @@ export function createDeposits(options: DepositsOptions): Deposits {
       );
   };
 
-  /** The row of what came in, made where it is missing. */
+  /** The row of an incoming transfer. It is created if it is missing. */
   const keep = async (id: string, event: Incoming, network: string): Promise<Deposit> => {
     const known = await rows.find(id);
     if (known !== null) return known;
@@ -87,7 +90,8 @@ export function createDeposits(options: DepositsOptions): Deposits {
       let mine = false;
       if (deposit === null) {
         const { id, network, payer, amount, memo } = payment;
-        // Whoever brings it may say what was asked for, and leave out whom it was for; its payer has signed that.
+        // The sender of the request can change the requirements and leave out the account, but the memo is signed by
+        // the payer.
         if (memo !== undefined && options.namesAnother(memo, owner.account))
           throw refused(`The payment is for account ${memo}, not for this one: sign a new one`);
         mine = await rows.insert(
@@ -123,8 +127,9 @@ export function createDeposits(options: DepositsOptions): Deposits {
     async arrived(event, network) {
       const deposit = await keep(idOf(event, network), event, network);
       if (deposit.state !== 'reversing' && deposit.state !== 'reversed') return settle(deposit, event);
-      // The chain had said that it could not come any more. It may have been spent, and be the operator's loss:
-      // whose it is now, he says, and no wallet can claim it.
+      // The chain had reported that the deposit could never arrive, and the credited money may already have been spent
+      // at the operator's loss. So only the operator decides whose money it is: without sender and memo no wallet can
+      // claim it.
       const late: Incoming = { ...event, id: `${event.id}/late`, sender: '', memo: null };
       await settle(await keep(`${deposit.id}/late`, late, network), late);
       onProblem('error', 'a deposit that was reversed came after all: it is in suspense', {

@@ -3,23 +3,20 @@ import { ChainUnavailable, type SignedPayment } from './chain.ts';
 
 const ANSWER_BYTES_MAX = 64 * 1024;
 
-/** The answer of an x402 facilitator. Each member is still to be checked. */
+/** The answer of an x402 facilitator. Its members are not yet checked. */
 type FacilitatorAnswer = Readonly<Record<string, unknown>>;
 
-/**
- * An x402 facilitator at an address, over HTTP. Rejects with ChainUnavailable where it answers nothing that can be
- * used.
- */
+/** An x402 facilitator over HTTP. Rejects with ChainUnavailable if its answer is not usable. */
 export interface FacilitatorClient {
-  /** The payments that it settles, and how: `kinds`. */
+  /** The kinds of payments that it settles, in `kinds`. */
   supported(): Promise<FacilitatorAnswer>;
-  /** Hands a payment over. The answer has `success`. */
+  /** Submits a payment. The answer has `success`. */
   settle(payment: SignedPayment): Promise<FacilitatorAnswer & { readonly success: boolean }>;
 }
 
 /**
- * Not the `HTTPFacilitatorClient` of @x402/core: that reads answers of any length, follows redirects with the
- * signed payment in its hands, and prints what a header of the answer says to the standard output.
+ * Creates a client. It replaces the `HTTPFacilitatorClient` of @x402/core, which reads answers of any length, follows
+ * redirects with the signed payment, and prints a header of the answer to the standard output.
  */
 export function createFacilitatorClient(options: {
   readonly url: URL;

@@ -11,14 +11,14 @@ export interface HandoverBooksOptions {
   readonly onProblem: OnProblem;
 }
 
-/** The books of a chain whose treasury hands over to another. */
+/** The books of a chain during a handover of its treasury. */
 interface HandoverBooks {
   /**
-   * Brings the books to the treasuries of the configuration. Rejects with ChainUnavailable; with Error where they
-   * are those of others.
+   * Updates the books to the treasuries of the configuration. Rejects with ChainUnavailable, and with Error if the
+   * books belong to other treasuries.
    */
   handOver(book: ChainBook): Promise<ChainBook>;
-  /** Moves what the old treasury still holds, and notes whether it is empty. */
+  /** Moves the remaining money of the old treasury, and stores whether it is empty. */
   careForPrevious(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export function createHandoverBooks(
       await rows.beginHandover(book, {
         treasury: chain.treasury,
         opening,
-        // An address may take over a second time, with another opening.
+        // The height is in the id, because an address may take over a second time with another opening.
         openingId: `opening:${network}/${chain.treasury}/${heightOf(cursor)}`,
         cursor: joined(cursor, book.cursor),
       });
@@ -60,7 +60,7 @@ export function createHandoverBooks(
         throw new Error(
           `the treasury of ${network} before, ${book.previous}, was not empty when it was compared last: ${leaveIt}`,
         );
-      // Begun since it was compared: without its key nobody could tell how that ends.
+      // A payment may have begun since the last comparison. Without the key its outcome could not be found.
       if (await handoverCare.isUnderWay(chain, book.previous))
         throw new Error(
           `a payment to the treasury of ${network} before, ${book.previous}, or of it is under way: ${leaveIt}`,

@@ -14,26 +14,29 @@ interface HandoverCareOptions {
   readonly now: () => number;
 }
 
-/** The balance of an old treasury, all of it final, at a height of its chain. */
+/** The final balance of an old treasury at a height of its chain. */
 interface OldBalance {
   readonly amount: MicroUsd;
   readonly height: bigint;
 }
 
-/** The care of a treasury that hands over to another, until its key can be thrown away. */
+/** Empties the treasury that hands over to another, until its key can be removed. */
 export interface HandoverCare {
   /**
-   * Moves what an old treasury holds to the one that takes over, by a move like any other. What it has signed away
-   * stays there: whoever has the text may submit it at any time. `heldNow` resolves with null where it is not known.
+   * Moves the money of an old treasury to the new one, by an ordinary move. The amount of signed payouts stays, because
+   * anyone with their text may submit it at any time. `heldNow` resolves with null if the balance is not known.
    */
   empty(chain: Chain, heldNow: () => Promise<OldBalance | null>): Promise<void>;
-  /** Whether a payment to the old treasury, or one that it has signed, is not at its end. */
+  /** Whether a payment to the old treasury, or a payment that it has signed, is unfinished. */
   isUnderWay(chain: Pick<Chain, 'network' | 'payerOf'>, previous: string): Promise<boolean>;
 }
 
-/** The ids of its moves begin so; those of the operator's do not. */
+/** The prefix of the ids of these moves. Ids of the operator's moves do not have it. */
 export const HANDOVER_MOVE = 'handover-';
-/** Less than this is not worth the gas of a move each time that somebody sends it. */
+/**
+ * A smaller amount is moved at most once in LITTLE_WAITS_MS. Otherwise strangers could cost the treasury gas with small
+ * transfers.
+ */
 const LITTLE: MicroUsd = 1_000_000n;
 const LITTLE_WAITS_MS = 86_400_000;
 
@@ -43,7 +46,7 @@ export function createHandoverCare(options: HandoverCareOptions): HandoverCare {
   const isSame = (network: string, one: string, other: string): boolean =>
     plainAddress(network, one) === plainAddress(network, other);
 
-  /** The sum that the old treasury has signed away and that had not left it at a height. */
+  /** The sum of the old treasury's signed payouts that had not left it at a height. */
   const signedAway = async (chain: Chain, previous: string, height: bigint): Promise<MicroUsd> => {
     let sum = 0n;
     for await (const { signed, amount, fee } of all((after) => withdrawalRows.leaving(chain.network, height, after)))
@@ -58,7 +61,8 @@ export function createHandoverCare(options: HandoverCareOptions): HandoverCare {
     async empty(chain, heldNow) {
       const { network, treasury } = chain;
       const previous = chain.handover!.previous.treasury;
-      // Before the balance: of two gateways that see the same balance only one makes the move of this number.
+      // Read before the balance: of two gateways that see the same balance, only one can make the move with this
+      // number.
       const { made, underWay, newest } = await movesOf(network, previous);
       if (underWay > 0) return;
       const held = await heldNow();
@@ -90,7 +94,7 @@ export function createHandoverCare(options: HandoverCareOptions): HandoverCare {
   };
 }
 
-/** All rows of pages that are in the order of their ids. */
+/** Yields the rows of all pages, which are sorted by id. */
 async function* all<T extends Pick<Withdrawal, 'id'>>(
   pageAfter: (after: string) => Promise<readonly T[]>,
 ): AsyncGenerator<T> {

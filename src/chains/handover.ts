@@ -2,8 +2,8 @@ import type { Chain, IncomingPage, SignedPayment, SignedPayout } from './chain.t
 import { plainAddress } from './plain-address.ts';
 
 /**
- * The chain of a treasury that takes over from another. Money is asked for at the new address. What comes to the
- * old one is seen as before, what it has signed is looked after as before, and what both hold is one balance.
+ * The chain of a treasury that takes over from another. New payments go to the new address. Transfers to the old
+ * address are still seen, its signed payouts are still looked after, and both balances count as one.
  */
 export function createHandover(current: Chain, previous: Chain): Chain {
   const { network } = current;
@@ -16,11 +16,14 @@ export function createHandover(current: Chain, previous: Chain): Chain {
   const ofPayment = ({ requirements }: SignedPayment) => (isPrevious(requirements.payTo) ? previous : current);
   const ofPayout = (signed: SignedPayout) => (isPrevious(current.payerOf(signed)) ? previous : current);
 
-  /** Reads both. Their balances are compared at one height: the one that is behind comes first, and no further. */
+  /**
+   * Reads the transfers to both treasuries. Their balances must be known at the same height, so the one that is behind
+   * is read first, up to the height of the other.
+   */
   async function incoming(text: string | null): Promise<IncomingPage> {
     if (text === null) {
       const begun = ofBoth(await current.incoming(null), await previous.incoming(null));
-      // All that came before the beginning is in the balance.
+      // Transfers before the beginning are part of the opening balance.
       return { ...(await incoming(begun.cursor)), events: [] };
     }
     const [after, afterPrevious] = cursorsOf(text);
@@ -30,7 +33,8 @@ export function createHandover(current: Chain, previous: Chain): Chain {
         height < heightPrevious
           ? ofBoth(await current.incoming(after, heightPrevious), nothingAt(afterPrevious))
           : ofBoth(nothingAt(after), await previous.incoming(afterPrevious, height));
-      // Where it cannot, the other one's next place may be one that it can reach.
+      // If the one that is behind cannot reach that height, both are read: it may be able to reach the next height of
+      // the other.
       if (caughtUp.cursor !== text) return caughtUp;
     }
     const now = await current.incoming(after);
@@ -58,14 +62,14 @@ export function createHandover(current: Chain, previous: Chain): Chain {
     incoming,
     async balanceAt(text) {
       const [now, before] = cursorsOf(text);
-      // Balances of two moments are no balance.
+      // Balances at two different heights cannot be added.
       if (heightOf(now) !== heightOf(before)) return null;
       const [held, left] = await Promise.all([current.balanceAt(now), previous.balanceAt(before)]);
       return held === null || left === null ? null : held + left;
     },
 
     addressFault: (address) => current.addressFault(address) ?? previous.addressFault(address),
-    // The old treasury signs nothing any more but what it gives to the new one.
+    // The old treasury signs only payouts to the new one.
     sign: (payout, signed) => (payout.to === current.treasury ? previous : current).sign(payout, signed),
     send: (payout, signed) => ofPayout(signed).send(payout, signed),
     findPayout: (payout, signed, transaction) => ofPayout(signed).findPayout(payout, signed, transaction),
@@ -87,7 +91,7 @@ const ofBoth = (now: IncomingPage, before: IncomingPage): IncomingPage => ({
   more: now.more || before.more,
 });
 
-/** The cursor of a handover: that of the new treasury, then that of the old one. */
+/** The cursor of a handover: the cursor of the new treasury, then the cursor of the old one. */
 export const joined = (current: string, previous: string): string => `${current}|${previous}`;
 
 /** Both cursors of a handover. */

@@ -1,5 +1,5 @@
 /**
- * The code for money over chains. It is loaded where chains are set up for payments, and nowhere else: with its
- * libraries it takes long and much memory.
+ * Loads the code for money over chains. It is loaded only if a chain is set up for payments, because its libraries need
+ * much time and memory.
  */
 export const loadChains = () => import('./chains.ts');

@@ -2,15 +2,15 @@ import { createDueWorker, type DueWorker } from '#store';
 import { ChainUnavailable } from './chain.ts';
 import type { OnProblem } from './problem.ts';
 
-/** Rows of one kind, on one chain, that are looked at side by side. */
+/** How many rows of one kind and one chain are handled at the same time. */
 const AT_ONCE = 32;
 const CLAIM_MS = 30_000;
 const LOOK_MAX_MS = 15_000;
 const OLD_LOOK_MAX_MS = 3_600_000;
 
 /**
- * Milliseconds until the next look at a row after so many looks, `ageMs` after its last change. An old row waits a
- * twentieth of its age: each look costs the node a dozen questions, and nothing says that the row ever ends.
+ * Milliseconds until the next look at a row after `looks` looks, `ageMs` after its last change. An old row waits a
+ * twentieth of its age, because each look costs about a dozen requests to the node and the row may never end.
  */
 export function lookAfterMs(looks: number, ageMs: number): number {
   return Math.min(500 * 1.5 ** Math.min(looks, 40), Math.max(LOOK_MAX_MS, ageMs / 20), OLD_LOOK_MAX_MS);
@@ -35,7 +35,7 @@ interface LookAfterOptions<Row extends DueRow> {
   readonly now: () => number;
 }
 
-/** Carries on with the due rows of a network. A row that takes long takes one place, and holds up no other. */
+/** Handles the due rows of a network. A slow row uses one of the AT_ONCE places and delays no other row. */
 export function createLookAfter<Row extends DueRow>(options: LookAfterOptions<Row>): DueWorker {
   const { network, rows, carryOn, pauseMs, onProblem, onError, now } = options;
   const underWay = new Set<string>();
@@ -50,7 +50,7 @@ export function createLookAfter<Row extends DueRow>(options: LookAfterOptions<Ro
           error,
         });
     }
-    // A database that is away is told of by the next turn.
+    // An unreachable database is reported by the next turn.
     await rows.schedule(row.id, now() + lookAfterMs(row.looks, now() - row.updatedAt)).catch(() => {});
   };
 
@@ -58,7 +58,7 @@ export function createLookAfter<Row extends DueRow>(options: LookAfterOptions<Ro
     async turn(worker) {
       if (underWay.size >= AT_ONCE) return;
       for (const row of await rows.claim(network, AT_ONCE - underWay.size, CLAIM_MS)) {
-        // Its last look has outlasted the claim.
+        // The last look at this row is still running after its claim expired.
         if (underWay.has(row.id)) continue;
         underWay.add(row.id);
         worker.start(

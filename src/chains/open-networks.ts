@@ -6,34 +6,39 @@ export interface OpenNetworksOptions {
   readonly setups: readonly ChainSetup[];
   readonly snapshotsOf: (network: string) => SnapshotRows;
   readonly createTreasury: (chain: Chain) => Treasury;
-  /** A network answers, or does not answer any more; `error` says why. */
+  /** Called when a network begins or stops to answer; `error` is the reason. */
   readonly onChange: (network: string, answers: boolean, error: unknown) => void;
   readonly signal: AbortSignal;
 }
 
-/** The comparison of a network's books with its treasury. `reserves` is null where the network does not tell. */
+/**
+ * The comparison of a network's books with its treasury. `reserves` is null if the network does not report the balance.
+ */
 export interface NetworkAudit {
   readonly network: string;
   readonly reserves: Reserves | null;
   readonly error: unknown;
 }
 
-/** The chains that are set up: which of them are open, and which of them answer. */
+/** The configured chains: which of them are open, and which of them answer. */
 export interface OpenNetworks {
-  /** null where it is not open yet, or unknown. */
+  /** null if the network is not open yet, or unknown. */
   chain(network: string): Chain | null;
-  /** Opens all. Rejects with Error where one is set up wrongly; one that cannot be reached is left to `watch`. */
+  /**
+   * Opens all networks. Rejects with Error if one has a wrong setup. A network that cannot be reached is left to
+   * `watch`.
+   */
   open(): Promise<void>;
-  /** Opens the network where it is not open yet, and books what came in there. */
+  /** Opens the network if it is not open yet, and books its incoming transfers. */
   watch(network: string): Promise<void>;
   /** Compares the books of an open network with its treasury. */
   compare(network: string): Promise<void>;
-  /** The same, now. Rejects with ChainUnavailable, also where it is not open. */
+  /** The same, with the result. Rejects with ChainUnavailable, also if the network is not open. */
   compareNow(network: string): Promise<Reserves | null>;
   audit(): Promise<readonly NetworkAudit[]>;
   /**
-   * Opens further networks, which count once `commit` is called. Rejects with Error, and opens none, where one is set
-   * up wrongly.
+   * Opens further networks, which become active with `commit`. Rejects with Error and opens none if one has a wrong
+   * setup.
    */
   prepare(setups: readonly ChainSetup[]): Promise<{ commit(): void }>;
   close(): void;
@@ -74,12 +79,12 @@ export function createOpenNetworks(options: OpenNetworksOptions): OpenNetworks {
   };
 
   const noteAnswer = (network: string, answers: boolean, error: unknown): void => {
-    // The first answer is no news.
+    // A first answer is the expected case and is not reported.
     if ((answering.get(network) ?? true) !== answers) onChange(network, answers, error);
     answering.set(network, answers);
   };
 
-  /** Notes whether the network answers. */
+  /** Does the work and records whether the network answers. */
   const asking = async (network: string, work: () => Promise<unknown>): Promise<void> => {
     try {
       await work();
@@ -153,6 +158,8 @@ export function createOpenNetworks(options: OpenNetworksOptions): OpenNetworks {
   };
 }
 
-/** Each family of chains brings libraries that take long to load: they are loaded where a chain is set up. */
+/**
+ * The libraries of a family of chains take long to load, so they are loaded only if one of its chains is configured.
+ */
 const evm = async () => (await import('./evm/evm-chain.ts')).createEvmChain;
 const solana = async () => (await import('./solana/solana-chain.ts')).createSolanaChain;

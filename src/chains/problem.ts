@@ -1,5 +1,5 @@
-/** How soon somebody should look: `error` now, `warn` if it stays. */
+/** How soon the operator should look: `error` now, `warn` if the problem stays. */
 type ProblemLevel = 'info' | 'warn' | 'error';
 
-/** Told of what an operator should look at. `of` names it, and has the `error` where there is one. */
+/** Called with a problem that an operator should look at. `of` has the details, and the `error` if one exists. */
 export type OnProblem = (level: ProblemLevel, problem: string, of: Readonly<Record<string, unknown>>) => void;

@@ -5,7 +5,9 @@ const KEEP = loadStatement(import.meta.url, './sql/keep-snapshot.sql');
 const LIST = loadStatement(import.meta.url, './sql/list-snapshots.sql');
 const FORGET = loadStatement(import.meta.url, './sql/forget-snapshots.sql');
 
-/** The table of balances that were read while their blocks were new, of one network. All gateways share it. */
+/**
+ * The table of treasury balances that were read while their blocks were new, for one network. All gateways share it.
+ */
 export function createSnapshotRows(database: Pick<Database, 'query'>, network: string): SnapshotRows {
   return {
     async list(treasury, limit) {

@@ -7,37 +7,37 @@ import { plainAddress } from './plain-address.ts';
 import { WithdrawalProblem } from './withdrawal-problem.ts';
 
 interface TreasuryActsOptions extends ActStepsOptions {
-  /** null where it is not open yet. */
+  /** null if the chain is not open yet. */
   readonly chainOf: (network: string) => Chain | null;
-  /** Addresses that the money of a treasury may be moved to. */
+  /** Addresses to which money of a treasury may be moved. */
   readonly moveToOf: (network: string) => readonly string[];
 }
 
-/** Acts of the operator's about treasuries. Each is written down before anything happens, and done once. */
+/** The operator's acts about treasuries. Each act is stored before anything happens, and executed once. */
 export interface TreasuryActs {
   /**
-   * Takes up an act, and goes as far with it as it can go now. Asking again with the same id and the same words
-   * resolves with the one that is there; a chain that does not answer now is asked again later. Rejects with
-   * WithdrawalProblem; what turns out to be wrong later is in the act's reason.
+   * Stores an act and makes all steps that are possible now. A repeated request with the same id and the same values
+   * resolves with the stored act. A chain that does not answer is asked again later. Rejects with WithdrawalProblem; a
+   * fault that shows later is in the act's reason.
    */
   request(asked: NewAct): Promise<Act>;
-  /** Takes up an act of the gateway's own, without checks. */
+  /** Stores an act of the gateway itself, without checks, and begins it. */
   begin(asked: NewAct): Promise<void>;
   /**
-   * Says as which deposit, which has to be in suspense, a move has arrived. Repeating it is safe. Rejects with
+   * Names the deposit, which must be in suspense, as which a move arrived. It may be repeated. Rejects with
    * WithdrawalProblem.
    */
   arrived(id: string, deposit: string): Promise<Act>;
   /**
-   * Takes back a move of which nothing is signed yet, or another act that is not booked yet. Resolves with the act,
-   * refused. Repeating it is safe. Rejects with WithdrawalProblem, also where it is too late.
+   * Cancels a move that is not signed yet, or another act that is not booked yet. Resolves with the refused act. It may
+   * be repeated. Rejects with WithdrawalProblem, also if it is too late.
    */
   cancel(id: string): Promise<Act>;
-  /** All that can be done now with the acts that are not at their end, but for those that wait for a comparison. */
+  /** Makes all steps that are possible now for the unfinished acts, except for acts that wait for a comparison. */
   carryOn(): Promise<void>;
-  /** The same with those that wait for a comparison of a network, which takes seconds. */
+  /** The same for acts that wait for a comparison of this network, which takes seconds. */
   carryOnDifference(network: string): Promise<void>;
-  /** Whether a transfer into a treasury is the arrival of a move; then it is tied to it. */
+  /** Whether a transfer into a treasury is the arrival of a move. If so, the deposit is linked to the move. */
   isArrival(event: Incoming, network: string, deposit: string): Promise<boolean>;
 }
 
@@ -64,7 +64,7 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
     const allowed = options.moveToOf(network).map((one) => plainAddress(network, one));
     if (!allowed.includes(plainAddress(network, address!)))
       throw wrong(`${address} is not in move_to of ${network}: add it to the configuration`, 'address');
-    // It would wait until there is as much, which nobody may remember by then.
+    // A larger move would wait for enough money and might then happen unexpectedly.
     const most = await withdrawals.uncommitted(network);
     if (amount > most)
       throw new WithdrawalProblem(
@@ -144,7 +144,7 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
       (await rows.ofDeposit(deposit)) !== null ||
       (sender !== '' &&
         ((await rows.tieArrival(deposit, network, plainAddress(network, sender), amount)) ||
-          // Another gateway may have tied it meanwhile.
+          // Another gateway may have linked it meanwhile.
           (await rows.ofDeposit(deposit)) !== null)),
   };
 }

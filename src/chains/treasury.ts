@@ -6,7 +6,7 @@ import type { Deposits } from './deposits.ts';
 import { createHandoverBooks, type HandoverBooksOptions } from './handover-books.ts';
 import type { Withdrawals } from './withdrawals.ts';
 
-/** The balance of a treasury against the balance in the books, at one height of its chain. */
+/** The balance of a treasury and its balance in the books, at one height of its chain. */
 export interface Reserves {
   readonly network: string;
   readonly held: MicroUsd;
@@ -21,23 +21,23 @@ interface TreasuryOptions extends HandoverBooksOptions {
   readonly signal: AbortSignal;
 }
 
-/** The books of one chain: all that comes in is in them, and they are held against what is there. */
+/** The books of one chain. They contain every incoming transfer, and are compared with the treasury. */
 export interface Treasury {
   /**
-   * Begins the books of the chain where they have not begun. Rejects with ChainUnavailable; with Error where they
-   * are those of another treasury.
+   * Begins the books of the chain if they do not exist. Rejects with ChainUnavailable, and with Error if the books
+   * belong to another treasury.
    */
   open(): Promise<void>;
-  /** Books what came in and is final, to its end. Rejects with ChainUnavailable. */
+  /** Books all final incoming transfers. Rejects with ChainUnavailable. */
   watch(): Promise<void>;
   /**
-   * Compares, and stops withdrawals where the two differ for good, or lets them go on where they are one again.
-   * null where the chain does not tell what was held. Rejects with ChainUnavailable.
+   * Compares the books with the treasury. Stops withdrawals if they still differ after several comparisons, and resumes
+   * them if they agree again. null if the chain does not report the balance. Rejects with ChainUnavailable.
    */
   compare(): Promise<Reserves | null>;
 }
 
-/** Money moves while it is counted: what differs once is counted again. */
+/** Money moves during a comparison, so a difference is checked again. */
 const COMPARISONS = 4;
 const BETWEEN_MS = 700;
 const PAGES_MAX = 10_000;
@@ -67,7 +67,8 @@ export function createTreasury(options: TreasuryOptions): Treasury {
         throw error;
       });
       const mayHaveCome = book.previous !== null && page.events.length > 0;
-      // A treasury to which something came is not empty: before it is booked, and where somebody has counted meanwhile.
+      // A treasury that received a transfer is not empty. This is stored before the booking, and again after it,
+      // because another gateway may have counted meanwhile.
       if (mayHaveCome) await rows.notePrevious(network);
       for (const event of page.events) await options.deposits.arrived(event, network);
       if (page.cursor !== book.cursor) await rows.moveCursor(network, book.cursor, page.cursor, page.height);
@@ -78,8 +79,8 @@ export function createTreasury(options: TreasuryOptions): Treasury {
 
   const compareOnce = async (): Promise<Reserves | null> => {
     await watch();
-    // Before the payouts are looked at, which may take long: one that becomes final meanwhile is above this height,
-    // and no difference.
+    // The height is read before the payouts are looked at, which may take long. A payout that becomes final meanwhile
+    // is above this height and causes no difference.
     const { cursor, height } = await bookOf();
     await options.withdrawals.lookAtSigned(network);
     const held = await chain.balanceAt(cursor);

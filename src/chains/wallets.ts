@@ -6,7 +6,7 @@ const FIND = load('find-wallet');
 const LIST = load('list-wallets');
 const UNBIND = load('unbind-wallet');
 
-/** A wallet that an account has proven to be its. */
+/** A wallet whose ownership an account has proven. */
 export interface BoundWallet {
   /** `eip155:<address in lower case>` or `solana:<address>`. */
   readonly wallet: string;
@@ -15,9 +15,9 @@ export interface BoundWallet {
   readonly boundAt: number;
 }
 
-/** Wallets of accounts that are not a wallet's own. */
+/** Wallets that are bound to accounts. An account that is itself a wallet needs no binding. */
 export interface Wallets {
-  /** False where the wallet is bound already, to whichever account. */
+  /** False if the wallet is already bound, to this or another account. */
   bind(wallet: string, account: string): Promise<boolean>;
   find(wallet: string): Promise<BoundWallet | null>;
   list(account: string): Promise<readonly BoundWallet[]>;

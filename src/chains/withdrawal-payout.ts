@@ -4,23 +4,23 @@ import { accountFeeOf, PayoutProblem, type Chain, type Payout, type SignedPayout
 import { TRANSIT } from './deposit-crediting.ts';
 import type { Withdrawal, WithdrawalRows } from './withdrawal-rows.ts';
 
-/** Ledger account of the money on its way out: no longer its account's, not yet gone from the treasury. */
+/** The ledger account of outgoing money: it was taken from its account and is still in the treasury. */
 export const outgoingOf = (network: string): AccountName => `outgoing:${network}`;
 
-/** The rules of a chain that its payouts need. */
+/** The rules of a chain for payouts. */
 export interface PayoutPolicy {
-  /** Kept of a withdrawal, beside its fee, where its payout opens a token account; none by default. */
+  /** Additional fee of a withdrawal whose payout opens a token account. Default: none. */
   readonly tokenAccountFee?: MicroUsd;
 }
 
 export interface PayoutStepsOptions {
   readonly rows: WithdrawalRows;
   readonly ledger: Pick<Ledger, 'transfer' | 'balance'>;
-  /** Why nothing is paid out over a chain; null while it is. */
+  /** The reason why payouts over a chain are stopped; null if they are not. */
   readonly haltOf: (network: string) => Promise<string | null>;
   readonly policyOf: (network: string) => PayoutPolicy;
   /**
-   * Whether an account has money that its chain may still undo, and that may have been there at `at` (epoch
+   * Whether an account has money that its chain may still undo, from a deposit that existed at `at` (epoch
    * milliseconds).
    */
   readonly unfinal: (account: string, at: number) => Promise<boolean>;
@@ -29,23 +29,23 @@ export interface PayoutStepsOptions {
 
 /** The steps of a withdrawal that need its chain. */
 export interface PayoutSteps {
-  /** Signs, and keeps what was signed before anybody else can have it. */
+  /** Signs a payout and stores the signed text before it is sent. */
   sign(withdrawal: Withdrawal, chain: Chain): Promise<void>;
-  /** Micro-USD that a treasury has by the books, and has not signed away. */
+  /** Micro-USD that a treasury has by the books, without signed payouts. */
   uncommitted(network: string): Promise<MicroUsd>;
-  /** Looks for a signed withdrawal on its chain. `resend`: sends it again, or signs anew, where it is not there. */
+  /** Looks for a signed withdrawal on its chain. `resend`: if it is not there, sends it again or signs it again. */
   look(withdrawal: Withdrawal, chain: Chain, resend: boolean): Promise<void>;
 }
 
-/** By which the clocks of gateways may differ. */
+/** The tolerated difference between the clocks of gateways. */
 const CLOCKS_MS = 60_000;
 
 const payoutOf = ({ id, address, amount, fee }: Withdrawal): Payout => ({ id, to: address, amount: amount - fee });
 
-/** Its fee without that of an account: the one that it had at first. */
+/** The fee without the fee of a token account, as at the request. */
 const plainFeeOf = ({ fee, signed }: Withdrawal): MicroUsd => fee - accountFeeOf(signed);
 
-/** The row as it is once this is kept. */
+/** The row as it is after the signed payout is stored. */
 const keeping = (withdrawal: Withdrawal, signed: SignedPayout): Withdrawal => ({
   ...withdrawal,
   state: 'signed',
@@ -64,19 +64,22 @@ export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
   };
 
   /**
-   * The money that a treasury has by the books, and has not signed away. What came in on another chain is not
-   * there, and what is signed cannot be canceled any more.
+   * Payouts are limited to this amount: money that came in on another chain is not in this treasury, and signed payouts
+   * can no longer be canceled.
    */
   const uncommitted = async (network: string): Promise<MicroUsd> =>
     -((await ledger.balance(treasuryOf(network)))?.available ?? 0n) - (await rows.signedAmount(network));
 
-  /** The operator pays himself no fees. That of a lost payout was told to its owner: it does not grow. */
+  /**
+   * The fee of a token account. The operator's own withdrawals have none. A repeated payout keeps the fee of the lost
+   * one, because the owner was told that fee.
+   */
   const feeOfAccountOf = ({ account, network, signed }: Withdrawal): MicroUsd =>
     account === OPERATOR ? 0n : (signed?.tokenAccountFee ?? options.policyOf(network).tokenAccountFee ?? 0n);
 
   /**
-   * null: the receiver cannot be paid, and the money goes back. What was signed before is lost then, or there is
-   * nothing.
+   * Signs the payout. null: the receiver cannot be paid, so the money is given back. That is safe, because an earlier
+   * signed payout is lost or does not exist.
    */
   const signOrGiveBack = async (withdrawal: Withdrawal, chain: Chain): Promise<SignedPayout | null> => {
     const payout = {
@@ -95,11 +98,11 @@ export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
   const sign = async (withdrawal: Withdrawal, chain: Chain): Promise<void> => {
     const { id, network, account, source, amount, fee } = withdrawal;
     if ((await options.haltOf(network)) !== null) return;
-    // What goes from an address of the treasury to another stays there.
+    // A transfer between two addresses of the treasury does not reduce the treasury.
     const stays = source === TRANSIT && withdrawal.address === chain.treasury;
     if (!stays && (await uncommitted(network)) < amount - fee) return;
-    // What was paid in leaves again only when its chain cannot undo it any more. What comes in after it was taken
-    // does not count.
+    // Deposits can leave only after their chain can no longer undo them. Deposits that came after this withdrawal do
+    // not count.
     if (source === escrowOf(account) && (await options.unfinal(account, withdrawal.updatedAt + CLOCKS_MS))) return;
     const signed = await signOrGiveBack(withdrawal, chain);
     if (signed !== null && (await rows.sign(id, signed))) await send(keeping(withdrawal, signed), signed, chain);
@@ -137,11 +140,12 @@ export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
       await rows.move(id, 'signed', 'returning', now(), `It was not submitted in time: ${sight.reason}`);
       return;
     }
-    // The chain has decided that the one before can never pay; whoever signs first is kept, and the others' texts
-    // are thrown away unsent.
+    // The chain has decided that the earlier payout can never pay. Of concurrent new signatures the first stored one
+    // counts, and the others are dropped unsent.
     const again = await signOrGiveBack(withdrawal, chain);
     if (again === null) return;
-    // Where no account is opened any more it pays more than what is lost, which was all that was set aside.
+    // If the account no longer has to be opened, the new payout is larger than the lost one. Only the lost amount was
+    // reserved.
     const more = accountFeeOf(signed) - accountFeeOf(again);
     if (more > 0n && (await uncommitted(network)) < more) return;
     if (await rows.resign(id, signed, again)) await send(keeping(withdrawal, again), again, chain);

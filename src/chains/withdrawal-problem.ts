@@ -1,4 +1,4 @@
-/** A withdrawal that is refused, in words for whoever asked for it. */
+/** A refused withdrawal. The message is for the caller. */
 export class WithdrawalProblem extends Error {
   override readonly name = 'WithdrawalProblem';
   readonly code:

@@ -4,9 +4,9 @@ import { accountFeeOf, type SignedPayout } from './chain.ts';
 import type { Before } from './deposit-rows.ts';
 
 /**
- * `requested`: written down. `debited`: taken from its account. `queued`: to be signed; until then it can be
- * canceled. `signed`: may be on the chain. `paid`: final there. `returning`, `returned`: given back. `refused`:
- * nothing was taken.
+ * `requested`: stored. `debited`: taken from its account. `queued`: waits for its signature and can still be canceled.
+ * `signed`: may be on the chain. `paid`: final on the chain. `returning`, `returned`: given back. `refused`: nothing
+ * was taken.
  */
 export type WithdrawalState =
   | 'requested'
@@ -20,28 +20,28 @@ export type WithdrawalState =
 
 export interface Withdrawal {
   readonly id: string;
-  /** CAIP-2. */
+  /** CAIP-2 id. */
   readonly network: string;
-  /** Whose it is. */
+  /** The owner. */
   readonly account: string;
-  /** Ledger account that it is taken from: the account's escrow or earnings. */
+  /** The ledger account from which it is taken: the owner's escrow or earnings. */
   readonly source: AccountName;
   /** Receiving address. */
   readonly address: string;
-  /** Taken from the source. */
+  /** The amount taken from the source. */
   readonly amount: MicroUsd;
   /**
-   * Of it, kept by the operator: the address is paid the rest. Once it is signed, with what `signed` keeps for a token
-   * account.
+   * The operator's fee, a part of `amount`; the address gets the rest. After the signing it includes the fee of a token
+   * account in `signed`.
    */
   readonly fee: MicroUsd;
-  /** The gateway signs, and leaves it to its owner to submit it. */
+  /** The gateway signs the payout and its owner submits it. */
   readonly handedOut: boolean;
   readonly state: WithdrawalState;
   readonly signed: SignedPayout | null;
   readonly transaction: string | null;
   readonly height: bigint | null;
-  /** Why it was given back or refused, or what it waits for. */
+  /** The reason why it was given back or refused, or what it waits for. */
   readonly reason: string | null;
   /** Epoch milliseconds. */
   readonly createdAt: number;
@@ -75,18 +75,18 @@ const SIGNED = load('signed-withdrawals');
 const LEAVING = load('list-leaving-withdrawals');
 const SIGNED_AMOUNT = load('signed-amount');
 
-/**
- * The table of withdrawals. Every change is one conditional statement, so that it is made once by whoever comes
- * first.
- */
+/** The table of withdrawals. Every change is one conditional statement, so exactly one caller makes it. */
 export interface WithdrawalRows {
   insert(withdrawal: NewWithdrawal, nextLookAt: number, fee?: MicroUsd): Promise<boolean>;
   find(id: string): Promise<Withdrawal | null>;
   /** The newest first. */
   list(account: string, before: Before | null, limit: number): Promise<readonly Withdrawal[]>;
-  /** The same of a ledger account that they are taken from. */
+  /** The same by the ledger account from which they are taken. */
   listOf(source: AccountName, before: Before | null, limit: number): Promise<readonly Withdrawal[]>;
-  /** One step; false where it is no longer at `from`. `nextLookAt` null: it is over. */
+  /**
+   * Moves a withdrawal from one state to another. False if it is no longer in `from`. `nextLookAt` null: it is
+   * finished.
+   */
   move(
     id: string,
     from: WithdrawalState,
@@ -95,31 +95,37 @@ export interface WithdrawalRows {
     reason?: string,
   ): Promise<boolean>;
   /**
-   * Keeps what was signed of a queued one, and adds its tokenAccountFee to the fee; false where it is not queued any
-   * more, or its chain is halted.
+   * Stores the signed payout of a queued withdrawal and adds its tokenAccountFee to the fee. False if it is no longer
+   * queued, or if its chain is halted.
    */
   sign(id: string, signed: SignedPayout): Promise<boolean>;
-  /** Keeps what was signed in the place of what is lost, and its tokenAccountFee in the place of the other's. */
+  /** Replaces a lost signed payout and its tokenAccountFee. False if `previous` is no longer the stored one. */
   resign(id: string, previous: SignedPayout, signed: SignedPayout): Promise<boolean>;
   noteSent(id: string, transaction: string): Promise<void>;
   noteHeight(id: string, transaction: string, height: bigint): Promise<void>;
   markPaid(id: string, transaction: string, height: bigint): Promise<boolean>;
-  /** The gateway submits what its owner was to submit; false where it was to do so already, or it is over. */
+  /**
+   * Makes the gateway submit a payout that its owner was to submit. False if the gateway already submits it, or if it
+   * is finished.
+   */
   takeBack(id: string): Promise<boolean>;
-  /** Rows of a network that are due, taken for `claimMs`. */
+  /** Claims due rows of a network for `claimMs`. */
   claim(network: string, limit: number, claimMs: number): Promise<readonly Withdrawal[]>;
-  /** Makes all due that waits: for one who has the database to itself, and finds what a process left that died. */
+  /**
+   * Makes all waiting rows due. It is for a process that has the database alone and finds rows claimed by a process
+   * that died.
+   */
   forgetClaims(): Promise<void>;
   schedule(id: string, nextLookAt: number): Promise<void>;
-  /** The sum that was taken from a source after `since`, and not given back. */
+  /** The sum taken from a source after `since` and not given back. */
   takenSince(source: AccountName, since: number): Promise<MicroUsd>;
-  /** Withdrawals of a source that are not signed, or not given back yet. */
+  /** Withdrawals of a source that are debited, queued or being given back. */
   unsigned(source: AccountName): Promise<readonly Withdrawal[]>;
-  /** Signed withdrawals that are not seen final, page by page in the order of ids. */
+  /** A page of signed withdrawals that are not known to be final, by id. */
   signed(network: string, after: string): Promise<readonly Withdrawal[]>;
-  /** The same with those that were paid above a height. */
+  /** The same, with the withdrawals that were paid above a height. */
   leaving(network: string, height: bigint, after: string): Promise<readonly Withdrawal[]>;
-  /** The sum of the signed ones. */
+  /** The sum of the payouts of signed withdrawals. */
   signedAmount(network: string): Promise<MicroUsd>;
 }
 
@@ -174,13 +180,13 @@ export function createWithdrawalRows(database: Database, { now }: { readonly now
   };
 }
 
-/** Always the same for the same: what is lost is found by it. */
+/** The text is deterministic, because `resign` finds the lost payout by it. */
 const signedText = ({ text, transaction, tokenAccountFee }: SignedPayout) =>
   JSON.stringify({ text, transaction, tokenAccountFee: tokenAccountFee?.toString() });
 
 function toSigned(kept: string): SignedPayout {
   const { tokenAccountFee, ...signed } = JSON.parse(kept) as Omit<SignedPayout, 'tokenAccountFee'> & {
-    /** Decimal. */
+    /** A decimal number. */
     readonly tokenAccountFee?: string;
   };
   return tokenAccountFee === undefined ? signed : { ...signed, tokenAccountFee: BigInt(tokenAccountFee) };

@@ -14,39 +14,39 @@ import type { Withdrawal } from './withdrawal-rows.ts';
 
 interface WithdrawalPolicy extends PayoutPolicy {
   readonly minimum: MicroUsd;
-  /** Of one source within a day. */
+  /** The limit for one source within a day. */
   readonly dailyMax: MicroUsd;
-  /** Kept of each withdrawal that is not the operator's; none by default. */
+  /** The fee of each withdrawal, except the operator's own. Default: none. */
   readonly fee?: MicroUsd;
 }
 
 export interface WithdrawalStepsOptions extends PayoutStepsOptions {
-  /** null where it is not open yet. */
+  /** null if the chain is not open yet. */
   readonly chainOf: (network: string) => Chain | null;
   readonly policyOf: (network: string) => WithdrawalPolicy;
-  /** A transfer by its id, as the ledger has it now; null where it was not made. */
+  /** A transfer of the ledger by its id; null if it was not made. */
   readonly transferOf: (id: string) => Promise<TransferRecord | null>;
   /**
-   * The sum that came into an account over chains: more of its balance cannot go out over them. The rest is credit
-   * that the operator gave, to be spent here.
+   * The sum that came into an account over chains. No more than this sum can go out over chains. The rest of a balance
+   * is credit from the operator, to be spent here.
    */
   readonly paidIn: (account: string) => Promise<MicroUsd>;
 }
 
-/** A withdrawal on its way, from a row in the table to money on its chain. */
+/** The steps of a withdrawal, from its row in the table to money on its chain. */
 interface WithdrawalSteps extends Pick<PayoutSteps, 'look' | 'uncommitted'> {
-  /** Rejects with Error where no withdrawal has this id. */
+  /** Reads the row again. Rejects with Error if no withdrawal has this id. */
   reread(id: string): Promise<Withdrawal>;
-  /** Makes steps until `until` holds, or one changes nothing. Rejects with ChainUnavailable. */
+  /** Makes steps until `until` holds or a step changes nothing. Rejects with ChainUnavailable. */
   advance(withdrawal: Withdrawal, until: (row: Withdrawal) => boolean): Promise<Withdrawal>;
-  /** The part of a source's balance that can still go out. */
+  /** The amount that can still be withdrawn from a source. */
   paidInLeft(of: Pick<Withdrawal, 'source' | 'account'>): Promise<MicroUsd>;
-  /** Micro-USD that were taken from a source within a day, and not given back. */
+  /** Micro-USD taken from a source within a day and not given back. */
   takenToday(source: AccountName): Promise<MicroUsd>;
 }
 
 const DAY_MS = 86_400_000;
-/** For so long nobody else carries on with a withdrawal that is being requested. */
+/** How long workers leave a withdrawal to the request that created it. */
 export const CLAIM_MS = 15_000;
 const STEPS_MAX = 8;
 export const NOT_PAID_IN = 'Of a balance only what was paid in over chains can be withdrawn';
@@ -66,8 +66,9 @@ export function createWithdrawalSteps(options: WithdrawalStepsOptions): Withdraw
   const takenToday = (source: AccountName) => rows.takenSince(source, now() - DAY_MS);
 
   /**
-   * Another gateway may carry on with the same one, and be overtaken between any two steps. So the ledger decides, by
-   * one id: whichever transfer is made first, that of the money or that of its refusal, excludes the other for ever.
+   * Takes the amount from its source. Another gateway may work on the same withdrawal at the same time. So the ledger
+   * decides by one transfer id: the first transfer with it, either the debit or the refusal, excludes the other for
+   * ever.
    */
   const debit = async ({ id, source, network, amount, address }: Withdrawal): Promise<void> => {
     const transfer = `withdrawal:${id}`;
@@ -85,7 +86,7 @@ export function createWithdrawalSteps(options: WithdrawalStepsOptions): Withdraw
       }
     }
     if (await rows.move(id, 'requested', 'debited', now() + CLAIM_MS)) return;
-    // Refused without a record, by a gateway of a version that makes none.
+    // A gateway of an older version refused it and made no refusal transfer in the ledger.
     await rows.move(id, 'refused', 'returning', now());
   };
 
@@ -93,8 +94,8 @@ export function createWithdrawalSteps(options: WithdrawalStepsOptions): Withdraw
     source === escrowOf(account) ? (await options.paidIn(account)) - (await rows.takenSince(source, 0)) : MICRO_USD_MAX;
 
   /**
-   * Those that were debited at the same time see each other here: none goes past the limit, and both may be given
-   * back.
+   * Queues a debited withdrawal, or gives it back if it exceeds a limit. Concurrent withdrawals see each other's debits
+   * here, so they cannot exceed a limit together, but both may be given back.
    */
   const queue = async (withdrawal: Withdrawal): Promise<void> => {
     const { id, source, network } = withdrawal;
@@ -136,7 +137,7 @@ export function createWithdrawalSteps(options: WithdrawalStepsOptions): Withdraw
     }
   };
 
-  /** Steps until one changes nothing, or what comes next is not this one's to do. */
+  /** Makes steps until one changes nothing or `until` holds. */
   const advance = async (withdrawal: Withdrawal, until: (row: Withdrawal) => boolean): Promise<Withdrawal> => {
     let row = withdrawal;
     for (let steps = 0; steps < STEPS_MAX && !until(row); steps += 1) {

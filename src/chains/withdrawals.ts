@@ -13,46 +13,48 @@ import {
 
 export interface Withdrawals {
   /**
-   * Writes a withdrawal down and takes its amount from its source. Asking again with the same id and the same words
-   * resolves with the one that is there. Rejects with WithdrawalProblem; with ChainUnavailable never, as nothing is
-   * asked of a chain.
+   * Stores a withdrawal and takes its amount from its source. A repeated request with the same id and the same values
+   * resolves with the stored withdrawal. Rejects with WithdrawalProblem, also if the chain is not open.
    */
   request(asked: NewWithdrawal): Promise<Withdrawal>;
   /**
-   * Money on its way from a treasury to another address of the operator's. No limit of withdrawals is for it. Asking
-   * again with the same id is safe.
+   * Moves money from a treasury to another address of the operator. The limits of withdrawals do not apply. It may be
+   * repeated with the same id.
    */
   requestOwn(asked: Pick<NewWithdrawal, 'id' | 'network' | 'address' | 'amount'>): Promise<Withdrawal>;
-  /** Micro-USD that a treasury has by the books, and has not signed away: more cannot leave it now. */
+  /** Micro-USD that a treasury has by the books, without signed payouts. No more can leave it now. */
   uncommitted(network: string): Promise<MicroUsd>;
-  /** Gives one back that is not signed yet. null where it is too late. */
+  /** Gives back a withdrawal that is not signed yet. null if it is too late. */
   cancel(id: string): Promise<Withdrawal | null>;
   /**
-   * Has the gateway submit one that its owner was to submit: what was handed out pays the same, once. null where
-   * there is nothing to submit any more.
+   * Makes the gateway submit a withdrawal that its owner was to submit. The handed-out text is the same payout, so it
+   * pays once. null if nothing is left to submit.
    */
   submit(id: string): Promise<Withdrawal | null>;
-  /** As many steps as can be made now. Rejects with ChainUnavailable. */
+  /** Makes all steps that are possible now. Rejects with ChainUnavailable. */
   carryOn(withdrawal: Withdrawal): Promise<void>;
-  /** Gives back what was taken from a source and is not signed yet. */
+  /** Gives back all withdrawals of a source that are not signed yet. */
   recall(source: AccountName, reason: string): Promise<void>;
-  /** Looks at everything that is signed and not seen final. Nothing is signed or sent. */
+  /** Looks on the chain for all signed withdrawals that are not known to be final. Signs and sends nothing. */
   lookAtSigned(network: string): Promise<void>;
 }
 
 const LOOKS_AT_ONCE = 8;
 const UNDER_WAY: ReadonlySet<WithdrawalState> = new Set(['requested', 'debited', 'queued', 'signed']);
-/** The reason of a withdrawal, or of an act, that its owner took back. */
+/** The reason in a withdrawal or an act that its owner canceled. */
 export const CANCELED = 'Canceled';
 
-/** As it is now; what was written down keeps the fee that it has. */
+/** The present fee. A stored withdrawal keeps its own fee. */
 const feeNow = (policyOf: WithdrawalStepsOptions['policyOf'], { network, account }: NewWithdrawal): MicroUsd =>
   account === OPERATOR ? 0n : (policyOf(network).fee ?? 0n);
 
 const tooLittle = (reason: string) =>
   new WithdrawalProblem('insufficient_balance', `Insufficient balance: ${reason}`, 'amount');
 
-/** Before anything is written: the refusal that lasts is for money that goes at the same moment. */
+/**
+ * Checks the balance before anything is stored. A stored refusal is needed only if the balance changes at the same
+ * moment.
+ */
 async function checkBalance(
   { ledger }: Pick<WithdrawalStepsOptions, 'ledger'>,
   { source, amount }: Pick<NewWithdrawal, 'source' | 'amount'>,
@@ -162,7 +164,7 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
         if (page.length === 0) return;
         for (const { id } of page) {
           for (const from of ['debited', 'queued'] as const) await rows.move(id, from, 'returning', now(), reason);
-          // Also of what somebody else has begun to give back: it has to be there before what was undone is taken.
+          // Also if another caller began to give it back: the money must be back before the undone deposit is taken.
           await advance(await reread(id), ({ state }) => state !== 'returning');
         }
       }

@@ -53,7 +53,7 @@ function createCommand(paint: Paint): Command {
       .option('--label <text>', 'what to call it'),
   ).action((name: string, flags: AdminFlags & { label?: string }) => {
     const { label } = flags;
-    // Before anything is opened: a wrong name would leave a database behind.
+    // Checked before anything is opened, because a wrong name would leave a new database behind.
     accountPath(name);
     const body = { ...(name.includes(':') ? { account: name } : { name }), ...(label === undefined ? {} : { label }) };
     return administer(flags, {
@@ -148,7 +148,7 @@ function describe(account: Account, paint: Paint): string {
   );
 }
 
-/** Micro-USD of an answer as USD without trailing zeros. */
+/** Micro-USD from an answer as USD, without trailing zeros. */
 function usd(micro: number): string {
   return (micro / 1e6).toFixed(6).replace(/\.?0+$/, '');
 }

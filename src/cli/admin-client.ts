@@ -5,14 +5,17 @@ import { OWN_NAME, START } from './own-name.ts';
 import type { TargetFlags } from './target.ts';
 import { say } from './target-words.ts';
 
-/** The administration of a gateway: the running one, or its database where none runs. Both speak the same admin API. */
+/**
+ * The administration of a gateway, through the same admin API either way: of the running gateway, or of its database if
+ * none runs.
+ */
 export interface AdminClient {
-  /** `path` is below `/admin/v1`. Resolves with the answer's body, which has `data`; rejects with CliError. */
+  /** `path` is below `/admin/v1`. Resolves to the body of the answer, which has `data`. Rejects with CliError. */
   request(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<Answer>;
   close(): Promise<void>;
 }
 
-/** An answer of the admin API. `key` is there only where a key was made. */
+/** An answer of the admin API. `key` is present only if a key was made. */
 export interface Answer {
   readonly data: unknown;
   readonly key?: string;
@@ -23,7 +26,7 @@ export interface AdminFlags extends TargetFlags {
   readonly json?: boolean;
 }
 
-/** Options of every command that administers a gateway. */
+/** Adds the options that every command for administering a gateway has. */
 export function withAdminOptions(command: Command): Command {
   command.option('--json', 'print JSON instead of a table');
   whichGateway(
@@ -39,7 +42,7 @@ export function withAdminOptions(command: Command): Command {
   return withTargetOptions(command);
 }
 
-/** Options of a command that works on a database. */
+/** Adds the options of a command that works on a database. */
 export function withTargetOptions(command: Command): Command {
   whichGateway(command, '--data <directory>', 'data directory (TOLLGATE_DATA)');
   whichGateway(
@@ -55,9 +58,9 @@ const whichGateway = (command: Command, flags: string, description: string) =>
 
 const REQUEST_MS = 10 * 60_000;
 
-/** The running gateway, else the database itself. `create`: a missing database is made. */
+/** Opens the running gateway, or else the database itself. `create`: a missing database is created. */
 async function openAdmin(flags: AdminFlags, options: { readonly create?: boolean } = {}): Promise<AdminClient> {
-  // Loaded here, as everything below: to explain a command takes none of it.
+  // Loaded here, like everything below, because the help of a command needs none of it.
   const { findTarget } = await import('./target.ts');
   const { running, config, words } = await findTarget(flags, options);
   say(words);
@@ -119,7 +122,7 @@ function readAnswer(status: number, text: string, where: string): Answer {
 }
 
 /**
- * Runs a command against the gateway that the flags name, and prints what it returns: as JSON, or as `show` says it.
+ * Runs a command against the gateway that the flags name, and prints the result: as JSON, or in the words of `show`.
  */
 export async function administer<T>(
   flags: AdminFlags,
@@ -149,7 +152,7 @@ export async function listAll<T>(admin: AdminClient, path: string): Promise<read
 }
 const PAGE = 100;
 
-/** The path of an account that was named in full (`tollgate:local:acme`, a wallet) or by its short name (`acme`). */
+/** The path of an account. It may be named in full (`tollgate:local:acme`, a wallet) or by its short name (`acme`). */
 export function accountPath(name: string): string {
   return `/accounts/${encodeURIComponent(name.includes(':') ? name : localAccount(name))}`;
 }

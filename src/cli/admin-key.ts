@@ -5,13 +5,13 @@ import { CliError } from './cli-error.ts';
 
 const FILE = 'admin-key';
 
-/** The admin key of a data directory: read, or made and stored (owner-only) at the first start. */
+/** The admin key of a data directory. The first start creates it, in a file that only its owner can read. */
 export function loadAdminKey(dataDir: string): string {
   const path = join(dataDir, FILE);
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     const { text } = createKey('admin');
-    // `wx`: of two processes that start at once one writes, and both read the same key.
+    // `wx`: if two processes start at the same time, only one writes, and both read the same key.
     writeFileSync(path, `${text}\n`, { mode: 0o600, flag: 'wx' });
     return text;
   } catch (error) {

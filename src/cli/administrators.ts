@@ -3,7 +3,7 @@ import { administer, listAll, withAdminOptions, type AdminFlags } from './admin-
 import { CliError } from './cli-error.ts';
 import { painter, table, type Paint } from './terminal.ts';
 
-/** An admin key as the admin API shows it. */
+/** An admin key in the form of the admin API. */
 interface AdminKey {
   readonly id: string;
   readonly label: string;
@@ -13,7 +13,7 @@ interface AdminKey {
   readonly expires_at: string | null;
 }
 
-/** A change as the admin API shows it. */
+/** A change in the form of the admin API. */
 interface Act {
   readonly at: string;
   readonly actor: string;
@@ -53,7 +53,7 @@ Examples:
   tollgate admin-log --limit 20
   tollgate admin-log --json | jq '.[] | select(.actor != "root")'`;
 
-/** `tollgate admin-key …`: keys of administrators, with roles. */
+/** `tollgate admin-key …`: admin keys with roles. */
 export function adminKeyCommand(): Command {
   const paint = painter();
   return new Command('admin-key')
@@ -103,7 +103,7 @@ function createCommand(paint: Paint): Command {
   );
 }
 
-/** `tollgate admin-log`: what administrators changed. */
+/** `tollgate admin-log`: shows what administrators changed. */
 export function adminLogCommand(): Command {
   return withAdminOptions(
     new Command('admin-log')

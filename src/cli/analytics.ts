@@ -12,7 +12,7 @@ Examples:
   tollgate analytics rebuild
   DATABASE_URL=postgres://… tollgate analytics rebuild`;
 
-/** `tollgate analytics …`: the figures of calls. */
+/** `tollgate analytics …`: the figures of calls by day. */
 export function analyticsCommand(): Command {
   return new Command('analytics')
     .summary('figures of calls: make them anew')
@@ -27,14 +27,14 @@ export function analyticsCommand(): Command {
     );
 }
 
-/** The answer of a rebuild: when the newest call that is counted was resolved; null while it goes on. */
+/** The answer to a rebuild. `as_of`: when the newest counted call was resolved; null while the rebuild runs. */
 interface Rebuilt {
   readonly as_of: string | null;
   readonly running: boolean;
 }
 
 async function rebuild(flags: AdminFlags): Promise<void> {
-  // Loaded here: to explain the command takes none of it.
+  // Loaded here, because the help of the command does not need it.
   const { findTarget } = await import('./target.ts');
   const { running, config, words } = await findTarget(flags);
   say(words);
@@ -50,7 +50,7 @@ async function rebuild(flags: AdminFlags): Promise<void> {
   );
 }
 
-/** On a database whose gateway does not run. */
+/** Rebuilds the figures on a database whose gateway does not run. */
 async function rebuildDirectly(config: Config): Promise<Rebuilt> {
   const [{ openDatabase }, { createRollUp, findState }, { refuseMissingDatabase }] = await Promise.all([
     import('#store'),

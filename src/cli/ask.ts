@@ -2,10 +2,13 @@ import { createInterface } from 'node:readline/promises';
 
 const ANSWER_MS = 10_000;
 
-/** A yes-or-no question on the terminal. Anything but yes is no, and so is no answer within ten seconds. */
+/**
+ * Asks a yes-or-no question on the terminal. Any answer but yes means no. Without an answer within ten seconds it is no
+ * too.
+ */
 export async function askYesNo(question: string): Promise<boolean> {
   const lines = createInterface({ input: process.stdin, output: process.stdout });
-  // While it asks, the terminal gives Ctrl-C to the question; it is meant for the program.
+  // While readline waits for an answer, it takes Ctrl-C. The signal is meant for the program, so it is passed on.
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   try {
     const answer = await lines.question(`${question} [y/N] `, { signal: AbortSignal.timeout(ANSWER_MS) });

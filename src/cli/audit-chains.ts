@@ -1,12 +1,12 @@
 import type { AuditedChain, ChainAudit } from '#pages';
 import { facts, table, type Paint } from './terminal.ts';
 
-/** Amounts as JSON has them: numbers of micro-USD. */
+/** Amounts in the form of JSON: numbers of micro-USD. */
 type InNumbers<T> = {
   readonly [K in keyof T]: T[K] extends bigint | null ? (null extends T[K] ? number | null : number) : T[K];
 };
 
-/** The comparison with the treasuries as the admin API sends it. */
+/** The comparison with the treasuries in the form of the admin API. */
 export interface ChainAuditView extends InNumbers<Omit<ChainAudit, 'chains' | 'ok'>> {
   readonly ok: boolean | null;
   readonly chains: readonly (InNumbers<Omit<AuditedChain, 'ok' | 'open'>> & Pick<AuditedChain, 'ok' | 'open'>)[];
@@ -15,13 +15,13 @@ export interface ChainAuditView extends InNumbers<Omit<ChainAudit, 'chains' | 'o
 const HEADINGS = ['chain', 'owed', 'held', 'booked', 'difference', 'unfinal', 'coming', 'going', 'compared'] as const;
 const AMOUNTS = ['owed', 'held', 'booked', 'difference', 'unfinal', 'coming', 'going'] as const;
 
-/** A report of the admin API, or one that was made here: JSON either way. */
+/** Turns a report that was made here into the form that the admin API sends. */
 export const chainAuditView = (audit: ChainAudit): ChainAuditView =>
   JSON.parse(
     JSON.stringify(audit, (_name, value: unknown) => (typeof value === 'bigint' ? Number(value) : value)),
   ) as ChainAuditView;
 
-/** The comparison of the treasuries with the books, for people. */
+/** The comparison of the treasuries with the books, as text for people. */
 export function showChains({ ok, chains, ...totals }: ChainAuditView, paint: Paint): string {
   if (chains.length === 0)
     return 'No chain has a treasury in this configuration: there is nothing to compare. Name its file with --config.';

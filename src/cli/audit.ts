@@ -8,10 +8,10 @@ import { CliError, USAGE_EXIT } from './cli-error.ts';
 import { say } from './target-words.ts';
 import { facts, painter, type Paint } from './terminal.ts';
 
-/** A report as the admin API sends it: its amounts are numbers of micro-USD. */
+/** A report in the form of the admin API. Its amounts are numbers of micro-USD. */
 export interface AuditView extends Pick<AuditReport, 'ok' | 'checks'> {
   readonly totals: { readonly [Name in keyof AuditReport['totals']]: number };
-  /** Absent where it was not asked for. */
+  /** Absent if the comparison was not requested. */
   readonly chains?: ChainAuditView;
 }
 
@@ -36,7 +36,7 @@ Examples:
   tollgate audit --json | jq .totals
   DATABASE_URL=postgres://… tollgate audit`;
 
-/** `tollgate audit`: are the books right? */
+/** `tollgate audit`: checks whether the books are right. */
 export function auditCommand(): Command {
   return withAdminOptions(
     new Command('audit').summary('prove that the books are right').description('Recompute the books and compare.'),
@@ -57,14 +57,14 @@ export function auditCommand(): Command {
 }
 
 async function runAudit(flags: AuditFlags): Promise<AuditView> {
-  // Loaded here: to explain the command takes none of it.
+  // Loaded here, because the help of the command does not need it.
   const { findTarget } = await import('./target.ts');
   const { running, config, words } = await findTarget(flags);
   say(words);
   if (running)
     return (await remote(running).request('GET', flags.chain ? '/audit?chain=true' : '/audit')).data as AuditView;
-  // Opened by itself, not as a gateway: an audit changes nothing. Locks of a killed gateway stay held until the
-  // next start.
+  // Only the database is opened, not a gateway, because an audit must change nothing. Locks of a killed gateway stay
+  // held until the next start.
   const [{ openDatabase }, { auditWithJournal }, { refuseMissingDatabase }] = await Promise.all([
     import('#store'),
     import('#app/journal'),
@@ -88,7 +88,7 @@ async function runAudit(flags: AuditFlags): Promise<AuditView> {
   }
 }
 
-/** Before the books are audited, as it may book what came in. */
+/** Compares the treasuries. This runs before the audit of the books, because it may book money that came in. */
 async function compareChains(config: Config, database: OpenDatabase): Promise<ChainAuditView> {
   const [{ openBooks }, { auditFunds }, { createLedger }] = await Promise.all([
     import('#app'),

@@ -12,7 +12,7 @@ import { say } from './target-words.ts';
 import { facts, painter } from './terminal.ts';
 import { VERSION } from '../version.ts';
 
-/** The restored books differ. */
+/** Exit code if the restored books differ. */
 const DIFFERENCES_EXIT = 1;
 
 interface BackupFlags extends TargetFlags {
@@ -59,7 +59,7 @@ Examples:
   DATABASE_URL=postgres://…/empty tollgate restore /backup/tollgate-2026-11-21.tar
   DATABASE_URL=postgres://… tollgate restore /backup/gateway-2-2026-11-21.tar --files-only`;
 
-/** `tollgate backup`: the books and the identity as one file. */
+/** `tollgate backup`: writes the books and the identity into one file. */
 export function backupCommand(): Command {
   const command = new Command('backup')
     .summary('write the books into one file, while the gateway runs')
@@ -72,7 +72,7 @@ export function backupCommand(): Command {
   return withTargetOptions(command).addHelpText('after', BACKUP_HELP).action(backup);
 }
 
-/** `tollgate restore`: a backup into an empty place. */
+/** `tollgate restore`: restores a backup into an empty place. */
 export function restoreCommand(): Command {
   const command = new Command('restore')
     .summary('restore a backup into an empty place, and audit it')
@@ -89,7 +89,7 @@ export function restoreCommand(): Command {
 }
 
 async function backup(file: string, flags: BackupFlags): Promise<void> {
-  // Loaded here: to explain the command takes none of it.
+  // Loaded here, because the help of the command does not need it.
   const [{ findTarget }, { makeBackup }] = await Promise.all([import('./target.ts'), import('#store/backup')]);
   const { config, words } = await findTarget(flags, { local: true });
   const { gateway } = findGateway(config.dataDir);
@@ -170,7 +170,7 @@ async function restore(file: string, { check = false, filesOnly = false, ...flag
   if (!report.ok) process.exitCode = DIFFERENCES_EXIT;
 }
 
-/** Audits what was restored, and lets the data directory remember how far its journal goes. */
+/** Audits the restored books, and stores in the data directory how far the journal goes. */
 async function auditRestored(config: Config) {
   const [{ openDatabase }, { EMBEDDED_CHAIN, journalHead }, { auditWithJournal, openJournalFile }] = await Promise.all([
     import('#store'),
@@ -190,7 +190,7 @@ async function auditRestored(config: Config) {
 
 const placeOf = ({ databaseUrl, dataDir }: Config) => ({ databaseUrl, dataDir, version: VERSION, env: process.env });
 
-/** null where nothing tells it: it is not made here. */
+/** The id of the gateway's identity. Null if it is not known here, because this must not create one. */
 async function identityOf({ identitySeed, dataDir }: Config): Promise<string | null> {
   if (identitySeed === null && !existsSync(join(dataDir, 'identity.json'))) return null;
   const { createIdentity } = await import('#auth/identity');
@@ -205,10 +205,10 @@ function momentOf({ at, engine, record, tollgate }: Manifest): [string, string][
   ];
 }
 
-/** The files of images and videos that are in a backup, and those that are not, in words. */
+/** Facts, as text, about the files of images and videos that the backup has, and about those that it lacks. */
 function mediaOf({ files, mediaMissing }: Manifest): [string, string][] {
   const media = files.filter(({ name }) => /^blobs\/..\//.test(name));
-  // Older backups do not say what they lack.
+  // Backups of older versions do not say what they lack.
   const missing = mediaMissing ?? [];
   if (media.length === 0 && !mediaMissing) return [['media', 'files of images and videos are not in it']];
   return [

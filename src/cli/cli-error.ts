@@ -1,4 +1,4 @@
-/** A failure that its message explains, with what to do. Printed without a stack. */
+/** A failure whose message says what to do. It is printed without a stack. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly exitCode: number;
@@ -8,5 +8,5 @@ export class CliError extends Error {
   }
 }
 
-/** Exit codes beyond 0 and 1. */
+/** Exit code of a wrong command line. Other codes are 0 and 1. */
 export const USAGE_EXIT = 2;

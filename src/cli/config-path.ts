@@ -1,13 +1,13 @@
 /**
- * Environment variables that name a command's file where no flag does, its own variable first. The other command's
- * is read too, so that one variable serves both.
+ * Environment variables that name a command's file if no flag does, in order of precedence. Each command also reads the
+ * variable of the other one, so that one variable can serve both.
  */
 const NAMES = {
   serve: ['TOLLGATE_CONFIG', 'CONFIG_FILE_PATH'],
   provide: ['CONFIG_FILE_PATH', 'TOLLGATE_CONFIG'],
 } as const;
 
-/** Path of the configuration: of the flag, else of the environment; null where neither names one. */
+/** Path of the configuration file: from the flag, else from the environment. Null if neither names one. */
 export function configPath(
   flag: string | undefined,
   command: keyof typeof NAMES,

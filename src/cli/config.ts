@@ -21,7 +21,7 @@ Examples:
   tollgate config show --config tollgate.toml --changed
   tollgate config show --json | jq '.options[] | select(.source == "environment")'`;
 
-/** `tollgate config …`: what a gateway would start with. */
+/** `tollgate config …`: shows the configuration that a gateway would start with. */
 export function configCommand(): Command {
   return new Command('config')
     .summary('show every option, and where its value comes from')
@@ -43,7 +43,7 @@ export function configCommand(): Command {
 }
 
 async function show(flags: ShowFlags): Promise<void> {
-  // Loaded here: to explain the command takes none of it.
+  // Loaded here, because the help of the command does not need it.
   const { explainConfig } = await import('#config');
   const explained = explainConfig({
     file: configPath(flags.config, 'serve', process.env),
@@ -69,5 +69,5 @@ const row = ({ key, value, hidden, from }: ExplainedOption): string[] => [
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value, exactly));
 
-/** Amounts of money are exact. */
+/** Bigints become strings, because amounts of money must stay exact. */
 const exactly = (_key: string, value: unknown): unknown => (typeof value === 'bigint' ? String(value) : value);

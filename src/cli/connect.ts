@@ -18,7 +18,7 @@ Examples:
   tollgate connect cursor --mcp --write                   the gateway's tools
   tollgate connect opencode --url https://gateway.example --key svc-sk-…`;
 
-/** `tollgate connect`: the settings of a client. */
+/** `tollgate connect`: prints or writes the settings of a client. */
 export function connectCommand(): Command {
   return new Command('connect')
     .summary('use it: settings for Claude Code, Codex, opencode and other clients')
@@ -39,7 +39,7 @@ export function connectCommand(): Command {
     .action(async (client: string | undefined, flags: ConnectFlags & { readonly list?: boolean }, command: Command) => {
       if (client === undefined && !flags.list)
         command.error('Name a client, such as claude-code. tollgate connect --list prints all.');
-      // Loaded here: other commands need none of it.
+      // Loaded here, because other commands do not need it.
       const { connectClient, listClients } = await import('./connect/run.ts');
       if (client === undefined) listClients();
       else await connectClient(client, flags);

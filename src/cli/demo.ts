@@ -7,10 +7,10 @@ import type { ServiceConfig } from '#config';
 import { CliError } from './cli-error.ts';
 import { localModel } from './local-model.ts';
 
-/** The demo provider's process, and the models, tools and the agent that it serves. */
+/** The process of the demo provider, and the services that it offers. */
 export interface Demo {
   readonly services: readonly ServiceConfig[];
-  /** Told once when the process ends before `close`. */
+  /** `listener` is called once if the process ends before `close`. */
   onExit(listener: (reason: string) => void): void;
   close(): Promise<void>;
 }
@@ -28,22 +28,22 @@ const MODELS = [
   { name: 'demo/echo', displayName: 'Demo: Echo', prompt: '0.1', completion: '0.2', inputModalities: ['text'] },
 ] as const;
 
-/** A tool of the demo's with arguments for it, as the first call to try. */
+/** A tool of the demo, with arguments: the first call to try. */
 export const FIRST_TOOL_CALL = { service: 'demo/toolbox', name: 'roll_dice', arguments: { dice: '2d6' } } as const;
 
-/** The demo's agent with a message for it, as the first call to try. */
+/** The demo's agent, with a message: the first call to try. */
 export const FIRST_MESSAGE = { service: 'demo/croupier', text: 'Roll 2d6' } as const;
 
 /**
- * Starts the demo provider as a process of its own: a provider like any other, reached over HTTP. It ends when this
- * process does.
+ * Starts the demo provider in its own process. It is a provider like any other, reached over HTTP. It ends when this
+ * process ends.
  */
 export async function startDemo(): Promise<Demo> {
   const program = fileURLToPath(new URL('../demo/provider.ts', import.meta.url));
-  // Detached: a Ctrl-C in the terminal must not end it while the gateway lets running calls finish. The end of its
-  // input does.
+  // Detached, because a Ctrl-C in the terminal must not end it while the gateway lets running calls finish. It ends
+  // when its input ends.
   const child = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
-  // Errors of writing to an ended process are ignored: `exit` tells of the end.
+  // Errors of writing to an ended process are ignored, because `exit` reports the end.
   child.stdin.on('error', () => {});
   const exited = once(child, 'exit').then(([code, signal]: unknown[]) =>
     signal ? `signal ${String(signal)}` : `exit code ${String(code)}`,
@@ -95,7 +95,7 @@ function servicesAt({ url, toolboxUrl, croupierUrl }: Addresses): readonly Servi
         rates: parseRates({ prompt, completion, ...(name === 'demo/sage' ? { image: '0.0001' } : {}) }),
         facts: {
           upstreamModel: name,
-          // Coding agents begin with 20,000 tokens or more.
+          // Coding agents start with 20,000 tokens or more.
           contextLength: 131_072,
           maxOutputTokens: 4096,
           inputModalities: [...inputModalities],
@@ -201,7 +201,7 @@ function readAddresses(line: string): Addresses {
     const said = JSON.parse(line) as Readonly<Record<string, unknown>>;
     if (ADDRESSES.every((name) => URL.canParse(String(said[name])))) return said as Addresses;
   } catch {
-    // Told below.
+    // The error is thrown below.
   }
   throw new CliError(`The demo provider wrote something else than its addresses: ${line.slice(0, 200)}`);
 }

@@ -21,7 +21,10 @@ const PLAY_MONEY = 10n * MICRO_PER_USD;
 const LOOPBACK = /^(?:127\.|localhost$|::1$)/;
 const PLAY_TRANSFER = 'development-play-money';
 
-/** A gateway to try things with: demo provider, account with play money, key. Runs until a signal ends it. */
+/**
+ * Runs a gateway for trying things, with the demo provider, an account with play money, and a key. Runs until a signal
+ * ends it.
+ */
 export async function runDevelopment(flags: StartFlags): Promise<void> {
   const paint = painter();
   const config = loadConfig({
@@ -72,7 +75,9 @@ export async function runDevelopment(flags: StartFlags): Promise<void> {
   );
 }
 
-/** Asks on a terminal, obeys flags anywhere, and otherwise leaves a hint at how it is done. */
+/**
+ * Decides which local providers to use: flags decide; else it asks on a terminal; else it leaves a hint about the flag.
+ */
 async function chooseLocal(
   found: readonly LocalProvider[],
   flags: StartFlags,

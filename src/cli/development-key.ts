@@ -3,7 +3,7 @@ import type { App } from '#app';
 import { CliError } from './cli-error.ts';
 import { readDevFile } from './discovery.ts';
 
-/** The key of the last start where it still works on this database, else a new one. */
+/** The key of the last start if it still works on this database, else a new key. */
 export async function developmentKey(app: Pick<App, 'keys'>, dataDir: string): Promise<string> {
   const stored = readDevFile(dataDir)?.api_key ?? null;
   if (stored !== null && parseKey(stored)?.kind === 'development') {

@@ -3,33 +3,33 @@ import { join, resolve } from 'node:path';
 import { databaseName } from '#store/database-name';
 import { processStart } from './process-start.ts';
 
-/** `<data>/gateway.json`: how the commands of this machine reach the gateway that uses this data directory. */
+/** `<data>/gateway.json`: tells the commands on this machine how to reach the gateway that uses this data directory. */
 export interface GatewayFile {
   readonly base_url: string;
   readonly admin_key: string;
   readonly pid: number;
   /**
-   * When that process began, in the words of this system; null where it does not tell. Another process may have the
-   * id later.
+   * When that process began, in a form that depends on the system; null if the system does not tell. It distinguishes
+   * the process from a later one with the same id.
    */
   readonly started: string | null;
-  /** The directory that the file was written in: a copy of it elsewhere is not of the gateway there. */
+  /** The directory that the file was written in. A copy of the file elsewhere is not valid there. */
   readonly data_dir: string;
-  /** Which database it uses, without credentials: see `databaseName`. */
+  /** The database that the gateway uses, without credentials. See `databaseName`. */
   readonly database: string;
-  /** Path of its configuration file; null for none. */
+  /** Path of its configuration file; null if it has none. */
   readonly config: string | null;
 }
 
-/** The content of a directory's `gateway.json`. */
+/** The content of a directory's `gateway.json`, checked. */
 interface Discovered {
-  /** null where none was started, its process has ended, or the file is of another directory. */
+  /** null if no gateway was started, its process has ended, or the file belongs to another directory. */
   readonly gateway: GatewayFile | null;
-  /** The directory that a copied file came from. */
+  /** The directory that a copied file came from; null if it is not a copy. */
   readonly copiedFrom: string | null;
 }
 
-/** `<data>/dev.json`: what a client needs to use the development gateway. */
+/** `<data>/dev.json`: everything that a client needs to use the development gateway. */
 interface DevFile {
   readonly base_url: string;
   readonly api_key: string;
@@ -39,7 +39,7 @@ interface DevFile {
 const GATEWAY = 'gateway.json';
 const DEV = 'dev.json';
 
-/** Says that this process is the gateway of a data directory. `configFile`: the file that it was started with. */
+/** Records that this process is the gateway of a data directory. `configFile`: the file that it was started with. */
 export function writeGatewayFile(
   {
     dataDir,
@@ -63,7 +63,7 @@ export function writeGatewayFile(
 
 export const writeDevFile = (dataDir: string, content: DevFile) => writeSecretFile(dataDir, DEV, content);
 
-/** Removes the file unless another gateway has written its own in the meantime. */
+/** Removes the file, unless another gateway has meanwhile written its own. */
 export function removeGatewayFile(dataDir: string): void {
   if (readFields(dataDir, GATEWAY)?.['pid'] === process.pid) rmSync(join(dataDir, GATEWAY), { force: true });
 }
@@ -80,15 +80,15 @@ export function findGateway(dataDir: string): Discovered {
   return { gateway: { ...file, config: typeof config === 'string' ? config : null }, copiedFrom: null };
 }
 
-/** The address and the key of the last start of a development gateway. null if no start left them. */
+/** The address and the key of the last start of a development gateway. Null if no start has left them. */
 export function readDevFile(dataDir: string): Pick<DevFile, 'base_url' | 'api_key'> | null {
   const { base_url, api_key } = readFields(dataDir, DEV) ?? {};
   return typeof base_url === 'string' && typeof api_key === 'string' ? { base_url, api_key } : null;
 }
 
 /**
- * Written aside and renamed, so that a reader sees the old content or the new, never a part; readable by its owner
- * alone from the first byte.
+ * Writes a file that only its owner can read, from the first byte on. It is written under another name and renamed, so
+ * that a reader sees either the old or the new content, never a part.
  */
 function writeSecretFile(dataDir: string, name: string, content: object): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -113,12 +113,12 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // A process of another user is alive.
+    // EPERM: the process lives, but belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 
-/** One path for one file, however it was named. */
+/** The same path for the same file, however it was named. */
 export function realPath(path: string): string {
   try {
     return realpathSync(path);

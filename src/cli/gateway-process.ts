@@ -10,31 +10,33 @@ interface GatewayHooks {
   readonly options?: AppOptions;
   /** The file that the configuration was read from; null for none. */
   readonly configFile: string | null;
-  /** Reads the configuration anew, at SIGHUP and where the admin API asks. Absent: SIGHUP ends the process. */
+  /**
+   * Reads the configuration again, on SIGHUP and when the admin API asks for it. If absent, SIGHUP ends the process.
+   */
   readonly load?: () => Config;
-  /** False where another process writes the discovery file. */
+  /** False if another process writes the discovery file. */
   readonly discovery?: boolean;
-  /** False where the web pages wait for their first visitor. */
+  /** False if the web pages are built only for their first visitor. */
   readonly pages?: boolean;
-  /** The app is built and does not listen yet. */
+  /** Called when the app is built but does not listen yet. */
   readonly prepare?: (app: App) => Promise<void>;
-  /** It listens, and the discovery file is written. `baseUrl` is how this machine reaches it. */
+  /** Called when it listens and the discovery file is written. `baseUrl` is the address for this machine. */
   readonly ready: (app: App, baseUrl: string) => void | Promise<void>;
-  /** A first signal came. */
+  /** Called at the first signal. */
   readonly stopping?: (app: App) => void;
-  /** After everything else, also when the start failed. */
+  /** Called after everything else, even if the start failed. */
   readonly cleanUp?: () => Promise<void>;
 }
 
 /**
- * Runs a gateway until a signal ends it: the first stops it gracefully, a second at once.
- * Resolves when all is closed. Rejects when it cannot start.
+ * Runs a gateway until a signal ends it. The first signal stops it gracefully, a second one at once. Resolves when
+ * everything is closed. Rejects if the gateway cannot start.
  */
 export async function runGateway(config: Config & { readonly adminKey: string }, hooks: GatewayHooks): Promise<void> {
   let app: App | null = null;
   const stop = catchSignals();
   const { load } = hooks;
-  // A SIGHUP may come while the app is built.
+  // A SIGHUP may come while the app is being built.
   const { promise: built, resolve: tell } = Promise.withResolvers<App>();
   const reload = load && (async () => (await built).reload(load));
   const onHangUp = reload ? catchReload(reload) : null;
@@ -49,7 +51,7 @@ export async function runGateway(config: Config & { readonly adminKey: string },
     const { url } = await app.listen().catch((error: unknown) => Promise.reject(explainListen(error, config)));
     const baseUrl = reachable(url);
     if (hooks.discovery ?? true) writeGatewayFile(config, { baseUrl, configFile: hooks.configFile });
-    // Beside what follows. Who comes before the pages are ready waits for them.
+    // In the background. A visitor who comes before the pages are ready waits for them.
     if (hooks.pages ?? true) void app.preparePages();
     await hooks.ready(app, baseUrl);
     await stop.requested;
@@ -96,7 +98,7 @@ function explainListen(error: unknown, { host, port }: Config): unknown {
   }
 }
 
-/** The address for clients on this machine: a listener on all addresses is reached by loopback. */
+/** The address for clients on this machine. A listener on all addresses is reached at the loopback address. */
 function reachable(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:').replace(/\/+$/, '');
 }

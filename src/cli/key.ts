@@ -33,7 +33,7 @@ interface CreateFlags extends AdminFlags {
   readonly development?: boolean;
 }
 
-/** Shown of a hash, and enough to name a key by. */
+/** Characters of a hash that are shown. They are enough to name a key. */
 const HASH_SHOWN = 12;
 
 const HELP = `
@@ -93,7 +93,7 @@ function createCommand(paint: Paint): Command {
       .option('--allow <service...>', 'services that it may use; all without this')
       .option('--development', 'a key for play money, which production refuses'),
   ).action((account: string, flags: CreateFlags) => {
-    // Before anything is opened: a command that is wrong changes nothing.
+    // Checked before anything is opened, so that a wrong command changes nothing.
     const body = keyBody(flags);
     return administer(flags, {
       run: (admin) => admin.request('POST', `${accountPath(account)}/keys`, body),
@@ -139,7 +139,7 @@ interface Change {
   readonly name: string;
   readonly summary: string;
   readonly run: (admin: AdminClient, path: string) => Promise<unknown>;
-  /** The state that the key is in then. */
+  /** The state of the key after the change. */
   readonly done: string;
 }
 

@@ -21,7 +21,7 @@ Examples:
   tollgate keygen --chain evm --out wallet.hex
   tollgate siwx --keypair wallet.hex --chain-id eip155:8453 --domain gateway.example`;
 
-/** `tollgate keygen`: a new wallet in a file. */
+/** `tollgate keygen`: creates a wallet in a new file. */
 export function keygenCommand(): Command {
   return new Command('keygen')
     .summary('make a wallet to sign in with')
@@ -31,7 +31,7 @@ export function keygenCommand(): Command {
     .addOption(new Option('-o, --out <file>', 'file to write; must not exist yet').makeOptionMandatory())
     .addHelpText('after', HELP)
     .action(async ({ chain, out }: KeygenFlags) => {
-      // Loaded here: other commands need none of it.
+      // Loaded here, because other commands do not need it.
       const { createWallet, writeKeypairFile } = await import('#provide/wallet');
       const { wallet, fileText } = await createWallet(chain);
       await writeKeypairFile(out, fileText);

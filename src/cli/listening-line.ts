@@ -1,6 +1,6 @@
 import type { Config } from '#config';
 
-/** A gateway's facts for the log when it listens: its address, and how many services of each kind its file has. */
+/** Facts for the log when a gateway listens: its address, and how many services of each kind its file has. */
 export function listeningFacts(config: Pick<Config, 'services' | 'dataDir'>, address: string): Record<string, unknown> {
   const count = (primitive: string) =>
     new Set(config.services.filter((one) => one.service.primitive === primitive).map((one) => one.service.name)).size;

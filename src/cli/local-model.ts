@@ -2,8 +2,8 @@ import type { Rates } from '#billing';
 import type { ModelFacts, ServiceConfig } from '#config';
 
 /**
- * A chat model that the command line adds by itself, as a `[[models]]` block would. By default it takes text and
- * gives text.
+ * A chat model that the command line adds without a file. It is like a `[[models]]` block. By default its input and
+ * output are text.
  */
 export function localModel(model: {
   readonly name: string;

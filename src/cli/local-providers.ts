@@ -3,12 +3,12 @@ import { parseRates } from '#billing';
 import { type ServiceConfig, serviceNameFault } from '#config';
 import { localModel } from './local-model.ts';
 
-/** Models that are within reach on this machine and that the development gateway could route to. */
+/** A provider that this machine can reach, and to which the development gateway could route. */
 export interface LocalProvider {
   readonly name: 'Ollama' | 'OpenAI';
-  /** Its name and place, for the question. */
+  /** Its name and place, as words for the question. */
   readonly found: string;
-  /** The flag that routes to it without a question. */
+  /** The flag that routes to it without asking. */
   readonly flag: '--with-ollama' | '--with-openai';
   /** Asks the provider for its models. Rejects with a message for people. */
   services(): Promise<readonly ServiceConfig[]>;
@@ -22,8 +22,8 @@ const MODELS_MAX = 50;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Providers that answer or whose key is in the environment. Never rejects; takes at most a second, while the demo
- * starts.
+ * Finds providers that answer, or whose key is in the environment. Never rejects. Takes at most a second, while the
+ * demo starts.
  */
 export async function findLocalProviders(env: Environment): Promise<readonly LocalProvider[]> {
   const found: LocalProvider[] = [];
@@ -38,7 +38,7 @@ export async function findLocalProviders(env: Environment): Promise<readonly Loc
   }
   const key = env['OPENAI_API_KEY'];
   const base = (env['OPENAI_BASE_URL'] || 'https://api.openai.com/v1').replace(/\/+$/, '');
-  // A key of a tollgate belongs to this or another gateway: routing to it would send calls in a circle.
+  // The key of a tollgate belongs to this gateway or to another one. Routing to it would send calls in a circle.
   if (key && !key.startsWith('svc-sk-')) {
     found.push({
       name: 'OpenAI',
@@ -51,8 +51,8 @@ export async function findLocalProviders(env: Environment): Promise<readonly Loc
 }
 
 /**
- * OLLAMA_HOST as Ollama itself reads it: host, host:port or URL; a listening address stands for this machine. null
- * when it cannot be read.
+ * The address in OLLAMA_HOST, read as Ollama does: host, host:port or URL. A listening address means this machine. Null
+ * if it cannot be parsed.
  */
 function ollamaAddress(host: string | undefined): string | null {
   const text = host?.trim() || '127.0.0.1:11434';
@@ -74,7 +74,7 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-/** Runs on the user's own machine, so its calls are free. */
+/** The models of Ollama. Calls are free, because it usually runs on the user's own machine. */
 async function ollamaServices(base: string): Promise<readonly ServiceConfig[]> {
   const listed = await fetchList(`${base}/api/tags`, {}, 'models', 'name');
   if (listed.length === 0)
@@ -95,7 +95,10 @@ async function ollamaServices(base: string): Promise<readonly ServiceConfig[]> {
     );
 }
 
-/** USD per 1M tokens in and out, and context: indicative, for play money. A model that is not here is not offered. */
+/**
+ * USD per 1M tokens of input and of output, and the context in tokens. The prices are only indicative, for play money.
+ * Other models are not offered.
+ */
 const OPENAI_MODELS: Readonly<Record<string, readonly [prompt: string, completion: string, context: number]>> = {
   'gpt-5': ['1.25', '10', 400_000],
   'gpt-5-mini': ['0.25', '2', 400_000],
@@ -125,7 +128,7 @@ async function openaiServices(base: string, key: string): Promise<readonly Servi
   );
 }
 
-/** The texts under `field` of each item of the list under `list`; items of another shape are left out. */
+/** The texts in `field` of each item of the list in `list`. Items of another shape are left out. */
 async function fetchList(
   url: string,
   headers: Record<string, string>,

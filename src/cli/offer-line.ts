@@ -2,8 +2,7 @@ import { formatUsd, METERS, type Meter, type Rates } from '#billing/amounts';
 import type { ServiceConfig } from '#config';
 
 /**
- * A configured service on one line: name, prices (from the cheapest to the dearest where they differ), and where it
- * runs. Without secrets.
+ * A configured service on one line, without secrets: name, prices (a range if they differ), and its address or command.
  */
 export function describeService({ service: { name, providerName, rates, variants }, target }: ServiceConfig): string {
   const prices = METERS.filter((meter) => rates[meter] !== undefined).map((meter) =>

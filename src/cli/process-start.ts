@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** Field 22 of /proc/<pid>/stat, counted from the one after the command's name, which may hold spaces. */
+/** Index of field 22 of /proc/<pid>/stat, counted from the field after the command's name, which may contain spaces. */
 const START_FIELD = 19;
 
 /**
- * When a process began, as text to compare: two processes of one id differ in it. null where there is no such
- * process, or the system does not tell.
+ * When a process began, as text to compare. Two processes with the same id have different texts. Null if there is no
+ * such process, or the system does not tell.
  */
 export function processStart(pid: number): string | null {
   if (process.platform === 'win32') return null;
@@ -17,7 +17,7 @@ export function processStart(pid: number): string | null {
         .slice(stat.lastIndexOf(')') + 2)
         .split(' ', START_FIELD + 1)
         .at(START_FIELD);
-      // Ticks are counted from the start of the system.
+      // The ticks count from the start of the system, so the id of that start is added.
       return `${readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()}:${ticks}`;
     }
     return (

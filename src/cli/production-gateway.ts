@@ -9,7 +9,7 @@ import type { ServeFlags } from './serve.ts';
 import { listeningFacts } from './listening-line.ts';
 import { onDatabase, say } from './target-words.ts';
 
-/** The production gateway, until a signal ends it; or, with `--validate`, a summary of its file. */
+/** Runs the production gateway until a signal ends it. With `--validate` it only prints a summary of the file. */
 export async function runProduction(flags: ServeFlags): Promise<void> {
   const file = configPath(flags.config, 'serve', process.env);
   const load = (text?: string) =>
@@ -20,7 +20,7 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
       mode: 'production',
       overrides: { 'server.host': flags.host, 'server.port': flags.port, 'server.data_dir': flags.data },
     });
-  // Loaded only where they are asked for: a start waits for all that it loads.
+  // Loaded only if needed, because a start waits for everything that it loads.
   const workers = flags.workers === undefined ? null : await import('./workers.ts');
   const count = workers?.workerCount(flags.workers ?? '') ?? 0;
   if (flags.validate) {
@@ -50,7 +50,10 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
   });
 }
 
-/** The variable of OpenTelemetry may ask for what this gateway does not do. That is told, and stops no start. */
+/**
+ * Warns if the variable of OpenTelemetry asks for an exporter that this gateway will not use. The gateway starts
+ * nevertheless.
+ */
 function tellOfLogsExporter({ logsExporter, otlpEndpoint }: Config, asked: string): void {
   if (asked === '' || asked === 'none' || (logsExporter === 'otlp' && otlpEndpoint !== null)) return;
   const why = logsExporter === 'otlp' ? 'telemetry.otlp_endpoint is not set' : 'only otlp sends them';

@@ -58,5 +58,5 @@ function createProgram(): Command {
     .addCommand(siwxCommand());
 }
 
-/** Runs one command line of `tollgate`; resolves with the exit code. */
+/** Runs one command line of `tollgate`. Resolves to the exit code. */
 export const runCli = (argv: readonly string[]): Promise<number> => runProgram(createProgram(), argv);

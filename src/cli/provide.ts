@@ -45,7 +45,7 @@ Examples:
   tollgate provide --config provider.toml --validate
   CONFIG_FILE_PATH=provider.toml tollgate provide`;
 
-/** `tollgate provide`: a provider's proxy. */
+/** `tollgate provide`: runs a provider's proxy. */
 export function provideCommand(): Command {
   return new Command('provide')
     .summary('sell calls: connect your own models, tools and agents to a gateway')
@@ -61,7 +61,7 @@ export function provideCommand(): Command {
     )
     .addHelpText('after', HELP)
     .action(async (flags: ProvideFlags) => {
-      // Loaded here: other commands need none of it.
+      // Loaded here, because other commands do not need it.
       const { runProvider } = await import('./provider-process.ts');
       await runProvider(flags);
     });

@@ -1,4 +1,4 @@
-// The entry of the package `tollgate-provide`, which has the files that this one needs and no others.
+// The entry point of the package `tollgate-provide`, which has only the files that are needed here.
 import { Command } from 'commander';
 import { VERSION } from '../version.ts';
 import { keygenCommand } from './keygen.ts';

@@ -11,8 +11,8 @@ import { catchSignals } from './signals.ts';
 import { painter, wantsColor } from './terminal.ts';
 
 /**
- * A provider's proxy, until a signal or the router ends it. With `--validate` it checks the file and tries out what
- * the file names.
+ * Runs a provider's proxy until a signal or the router ends it. With `--validate` it checks the file, and tries the
+ * services in the file.
  */
 export async function runProvider(flags: ProvideFlags): Promise<void> {
   const { env } = process;
@@ -44,7 +44,7 @@ export async function runProvider(flags: ProvideFlags): Promise<void> {
     version: VERSION,
   });
   const stop = catchSignals();
-  // Programs that this process started end with it, however it ends.
+  // Programs that this process started end with it, whatever the reason for its end.
   process.on('exit', proxy.kill);
   try {
     proxy.start();

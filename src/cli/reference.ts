@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { say } from './target-words.ts';
 
-/** The operator's name of something that is done once; a new one, which is told, where none was given. */
+/**
+ * The operator's reference for an action that must happen only once. Without one, creates a reference and prints it.
+ */
 export function referenceOr(given: string | undefined): string {
   if (given !== undefined) return given;
   const reference = `cli-${randomUUID()}`;

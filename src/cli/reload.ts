@@ -19,7 +19,7 @@ Examples:
   tollgate serve --config tollgate.toml --validate && tollgate reload
   tollgate reload --url https://gate.example.com`;
 
-/** `tollgate reload`: a running gateway reads its file anew. */
+/** `tollgate reload`: makes a running gateway read its file again. */
 export function reloadCommand(): Command {
   return withAdminOptions(
     new Command('reload')
@@ -31,7 +31,7 @@ export function reloadCommand(): Command {
 }
 
 async function reload(flags: AdminFlags): Promise<void> {
-  // Loaded here: to explain the command takes none of it.
+  // Loaded here, because the help of the command does not need it.
   const { findTarget } = await import('./target.ts');
   const { running, words } = await findTarget(flags);
   if (running === null) throw new CliError('No gateway runs on this data directory: there is nothing to reload.');

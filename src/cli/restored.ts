@@ -6,7 +6,7 @@ import type { TargetFlags } from './target.ts';
 import { say } from './target-words.ts';
 import { painter } from './terminal.ts';
 
-/** The books of tables without a log differ. */
+/** Exit code if the books of tables without a log differ. */
 const DIFFERENCES_EXIT = 1;
 
 interface RestoredFlags extends TargetFlags {
@@ -28,7 +28,9 @@ Examples:
   tollgate restored --data /var/lib/tollgate --accept
   DATABASE_URL=postgres://… tollgate restored --accept`;
 
-/** `tollgate restored`: go on with a database that has less than the data directory remembers. */
+/**
+ * `tollgate restored`: compares a database with what the data directory remembers, and accepts a loss with `--accept`.
+ */
 export function restoredCommand(): Command {
   const command = new Command('restored')
     .summary('after a backup was restored: compare, and go on with what is there')
@@ -38,13 +40,13 @@ export function restoredCommand(): Command {
 }
 
 async function restored({ accept = false, ...flags }: RestoredFlags): Promise<void> {
-  // Loaded here: to explain the command takes none of it.
+  // Loaded here, because the help of the command does not need it.
   const { findTarget } = await import('./target.ts');
   const { running, config, words } = await findTarget(flags, { create: true });
   if (running) throw new CliError(`The gateway at ${running.base} runs on it. Stop it first.`);
   say(words);
   const paint = painter();
-  // Loaded here: other commands need none of it.
+  // Loaded here, because other commands do not need it.
   const [
     { DatabaseError, openDatabase },
     { EMBEDDED_CHAIN, journalHead },
@@ -91,7 +93,7 @@ async function restored({ accept = false, ...flags }: RestoredFlags): Promise<vo
       return;
     }
     if (!accept) throw new CliError(`${loss}\nTo go on without it: the same command with --accept`);
-    // The embedded database has one chain; on PostgreSQL the next gateway begins one of its own.
+    // The embedded database has one chain. On PostgreSQL the next gateway begins its own chain.
     if (database!.engine === 'sqlite') await file.write(await journalHead(database!, EMBEDDED_CHAIN), Date.now());
     else await file.remove();
     const found = isLogGone ? await differences(database!) : [];
@@ -103,7 +105,7 @@ async function restored({ accept = false, ...flags }: RestoredFlags): Promise<vo
   }
 }
 
-/** The checks of the audit that fail. */
+/** The checks of the audit that fail, as text. */
 async function differences(database: OpenDatabase): Promise<readonly string[]> {
   const { audit } = await import('#billing');
   const { checks } = await audit(database, { overdueMs: null });

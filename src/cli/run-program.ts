@@ -3,8 +3,8 @@ import { CliError, USAGE_EXIT } from './cli-error.ts';
 import { painter } from './terminal.ts';
 
 /**
- * Runs one command line of a program; resolves with the exit code. Whatever fails is told on standard error, in words
- * that say what to do.
+ * Runs one command line of a program. Resolves to the exit code. Every failure is printed on standard error, with
+ * advice if the cause is known.
  */
 export async function runProgram(program: Command, argv: readonly string[]): Promise<number> {
   process.stdout.off('error', endWithOutput).on('error', endWithOutput);
@@ -28,7 +28,7 @@ function endWithOutput(error: NodeJS.ErrnoException): void {
   process.exit(1);
 }
 
-/** Usage errors are thrown, end with how to get help, and leave a code that no outcome of a command has. */
+/** Makes usage errors exceptions. They end with a line about help, and have their own exit code. */
 function prepare(command: Command, path: string): void {
   command.exitOverride().showHelpAfterError(`\nHelp: ${path} --help`).helpOption('-h, --help', 'explain this command');
   if (command.commands.length > 0)
@@ -36,7 +36,10 @@ function prepare(command: Command, path: string): void {
   for (const child of command.commands) prepare(child, `${path} ${child.name()}`);
 }
 
-/** Errors of the rooms below whose message is written for people. By name, so that no room is loaded for it. */
+/**
+ * Errors of lower rooms whose message is written for people. They are matched by name, so that no room has to be
+ * loaded.
+ */
 const EXPLAINED: ReadonlySet<string> = new Set([
   'BackupError',
   'ConfigError',

@@ -32,7 +32,7 @@ Examples:
   DATABASE_URL=postgres://… REDIS_URL=redis://… tollgate serve --config tollgate.toml --workers auto
   tollgate account create acme && tollgate account credit acme 25    (in another terminal)`;
 
-/** `tollgate serve`: the production gateway. */
+/** `tollgate serve`: runs the production gateway. */
 export function serveCommand(): Command {
   return new Command('serve')
     .summary('run it: a production gateway')
@@ -46,7 +46,7 @@ export function serveCommand(): Command {
     .option('--data <directory>', 'where the embedded database and the identity are kept (TOLLGATE_DATA)')
     .addHelpText('after', HELP)
     .action(async (flags: ServeFlags) => {
-      // Loaded here: other commands need none of it.
+      // Loaded here, because other commands do not need it.
       const { runProduction } = await import('./production-gateway.ts');
       await runProduction(flags);
     });

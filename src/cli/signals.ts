@@ -1,10 +1,10 @@
-/** A terminal, npm and the launcher each pass a Ctrl-C on: what comes within this time is one. */
+/** A terminal, npm and the launcher each pass a Ctrl-C on. Signals within this time count as one. */
 const SAME_SIGNAL_MS = 500;
 const PARENT_CHECK_MS = 500;
 
 /**
- * Waits for the end: `requested` settles with the first SIGINT or SIGTERM, or when the process that started this one
- * has ended. A second signal ends this process at once.
+ * Waits for the end. `requested` resolves at the first SIGINT or SIGTERM, or when the launcher or npm that started this
+ * process has ended. A second signal ends this process at once.
  */
 export function catchSignals(): { readonly requested: Promise<void>; forget(): void } {
   let first: number | null = null;
@@ -16,8 +16,8 @@ export function catchSignals(): { readonly requested: Promise<void>; forget(): v
       resolve();
     } else if (now - first > SAME_SIGNAL_MS) process.exit(signal === 'SIGINT' ? 130 : 143);
   };
-  // The process that started this one has ended, and nobody can stop this one through it any more: the launcher, or
-  // the shell of `npm start`, which dies of a SIGTERM without passing it on.
+  // The parent process has ended, so nobody can stop this process through it. The parent is the launcher, or the shell
+  // of `npm start`, which ends at a SIGTERM without passing it on.
   const onOrphaned = () => resolve();
   const parent = process.ppid;
   const watch = setInterval(() => {
@@ -39,7 +39,7 @@ export function catchSignals(): { readonly requested: Promise<void>; forget(): v
   };
 }
 
-/** Runs `reload` at each SIGHUP, which then does not end this process. `reload` logs what is wrong. */
+/** Runs `reload` at each SIGHUP, so SIGHUP does not end this process. `reload` must log its errors. */
 export function catchReload(reload: () => Promise<unknown>): { forget(): void } {
   const onHangUp = () => void reload().catch(() => {});
   process.on('SIGHUP', onHangUp);

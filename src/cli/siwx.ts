@@ -16,7 +16,7 @@ interface SiwxFlags {
 const SECOND_MS = 1000;
 const UNIT_MS = { s: SECOND_MS, m: 60 * SECOND_MS, h: 3600 * SECOND_MS };
 const ANSWER_MS = 5 * SECOND_MS;
-/** No gateway accepts a message that is valid for longer. */
+/** No gateway accepts a message with a longer lifetime. */
 const LIFETIME_MS_MAX = 24 * UNIT_MS.h;
 
 const HELP = `
@@ -33,7 +33,7 @@ Examples:
   tollgate siwx --keypair key.json --chain-id solana:mainnet --domain gateway.example \\
     --nonce "$(curl -s https://gateway.example/api/v1/auth/nonce | jq -r .nonce)" --lifetime 5m`;
 
-/** `tollgate siwx`: a sign-in header for curl. */
+/** `tollgate siwx`: prints a sign-in header for curl. */
 export function siwxCommand(): Command {
   return new Command('siwx')
     .summary('sign in: a header for curl, made by a wallet')
@@ -58,7 +58,7 @@ export function siwxCommand(): Command {
     .action(async (flags: SiwxFlags) => {
       const lifetimeMs = parseLifetime(flags.lifetime);
       const { domain, uri } = await findDomain(flags);
-      // Loaded here: other commands need none of it.
+      // Loaded here, because other commands do not need it.
       const { loadWallet, signInHeader } = await import('#provide/wallet');
       const wallet = await loadWallet({ chainId: flags.chainId, keypairFile: flags.keypair });
       const { nonce, statement } = flags;
@@ -81,14 +81,14 @@ function parseLifetime(text: string): number {
   return lifetimeMs;
 }
 
-/** The domain as browsers write it, and the address to sign in at. */
+/** The domain in the form of browsers, and the address to sign in at. */
 async function findDomain({
   domain,
   uri,
   data,
 }: SiwxFlags): Promise<{ readonly domain: string; readonly uri: string }> {
   if (domain !== undefined) {
-    // A whole address is understood: its host is meant.
+    // A whole address is accepted too. Its host is used.
     const url = URL.parse(/^https?:\/\//i.test(domain) ? domain : `https://${domain}`);
     if (!url || /\s/.test(domain))
       throw new CliError(`--domain is the host of a gateway, such as gateway.example or 127.0.0.1:8402, not ${domain}`);
@@ -116,7 +116,9 @@ async function findDomain({
   return askGateway(gateway.base_url);
 }
 
-/** The domain that a running gateway takes sign-ins for: its own address where that is one. */
+/**
+ * The domain for which a running gateway accepts sign-ins. It is the gateway's own address if the gateway accepts that.
+ */
 async function askGateway(base: string): Promise<{ readonly domain: string; readonly uri: string }> {
   let response: Response;
   try {

@@ -22,7 +22,7 @@ Examples:
 
 For anything that others use: tollgate serve --help`;
 
-/** `tollgate start`: the development gateway. */
+/** `tollgate start`: runs the development gateway. */
 export function startCommand(): Command {
   return new Command('start')
     .summary('try it: a gateway with demo models, tools and an agent, play money and a key')
@@ -36,7 +36,7 @@ export function startCommand(): Command {
     .addOption(new Option('--with-openai', 'route to OpenAI with OPENAI_API_KEY as well, without asking'))
     .addHelpText('after', HELP)
     .action(async (flags: StartFlags) => {
-      // Loaded here: other commands need none of it.
+      // Loaded here, because other commands do not need it.
       const { runDevelopment } = await import('./development-gateway.ts');
       await runDevelopment(flags);
     });

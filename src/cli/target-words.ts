@@ -1,11 +1,11 @@
 import { painter } from './terminal.ts';
 
-/** Tells people on standard error where a command acts. Standard output is for the result. */
+/** Tells people on standard error what a command acts on. Standard output is for the result. */
 export function say(text: string): void {
   process.stderr.write(`${painter(process.stderr)('dim', text)}\n`);
 }
 
-/** A database and the data directory beside it. `name` is that of `databaseName`. */
+/** Words for a database and its data directory. `name` is that of `databaseName`. */
 export function onDatabase(name: string, dataDir: string): string {
   return name === 'embedded'
     ? `on the embedded database in ${dataDir}`

@@ -15,20 +15,20 @@ export interface TargetFlags {
   readonly config?: string;
 }
 
-/** The gateway or the database that a command acts on. */
+/** The gateway or the database on which a command acts. */
 export interface Target {
-  /** null: no gateway is to be asked, the database of `config` is opened. */
+  /** null: no gateway is asked, and the command opens the database of `config`. */
   readonly running: { readonly base: string; readonly key: string } | null;
   readonly config: Config;
-  /** The same for people, without credentials: "At http://…". */
+  /** The target in words for people, without credentials: "At http://…". */
   readonly words: string;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The names that flags, environment and file give. The higher rank is the stronger: 2 for a flag, 1 for the
- * environment, 0 for a default.
+ * The names from flags, environment and file. A higher rank takes precedence: 2 for a flag, 1 for the environment, 0
+ * for a default.
  */
 interface Named {
   readonly config: Config;
@@ -40,9 +40,9 @@ interface Named {
 
 /**
  * Finds the target of a command: the gateway at `--url`, else the one that runs on the data directory, else the
- * database. A database that is named is never exchanged for the gateway that happens to run here. Names that
- * contradict each other are refused with a CliError that says both. `create`: the embedded database may be missing.
- * `local`: the command reads the files itself, so the address of another gateway is refused.
+ * database. A gateway that runs here is not used if the command names another database. Contradicting names are refused
+ * with a CliError that says both. `create`: the embedded database may be missing. `local`: the command itself reads the
+ * files, so the address of another gateway is refused.
  */
 export async function findTarget(
   flags: TargetFlags,
@@ -114,7 +114,9 @@ function readUrl(flags: TargetFlags, env: Environment): Named['url'] {
   return { base: text.replace(/\/+$/, ''), by, rank };
 }
 
-/** An address beside a directory or a database that is named as strongly, and is not that gateway's. */
+/**
+ * Refuses an address together with a directory or database that is not that gateway's and has at least the same rank.
+ */
 function refuseRivals({ config, url, data, database }: Named, here: GatewayFile | null): void {
   const { base, by, rank } = url!;
   const refuse = (rival: string, where: string): never => {
@@ -129,7 +131,9 @@ function refuseRivals({ config, url, data, database }: Named, here: GatewayFile 
     refuse(data.by, `the data directory ${realPath(config.dataDir)}, which has a database of its own`);
 }
 
-/** An address for a command that asks no gateway, unless a directory or a database is named more strongly. */
+/**
+ * Refuses an address for a command that asks no gateway, unless a directory or database is named with a higher rank.
+ */
 function refuseElsewhere({ url, data, database }: Named, here: GatewayFile | null): void {
   if (url === null || here?.base_url === url.base || Math.max(data.rank, database.rank) > url.rank) return;
   throw new CliError(
@@ -138,10 +142,10 @@ function refuseElsewhere({ url, data, database }: Named, here: GatewayFile | nul
   );
 }
 
-/** Whether the gateway that runs on the data directory is the one that is meant. Throws where it cannot be told. */
+/** Whether the target is the gateway that runs on the data directory. Throws CliError if this is unclear. */
 function uses(here: GatewayFile, { config, file, data, database }: Named): boolean {
   if (config.databaseUrl !== null && here.database !== database.name) return false;
-  // A file that names no directory means the default one, which another gateway may have taken.
+  // A file that names no directory means the default directory, but another gateway may use that.
   if (file === null || data.rank > 0 || here.config === realPath(file)) return true;
   throw new CliError(
     `The gateway that runs on the data directory ${here.data_dir} (${here.base_url}) was started with ${here.config ?? 'no configuration file'}, not with ${file}.\n` +
@@ -153,7 +157,7 @@ const hasDatabase = (dataDir: string): boolean => existsSync(join(dataDir, 'toll
 
 function refuseUnusable(dataDir: string, create: boolean): void {
   refuseUnreadable(dataDir);
-  // A directory of a gateway whose database is missing is refused later, with advice of its own, when the database is
+  // If the directory has an identity but no database, the error comes later, with better advice, when the database is
   // opened.
   if (create || hasDatabase(dataDir) || existsSync(join(dataDir, 'identity.json'))) return;
   throw new CliError(
@@ -162,7 +166,7 @@ function refuseUnusable(dataDir: string, create: boolean): void {
   );
 }
 
-/** Another user's data directory must not be taken for an empty one. */
+/** Refuses another user's data directory, because it would look empty. */
 function refuseUnreadable(dataDir: string): void {
   if (!existsSync(dataDir)) return;
   try {
@@ -175,7 +179,7 @@ function refuseUnreadable(dataDir: string): void {
   }
 }
 
-/** A process that lives need not answer yet, or any more. */
+/** Whether the gateway answers. A live process may not answer yet, or may have stopped answering. */
 async function isThere(base: string): Promise<boolean> {
   try {
     const response = await fetch(`${base}/health/live`, { signal: AbortSignal.timeout(2000), redirect: 'error' });

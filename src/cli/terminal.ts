@@ -3,19 +3,19 @@ import { styleText } from 'node:util';
 type Style = Parameters<typeof styleText>[0];
 export type Paint = (style: Style, text: string) => string;
 
-/** True when a stream is a terminal that wants colours: https://no-color.org, and `TERM=dumb`. */
+/** Whether a stream is a terminal that wants colours: https://no-color.org, and `TERM=dumb`. */
 export function wantsColor(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv = process.env): boolean {
   return stream.isTTY && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
 }
 
-/** Paints text for a stream; plain text where colours are not wanted. */
+/** Returns a function that paints text for a stream. It returns plain text if colours are not wanted. */
 export function painter(stream: NodeJS.WriteStream = process.stdout): Paint {
   return wantsColor(stream)
     ? (style, text) => styleText(style, text, { validateStream: false })
     : (_style, text) => text;
 }
 
-/** Rows as aligned columns under their headings. Columns named in `right` are aligned to the right. */
+/** Rows as aligned columns under their headings. The columns in `right` are aligned to the right. */
 export function table(
   headings: readonly string[],
   rows: readonly (readonly string[])[],
@@ -35,7 +35,7 @@ export function table(
   return [paint('dim', line(headings)), ...rows.map(line)].join('\n');
 }
 
-/** Facts as aligned `name  value` lines. */
+/** Facts as aligned lines of `name  value`. */
 export function facts(pairs: readonly (readonly [name: string, value: string])[], paint: Paint, indent = ''): string {
   const width = Math.max(...pairs.map(([name]) => name.length));
   return pairs.map(([name, value]) => `${indent}${paint('dim', name.padEnd(width))}  ${value}`).join('\n');

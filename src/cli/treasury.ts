@@ -37,7 +37,7 @@ Examples:
   tollgate treasury suspense                                            what came in and is nobody's
   tollgate treasury arrived <id of the move> <id of the deposit>`;
 
-/** `tollgate treasury …`: losses, and moves between treasuries. */
+/** `tollgate treasury …`: books losses, and moves money between treasuries. */
 export function treasuryCommand(): Command {
   const paint = painter();
   return new Command('treasury')
@@ -53,7 +53,7 @@ export function treasuryCommand(): Command {
     .addCommand(arrivedCommand(paint));
 }
 
-/** Sends one act with its reference, and shows what became of it. */
+/** Sends one act with its reference, and prints its state. */
 function act(flags: ActFlags, path: string, body: object, paint: Paint): Promise<void> {
   return tell(flags, path, () => ({ ...body, reference: referenceOr(flags.reference) }), paint);
 }

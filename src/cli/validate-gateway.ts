@@ -3,7 +3,7 @@ import { loadWallet, WalletError } from '#provide/wallet';
 import { describeService } from './offer-line.ts';
 import { painter, type Paint } from './terminal.ts';
 
-/** Prints a summary of the file, or all that is wrong with it, which sets the exit code. */
+/** Prints a summary of the file. If the file is wrong, prints all problems and sets the exit code. */
 export async function validate(load: () => Config, file: string | null): Promise<void> {
   const paint = painter();
   try {
@@ -45,7 +45,9 @@ function summarise(config: Config, file: string | null, paint: Paint): readonly 
   return lines;
 }
 
-/** Chains, with the address of each treasury. Rejects with WalletError for a key that cannot be used. */
+/**
+ * Lines about the chains, with the address of each treasury. Rejects with WalletError for a key that cannot be used.
+ */
 async function chainLines({ chains }: Config, paint: Paint): Promise<readonly string[]> {
   const tick = paint('green', '✓');
   return Promise.all(

@@ -13,19 +13,19 @@ import {
   type WorkerMessage,
 } from './workers-messages.ts';
 
-/** Longest wait for the figures of the other workers. */
+/** The longest wait for the figures of the other workers. */
 const SCRAPE_MS = 5_000;
 
-/** Errors that the operator mends in the file. By name, so that no room is loaded for it. */
+/** Errors that the operator must correct in the file. They are matched by name, so that no room has to be loaded. */
 const OF_THE_FILE: ReadonlySet<string> = new Set(['ConfigError', 'PaymentsSetupError']);
 
-/** Which worker this process is; null for a process that no supervisor started. */
+/** The number of this worker; null for a process that no supervisor started. */
 export function workerSlot(): number | null {
   const slot = process.env[SLOT_VARIABLE];
   return cluster.isWorker && slot !== undefined ? Number(slot) : null;
 }
 
-/** One of several gateways on a port, until its supervisor stops it or ends. */
+/** Runs one of several gateways that share a port, until its supervisor stops it or ends. */
 export async function runWorker(
   config: Config & { readonly adminKey: string },
   slot: number,
@@ -42,7 +42,7 @@ export async function runWorker(
     {
       configFile: null,
       discovery: false,
-      // One worker builds and compresses them, and the others find the folder built.
+      // The first worker builds and compresses the pages. The others use the folder that it built.
       pages: slot === 0,
       options: { metricsText: figures.ofAll, reloadAll: reloads.ofAll },
       prepare: async (app) => {
@@ -50,8 +50,8 @@ export async function runWorker(
         reloads.tell(app);
       },
       ready: (app, baseUrl) => {
-        // Until here Node ends a worker at once when its supervisor ends. From here running calls may finish:
-        // `runGateway` stops at the same event.
+        // Until here, Node ends a worker at once when its supervisor ends. From here on running calls may finish,
+        // because `runGateway` stops gracefully at the same event.
         worker.exitedAfterDisconnect = true;
         app.logger.info({ worker: slot, address: baseUrl }, 'a worker listens');
         send({ tollgate: 'ready', baseUrl });
@@ -68,8 +68,8 @@ export async function runWorker(
 }
 
 /**
- * Each worker has a listener for other gateways of its own: on loopback, or where the gateway can be reached from
- * other machines on the ports that follow the configured one.
+ * Each worker has its own listener for other gateways. If the gateway can be reached from other machines, the workers
+ * use the ports that follow the configured one. Else they listen on loopback.
  */
 export function clusterOfWorker(config: ClusterConfig, slot: number): ClusterConfig {
   if (config.url === null) return { ...config, url: 'https://127.0.0.1:0', host: '127.0.0.1', port: 0 };
@@ -78,7 +78,7 @@ export function clusterOfWorker(config: ClusterConfig, slot: number): ClusterCon
   return { ...config, url: url.origin, port: config.port === 0 ? 0 : config.port + slot };
 }
 
-/** Figures of all workers for a scrape of this one, and figures of this one for the supervisor. */
+/** Requests figures of all workers when this worker is scraped, and sends this worker's figures to the supervisor. */
 function createFigures() {
   const waiting = new Map<number, (text: string) => void>();
   let own: Metrics | null = null;
@@ -90,7 +90,7 @@ function createFigures() {
       void own?.snapshot().then((snapshot) => send({ tollgate: 'metrics', id: message.id, snapshot }));
   };
   process.on('message', onMessage);
-  // A listener for messages keeps a process alive.
+  // unref, because a listener for messages would keep the process alive.
   process.channel?.unref();
 
   return {
@@ -125,7 +125,7 @@ function createFigures() {
   };
 }
 
-/** Reloads of this worker for the supervisor, and of all workers where this one was asked. */
+/** Reloads this worker when the supervisor asks, and requests a reload of all workers when this worker is asked. */
 function createReloads(load: (text?: string) => Config) {
   const waiting = new Map<number, (outcome: ReloadOutcome) => void>();
   const { promise: own, resolve: tell } = Promise.withResolvers<App>();
@@ -149,7 +149,7 @@ function createReloads(load: (text?: string) => Config) {
     }
   };
   process.on('message', onMessage);
-  // The supervisor passes it on.
+  // SIGHUP is ignored here, because the supervisor reloads all workers.
   const ignored = catchReload(async () => {});
 
   return {
@@ -171,7 +171,7 @@ function createReloads(load: (text?: string) => Config) {
   };
 }
 
-/** Without effect when the supervisor has ended: this process stops then. */
+/** Has no effect if the supervisor has ended, because this process stops then. */
 function send(message: WorkerMessage): void {
   if (process.connected) process.send?.(message, undefined, undefined, () => {});
 }

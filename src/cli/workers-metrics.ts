@@ -2,20 +2,20 @@ import type { Worker } from 'node:cluster';
 import { createMergedMetrics, linesLostSnapshot, shareText, type MetricSnapshot } from '#observe';
 import type { SupervisorMessage } from './workers-messages.ts';
 
-/** Longest wait for a worker's figures. One that does not answer counts with those that it gave last. */
+/** The longest wait for a worker's figures. If a worker does not answer, its last known figures count. */
 const COLLECT_MS = 2_000;
-/** Ids of workers begin at 1. */
+/** The key of the supervisor's figures. Ids of workers begin at 1. */
 const SUPERVISOR = 0;
 
-/** The figures of all workers as one, for whichever of them is asked. */
+/** Merges the figures of all workers, whichever worker is scraped. */
 interface WorkersMetrics {
-  /** Collects the figures of all and sends them to the worker that asked. */
+  /** Collects the figures of all workers, and sends them to the worker that asked. */
   answer(asker: Worker, id: number, workers: readonly Worker[]): Promise<void>;
   took(from: Worker, id: number, snapshot: readonly MetricSnapshot[]): void;
   gone(worker: Worker): void;
 }
 
-/** `logLinesLost`: of this process, the supervisor. */
+/** `logLinesLost`: the count of this process, the supervisor. */
 export function createWorkersMetrics(logLinesLost: () => number): WorkersMetrics {
   const merged = createMergedMetrics();
   const collections = new Map<number, { readonly missing: Set<number>; readonly done: () => void }>();
@@ -24,7 +24,7 @@ export function createWorkersMetrics(logLinesLost: () => number): WorkersMetrics
     if (missing.delete(worker.id) && missing.size === 0) done();
   };
   let asked: readonly Worker[] = [];
-  // Whichever of them is scraped, and however many are: one collection at a time.
+  // Several scrapes at the same time share one collection.
   const text = shareText(async () => {
     const collection = (last += 1);
     await new Promise<void>((resolve) => {
@@ -46,7 +46,7 @@ export function createWorkersMetrics(logLinesLost: () => number): WorkersMetrics
       send(asker, { tollgate: 'scraped', id, text: await text() });
     },
     took(from, id, snapshot) {
-      // Its last figures may come after it was counted as ended.
+      // A worker's last figures may come after it was counted as ended.
       if (from.isDead()) return;
       merged.take(from.id, snapshot);
       const collection = collections.get(id);

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import type { Worker } from 'node:cluster';
 import type { ReloadOutcome, SupervisorMessage } from './workers-messages.ts';
 
-/** Longest wait for a worker to reload. */
+/** The longest wait for a worker to reload. */
 const RELOAD_MS = 30_000;
 
-/** Reloads all workers from one text of the file: each gets the same, whatever is written to the file meanwhile. */
+/** Reloads all workers from one text of the file, so that all get the same even if the file changes meanwhile. */
 interface WorkersReload {
   all(workers: readonly Worker[]): Promise<ReloadOutcome>;
   took(from: Worker, id: number, outcome: ReloadOutcome): void;
@@ -43,7 +43,9 @@ export function createWorkersReload(configFile: string | null): WorkersReload {
   };
 }
 
-/** The report where all took the file, or the first problem, with how many took it all the same. */
+/**
+ * The report if all workers reloaded. Else the first problem, with the number of workers that reloaded nevertheless.
+ */
 function together(outcomes: readonly ReloadOutcome[]): ReloadOutcome {
   const failed = outcomes.find((outcome) => 'problem' in outcome);
   if (failed === undefined) return outcomes[0] ?? { problem: 'no worker runs at the moment', isConfig: false };
@@ -59,7 +61,7 @@ function readText(file: string | null): string | null {
   try {
     return file === null ? null : readFileSync(file, 'utf8');
   } catch {
-    // The workers say what is wrong with it.
+    // The workers report what is wrong with the file.
     return null;
   }
 }

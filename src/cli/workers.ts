@@ -12,17 +12,14 @@ import { createWorkersMetrics } from './workers-metrics.ts';
 import { createWorkersReload } from './workers-reload.ts';
 
 const COUNT_MAX = 256;
-/** The time beyond the drain limit that a worker has to close everything. */
+/** The time that a worker has to close everything, after the drain limit. */
 const CLOSE_MS = 15_000;
-/**
- * Wait before a worker that died is replaced: this long, and twice as long each time that one dies soon after its
- * start.
- */
+/** The wait before a dead worker is replaced. It doubles each time that a worker dies soon after its start. */
 const RESTART_MS = 100;
 const RESTART_MS_MAX = 30_000;
 const STEADY_MS = 60_000;
 
-/** `--workers`: a number of processes, or `auto` for one per core. */
+/** Reads `--workers`: a number of processes, or `auto` for one per core. Throws CliError for anything else. */
 export function workerCount(text: string): number {
   if (text === 'auto') return availableParallelism();
   const count = /^\d{1,3}$/.test(text) ? Number(text) : 0;
@@ -32,9 +29,9 @@ export function workerCount(text: string): number {
 }
 
 /**
- * Runs this command again in `count` processes that share the port, until a signal ends them: the first stops them
- * gracefully, a second at once. One that dies is replaced. When they cannot start, each has said why, and the exit
- * code is theirs.
+ * Runs this command again in `count` processes that share the port, until a signal ends them. The first signal stops
+ * them gracefully, a second one at once. A worker that dies is replaced. If workers cannot start, they have logged why,
+ * and this process gets their exit code.
  */
 export async function superviseWorkers(
   config: Config & { readonly adminKey: string },
@@ -45,12 +42,12 @@ export async function superviseWorkers(
   const log = createLogger(config, { also: receivers.take });
   const { logger } = log;
   const stop = catchSignals();
-  // No worker outlives this process. Where it ends without this handler, the workers see their channel close.
+  // No worker must outlive this process. If it ends without this handler, the workers notice that their channel closes.
   const onExit = () => killAll('SIGKILL');
   process.on('exit', onExit);
-  // Connections are handed from here to the workers: about 40 µs here and 25 µs there for each, measured, and
-  // nothing for the requests on it. SO_REUSEPORT would save that, but macOS and Windows have none that shares out
-  // connections, and those that wait for a worker die with it.
+  // This process hands connections to the workers. Each connection costs about 40 µs here and 25 µs there (measured),
+  // and its requests cost nothing. SO_REUSEPORT would save this cost. But on macOS and Windows it does not distribute
+  // connections, and connections that wait for a worker are lost if it dies.
   cluster.schedulingPolicy = cluster.SCHED_RR;
 
   const address = createAddress((baseUrl) => writeGatewayFile(config, { baseUrl, configFile }));
@@ -67,7 +64,7 @@ export async function superviseWorkers(
         { workers: count },
         'no REDIS_URL: each worker counts rate limits by itself, and all together let through a multiple of them',
       );
-    // One alone at first: it brings the schema up to date, and mistakes of the configuration are told once.
+    // The first worker starts alone: it migrates the schema, and mistakes in the configuration are reported once.
     const started =
       (await crew.start(0)) &&
       (await Promise.all(Array.from({ length: count - 1 }, (_, index) => crew.start(index + 1)))).every(Boolean);
@@ -89,7 +86,10 @@ export async function superviseWorkers(
   }
 }
 
-/** The address that the workers listen at. It is written down once all of them listen, and again when it moves. */
+/**
+ * The address at which the workers listen. It is written to the discovery file once all listen, and again if it
+ * changes.
+ */
 function createAddress(write: (baseUrl: string) => void) {
   let announced = false;
   let address = '';
@@ -97,7 +97,7 @@ function createAddress(write: (baseUrl: string) => void) {
     listensAt(baseUrl: string) {
       const moved = baseUrl !== address;
       address = baseUrl;
-      // Port 0 becomes another one when all workers died at the same time.
+      // With port 0, the port changes if all workers have died at the same time.
       if (announced && moved) write(address);
     },
     announce() {
@@ -115,7 +115,7 @@ interface CrewOptions {
   readonly configFile: string | null;
 }
 
-/** Keeps workers running, each in a slot of its own, until `end` or `stopped`. */
+/** Keeps workers running, each in its own slot, until `end` or `stopped`. */
 function createCrew(logger: Logger, { stopped, listensAt, logLinesLost, configFile }: CrewOptions) {
   const metrics = createWorkersMetrics(logLinesLost);
   const reloads = createWorkersReload(configFile);
@@ -151,7 +151,7 @@ function createCrew(logger: Logger, { stopped, listensAt, logLinesLost, configFi
       });
     });
   };
-  /** Keeps one worker running. Resolves with its exit: at the end of all, or where it never listened. */
+  /** Keeps one worker running. Resolves to its exit when all stop, or if it never listened. */
   const keep = async (slot: number, ready: () => void): Promise<Exit> => {
     const nextWait = createBackOff();
     for (let listened = false; ;) {
@@ -169,20 +169,22 @@ function createCrew(logger: Logger, { stopped, listensAt, logLinesLost, configFi
   };
 
   return {
-    /** Reloads the configuration of all workers. They log what comes of it, but for those that do not answer. */
+    /**
+     * Reloads the configuration of all workers. Each worker logs its result, so only other problems are logged here.
+     */
     async reload() {
       const outcome = await reloads.all(workers());
       if ('problem' in outcome && !outcome.isConfig)
         logger.error({ reason: outcome.problem }, 'not all workers were reloaded');
     },
-    /** Resolves when the worker listens; with false when it ended before, or all are to stop. */
+    /** Resolves to true when the worker listens. Resolves to false if it ended before, or all must stop. */
     start: (slot: number): Promise<boolean> =>
       new Promise((resolve) => {
         const end = keep(slot, () => resolve(true));
         ends.push(end);
         void Promise.race([end, stopped]).then(() => resolve(false));
       }),
-    /** Stops all workers gracefully, and those that still run after `cutMs` at once. */
+    /** Stops all workers gracefully. Kills those that still run after `cutMs`. */
     async end(cutMs: number): Promise<readonly Exit[]> {
       stopping = true;
       killAll('SIGTERM');

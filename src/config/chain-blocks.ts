@@ -9,12 +9,12 @@ import type { ChainConfig, ChainPaymentsConfig } from './config.ts';
 
 const CHAINS_MAX = 100;
 
-/** Keys of every chain. The rest is for payments. */
+/** Keys that apply to every chain. All other keys are for payments. */
 const ALWAYS: readonly string[] = ['network', 'rpc_url'];
 
 type Asset = Pick<ChainPaymentsConfig, 'asset' | 'assetName' | 'assetVersion'>;
 
-/** Circle's USDC, with the EIP-712 domain that it signs with. */
+/** Circle's USDC by network, with its EIP-712 domain. */
 const USDC: Readonly<Record<string, Asset>> = {
   'eip155:8453': { asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', assetName: 'USD Coin', assetVersion: '2' },
   'eip155:84532': { asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', assetName: 'USDC', assetVersion: '2' },
@@ -30,7 +30,7 @@ const USDC: Readonly<Record<string, Asset>> = {
   },
 };
 
-/** All `[[chains]]` blocks that have no problems, in their order. Paths in them start at `directory`. */
+/** All valid `[[chains]]` blocks, in their order. Relative paths in them start at `directory`. */
 export function readChains(value: unknown, directory: string, reading: Reading): readonly ChainConfig[] {
   if (value === undefined) return [];
   if (!Array.isArray(value) || value.length > CHAINS_MAX) {
@@ -70,7 +70,7 @@ interface Place {
 type Family = 'eip155' | 'solana';
 type Wrong = (key: string, what: string, right: string) => void;
 
-/** null where the chain has no treasury, or where it has problems. */
+/** The payments of a chain. null if the chain has no treasury or has problems. */
 function readPayments(
   values: ChainValues,
   written: readonly string[],
@@ -137,7 +137,7 @@ function readPayments(
   };
 }
 
-/** Complains of a key that is not one of the chain's family. */
+/** Complains about a key that does not belong to the chain's family. */
 function checkFamily(option: string, privateKey: string, family: Family, network: string, wrong: Wrong): void {
   const given = keyFamily(privateKey);
   if (given === family) return;
@@ -152,7 +152,10 @@ function checkFamily(option: string, privateKey: string, family: Family, network
   );
 }
 
-/** The token with its domain: the known one of the network, or what the block says; null where that is not enough. */
+/**
+ * The token with its EIP-712 domain, from the block or from the network's known USDC. null if the token is unknown or
+ * invalid.
+ */
 function assetOf(
   { network, asset, assetName: name, assetVersion: version }: ChainValues,
   family: Family,

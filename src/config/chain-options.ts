@@ -11,8 +11,8 @@ const MOVE_TO_MAX = 20;
 const USD_MAX = 1_000_000_000_000n;
 
 /**
- * Says what is wrong with the address of a token, which may be of either family of chains; null for a right one. The
- * network says which family it has to be.
+ * Returns the fault of a token's address in either chain family. null for a valid address. Whether the family fits the
+ * network is checked elsewhere.
  */
 function assetFault(value: string): string | null {
   if (value.startsWith('0x'))
@@ -22,7 +22,7 @@ function assetFault(value: string): string | null {
   return value.length <= 44 && bs58.decodeUnsafe(value)?.length === 32 ? null : 'is not the address of a token';
 }
 
-/** For the name and the version that wallets show of the token. */
+/** Checks the name and the version in the token's EIP-712 domain, which wallets show. */
 const domainTextFault = (value: string) =>
   /^[ -~]{1,64}$/.test(value) ? null : 'is not 1 to 64 printable ASCII characters';
 
@@ -34,7 +34,7 @@ function facilitatorFault(value: string): string | null {
   return username || password || search || hash ? 'has a user, a query or a fragment' : null;
 }
 
-/** The keys of a `[[chains]]` block. All but `network` and `rpc_url` are for payments over it. */
+/** The keys of a `[[chains]]` block. All except `network` and `rpc_url` are for payments. */
 export const CHAIN_OPTIONS = {
   network: option({
     takes: 'a CAIP-2 id such as `eip155:8453`',
@@ -165,5 +165,5 @@ export const CHAIN_OPTIONS = {
   }),
 };
 
-/** A block, by the names that the code has for its keys. */
+/** The values of a block, with keys in camel case. */
 export type ChainValues = CamelKeys<ValuesOf<typeof CHAIN_OPTIONS>>;

@@ -4,7 +4,7 @@ import type { AgentFacts, MediaFacts } from './primitive.ts';
 import type { ModelFacts } from './model-facts.ts';
 import type { OptionValues } from './options.ts';
 
-/** The one configuration of a gateway process: read once at start by the CLI, frozen, passed as arguments. */
+/** The configuration of a gateway process. The CLI reads it, freezes it, and passes it as an argument. */
 export type Config = Readonly<ReturnType<typeof toConfig>>;
 
 export type Mode = 'development' | 'production';
@@ -14,7 +14,10 @@ export type OAuthConfig = Config['oauth'];
 export type TunnelConfig = Config['tunnel'];
 export type ClusterConfig = Config['cluster'];
 
-/** Puts the sections of options together. Those of the process itself have no section in it. */
+/**
+ * Combines the sections of options. The options of `server` and `telemetry` and the URLs of the stores become top-level
+ * fields.
+ */
 export function toConfig(
   mode: Mode,
   values: OptionValues,
@@ -36,8 +39,8 @@ export function toConfig(
 }
 
 /**
- * In development also the loopback addresses of this gateway itself: in production a message signed for one of
- * those could be another gateway's.
+ * The domains for sign-in. In development they include this gateway's loopback addresses. In production they do not,
+ * because a message that was signed for a loopback address could be meant for another gateway.
  */
 function signInDomains(mode: Mode, { signIn, server: { publicUrl, port } }: OptionValues): readonly string[] {
   const domains = new Set(signIn.domains);
@@ -50,27 +53,28 @@ export interface ChainConfig {
   /** CAIP-2, such as `eip155:8453`. */
   readonly network: string;
   readonly rpcUrl: string;
-  /** null: no money goes over it, and it is only asked about contract wallets. */
+  /** null: no payments over this chain. It is used only to verify contract wallets. */
   readonly payments: ChainPaymentsConfig | null;
 }
 
-/** The place of a treasury's key, or the key itself, which is secret. */
+/** The path of a treasury's key, or the key itself, which is secret. */
 export type KeyPlace = { readonly keypairFile: string } | { readonly privateKey: string };
 
-/** How money is taken and paid out over one chain. */
+/** The terms of deposits and withdrawals over one chain. */
 export interface ChainPaymentsConfig extends Omit<
   ChainValues,
   'network' | 'rpcUrl' | 'privateKey' | 'keypairFile' | 'previousPrivateKey' | 'previousKeypairFile' | 'asset'
 > {
   readonly treasury: KeyPlace;
-  /** Of the treasury that hands over to this one; null where none does. */
+  /** The key of the previous treasury, while it hands over to this one. null without one. */
   readonly previous: KeyPlace | null;
   /** Address of the token. */
   readonly asset: string;
 }
 
 /**
- * An offer of a provider, as its file and its registration declare it. Nothing here is secret or says where it runs.
+ * An offer of a provider, as its file and its registration declare it. It has no secrets, and does not say where the
+ * service runs.
  */
 export type Service = ModelService | ToolService | AgentService | ImageService | VideoService;
 
@@ -82,8 +86,8 @@ interface ServiceFields {
   readonly description: string;
   readonly rates: Rates;
   /**
-   * Rates of parts that have their own: a tool by its name, an image tier, a video resolution (with `+audio` for
-   * the price with sound).
+   * Rates of parts with their own price. The key is the name of a tool, an image tier, or a video resolution, with
+   * `+audio` for videos with sound.
    */
   readonly variants: Readonly<Record<string, Rates>>;
 }
@@ -95,13 +99,13 @@ export interface ModelService extends ServiceFields {
 
 export interface ToolService extends ServiceFields {
   readonly primitive: 'tool';
-  /** The most that one call costs, where it is priced by its use; else null. */
+  /** The most that one call costs, if it is priced by use. Otherwise null. */
   readonly priceCap: MicroUsd | null;
 }
 
 export interface AgentService extends ServiceFields {
   readonly primitive: 'agent';
-  /** The most that one message or task costs, where it is priced by its use; else null. */
+  /** The most that one message or task costs, if it is priced by use. Otherwise null. */
   readonly priceCap: MicroUsd | null;
   readonly agent: AgentFacts;
 }
@@ -116,16 +120,14 @@ export interface VideoService extends ServiceFields {
   readonly media: MediaFacts;
 }
 
-/** The place where a service runs, which only its own machine knows. */
+/** The place where a service runs. Only the machine that reads the file knows it. */
 export type Target = HttpTarget | CommandTarget;
 
 export interface HttpTarget {
   readonly kind: 'http';
-  /**
-   * Without a trailing slash: the API base of models and media, the MCP endpoint of a tool, the address of an agent.
-   */
+  /** The API base of models and media, the MCP endpoint of a tool, or the address of an agent. No trailing slash. */
   readonly url: string;
-  /** Secret, sent as a bearer token; null when the upstream needs none. */
+  /** A secret, sent as a bearer token. null if the upstream needs none. */
   readonly apiKey: string | null;
 }
 
@@ -134,16 +136,16 @@ export interface CommandTarget {
   readonly kind: 'command';
   readonly command: string;
   readonly args: readonly string[];
-  /** Secret values among them. */
+  /** May contain secret values. */
   readonly env: Readonly<Record<string, string>>;
-  /** Working directory; null is that of the proxy. */
+  /** Working directory. null: that of the proxy. */
   readonly cwd: string | null;
-  /** Whether one process serves all clients; else each session of a client has one of its own. */
+  /** Whether one process serves all clients. Otherwise each session has its own process. */
   readonly shared: boolean;
   readonly sessionsMax: number;
   /** How long an unused session lasts. */
   readonly sessionIdleMs: number;
-  /** Whether clients may name directories of the machine that it runs on. */
+  /** Whether clients may name directories of the machine on which it runs. */
   readonly roots: boolean;
 }
 

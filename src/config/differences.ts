@@ -3,13 +3,13 @@ import type { Config, ServiceConfig } from './config.ts';
 import { SECTIONS } from './options.ts';
 import { valueOf } from './value-of.ts';
 
-/** The difference of two configurations, by names that the file has. */
+/** The differences between two configurations, with the names of the file. */
 interface ConfigDifferences {
-  /** `section.key` of each option. */
+  /** Each changed option as `section.key`. */
   readonly options: readonly string[];
-  /** Chains by their network: `eip155:8453`. */
+  /** Chains by their networks, such as `eip155:8453`. */
   readonly chains: NamedDifferences;
-  /** Services as `model demo/echo of Demo`. */
+  /** Services in the form `model demo/echo of Demo`. */
   readonly services: NamedDifferences;
 }
 

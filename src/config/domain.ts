@@ -1,8 +1,8 @@
 import { parseHost } from '#wire';
 
 /**
- * Says what is wrong with a domain that wallets sign in for; null for a right one: a host in lower case as browsers
- * write it, with a port where it is not the scheme's own.
+ * Returns the fault of a domain for sign-in. null for a valid one: a host in lower case, as browsers write it, with the
+ * port if it is not the default.
  */
 export function domainFault(domain: string): string | null {
   const url = URL.parse(`https://${domain}`);
@@ -13,8 +13,8 @@ export function domainFault(domain: string): string | null {
 }
 
 /**
- * Says what is wrong with a host name of this gateway; null for a right one: as browsers write it, addresses of IPv6
- * in brackets.
+ * Returns the fault of a host name of this gateway. null for a valid one: as browsers write it, without a port, and
+ * with brackets around IPv6 addresses.
  */
 export function hostNameFault(name: string): string | null {
   const host = parseHost(name);
@@ -24,8 +24,8 @@ export function hostNameFault(name: string): string | null {
 }
 
 /**
- * Says what is wrong with an origin of pages; null for a right one: as browsers write it. Apps and extensions have
- * schemes of their own.
+ * Returns the fault of a web origin. null for a valid one, as browsers write it. Any scheme is allowed, because apps
+ * and extensions have their own.
  */
 export function originFault(origin: string): string | null {
   if (origin === 'null') return null;

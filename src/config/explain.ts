@@ -9,16 +9,16 @@ import { SECTIONS } from './options.ts';
 import { isTable, REFERENCE, type Reading, type Table } from './reading.ts';
 import { parseToml, readTomlFile } from './toml.ts';
 
-/** One option of a gateway, with where its value comes from. */
+/** One option of a gateway, with the source of its value. */
 export interface ExplainedOption {
-  /** `server.port`, `models[0].pricing.prompt`. */
+  /** The key path, such as `server.port` or `models[0].pricing.prompt`. */
   readonly key: string;
-  /** null where nothing is set, and for a secret. */
+  /** null if the option has no value, and for a secret. */
   readonly value: unknown;
-  /** True where there is a value that is not shown. */
+  /** True if the option has a value that is not shown. */
   readonly hidden: boolean;
   readonly source: 'default' | 'file' | 'environment' | 'flag';
-  /** `tollgate.toml:12`, `environment variable PORT`, `--port`; of a default nothing. */
+  /** The place of the value: `tollgate.toml:12`, `environment variable PORT` or `--port`. null for a default. */
   readonly from: string | null;
 }
 
@@ -28,8 +28,8 @@ export interface ExplainedConfig {
 }
 
 /**
- * Every option outside of blocks, and the written keys of blocks, with the place of each value. Secrets are left out.
- * Throws ConfigError as loadConfig.
+ * Every option outside of blocks, and the keys that are present in blocks, each with the place of its value. The values
+ * of secrets are left out. Throws ConfigError like loadConfig.
  */
 export function explainConfig(options: LoadOptions): ExplainedConfig {
   const { file } = options;
@@ -77,14 +77,14 @@ function sourceOf(
   return { source: 'file', from: placeIn(options.file, lineOf(`${section}.${key}`), written[key]) };
 }
 
-/** A place of the file, and for a secret that stands in a variable, its name. */
+/** The place in the file. For a secret in an environment variable it includes the name of the variable. */
 function placeIn(file: string | null, line: number | null, value: unknown): string {
   const reference = typeof value === 'string' && value.startsWith(REFERENCE) ? value.slice(REFERENCE.length) : null;
   const place = `${file ?? 'file'}${line === null ? '' : `:${line}`}`;
   return reference === null ? place : `${place}, environment variable ${reference}`;
 }
 
-/** A user and a password in an address are secret, wherever it stands. */
+/** The user and password of a URL are secret in every option. */
 const USER_OF_URL = /^(\w+:\/\/)[^/@]*@/;
 
 function shown(secret: boolean, value: unknown): Pick<ExplainedOption, 'value' | 'hidden'> {
@@ -95,7 +95,7 @@ function shown(secret: boolean, value: unknown): Pick<ExplainedOption, 'value' |
   return { value: typeof value === 'string' ? value.replace(USER_OF_URL, '$1…@') : value, hidden: false };
 }
 
-/** The written keys of blocks. Their defaults stand in the documentation. */
+/** The keys that are present in blocks. Their defaults are in the documentation. */
 function explainBlocks(
   name: string,
   blocks: unknown,
@@ -117,7 +117,7 @@ function explainBlocks(
   );
 }
 
-/** Keys of a block by their options: a dot stands for a table inside it. */
+/** The keys and values of a block, with the dotted keys of its options. */
 function writtenKeys(block: Table, table: OptionTable, prefix = ''): readonly (readonly [string, unknown])[] {
   return Object.entries(block).flatMap(([key, value]) => {
     const path = `${prefix}${key}`;

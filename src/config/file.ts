@@ -14,9 +14,9 @@ import { readTable } from './table.ts';
 import { parseToml, readTomlFile } from './toml.ts';
 
 export interface LoadOptions {
-  /** Path of the TOML file; null for none. */
+  /** Path of the TOML file. null without one. */
   readonly file: string | null;
-  /** The file's text where it was read already; `file` then only names it in messages. */
+  /** The file's text, if it was read already. `file` is then used only in messages. */
   readonly text?: string;
   readonly env: Environment;
   readonly mode: Mode;
@@ -25,13 +25,12 @@ export interface LoadOptions {
 }
 
 const BLOCKS_MAX = 10_000;
-/** Tables of the file beside the sections of options. */
+/** Tables of the file that are not sections of options. */
 const BLOCKS: readonly string[] = [...BLOCK_TABLES, 'chains'];
 
 /**
- * Reads the whole configuration: flags over environment over file over defaults. An empty variable counts as
- * absent. Throws ConfigError with everything that is wrong, not only the first thing. What the file says must be
- * right even where it is overridden.
+ * Reads the whole configuration. Precedence: flags, environment, file, defaults. An empty variable counts as absent. A
+ * value of the file must be valid even if it is overridden. Throws ConfigError with all problems.
  */
 export function loadConfig(options: LoadOptions): Config {
   const text = options.text ?? (options.file === null ? '' : readTomlFile(options.file));
@@ -40,7 +39,8 @@ export function loadConfig(options: LoadOptions): Config {
 
   const values = readSections(table, options, reading);
   refuseKeylessStore(values.media, reading);
-  // The variable of OpenTelemetry is for all programs of a machine: it may ask for what this one cannot do.
+  // OTEL_LOGS_EXPORTER applies to all programs of a machine, so a missing endpoint is a problem only if the file asks
+  // for logs.
   const isOfFile = lookup(options.env, SECTIONS.telemetry.logs_exporter.env!) === undefined;
   if (isOfFile && values.telemetry.logsExporter === 'otlp' && values.telemetry.otlpEndpoint === null)
     complain(
@@ -56,7 +56,7 @@ export function loadConfig(options: LoadOptions): Config {
   return freeze(toConfig(options.mode, values, chains, services));
 }
 
-/** All sections of options. Values that have problems are absent from the result. */
+/** The values of all sections. Invalid values are absent from the result. */
 export function readSections(file: Table, options: LoadOptions, reading: Reading): OptionValues {
   for (const section of Object.keys(file))
     if (!BLOCKS.includes(section) && !Object.hasOwn(SECTIONS, section)) unknownSection(section, reading);
@@ -68,7 +68,7 @@ export function readSections(file: Table, options: LoadOptions, reading: Reading
   return camelKeys(Object.fromEntries(sections) as object) as OptionValues;
 }
 
-/** Values that have problems are undefined. */
+/** Complains about an S3 store without its keys. Invalid values are undefined here, and so cause no second problem. */
 function refuseKeylessStore(media: OptionValues['media'], reading: Reading): void {
   const { s3Url, s3AccessKeyId, s3SecretAccessKey } = media;
   for (const [key, value, wanted] of [
@@ -79,7 +79,7 @@ function refuseKeylessStore(media: OptionValues['media'], reading: Reading): voi
       complain(reading, `media.${key}`, 'is missing: media.s3_url is given', wanted);
 }
 
-/** One section: flags over environment over file over defaults. */
+/** The values of one section. Precedence: flags, environment, file, defaults. */
 function readSection(
   written: Table,
   section: string,
@@ -99,7 +99,7 @@ function readSection(
   return values;
 }
 
-/** The values of an option that are stronger than the file's; a flag is the strongest. */
+/** The values of an option that override the file. A flag overrides a variable. */
 export function givenOutside(
   section: string,
   key: string,

@@ -1,4 +1,4 @@
-/** Freezes a value to its depth. */
+/** Freezes a value deeply. */
 export function freeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);

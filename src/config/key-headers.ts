@@ -4,12 +4,13 @@ type KeyHeaders = Readonly<Record<string, string>>;
 export const MESSAGES_PATH = '/messages';
 /** Path of the responses wire. */
 export const RESPONSES_PATH = '/responses';
-/** The version of the messages wire, for requests whose client names none. */
+/** The version of the messages wire for requests without one. */
 export const ANTHROPIC_VERSION = '2023-06-01';
 
 /**
- * The headers that carry a key of an upstream API to `path` below its base address. Anthropic's API takes keys in
- * `x-api-key`, servers like it often as a bearer token. Anthropic refuses each kind of its keys in the other header.
+ * The headers with the key of an upstream API, for a request to `path` below its base address. Anthropic's API expects
+ * API keys in `x-api-key` and OAuth tokens (`sk-ant-oat…`) as bearer tokens, and refuses them the other way round.
+ * Compatible servers often expect a bearer token, so other keys are sent in both headers.
  */
 export function keyHeaders(apiKey: string | null, path: string): KeyHeaders {
   if (apiKey === null) return {};

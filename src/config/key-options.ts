@@ -5,7 +5,7 @@ const SECRET_MAX = 1_024;
 const PATH_MAX = 4_096;
 const KEYPAIR_RIGHT = 'the path of the file that `tollgate keygen` wrote';
 
-/** Path of the file that holds the key of a wallet; null where it is left out. */
+/** An option for the path of a wallet's key file. null if it is absent. */
 export function keypairFileOption(meaning: string): Option<string | null> {
   return option<string | null>({
     takes: 'path of a file that its owner alone can read',
@@ -26,7 +26,7 @@ export function keypairFileOption(meaning: string): Option<string | null> {
   });
 }
 
-/** The key of a wallet itself, which is never shown. null where it is left out. */
+/** An option for a wallet's key itself, which is never shown. null if it is absent. */
 export function privateKeyOption(meaning: string): Option<string | null> {
   return option<string | null>({
     takes: 'hex of an EVM key, base58 of a Solana key pair, or `std::env::NAME`',
@@ -45,12 +45,12 @@ export function privateKeyOption(meaning: string): Option<string | null> {
 const EVM_KEY = /^(?:0x)?[0-9a-fA-F]{64}$/;
 const SOLANA_KEYPAIR = /^[1-9A-HJ-NP-Za-km-z]{80,90}$|^\[[\d\s,]+\]?$/;
 
-/** Whether a text that should be a path is the secret that belongs into the file. */
+/** Whether a text that should be a path is the secret key itself. */
 export function isKey(text: string): boolean {
   return keyFamily(text) !== null;
 }
 
-/** The family of chains that a secret is of, by its form; null for a text that is not a secret. */
+/** The chain family of a secret key, by its format. null for a text that is not a key. */
 export function keyFamily(text: string): 'eip155' | 'solana' | null {
   const trimmed = text.trim();
   if (EVM_KEY.test(trimmed)) return 'eip155';

@@ -1,13 +1,12 @@
 /**
- * The line on which a key path (`server.port`, `models[1].pricing.prompt`) or its nearest parent stands; null when
- * none is found.
+ * The line of a key path (`server.port`, `models[1].pricing.prompt`) or of its nearest parent. null if neither is
+ * found.
  */
 export type LineOf = (path: string) => number | null;
 
 /**
- * Finds the lines of keys in TOML text. The parser gives values without places, so this reads the shape of the
- * lines alone, in linear time: headers, `key =` at the start of a line, and multi-line strings, which it passes
- * over.
+ * Finds the lines of keys in TOML text, because the parser gives values without positions. It only recognises headers,
+ * `key =` at the start of a line, and multi-line strings, which it skips. It takes linear time.
  */
 export function indexLines(text: string): LineOf {
   const lines = new Map<string, number>();
@@ -18,7 +17,7 @@ export function indexLines(text: string): LineOf {
   const remember = (path: string, line: number) => {
     if (!lines.has(path)) lines.set(path, line);
   };
-  /** A header's path with the index of the newest table of each array in it. */
+  /** The path of a header, with the index of the newest table for each array in it. */
   const place = (segments: readonly string[]): string => {
     let path = '';
     for (const segment of segments) {
@@ -67,7 +66,10 @@ export function indexLines(text: string): LineOf {
   };
 }
 
-/** The dotted key at `from`, and the index of the first character after it and its spaces. */
+/**
+ * The dotted key at `from`, and the index of the first character after it and the following spaces. No segments if
+ * there is no key.
+ */
 function readKey(line: string, from: number): { readonly segments: readonly string[]; readonly end: number } {
   const segments: string[] = [];
   let at = from;

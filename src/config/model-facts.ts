@@ -1,6 +1,6 @@
 import type { CapName } from '#wire';
 
-/** Wires that a model's API may speak beside chat completions. */
+/** Wires that a model's API may support beside chat completions. */
 export const NATIVE_WIRES = ['messages', 'responses'] as const;
 export type NativeWireName = (typeof NATIVE_WIRES)[number];
 
@@ -8,29 +8,30 @@ export interface ModelFacts {
   /** The model's name at the upstream API. */
   readonly upstreamModel: string;
   readonly contextLength: number;
-  /** Most completion tokens the provider declares; null when it declares none. */
+  /** The provider's limit of completion tokens. null if it declares none. */
   readonly maxOutputTokens: number | null;
   readonly inputModalities: readonly string[];
   readonly outputModalities: readonly string[];
   /**
-   * The name by which the upstream API takes the cap of a completion; `none`: it takes no cap. Absent where the
-   * provider says nothing of it.
+   * The upstream API's name for the cap of a completion. `none`: it accepts no cap. Absent if the provider does not
+   * say.
    */
   readonly cap?: CapName;
-  /** Wires beside chat that the upstream API speaks itself. Absent where it speaks none. */
+  /** Wires beside chat that the upstream API itself supports. Absent if there are no others. */
   readonly wires?: readonly NativeWireName[];
   /**
-   * Request fields beyond the published ones that the upstream API gets. Absent where the provider says nothing of it.
+   * Further request fields, beyond the published ones, that are sent to the upstream API. Absent if the provider does
+   * not say.
    */
   readonly forward?: 'all' | readonly string[];
-  /** Reasoning that the model does without showing it. Absent where the provider declares none. */
+  /** Reasoning that the model does not show. Absent if the provider declares none. */
   readonly hiddenReasoning?: HiddenReasoning;
 }
 
-/** Tokens of one answer. */
+/** Numbers of reasoning tokens in one answer. */
 interface HiddenReasoning {
-  /** The most that a claim of usage may hold beyond the tokens that were shown. */
+  /** The most tokens that a usage claim may have beyond the shown ones. */
   readonly max: number;
-  /** Charged for it where an answer was cut before its usage came. */
+  /** Tokens to charge if an answer was cut before its usage came. */
   readonly usual: number;
 }

@@ -1,27 +1,30 @@
 import { SERVICE_NAME_MAX, UNPRINTABLE } from '#wire';
 
-/** Suffixes that choose how a provider is picked; a service's own name cannot end in one. */
+/** Suffixes with which consumers choose how a provider is picked. The name of a service cannot end in one. */
 export const SORT_SUFFIXES = { ':floor': 'price', ':nitro': 'throughput' } as const;
 
 const SERVICE_NAME = /^[A-Za-z0-9._/:-]{1,128}$/;
 const PROVIDER_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9 ._-]{0,62}[A-Za-z0-9._-])?$/;
-/** A base58 Ed25519 key or an EVM address before the first colon: the direct form of another provider's service. */
+/**
+ * A base58 Ed25519 key or an EVM address before the first colon. This is the direct form of a name, which chooses a
+ * provider's service.
+ */
 const DIRECT_FORM = /^(?:[1-9A-HJ-NP-Za-km-z]{32,44}|0[xX][0-9A-Fa-f]{40}):/;
 /**
- * A key in any case, as names are compared without regard to case: a name that is another provider's key would be
- * chosen in its place.
+ * A public key in any case, because names are compared case-insensitively. A provider whose name is another provider's
+ * key would be chosen instead of that provider.
  */
 const PUBLIC_KEY = /^(?:[1-9A-Z]{32,44}|0x[0-9a-f]{40})$/i;
 const PROTOTYPE_NAMES: ReadonlySet<string> = new Set(['prototype', ...Object.getOwnPropertyNames(Object.prototype)]);
 
-/** True for names that every object has, which a lookup by name would find. */
+/** True for names that every object inherits, such as `constructor`, which a lookup by name would find. */
 export function isPrototypeName(name: string): boolean {
   return PROTOTYPE_NAMES.has(name);
 }
 
 /**
- * Says what is wrong with a service's name; null for a right one. Names travel in URLs, headers and keys, and must
- * not be taken for another service's.
+ * Returns the fault of a service's name. null for a valid name. Names are used in URLs, headers and keys, and must not
+ * be mistaken for another service.
  */
 export function serviceNameFault(name: string): string | null {
   if (!SERVICE_NAME.test(name)) return `must be 1 to ${SERVICE_NAME_MAX} characters of A-Z a-z 0-9 . _ / : -`;
@@ -36,8 +39,8 @@ export function serviceNameFault(name: string): string | null {
 }
 
 /**
- * Prefixes by which a door names the services of other protocols (`a2a/weather` at the door of chat), by the table
- * of blocks that the door serves itself.
+ * Prefixes with which a door names the services of other protocols, such as `a2a/weather` at the chat door. The key is
+ * the table of the blocks that the door itself serves.
  */
 const BRIDGED: Readonly<Record<string, readonly string[]>> = {
   models: ['a2a/', 'mcp/'],
@@ -46,8 +49,8 @@ const BRIDGED: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Says what is wrong with a name that a provider who dials in gives to a service of a table; null for a right one. A
- * wrong one would be called in the place of another provider's.
+ * Returns the fault of a service's name in the registration of a connected provider. null for a valid name. A service
+ * with an invalid name would get calls that are meant for another provider's service.
  */
 export function claimedNameFault(table: string, name: string): string | null {
   const prefix = (Object.hasOwn(BRIDGED, table) ? BRIDGED[table]! : []).find((one) => name.startsWith(one));
@@ -57,8 +60,8 @@ export function claimedNameFault(table: string, name: string): string | null {
 }
 
 /**
- * Says what is wrong with a provider's name; null for a right one. It is sent in the `x-provider` header and compared
- * without regard to case.
+ * Returns the fault of a provider's name. null for a valid name. The name is sent in the `x-provider` header, and is
+ * compared case-insensitively.
  */
 export function providerNameFault(name: string): string | null {
   if (!PROVIDER_NAME.test(name))
@@ -69,7 +72,7 @@ export function providerNameFault(name: string): string | null {
   return null;
 }
 
-/** Says what is wrong with a name that people read; null for a right one. */
+/** Returns the fault of a display name. null for a valid name. */
 export function displayNameFault(name: string): string | null {
   if (name.length === 0 || name.length > 200) return 'must be 1 to 200 characters';
   if (UNPRINTABLE.test(name)) return 'must not contain control or text-direction characters';

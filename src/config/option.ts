@@ -1,42 +1,45 @@
 import { show, WrongValue } from './problem.ts';
 
 /**
- * One option: its places, its form, its meaning. The tables of options are the only schema of the
- * configuration: the types, the reading, the messages and the tables of docs/configuration.md follow from them.
+ * One option: its sources, its format and its meaning. The tables of options are the only schema of the configuration.
+ * Types, parsing, messages and the tables of docs/configuration.md are derived from them.
  */
 export interface Option<T> {
-  /** Environment variable that overrides the file; null for an option that only the file sets. */
+  /** The environment variable that overrides the file. null if no variable does. */
   readonly env: string | null;
-  /** The accepted form, in words. */
+  /** The accepted format, in words. */
   readonly takes: string;
-  /** How the default is written in the documentation; null when the option must be given. */
+  /** The default as the documentation shows it. null if the option is required. */
   readonly defaultText: string | null;
-  /** Meaningless when `defaultText` is null. undefined where the default comes from other options of the table. */
+  /**
+   * The default. Not used if `defaultText` is null. undefined if the default is derived from other options of the
+   * table.
+   */
   readonly fallback: T;
-  /** Default of a development gateway, where it has another. */
+  /** The default of a development gateway, if it differs. */
   readonly inDevelopment?: T;
-  /** A secret may be written as `std::env::NAME`, and its value is never shown. */
+  /** The value of a secret may be `std::env::NAME`, and is never shown. */
   readonly secret: boolean;
   readonly meaning: string;
-  /** A value of the file as the value of the configuration. Throws WrongValue. */
+  /** Converts a value of the file to a value of the configuration. Throws WrongValue. */
   readonly read: (value: unknown) => T;
-  /** Text of the environment or of a flag as the file would have it. */
+  /** Converts text from the environment or a flag to the value that the file would have. */
   readonly fromText: (text: string) => unknown;
 }
 
-/** A table whose keys the file chooses, each with a value of one kind. */
+/** A table with keys that the file chooses. All values are of one kind. */
 export interface TableOption<T> extends Omit<Option<Readonly<Record<string, T>>>, 'read' | 'fromText'> {
   readonly entries: Entries<T>;
 }
 
 interface Entries<T> {
-  /** Says what is wrong with a key; null for a right one. */
+  /** Returns the fault of a key. null for a valid key. */
   readonly fault: (key: string) => string | null;
   readonly value: Option<T>;
   readonly max: number;
 }
 
-/** The options of one table by their keys; a dot stands for a table inside it. */
+/** The options of one table by their keys. A dot in a key means a nested table. */
 export type OptionTable = Readonly<Record<string, Option<unknown> | TableOption<unknown>>>;
 
 /** The value type of an option. */
@@ -52,7 +55,7 @@ interface Described {
 }
 
 interface Default<T> {
-  /** As the documentation writes it. */
+  /** The default as the documentation shows it. */
   readonly text: string;
   readonly fallback: T;
 }
@@ -62,7 +65,7 @@ interface Common {
   readonly meaning: string;
 }
 
-/** Any option. Without `optional` it must be given. */
+/** An option of any kind. Without `optional` it is required. */
 export function option<T>(
   options: Described & {
     readonly env?: string | undefined;
@@ -76,7 +79,7 @@ export function option<T>(
   return { env, defaultText, fallback: fallback as T, secret, fromText, ...more, ...rest };
 }
 
-/** A table whose keys the file chooses. Without `optional` it must be given. */
+/** A table with keys that the file chooses. Without `optional` it is required. */
 export function tableOption<T>({
   optional,
   secret = false,
@@ -105,13 +108,13 @@ export function whole(
   });
 }
 
-/** A whole number between two bounds that may be left out; the value is null then. */
+/** An optional whole number between two bounds. null if it is absent. */
 export function optionalWhole(options: {
   readonly min: number;
   readonly max: number;
   readonly absent: string;
   readonly meaning: string;
-  /** The name of the option that is the upper bound. */
+  /** The accepted format, if it is not the default text with both bounds. */
   readonly takes?: string;
 }): Option<number | null> {
   const { absent: text, ...rest } = options;
@@ -140,7 +143,7 @@ export function choice<const W extends string>(
     readonly of: readonly W[];
     readonly default: NoInfer<W>;
     readonly inDevelopment?: NoInfer<W>;
-    /** Reads a text of the environment that is not one of the words alone. */
+    /** Converts a text of the environment that may be something else than one of the words. */
     readonly fromText?: (text: string) => string;
   },
 ): Option<W> {
@@ -164,19 +167,19 @@ export function choice<const W extends string>(
 
 interface Checked extends Common {
   readonly takes: string;
-  /** Says what is wrong with a value; null for a right one. */
+  /** Returns the fault of a value. null for a valid value. */
   readonly fault: (value: string) => string | null;
 }
 
-/** Text that a check accepts. */
+/** Text with a check. */
 export function text(options: Checked & { readonly default: string }): Option<string> {
   const { default: fallback, ...rest } = options;
   return option({ ...rest, optional: { text: fallback, fallback }, read: (value) => readChecked(value, options) });
 }
 
 /**
- * Text that may be left out; the value is null then. With `secret`, a fault says what is wrong without the value.
- * `normal` gives the form that is kept.
+ * Optional text with a check. null if it is absent. With `secret`, messages do not contain the value. `normal` converts
+ * the value to its stored form.
  */
 export function optionalText(
   options: Checked & {
@@ -203,7 +206,7 @@ function readChecked(
   return value;
 }
 
-/** A list of texts that a check accepts, each once; in the environment with commas between. */
+/** A list of texts with a check. Duplicates are removed. In the environment the texts are separated by commas. */
 export function textList(options: Checked & { readonly max: number }): Option<readonly string[]> {
   const { max, ...rest } = options;
   return option<readonly string[]>({
@@ -228,8 +231,8 @@ export function textList(options: Checked & { readonly max: number }): Option<re
 }
 
 /**
- * Says what is wrong with a URL that has to be of one of these schemes; null for a right one. The value is not
- * repeated: it may hold a password.
+ * Returns the fault of a URL that must have one of these schemes. null for a valid URL. The text does not repeat the
+ * URL, which may contain a password.
  */
 export function urlFault(value: string, schemes: readonly string[]): string | null {
   const url = URL.parse(value);

@@ -43,5 +43,5 @@ type Sections = typeof SECTIONS;
 /** `section.key`. */
 export type OptionKey = { [S in keyof Sections]: `${S}.${keyof Sections[S] & string}` }[keyof Sections];
 
-/** The values of all options, by the names that the code has for their sections and keys. */
+/** The values of all options, with sections and keys in camel case. */
 export type OptionValues = CamelKeys<{ [S in keyof Sections]: CamelKeys<ValuesOf<Sections[S]>> }>;

@@ -1,7 +1,7 @@
 const PAIR = /^[\w-]+ *=(?:[ -$&-+\x2d-~]|%[0-9A-Fa-f]{2})*$/;
-/** The value of a header, as HTTP takes it. */
+/** A valid value of an HTTP header. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** Headers of the body and of the connection: another value of these fails each post. */
+/** Headers of the body and the connection, which the exporter sets itself. With other values every post would fail. */
 const OWN: ReadonlySet<string> = new Set([
   'connection',
   'content-encoding',
@@ -14,7 +14,7 @@ const OWN: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Says what is wrong with the text of `OTEL_EXPORTER_OTLP_HEADERS`; null for a right one. */
+/** Returns the fault of the text of `OTEL_EXPORTER_OTLP_HEADERS`. null for a valid text. */
 export function otlpHeadersFault(text: string): string | null {
   if (!pairsOf(text).every((pair) => PAIR.test(pair))) return 'is not a list of headers';
   try {
@@ -27,14 +27,14 @@ export function otlpHeadersFault(text: string): string | null {
   }
 }
 
-/** Headers by their names in small letters. `text` is a right one, or null for none. */
+/** The headers, with their names in lower case. `text` must be valid, or null without headers. */
 export const otlpHeaderPairs = (text: string | null): readonly (readonly [name: string, value: string])[] =>
   pairsOf(text ?? '').map((pair) => {
     const at = pair.indexOf('=');
     return [pair.slice(0, at).trim().toLowerCase(), decodeURIComponent(pair.slice(at + 1).trim())];
   });
 
-/** Spaces around a pair, and a comma too many, are taken as the SDKs of OpenTelemetry take them. */
+/** Splits the text into pairs. Like OpenTelemetry's SDKs, it ignores spaces around a pair and extra commas. */
 const pairsOf = (text: string): readonly string[] =>
   text
     .split(',')

@@ -1,36 +1,36 @@
 import type { MicroUsd } from '#billing/amounts';
 
-/** The kinds of services. Peers: each is called through the same pipeline and the same billing. */
+/** The kinds of services. They are peers, because all use the same pipeline and the same billing. */
 export const PRIMITIVES = ['model', 'tool', 'agent', 'image', 'video'] as const;
 export type Primitive = (typeof PRIMITIVES)[number];
 
 export interface AgentFacts {
   /** Path of the agent card below the agent's own address. */
   readonly cardPath: string;
-  /** Path below that address that JSON-RPC is posted to; null where the card says it. */
+  /** The path for JSON-RPC requests below the agent's address. null if the card says it. */
   readonly rpcPath: string | null;
-  /** Whether the price of a call is for each message, or for all messages of a task. */
+  /** Whether the price of a call covers one message, or all messages of a task. */
   readonly chargedPer: 'message' | 'task';
   /**
-   * The most that the agent may spend in the consumer's name on calls of its own, where the consumer names no budget;
-   * 0 where it may not spend.
+   * The most that the agent may spend in the consumer's name on its own calls, if the consumer names no budget. 0: it
+   * may not spend anything.
    */
   readonly nestedMax: MicroUsd;
 }
 
-/** APIs of images: OpenAI's, a gateway's own as tollgate has it, or OpenRouter's. */
+/** Image APIs: OpenAI's, that of a tollgate gateway, or OpenRouter's. */
 export type ImageWireName = 'openai' | 'tollgate' | 'openrouter';
 
-/** How the API of an image service is asked. */
+/** The properties of an image service's API. */
 interface ImageApi {
   readonly wire: ImageWireName;
-  /** It edits images, too. */
+  /** Whether it also edits images. */
   readonly edits: boolean;
-  /** The form that an edit is sent in. */
+  /** The format of the request for an edit. */
   readonly body: 'multipart' | 'json';
 }
 
-/** Abilities of an image or video service. Lists are empty where the provider says nothing. */
+/** Capabilities of an image or video service. A list is empty if the provider does not declare it. */
 export interface MediaFacts {
   /** The model's name at the upstream API. */
   readonly upstreamModel: string;
@@ -42,10 +42,10 @@ export interface MediaFacts {
   readonly resolutions: readonly string[];
   /** Lengths of videos, such as `5s`. */
   readonly durations: readonly string[];
-  /** Its prices are told, and not bound by quotes. Absent: they are. */
+  /** True if quotes show its prices, but do not bind it. Absent: quotes are binding. */
   readonly unquoted?: true;
-  /** Of a video service: it takes files, and no addresses of them. Absent: it takes both. */
+  /** For a video service: it accepts files, but not their URLs. Absent: it accepts both. */
   readonly filesOnly?: true;
-  /** Of an image service. Absent: it edits nothing. */
+  /** For an image service. Absent: OpenAI's wire, without edits. */
   readonly imageApi?: ImageApi;
 }

@@ -1,12 +1,12 @@
 import { printable, isExactNumber } from '#wire';
 
-/** One thing that is wrong with the configuration. Never holds the value of a secret. */
+/** One problem of the configuration. It never contains the value of a secret. */
 export interface ConfigProblem {
-  /** The file it stands in; null for an environment variable or a flag. */
+  /** The file with the problem. null for an environment variable or a flag. */
   readonly file: string | null;
-  /** Line in the file, from 1, as near as it can be told. */
+  /** The line in the file, from 1, or the nearest known line. null if it is not known. */
   readonly line: number | null;
-  /** `server.port`, `models[0].pricing.prompt`; or the name of the variable or flag. */
+  /** A key path, such as `server.port` or `models[0].pricing.prompt`, or the name of the variable or flag. */
   readonly key: string;
   readonly wrong: string;
   readonly right: string;
@@ -14,7 +14,7 @@ export interface ConfigProblem {
 
 const PROBLEMS_SHOWN = 50;
 
-/** A configuration that cannot be used: everything that is wrong with it, in `problems` and, readable, in `message`. */
+/** The configuration is invalid. `problems` has all problems, and `message` has them as text. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: readonly ConfigProblem[];
@@ -36,7 +36,7 @@ function report(problems: readonly ConfigProblem[]): string {
   return lines.join('\n');
 }
 
-/** A value that an option cannot take. `message` says what is wrong, `right` what would be right. */
+/** An invalid value of an option. `message` says what is wrong, and `right` what would be valid. */
 export class WrongValue extends Error {
   override readonly name = 'WrongValue';
   readonly right: string;
@@ -46,7 +46,7 @@ export class WrongValue extends Error {
   }
 }
 
-/** A value of a file in a message: short, on one line, printable. Not for secrets. */
+/** Formats a value of a file for a message: short, printable, on one line. Not for secrets. */
 export function show(value: unknown): string {
   if (typeof value === 'string') return `"${printable(value, 60)}${value.length > 60 ? '…' : ''}"`;
   if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return String(value);
@@ -57,7 +57,7 @@ export function show(value: unknown): string {
   return 'a table';
 }
 
-/** The known key nearest to a mistyped one, or null when none is near. */
+/** The known key that is nearest to a mistyped one. null if no key is near. */
 export function nearest(typed: string, known: readonly string[]): string | null {
   if (typed.length > 40) return null;
   let best: string | null = null;
@@ -69,7 +69,7 @@ export function nearest(typed: string, known: readonly string[]): string | null 
   return best;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that lead from one word to the other. */
+/** The number of insertions, deletions, replacements and swaps of neighbours that turn one word into the other. */
 function editDistance(from: string, to: string): number {
   let before: number[] = [];
   let previous = Array.from({ length: to.length + 1 }, (_, column) => column);

@@ -10,13 +10,13 @@ export type Table = Readonly<Record<string, unknown>>;
 
 const PROBLEMS_MAX = 1_000;
 
-/** The prefix of a secret that stands in an environment variable. */
+/** The prefix of a reference to an environment variable that contains a secret. */
 export const REFERENCE = 'std::env::';
 const REFERENCE_RIGHT = '"std::env::NAME", such as "std::env::OPENAI_API_KEY"';
-/** Other languages' ways to write a reference, which would be sent as a key if they were taken for one. */
+/** References in the syntax of other languages. Without this check they would be sent as a key. */
 const ALMOST_REFERENCE = /^(?:std::?env|env:|\$\{?\w+\}?$|%\w+%$)/i;
 
-/** A file that is being read, with the problems that were found. */
+/** The state of reading a file, with the problems found so far. */
 export interface Reading {
   readonly file: string | null;
   readonly lineOf: LineOf;
@@ -24,7 +24,7 @@ export interface Reading {
   readonly problems: ConfigProblem[];
 }
 
-/** A value of the file, or undefined where it became a problem. */
+/** Reads a value of the file. undefined if it is invalid, which adds a problem. */
 export function readValue(option: Option<unknown>, value: unknown, path: string, reading: Reading): unknown {
   try {
     return option.read(dereference(option, value, reading.env));
@@ -35,7 +35,10 @@ export function readValue(option: Option<unknown>, value: unknown, path: string,
   }
 }
 
-/** A value that came as an environment variable or a flag; `from` says which. Undefined where it became a problem. */
+/**
+ * Reads a value of an environment variable or a flag. `from` names the variable or flag. undefined if it is invalid,
+ * which adds a problem.
+ */
 export function readOutside(option: Option<unknown>, value: string | number, from: string, reading: Reading): unknown {
   try {
     return option.read(typeof value === 'string' ? option.fromText(value) : value);
@@ -47,8 +50,8 @@ export function readOutside(option: Option<unknown>, value: string | number, fro
 }
 
 /**
- * Follows `std::env::NAME` in secrets. Elsewhere it is refused, so that no variable's value can turn up in a
- * message or a listing.
+ * Resolves `std::env::NAME` in secrets. Other options refuse it, so that the value of a variable cannot appear in a
+ * message or a listing. Throws WrongValue.
  */
 function dereference(option: Option<unknown>, value: unknown, env: Environment): unknown {
   if (typeof value !== 'string') return value;
@@ -70,13 +73,16 @@ function dereference(option: Option<unknown>, value: unknown, env: Environment):
   return found;
 }
 
-/** A variable's value; an empty one counts as absent. */
+/** The value of an environment variable. An empty value counts as absent. */
 export function lookup(env: Environment, name: string): string | undefined {
   const value = Object.hasOwn(env, name) ? env[name] : undefined;
   return value === '' ? undefined : value;
 }
 
-/** Adds a problem. `path` is where in the file it stands, if not at `key`. */
+/**
+ * Adds a problem. `path`: the key path that gives the line, if it is not `key`. Throws ConfigError if there are too
+ * many problems.
+ */
 export function complain(reading: Reading, key: string, wrong: string, right: string, path = key): void {
   if (reading.problems.length >= PROBLEMS_MAX) throw new ConfigError(reading.problems);
   reading.problems.push({ file: reading.file, line: reading.lineOf(path), key, wrong, right });
@@ -93,8 +99,8 @@ export function isTable(value: unknown): value is Table {
 }
 
 /**
- * Adds the problem of an unknown key, with the nearest known one. Where no key is near, it says where else a key of
- * this name belongs.
+ * Adds the problem of an unknown key, with the nearest known key as a suggestion. If no known key is near, it suggests
+ * a key with this name in another table.
  */
 export function unknownKey(
   path: string,

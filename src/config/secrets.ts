@@ -4,8 +4,8 @@ import { otlpHeaderPairs } from './otlp-headers.ts';
 import { URLS, valueOf } from './value-of.ts';
 
 /**
- * Every secret of a configuration, for whoever keeps them out of texts. Of the addresses of stores and of the collector
- * their passwords.
+ * All secrets of a configuration, so that they can be removed from texts. For the URLs of the stores and the collector
+ * these are only their passwords.
  */
 export function secretsOf(config: Partial<Config>): readonly string[] {
   const ofOptions = Object.entries(SECTIONS).flatMap(([section, table]) =>
@@ -16,7 +16,7 @@ export function secretsOf(config: Partial<Config>): readonly string[] {
   );
   const ofServices = (config.services ?? []).map(({ target }) => (target.kind === 'http' ? target.apiKey : null));
   const ofChains = (config.chains ?? []).flatMap(({ rpcUrl, payments }) => [rpcUrl, ...keysOf(payments)]);
-  // Each by itself, and the credential of `Bearer …` too.
+  // Each header value, and each of its words, so that the credential of `Bearer …` is included.
   const ofCollector = [
     ...otlpHeaderPairs(config.otlpHeaders ?? null).flatMap(([, value]) => [value, ...value.split(' ')]),
     ...passwordsOf(config.otlpEndpoint),
@@ -29,7 +29,7 @@ const keysOf = (payments: ChainConfig['payments']): readonly (string | null)[] =
 const keyOf = (place: KeyPlace | null): string | null =>
   place !== null && 'privateKey' in place ? place.privateKey : null;
 
-/** The password of an address, as it is and as it is written; none where it has none. */
+/** The password of a URL, decoded and as written. Empty if the URL has no password. */
 function passwordsOf(url: unknown): readonly string[] {
   const password = typeof url === 'string' ? (URL.parse(url)?.password ?? '') : '';
   return password === '' ? [] : [...new Set([decodeURIComponent(password), password])];

@@ -3,18 +3,18 @@ import type { OptionTable, TableOption, ValuesOf } from './option.ts';
 import { show } from './problem.ts';
 import { complain, isTable, readValue, unknownKey, type Reading, type Table } from './reading.ts';
 
-/** Known keys that do not belong into this table, with the problem that each of them is. */
+/** Known keys that do not belong in this table, each with its problem. */
 export type ForeignKeys = Readonly<Record<string, { readonly wrong: string; readonly right: string }>>;
 
-/** The right values of a table, with the defaults of absent keys. */
+/** The valid values of a table, with the defaults of absent keys, and the keys with problems. */
 interface ReadTable {
   readonly values: Readonly<Record<string, unknown>>;
   readonly faulty: ReadonlySet<string>;
 }
 
 /**
- * Reads a table of the file by its options, whose dotted keys stand for tables inside it. `path` is where it stands
- * (`models[0]`). Problems go to `reading`, and their keys to `faulty`.
+ * Reads a table of the file with its options, whose dotted keys mean nested tables. `path` is its place in the file,
+ * such as `models[0]`. Problems are added to `reading`, and their keys to `faulty`.
  */
 export function readTable(
   table: Table,
@@ -31,8 +31,7 @@ export function readTable(
     if (!written.has(key)) {
       if (option.defaultText !== null && option.fallback !== undefined) values[key] = option.fallback;
       else {
-        // A default that was to come from the rest of the table is not there while that has a problem of its own,
-        // which is the one to solve.
+        // If the default is derived from other keys and one of them has a problem, only that problem is reported.
         if (option.defaultText === null || faulty.size === 0)
           complain(reading, `${path}.${key}`, 'is missing', option.takes);
         faulty.add(key);
@@ -44,12 +43,12 @@ export function readTable(
   return { values, faulty };
 }
 
-/** The values of these options, typed; null where one of them has a problem. */
+/** The typed values of these options. null if one of them has a problem. */
 export function valuesOf<O extends OptionTable>({ values, faulty }: ReadTable, options: O): ValuesOf<O> | null {
   return Object.keys(options).some((key) => faulty.has(key)) ? null : (values as ValuesOf<O>);
 }
 
-/** The written values of known keys. An unknown key becomes a problem. */
+/** The values of the known keys in the table. Adds a problem for each unknown key. */
 function flatten(
   table: Table,
   path: string,

@@ -5,7 +5,7 @@ import type { Table } from './reading.ts';
 
 const FILE_BYTES_MAX = 4 * 1024 * 1024;
 
-/** The text of a TOML file. Throws ConfigError. */
+/** Reads the text of a TOML file. Throws ConfigError. */
 export function readTomlFile(file: string): string {
   const problem = (wrong: string, right: string) => new ConfigError([{ file, line: null, key: 'file', wrong, right }]);
   try {
@@ -24,8 +24,8 @@ export function readTomlFile(file: string): string {
 }
 
 /**
- * TOML text as a table; integers that no double holds are bigint. `file` names it in messages. Throws ConfigError,
- * which repeats nothing of the text.
+ * Parses TOML. Integers that do not fit into a double become bigint. `file` is used in messages. Throws ConfigError,
+ * whose message quotes nothing of the text.
  */
 export function parseToml(text: string, file: string | null): Table {
   try {

@@ -1,4 +1,4 @@
-/** Units that limits and defaults of options are written in. */
+/** Units for the limits and defaults of options. */
 export const KIB = 1024;
 export const MIB = 1024 * KIB;
 export const MINUTE_MS = 60_000;

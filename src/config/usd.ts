@@ -2,7 +2,10 @@ import { formatUsd, MoneyError, parseUsd, type MicroUsd } from '#billing/amounts
 import { option, type Option } from './option.ts';
 import { show, WrongValue } from './problem.ts';
 
-/** An amount of USD between two bounds, as number or text, read exactly. All in micro-USD. */
+/**
+ * An option for an amount of USD between two bounds. The file has a number or text, which is parsed exactly. `min`,
+ * `max`, `default` and the value are in micro-USD.
+ */
 export function usd(options: {
   readonly min: MicroUsd;
   readonly max: MicroUsd;

@@ -1,14 +1,14 @@
 import { camelKey } from './camel-keys.ts';
 import type { Config } from './config.ts';
 
-/** Sections that have another place in Config, see `toConfig`. */
+/** Sections whose options are top-level fields of Config. See toConfig. */
 const FLAT: readonly string[] = ['server', 'telemetry'];
 export const URLS: Readonly<Record<string, 'databaseUrl' | 'redisUrl'>> = {
   database: 'databaseUrl',
   redis: 'redisUrl',
 };
 
-/** The value of an option by its names in the file; undefined where the section is not there. */
+/** The value of an option, by its section and key in the file. undefined if the configuration lacks the section. */
 export function valueOf(config: Partial<Config>, section: string, key: string): unknown {
   const flat = URLS[section];
   if (flat !== undefined) return config[flat];

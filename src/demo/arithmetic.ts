@@ -1,6 +1,6 @@
 /**
- * Finds a sum in a sentence (`12 + 3 * (4 - 1)`, `add 2, 3 and 4`) and returns it with its result. null: the sentence
- * has no sum.
+ * Finds an arithmetic expression in a text (`12 + 3 * (4 - 1)`, `add 2, 3 and 4`) and computes it. Returns null if the
+ * text has no such expression.
  */
 export function solve(text: string): { readonly question: string; readonly result: string } | null {
   const list =

@@ -3,13 +3,15 @@ import { composeAnswer } from './sage.ts';
 import { splitTokens } from './tokens.ts';
 import { chooseTools } from './tool-choice.ts';
 
-/** One choice of an answer. Each piece is one token. */
+/** One choice of the answer. Each piece is one token. */
 export interface Choice {
   readonly pieces: readonly Piece[];
   readonly finishReason: 'stop' | 'length' | 'tool_calls';
 }
 
-/** A token: of text, or of the call of the tool with this index. `name` and `id` are on the first piece of a call. */
+/**
+ * One token: of text, or of the call of the tool with this index. Only the first piece of a call has `name` and `id`.
+ */
 export type Piece =
   | { readonly kind: 'text'; readonly text: string }
   | {
@@ -20,7 +22,7 @@ export type Piece =
       readonly text: string;
     };
 
-/** Works out all choices of an answer, within `max_tokens` and up to the first `stop`. */
+/** Computes all choices of an answer. A choice ends at `max_tokens` or before the first `stop` sequence. */
 export function complete(request: ChatRequest, id: string): readonly Choice[] {
   const calls = chooseTools(request);
   return Array.from({ length: request.n }, (_, choice) => {

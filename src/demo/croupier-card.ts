@@ -1,6 +1,6 @@
 /**
- * The agent card of the demo's croupier, in a form that clients of A2A 0.3 and of 1.0 read. `url`: where JSON-RPC
- * is posted to.
+ * The agent card of the demo's croupier. Clients of A2A 0.3 and of 1.0 can both read it. `url` is the address for
+ * JSON-RPC posts.
  */
 export function croupierCard(url: string): object {
   return {

@@ -12,10 +12,10 @@ const STATES = {
   'input-required': TaskState.TASK_STATE_INPUT_REQUIRED,
 } as const;
 
-/** Plays the game for each message, and tells its steps. */
+/** Plays the game for each message and publishes its steps as A2A events. */
 export function createCroupierExecutor(around: Surroundings, tasks: CroupierTasks): AgentExecutor {
   const game = createGame(around);
-  /** Ids of the tasks that are worked on. One that was canceled is not among them any more. */
+  /** Ids of the running tasks. A canceled task is removed, so that its later steps are not published. */
   const playing = new Set<string>();
 
   const statusOf = (taskId: string, contextId: string, state: TaskState, words: string | null): TaskStatus => {

@@ -2,10 +2,10 @@ import { commentOn } from './dice-odds.ts';
 import { RunError, type Run } from './croupier-run.ts';
 import { ArgumentError, createTools, type Surroundings } from './tools.ts';
 
-/** A part of an answer, as A2A 1.0 writes it. */
+/** A part of an answer, in the form of A2A 1.0. */
 export type GamePart = { readonly text: string } | { readonly data: unknown };
 
-/** A step of a task: words while it works, a piece of its artifact, its end, or a question. */
+/** A step of a task: a progress message, a piece of the artifact, or the final state (which may be a question). */
 export type GameStep =
   | { readonly kind: 'working'; readonly words: string }
   | { readonly kind: 'piece'; readonly parts: readonly GamePart[]; readonly last: boolean }
@@ -19,12 +19,13 @@ type Game = (said: string, run: Run | null) => AsyncGenerator<GameStep, void, un
 
 const TOOLBOX = 'demo/toolbox';
 const SAGE = 'demo/sage';
-/** As much of a message is looked at. */
+/** The most characters of a message that are read. */
 const HEARD_MAX = 4_000;
 const DICE = /(?<![\w.])\d{0,3}d\d{1,4}(?:[+-]\d{1,6})?(?!\w)/i;
 
 /**
- * The croupier's work: rolls the dice that a text names, through the gateway where it was given a run, else by itself.
+ * The croupier's work: rolls the dice that a text names. With a run token the demo's toolbox rolls them, through the
+ * gateway. Without one, or if that call fails, the croupier rolls them itself.
  */
 export function createGame(around: Surroundings): Game {
   const rollDice = createTools(around).find(({ definition }) => definition.name === 'roll_dice')!.run;

@@ -3,29 +3,33 @@ import { isObject } from './request.ts';
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * Calls through the gateway that the croupier was called through, paid from the budget of the call that it works on.
+ * Calls through the gateway that sent the message. They are paid from the lock of the call that the croupier works on.
  */
 export interface Run {
-  /** Text and data of a tool's result. Rejects with RunError where it is refused or failed. */
+  /**
+   * Returns the text and the structured data of a tool's result. Rejects with RunError if the call is refused or fails.
+   */
   callTool(service: string, name: string, args: JsonObject): Promise<{ readonly text: string; readonly data: unknown }>;
-  /** A model's words. Rejects with RunError. */
+  /** Returns the model's text. Rejects with RunError if the call is refused or fails. */
   askModel(model: string, prompt: string): Promise<string>;
 }
 
-/** Told in the answer: why a call did not come to anything. */
+/** A call through the gateway failed. The croupier's answer shows the message. */
 export class RunError extends Error {
   override readonly name = 'RunError';
 }
 
 const TOKEN = /^svc-run-[\w.-]{1,1000}$/;
-/** Any sender could have written the address, so addresses of other machines are never asked. */
+/**
+ * The address comes from the message, and anybody could have written it. So only addresses on this machine are called.
+ */
 const LOOPBACK = /^(?:127\.\d{1,3}\.\d{1,3}\.\d{1,3}|localhost|\[::1\])$/;
 const TIMEOUT_MS = 10_000;
 const COMMENT_TOKENS_MAX = 64;
 
 /**
- * The permission in a message's `metadata["tollgate/run"]`. null without one, and for an address that is not on this
- * machine.
+ * Reads the run token in a message's `metadata["tollgate/run"]`. Returns null without a valid token, and if the URL
+ * beside it is not on this machine.
  */
 export function readRun(metadata: unknown): Run | null {
   const said = isObject(metadata) ? metadata['tollgate/run'] : undefined;
@@ -70,7 +74,7 @@ function createRun(base: string, token: string): Run {
       if (!isObject(result)) throw new RunError('no result came');
       const text = textOf(result['content']);
       const { structuredContent: data } = result;
-      // Without money the result is that of x402, which says why in a member of its own.
+      // If the account has too little money, the result is that of x402: its reason is in `structuredContent.error`.
       if (result['isError'] === true)
         throw new RunError((isObject(data) && typeof data['error'] === 'string' ? data['error'] : text).slice(0, 300));
       return { text, data };

@@ -7,14 +7,14 @@ import {
   type TaskStore,
 } from '@a2a-js/sdk/server';
 
-/** The oldest that rest are forgotten. */
+/** Above this number of tasks, the oldest tasks that aren't running are deleted. */
 const TASKS_MAX = 1_000;
 const ACTIVE: ReadonlySet<TaskState | undefined> = new Set([
   TaskState.TASK_STATE_SUBMITTED,
   TaskState.TASK_STATE_WORKING,
 ]);
 
-/** The croupier's tasks in memory, with the buses that tell of them. The SDK's own stores keep every task for ever. */
+/** The croupier's tasks and their event buses, in memory. The SDK's own stores would keep every task forever. */
 export class CroupierTasks implements TaskStore, ExecutionEventBusManager {
   readonly #tasks = new Map<string, Task>();
   readonly #buses = new Map<string, ExecutionEventBus>();
@@ -28,8 +28,8 @@ export class CroupierTasks implements TaskStore, ExecutionEventBusManager {
   }
 
   async save(task: Task): Promise<void> {
-    // A message may be large, and has the run token in it: neither kept nor sent back. The SDK answers with this
-    // very object.
+    // The history is neither stored nor sent back, because a message may be large and contains the run token. The
+    // history is cleared in this very object because the SDK answers with it.
     task.history = [];
     this.#tasks.set(task.id, structuredClone(task));
     for (const [id, old] of this.#tasks) {

@@ -10,7 +10,7 @@ import { CroupierTasks } from './croupier-tasks.ts';
 import { isObject } from './request.ts';
 import type { Surroundings } from './tools.ts';
 
-/** An A2A agent: answers one POST of JSON-RPC, of version 0.3 or 1.0. */
+/** An A2A agent. Answers one POST of JSON-RPC, of A2A 0.3 or 1.0. */
 export type Croupier = (text: string, headers: IncomingHttpHeaders, response: ServerResponse) => Promise<void>;
 
 const ID_MAX = 256;
@@ -36,7 +36,7 @@ export function createCroupier(around: Surroundings): Croupier {
       });
     if (!VERSIONS.includes(headers['a2a-version']))
       return refuse(response, request['id'], { code: -32009, message: 'A2A 0.3 and 1.0 are spoken here' });
-    // No method has the same name in both versions.
+    // The method tells the version, because no method has the same name in both versions.
     const isLegacy = isLegacyJsonRpcMethod(request['method']);
     const context = new ServerCallContext({ requestedVersion: isLegacy ? '0.3' : '1.0' });
     const reply = await (isLegacy ? legacy : current).handle(request, context);
@@ -54,8 +54,8 @@ export function createCroupier(around: Surroundings): Croupier {
 }
 
 /**
- * Refuses what the SDK would take: ids of any length, messages for a task that is being worked on, and to cancel a
- * task twice.
+ * Refuses requests that the SDK would accept: ids of any length, messages for a task that is running or finished, and a
+ * second cancel of the same task.
  */
 class CroupierHandler extends DefaultRequestHandler {
   readonly #tasks: CroupierTasks;
@@ -90,14 +90,14 @@ class CroupierHandler extends DefaultRequestHandler {
       throw new UnsupportedOperationError(
         `The task is ${TaskState[state].slice('TASK_STATE_'.length).toLowerCase()} and takes no message now`,
       );
-    // The SDK writes a line of log for each task that a message refers to and that it does not find.
+    // Without this, the SDK would write a log line for each referenced task that it doesn't find.
     return { ...params, message: { ...message, referenceTaskIds: [] } };
   }
 }
 
 /**
- * A client that leaves misses the rest. The events are read on, as the SDK writes the task down while they are.
- * There are few, and all are small.
+ * Writes the events as a stream. If the client leaves, the events are still read to the end, because the SDK saves the
+ * task only while they are read. The events are few and small.
  */
 async function stream(events: AsyncIterable<object>, response: ServerResponse): Promise<void> {
   for await (const event of events) {
@@ -119,7 +119,9 @@ function parse(text: string): unknown {
 const refuse = (response: ServerResponse, id: unknown, error: object) =>
   sendJson(response, { jsonrpc: '2.0', id, error });
 
-/** Clients of both versions read an error from a reply of 200. */
+/**
+ * Sends status 200 even for errors, because clients of both versions read a JSON-RPC error only from a 200 response.
+ */
 function sendJson(response: ServerResponse, body: object): void {
   const text = JSON.stringify(body);
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);

@@ -1,6 +1,9 @@
 const ROLL = /(?<![\w.])(\d{0,3})d(\d{1,4})([+-]\d{1,6})?:(?:[ \d+-]*=)? *(-?\d{1,9})/i;
 
-/** A remark on a roll such as `2d6: 4 + 2 = 6`, by how likely it was. null for a text without a roll. */
+/**
+ * Returns a remark on a roll such as `2d6: 4 + 2 = 6`, depending on how likely the sum was. Returns null for a text
+ * without a roll.
+ */
 export function commentOn(text: string): string | null {
   const [, count, sides, added, sum] = ROLL.exec(text) ?? [];
   if (sides === undefined) return null;

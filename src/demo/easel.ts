@@ -8,7 +8,8 @@ const EDGE_MAX = 4096;
 const SKIES = 64;
 
 /**
- * Answers `POST /v1/images/generations`: each image is a tollgate in a landscape that the prompt and the seed choose.
+ * Answers `POST /v1/images/generations`. Each image is a tollgate in a landscape. The prompt and the seed decide what
+ * it looks like.
  */
 export function paintImages(body: unknown, created: number): object {
   if (!isObject(body)) throw new RequestError('The body must be a JSON object.', null);
@@ -30,7 +31,7 @@ export function paintImages(body: unknown, created: number): object {
   return { created, data, size: `${width}x${height}`, output_format: 'png' };
 }
 
-/** A sky that fades, a sun, two hills, and a striped bar before a booth. */
+/** Paints a sky with a colour gradient, a sun, two hills, and a striped bar in front of a booth. */
 function paint(prompt: string, seed: number, width: number, height: number): Picture {
   const chance = createHash('sha256')
     .update(JSON.stringify([prompt, seed]))
@@ -77,7 +78,7 @@ function paint(prompt: string, seed: number, width: number, height: number): Pic
   return { width, height, palette, pixels };
 }
 
-/** A colour of the HSL wheel; `hue` of one turn. */
+/** Converts HSL to RGB. `hue` is in turns: 1 is the full circle. */
 function colour(hue: number, saturation: number, lightness: number): readonly [number, number, number] {
   const part = (offset: number) => {
     const k = (offset + (hue % 1) * 12) % 12;

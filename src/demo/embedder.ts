@@ -6,8 +6,8 @@ const INPUTS_MAX = 2_048;
 const BYTES_PER_TOKEN = 4;
 
 /**
- * Answers `POST /v1/embeddings`: each word is a direction, and a text is the sum of those of its words. Texts with the
- * same words are near each other.
+ * Answers `POST /v1/embeddings`. Each word has a vector, and a text's vector is the normalised sum of its words'
+ * vectors. So texts with the same words are near each other.
  */
 export function embed(body: unknown): object {
   if (!isObject(body)) throw new RequestError('The body must be a JSON object.', null);
@@ -32,7 +32,7 @@ export function embed(body: unknown): object {
   };
 }
 
-/** Texts. Tokens are taken for words. */
+/** Reads the texts of `input`. Arrays of token numbers are accepted: each number counts as a word. */
 function inputsOf(input: unknown): readonly string[] {
   if (typeof input === 'string') return [input];
   if (!Array.isArray(input) || input.length === 0 || input.length > INPUTS_MAX)

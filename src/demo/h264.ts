@@ -1,9 +1,10 @@
 /**
- * Writes H.264 (ITU-T H.264, baseline profile): pictures of 16 × 16 pixel tiles, each of one colour. Every picture is
- * complete by itself (IDR), every tile is predicted from its neighbours, and only its mean is coded.
+ * Writes H.264 (ITU-T H.264, baseline profile). A picture consists of tiles of 16 × 16 pixels, each of one colour.
+ * Every picture is complete without the others (IDR). Every tile is predicted from its neighbours, and only its mean is
+ * coded.
  */
 
-/** A colour as brightness and two colour differences, 0 to 255 each. */
+/** A colour as luma and two chroma values, 0 to 255 each. */
 export type Tile = readonly [y: number, cb: number, cr: number];
 
 /** A picture of tiles, row by row. */
@@ -13,10 +14,10 @@ interface Tiles {
   readonly tiles: readonly Tile[];
 }
 
-/** Quantiser 24: one step of a coefficient is 40 (8.5.10 and 8.5.11). */
+/** The quantiser. With 24, one step of a luma coefficient is 40 (8.5.10 and 8.5.11). */
 const QP = 24;
 const STEP = 40;
-/** The same of chroma, whose quantiser is 24, too (table 8-15). */
+/** One step of a chroma coefficient. Its quantiser is also 24 (table 8-15). */
 const CHROMA_STEP = 80;
 const NAL_SPS = 0x67;
 const NAL_PPS = 0x68;
@@ -39,7 +40,7 @@ class Bits {
     }
   }
 
-  /** Exponential Golomb (9.1). */
+  /** Writes an unsigned number as Exponential Golomb code (9.1). */
   ue(value: number): void {
     const length = 32 - Math.clz32(value + 1);
     this.put(0, length - 1);
@@ -50,7 +51,9 @@ class Bits {
     this.ue(value > 0 ? 2 * value - 1 : -2 * value);
   }
 
-  /** Ends the unit, with its header in front, and no start code inside (7.4.1). */
+  /**
+   * Ends the unit. Returns its header and its bytes, with escape bytes so that no start code occurs in them (7.4.1).
+   */
   unit(header: number): Buffer {
     this.put(1, 1);
     while (this.#count !== 0) this.put(0, 1);
@@ -68,17 +71,17 @@ class Bits {
   }
 }
 
-/** The sequence parameter set: the size in pixels, which must be even. */
+/** The sequence parameter set. `width` and `height` are in pixels and must be even. */
 export function sequenceParameters(width: number, height: number): Buffer {
   const bits = new Bits();
   const [columns, rows] = [Math.ceil(width / 16), Math.ceil(height / 16)];
   bits.put(66, 8);
   bits.put(0xc0, 8);
-  // Level 4.0, or 5.1 for what has more tiles.
+  // Level 4.0, or 5.1 for pictures of more tiles.
   bits.put(columns * rows <= 8192 ? 40 : 51, 8);
   bits.ue(0);
   bits.ue(0);
-  // Pictures are shown in the order in which they come.
+  // Pictures are shown in the order in which they are stored.
   bits.ue(2);
   bits.ue(1);
   bits.put(0, 1);
@@ -105,13 +108,13 @@ export function pictureParameters(): Buffer {
   bits.se(QP - 26);
   bits.se(0);
   bits.se(0);
-  // The filter between tiles is switched off for each picture.
+  // Pictures may control the deblocking filter. Each picture switches it off.
   bits.put(1, 1);
   bits.put(0, 2);
   return bits.unit(NAL_PPS);
 }
 
-/** One picture. `index`: its place in the film. */
+/** Encodes one picture. `index` is its place in the film. */
 export function picture({ columns, rows, tiles }: Tiles, index: number): Buffer {
   const bits = new Bits();
   bits.ue(0);
@@ -122,7 +125,7 @@ export function picture({ columns, rows, tiles }: Tiles, index: number): Buffer 
   bits.put(0, 2);
   bits.se(0);
   bits.ue(1);
-  /** The tiles as they are after decoding: what later ones are predicted from. */
+  /** The tiles as a decoder will see them. Later tiles are predicted from them. */
   const shown: Tile[] = [];
   for (let row = 0; row < rows; row += 1)
     for (let column = 0; column < columns; column += 1) {
@@ -150,20 +153,20 @@ function putTile(bits: Bits, tile: Tile, left: Tile | undefined, above: Tile | u
   ) as unknown as Tile;
 }
 
-/** The value of a plane that a decoder expects. */
+/** Predicts a plane's value in the same way as a decoder. */
 function predict(plane: number, left: Tile | undefined, above: Tile | undefined): number {
   if (plane === 0 && left && above) return (left[0] + above[0] + 1) >> 1;
   return (left ?? above)?.[plane] ?? 128;
 }
 
-/** The change of a plane by a level, as a decoder computes it (8.5.10, 8.5.11). */
+/** The change of a plane's value by a level, as a decoder computes it (8.5.10, 8.5.11). */
 const shiftOf = (level: number, plane: number): number => (level * (plane === 0 ? STEP : CHROMA_STEP) + 32) >> 6;
 
-/** The level that changes a plane by about this much. */
+/** The level whose change is nearest to this difference. */
 const levelOf = (difference: number, plane: number): number =>
   Math.round((difference * 64) / (plane === 0 ? STEP : CHROMA_STEP));
 
-/** One coefficient, or none (9.2). */
+/** Writes one coefficient. Level 0 is written as the code for an empty block (9.2). */
 function putLevel(bits: Bits, level: number, isChroma: boolean): void {
   if (level === 0) return isChroma ? bits.put(0b01, 2) : bits.put(1, 1);
   const size = Math.abs(level);
@@ -175,7 +178,7 @@ function putLevel(bits: Bits, level: number, isChroma: boolean): void {
     else bits.put(0b000101, 6);
     putCode(bits, 2 * size - 2 + (level < 0 ? 1 : 0) - 2);
   }
-  // It is the first of its block: no zeros stand before it.
+  // total_zeros: no zeros come before this coefficient, because it is the first of its block.
   bits.put(1, 1);
 }
 

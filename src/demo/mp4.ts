@@ -1,19 +1,20 @@
 import { pictureParameters, sequenceParameters } from './h264.ts';
 
-/** Pictures of a film, coded by h264.ts. */
+/** A film whose pictures are H.264 units of h264.ts. */
 export interface Film {
   readonly width: number;
   readonly height: number;
-  /** Pictures a second. */
+  /** Pictures per second. */
   readonly rate: number;
   readonly pictures: readonly Buffer[];
 }
 
-/** A film as an MP4 file (ISO/IEC 14496-12 and -15) that plays while it is still being fetched. */
+/** Writes a film as an MP4 file (ISO/IEC 14496-12 and -15). Players can start before they have the whole file. */
 export function toMp4(film: Film): Buffer {
   const samples = film.pictures.map((unit) => Buffer.concat([u32(unit.length), unit]));
   const head = box('ftyp', Buffer.from('isom'), u32(512), Buffer.from('isomiso2avc1mp41'));
-  // The place of the pictures is behind what says where they are: its length does not depend on the value.
+  // The `moov` box comes first and contains the position of the pictures. The box is built twice because this position
+  // depends on the length of the box. The length doesn't depend on the position.
   const before = head.length + movie(film, samples, 0).length + 8;
   return Buffer.concat([head, movie(film, samples, before), box('mdat', ...samples)]);
 }

@@ -1,10 +1,10 @@
-/** Blocks that are looked at: more are not taken out. */
+/** At most this many blocks are removed. */
 const BLOCKS_MAX = 100;
 const OPENING = /<([a-z][a-z_-]{2,40})>/g;
 
 /**
- * The words of a person, without the blocks that coding agents put around it, such as `<system-reminder>…` and
- * `<environment_context>…`. All of the text if nothing else is in it.
+ * Returns what the user wrote, without the blocks that coding agents add, such as `<system-reminder>…` and
+ * `<environment_context>…`. Returns the whole text if it consists only of such blocks.
  */
 export function ownWords(text: string): string {
   let own = '';

@@ -6,11 +6,11 @@ export interface Picture {
   readonly height: number;
   /** Red, green and blue, 0 to 255 each. */
   readonly palette: readonly (readonly [number, number, number])[];
-  /** The colour of each pixel by its place in the palette, row by row. */
+  /** The colour of each pixel, as an index into the palette, row by row. */
   readonly pixels: Uint8Array;
 }
 
-/** A picture with four bytes for each pixel: red, green, blue, and how little one sees through it. */
+/** A picture with four bytes per pixel: red, green, blue and alpha. */
 export interface Rgba {
   readonly width: number;
   readonly height: number;
@@ -24,7 +24,7 @@ const WITH_ALPHA = 6;
 export const toPng = ({ width, height, palette, pixels }: Picture): Buffer =>
   file({ width, height, pixels }, PALETTE, 1, [chunk('PLTE', Buffer.from(palette.flat()))]);
 
-/** A PNG file with all colours. */
+/** A PNG file with full colours and alpha. */
 export const rgbaToPng = (picture: Rgba): Buffer => file(picture, WITH_ALPHA, 4, []);
 
 function file({ width, height, pixels }: Rgba, type: number, bytes: number, more: readonly Buffer[]): Buffer {
@@ -32,7 +32,7 @@ function file({ width, height, pixels }: Rgba, type: number, bytes: number, more
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
   header.set([8, type], 8);
-  // Each row begins with its filter: 0 leaves the row as it is.
+  // Each row begins with a byte for its filter. 0 is no filter.
   const row = width * bytes;
   const rows = Buffer.alloc((row + 1) * height);
   for (let y = 0; y < height; y += 1) rows.set(pixels.subarray(y * row, (y + 1) * row), y * (row + 1) + 1);

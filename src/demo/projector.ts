@@ -5,7 +5,7 @@ import { toMp4 } from './mp4.ts';
 import { isObject, RequestError } from './request.ts';
 import { seedOf } from './seed.ts';
 
-/** A film that was asked for. */
+/** A requested video. */
 interface Job {
   readonly id: string;
   readonly prompt: string;
@@ -16,7 +16,7 @@ interface Job {
   readonly createdAt: number;
 }
 
-/** Answers `/v1/videos` and what is below it. False for another address. */
+/** Answers `/v1/videos` and the paths below it. Resolves to false if the path or the video doesn't exist. */
 export type Projector = (
   method: string,
   path: string,
@@ -28,11 +28,11 @@ const SECONDS_MAX = 10;
 const EDGE_MAX = 1920;
 const JOBS_MAX = 100;
 const RATE = 5;
-/** A film takes this long: clients can see how they wait. */
+/** Milliseconds in the queue, then in progress. The delay is made up, so that clients can show their progress bars. */
 const WAITS_MS = 300;
 const FILMS_MS = 1_200;
 
-/** An API of videos: each is a tollgate whose bar opens while the sun rises. Films are made when they are fetched. */
+/** A video API. Each video is a tollgate whose bar opens while the sun rises. The file is made when it is fetched. */
 export function createProjector(now: () => number): Projector {
   const jobs = new Map<string, Job>();
   return async (method, path, body, response) => {
@@ -108,7 +108,7 @@ const WHITE: Tile = [230, 128, 128];
 const RED: Tile = [90, 100, 220];
 const BOOTH: Tile = [60, 130, 126];
 
-/** The colour of each tile at a moment of the film, 0 to 1. */
+/** Returns a function that gives the colour of each tile. `moment` is the place in the film, from 0 to 1. */
 function sceneAt(columns: number, rows: number, moment: number, chance: Buffer) {
   const of = (index: number) => chance[index]! / 255;
   const edge = Math.min(columns, rows);

@@ -16,33 +16,33 @@ import { createProjector, type Projector } from './projector.ts';
 import { parseChatRequest, RequestError, type ChatRequest } from './request.ts';
 import type { Toolbox } from './toolbox.ts';
 
-/** The demo's models: `echo` says what you say, `sage` answers a few things by rule. */
+/** The demo's chat models: `echo` repeats the prompt, `sage` answers a few topics by rules. */
 const DEMO_MODELS = ['demo/echo', 'demo/sage'] as const;
 
-/** Makes embeddings. */
+/** The demo's embedding model. */
 const EMBEDDER = 'demo/compass';
 
 export interface DemoProvider {
-  /** Base URL up to and with `/v1`. */
+  /** Base URL, including `/v1`. */
   readonly url: string;
   /** Address of the MCP server. */
   readonly toolboxUrl: string;
-  /** Address of the A2A agent. Its card is below it. */
+  /** Address of the A2A agent. The path of its card is below it. */
   readonly croupierUrl: string;
   close(): Promise<void>;
 }
 
 interface DemoOptions {
-  /** Default 0: any free port of the loopback interface. */
+  /** Default 0: any free port. The server listens on 127.0.0.1. */
   readonly port?: number;
   /**
-   * Milliseconds between the tokens of a stream, like a real model's; default 20. A request's `pace_ms` or
+   * Milliseconds between the tokens of a stream, to imitate a real model. Default 20. A request's `pace_ms` or
    * `x-pace-ms` header overrides it.
    */
   readonly paceMs?: number;
-  /** Epoch milliseconds, for the tool that tells the time. */
+  /** Current time in epoch milliseconds. Default: the system clock. */
   readonly now?: () => number;
-  /** A die, for the tool that rolls it: 1 to `sides`. */
+  /** Rolls a die: a whole number from 1 to `sides`. Default: random. */
   readonly roll?: (sides: number) => number;
 }
 
@@ -52,13 +52,13 @@ const MCP_PATH = '/mcp';
 const AGENT_PATH = '/croupier';
 
 /**
- * Starts the demo provider on 127.0.0.1: chat completions with usage on every answer, embeddings, the list of models,
- * images, videos, an MCP server, an A2A agent, and a health check.
+ * Starts the demo provider on 127.0.0.1. It serves chat completions (every answer has its usage), embeddings, a list of
+ * models, images, videos, an MCP server, an A2A agent, and a health check.
  */
 export async function runDemoProvider(options: DemoOptions = {}): Promise<DemoProvider> {
   const around = { now: options.now ?? Date.now, roll: options.roll ?? ((sides: number) => randomInt(1, sides + 1)) };
   const listening = Promise.withResolvers<void>();
-  // The SDKs take a while to load: that begins when the server listens, so that its start does not wait for them.
+  // The SDKs take a while to load. Loading begins after the server listens, so that it doesn't delay the start.
   const toolbox = listening.promise.then(async () => (await import('./toolbox.ts')).createToolbox(around));
   const croupier = listening.promise.then(async () => (await import('./croupier.ts')).createCroupier(around));
   const projector = createProjector(around.now);
@@ -72,7 +72,8 @@ export async function runDemoProvider(options: DemoOptions = {}): Promise<DemoPr
     response.on('error', () => {});
     route(request, response).catch((error: unknown) => fail(response, error));
   });
-  // The gateway keeps connections open between calls; it must not pick one at the moment it is closed here.
+  // The gateway reuses idle connections. With the long timeout it is unlikely that the gateway picks a connection just
+  // when it is closed here.
   server.keepAliveTimeout = 120_000;
   server.listen(options.port ?? 0, '127.0.0.1');
   await once(server, 'listening');
@@ -149,8 +150,8 @@ async function handle(
 }
 
 /**
- * Sends the choices token by token, side by side, then the finish reasons, the usage, and the end mark. Stops when
- * the client leaves.
+ * Sends the choices interleaved, one token of each at a time. Then sends the finish reasons, the usage and `[DONE]`.
+ * Stops if the client leaves.
  */
 async function stream(
   response: ServerResponse,
@@ -188,7 +189,10 @@ async function stream(
   }
 }
 
-/** A web page is not a client of these tools, even under a name that leads here. */
+/**
+ * Values of Host and Origin that are allowed. They keep web pages out, even if a page's own name resolves to this
+ * machine (DNS rebinding).
+ */
 const LOCAL = /^(?:https?:\/\/)?(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/i;
 
 function refusesPost(request: IncomingMessage, response: ServerResponse, what: string): boolean {
@@ -218,7 +222,7 @@ async function useTools(request: IncomingMessage, response: ServerResponse, tool
   const headers = new Headers(
     Object.entries(request.headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
   );
-  // A plain curl says neither: what is posted here is JSON, and so is what comes back.
+  // Clients such as plain curl send neither header. The body is always JSON.
   headers.set('content-type', 'application/json');
   headers.set('accept', 'application/json, text/event-stream');
   const reply = await toolbox(
@@ -289,8 +293,8 @@ function sendJson(response: ServerResponse, status: number, value: unknown): voi
 }
 
 /**
- * As a program it prints `{"url": …, "toolboxUrl": …, "croupierUrl": …}`. It ends with the process that started it:
- * when the channel or the pipe to it closes.
+ * Runs the demo provider as a program. Prints `{"url": …, "toolboxUrl": …, "croupierUrl": …}`. The program exits when
+ * the process that started it ends, because then the IPC channel or the stdin pipe closes.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({

@@ -2,11 +2,11 @@ import { inflateSync } from 'node:zlib';
 import type { Rgba } from './png.ts';
 import { RequestError } from './request.ts';
 
-/** Bytes of a pixel by the colour type of the file: grey, colours, palette, grey and colours with transparency. */
+/** Bytes per pixel for each colour type of the file: grey, RGB, palette, grey with alpha, RGB with alpha. */
 const BYTES: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
 const EDGE_MAX = 4096;
 
-/** The pixels of a PNG file with eight bits in each part of a pixel. Throws RequestError for any other file. */
+/** Decodes a PNG file with 8 bits per sample, not interlaced. Throws RequestError for any other file. */
 export function readPng(file: Buffer, param: string): Rgba {
   const wrong = () => new RequestError(`${param} must be a PNG file of 8 bits, not interlaced.`, param);
   if (file.length < 33 || file.toString('latin1', 1, 4) !== 'PNG') throw wrong();
@@ -48,7 +48,10 @@ function colourOf(bytes: Buffer, type: number, palette: Buffer, clear: Buffer): 
   return [first, second, third, fourth];
 }
 
-/** Each row says what was taken off its bytes: the byte on the left, above, their mean, or the one of Paeth. */
+/**
+ * Undoes the filter of each row. A filter subtracted a prediction from each byte: the byte on the left, the byte above,
+ * their mean, or the Paeth predictor.
+ */
 function unfilter(rows: Buffer, row: number, height: number, bytes: number): Buffer {
   const plain = Buffer.alloc(row * height);
   for (let y = 0; y < height; y += 1) {

@@ -1,12 +1,12 @@
 import { IMAGE_TOKENS, MESSAGE_TOKENS, PROMPT_TOKENS, countTokens } from './tokens.ts';
 
-/** A picture in a prompt, as far as it is looked at. */
+/** A picture in a prompt, with the facts that the demo mentions in its answer. */
 export interface Picture {
-  /** For example `PNG`; `image` where the address does not tell. */
+  /** The format, such as `PNG`. `image` if the address doesn't show it. */
   readonly kind: string;
-  /** Host of the address, or null for a data URL. */
+  /** Host of the address. null for a data URL. */
   readonly host: string | null;
-  /** Size of a data URL's content, or null for an address. */
+  /** Size of a data URL's content in bytes. null for an address. */
   readonly bytes: number | null;
 }
 
@@ -23,7 +23,7 @@ export interface Tool {
   readonly parameters: unknown;
 }
 
-/** A chat request, checked as far as the demo acts on it. */
+/** A chat request. Only the fields that the demo uses are checked. */
 export interface ChatRequest {
   readonly model: string;
   readonly messages: readonly Message[];
@@ -35,14 +35,14 @@ export interface ChatRequest {
   readonly tools: readonly Tool[];
   readonly toolChoice: 'auto' | 'none' | 'required' | { readonly name: string };
   readonly parallelToolCalls: boolean;
-  /** JSON Schema of the answer where one is asked for; null for an ordinary one. */
+  /** JSON Schema of the answer. null if the request doesn't ask for JSON. */
   readonly answerSchema: unknown;
-  /** Milliseconds between the tokens of a stream; null for the server's own pace. */
+  /** Milliseconds between the tokens of a stream. null for the server's default. */
   readonly paceMs: number | null;
   readonly promptTokens: number;
 }
 
-/** The request is wrong: answered with 400 and this message. */
+/** The request is invalid. It is answered with status 400 and this message. */
 export class RequestError extends Error {
   override readonly name = 'RequestError';
   readonly param: string | null;
@@ -55,7 +55,7 @@ export class RequestError extends Error {
 type JsonObject = Readonly<Record<string, unknown>>;
 const CHOICES_MAX = 16;
 
-/** Reads the JSON of a chat request. Throws RequestError. */
+/** Parses the body of a chat request. Throws RequestError. */
 export function parseChatRequest(body: unknown): ChatRequest {
   if (!isObject(body)) throw new RequestError('The body must be a JSON object.', null);
   const model = body['model'];

@@ -8,8 +8,8 @@ const IMAGES_MAX = 10;
 const EDGE_MAX = 4096;
 
 /**
- * Answers `POST /v1/images/edits`, a form: a striped bar is lowered over the first image, at a height that the prompt
- * chooses. With a mask it is painted only where that is transparent.
+ * Answers `POST /v1/images/edits`, whose body is a form. Paints a striped bar over the first image, at a height that
+ * depends on the prompt. If there is a mask, the bar is painted only where the mask is transparent.
  */
 export async function retouchImages(form: FormData, created: number): Promise<object> {
   const prompt = form.get('prompt');
@@ -63,7 +63,7 @@ function lowerBar(base: Rgba, mask: Rgba | null, prompt: string, seed: number, w
   return { width, height, pixels };
 }
 
-/** `across` and `down` are parts of the whole. */
+/** `across` and `down` are fractions of the width and the height. */
 function pixelAt({ width, height, pixels }: Rgba, across: number, down: number): Uint8Array {
   const at = (Math.floor(down * height) * width + Math.floor(across * width)) * 4;
   return pixels.subarray(at, at + 4);

@@ -6,8 +6,8 @@ import { exampleFor } from './schema-example.ts';
 import { countTokens } from './tokens.ts';
 
 /**
- * The whole text that a model answers, before `max_tokens` and `stop` cut it. The same request and choice give the
- * same text.
+ * Returns the whole text of a model's answer, before `max_tokens` and `stop` cut it. The same request and choice give
+ * the same text.
  */
 export function composeAnswer(request: ChatRequest, choice: number): string {
   const last = request.messages.at(-1);
@@ -23,7 +23,8 @@ export function composeAnswer(request: ChatRequest, choice: number): string {
   return [seen, answer].filter((part) => part !== '').join(' ');
 }
 
-// The rules read this much of a message: they are patterns, and a pattern may need the square of its text's length.
+// The rules read only this many characters of a message. They are regular expressions, whose time may grow with the
+// square of the text's length.
 const HEARD_MAX = 4000;
 
 interface Topic {
@@ -34,7 +35,7 @@ interface Topic {
 const GREETINGS = ['Hello!', 'Hi there!', 'Good to meet you!', 'Welcome!'];
 const INVITATION = 'Try "count to 10", "what is 6 × 7?", "what is tollgate?" or "what does this cost?".';
 
-// The first topic that fits and has an answer.
+// The first topic wins whose pattern matches and whose `answer` is not null.
 const TOPICS: readonly Topic[] = [
   { asks: /\bcount\b/i, answer: countUp },
   {
@@ -129,7 +130,7 @@ function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** One of several, by the text and the seed: variety that can be repeated. */
+/** Picks an option by the text and the seed, so that the same request gets the same option again. */
 function pick(options: readonly string[], text: string, seed: number): string {
   let sum = 0;
   for (const character of text) sum = (sum * 31 + (character.codePointAt(0) ?? 0)) % 65_521;

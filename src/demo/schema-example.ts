@@ -3,8 +3,8 @@ import { isObject } from './request.ts';
 const DEPTH_MAX = 8;
 
 /**
- * Makes a plausible value for a JSON Schema, with words and numbers taken from what the user said. Follows `$ref`
- * inside the schema only.
+ * Makes a plausible value for a JSON Schema, with words and numbers from the user's message. Follows only `$ref`s
+ * inside the schema.
  */
 export function exampleFor(schema: unknown, said: string): unknown {
   const numbers = said.match(/-?\d+(?:\.\d+)?/g)?.map(Number) ?? [];
@@ -70,7 +70,7 @@ function exampleNumber(schema: Readonly<Record<string, unknown>>, said: number[]
   const whole = schema['type'] === 'integer';
   const fits = (value: number): boolean => value >= min && value <= max && (!whole || Number.isInteger(value));
   const position = said.findIndex(fits);
-  // Each number that was said serves once: "from 3 to 5" fills two properties.
+  // Each number of the message is used once, so "from 3 to 5" fills two properties.
   if (position !== -1) return said.splice(position, 1)[0] ?? 1;
   if (typeof schema['default'] === 'number') return schema['default'];
   return fits(1) ? 1 : Number.isFinite(min) ? min : max;
@@ -93,8 +93,8 @@ function exampleString(schema: Readonly<Record<string, unknown>>, name: string, 
   const quoted = /["“]([^"”]{1,200})["”]/.exec(said)?.[1];
   if (quoted !== undefined) return quoted;
   if (/query|text|prompt|question|message|input|search|content/i.test(name)) return said.slice(0, 200);
-  // "the weather in New York?": the words with capitals after a preposition, else the last such words that do not
-  // begin the sentence.
+  // A place, as in "the weather in New York?": the capitalised words after a preposition. Without those, the last
+  // capitalised words that don't begin the message.
   const place =
     /\b(?:in|at|for|from|to|of|about)\s+((?:\p{Lu}[\p{L}'-]*\s?)+)/u.exec(said)?.[1] ??
     [...said.matchAll(/(?<=\s)(?:\p{Lu}[\p{L}'-]+\s?)+/gu)].at(-1)?.[0];
@@ -106,7 +106,10 @@ function limit(schema: Readonly<Record<string, unknown>>, name: string): number 
   return typeof value === 'number' ? value : null;
 }
 
-/** A property that nobody requires is filled in when its name, or one of the words it allows, was said. */
+/**
+ * Tells whether the message mentions an optional property: by its name, by one of its `enum` values, or in the form of
+ * one of its `examples`.
+ */
 function isSpokenOf(property: unknown, name: string, said: string): boolean {
   const allowed = isObject(property) && Array.isArray(property['enum']) ? property['enum'] : [];
   return (
@@ -119,7 +122,10 @@ function isSpokenOf(property: unknown, name: string, said: string): boolean {
 const EXAMPLES_MAX = 8;
 const EXAMPLE_CHARS_MAX = 40;
 
-/** Words that were said in the form of one of the `examples` of a property, with other digits; null for none. */
+/**
+ * Finds words of the message that have the form of one of the property's `examples`, with other digits. Returns null if
+ * there are no such words.
+ */
 function likeAnExample(property: unknown, said: string): string | null {
   const examples = isObject(property) && Array.isArray(property['examples']) ? property['examples'] : [];
   for (const example of examples.slice(0, EXAMPLES_MAX)) {

@@ -9,8 +9,8 @@ export interface ToolCall {
 }
 
 /**
- * The tools that this request calls for: the forced one, or those whose names the user speaks of. None once their
- * results are in.
+ * Returns the tool calls for this request: the forced tool, or the tools whose names the user mentions. Returns no
+ * calls if the last message is a tool's result.
  */
 export function chooseTools(request: ChatRequest): readonly ToolCall[] {
   if (request.tools.length === 0 || request.toolChoice === 'none' || request.messages.at(-1)?.role === 'tool')
@@ -27,7 +27,7 @@ export function chooseTools(request: ChatRequest): readonly ToolCall[] {
     .map((tool) => ({ name: tool.name, arguments: JSON.stringify(exampleFor(tool.parameters, said) ?? {}) }));
 }
 
-// Verbs that say nothing about which tool is meant.
+// Words in tool names that don't tell which tool the user means.
 const COMMON_WORDS = new Set([
   'get',
   'set',
@@ -46,7 +46,7 @@ const COMMON_WORDS = new Set([
   'function',
 ]);
 
-/** `get_current_weather` is meant by "what is the weather in Rome?". */
+/** Tells whether the user means this tool. "what is the weather in Rome?" means `get_current_weather`. */
 function isMeant(tool: Tool, said: string): boolean {
   const text = said.toLowerCase();
   const words = tool.name

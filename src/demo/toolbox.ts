@@ -7,13 +7,15 @@ import {
 } from '@modelcontextprotocol/server';
 import { ArgumentError, createTools, type Surroundings } from './tools.ts';
 
-/** An MCP server over Streamable HTTP: answers one POST. */
+/** An MCP server over Streamable HTTP. Answers one POST. */
 export type Toolbox = (request: Request) => Promise<Response>;
 
-/** The tools are the same as long as the process lives, and for everybody. */
+/** The list of tools is the same for everybody and doesn't change while the process lives. */
 const CACHED = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 
-/** The demo's MCP server, of the newest revision and of those with `initialize`. It keeps nothing between requests. */
+/**
+ * Creates the demo's MCP server. It speaks the newest revision and the older ones with `initialize`. It is stateless.
+ */
 export function createToolbox(around: Surroundings): Toolbox {
   const tools = createTools(around);
 
@@ -48,7 +50,7 @@ export function createToolbox(around: Surroundings): Toolbox {
   const modern = createMcpHandler(createServer, { legacy: 'reject' });
   return async (request) => {
     if (!(await isLegacyRequest(request))) return modern.fetch(request);
-    // As `legacy: 'stateless'` does, but with JSON for an answer instead of a stream of one event.
+    // The same as the SDK's `legacy: 'stateless'`, but the answer is JSON instead of a stream with one event.
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
     await createServer().connect(transport);
     return transport.handleRequest(request);

@@ -2,22 +2,22 @@ import { countTokens } from './tokens.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** An argument of a tool is missing or wrong. */
+/** The sources of time and chance. Tests replace them. */
 export interface Surroundings {
   /** Epoch milliseconds. */
   now(): number;
-  /** A whole number from 1 to `sides`, each as likely as the others. */
+  /** A random whole number from 1 to `sides`. */
   roll(sides: number): number;
 }
 
-/** The answer of a tool: a text, and the same as data that fits its `outputSchema`. */
+/** The answer of a tool: a text, and the same facts as data that match its `outputSchema`. */
 export interface Said {
   readonly text: string;
   readonly data: JsonObject;
 }
 
 export interface Tool {
-  /** As `tools/list` shows it. */
+  /** The tool's entry in `tools/list`. */
   readonly definition: {
     readonly name: string;
     readonly title: string;
@@ -26,11 +26,14 @@ export interface Tool {
     readonly outputSchema: JsonObject;
     readonly annotations: JsonObject;
   };
-  /** Throws ArgumentError where the arguments are of no use. */
+  /** Throws ArgumentError if an argument is wrong. */
   run(args: JsonObject): Said;
 }
 
-/** Told as the tool's error: a model can mend its arguments. */
+/**
+ * An argument of a tool is missing or wrong. It is answered as the tool's error, so that a model can correct its
+ * arguments.
+ */
 export class ArgumentError extends Error {
   override readonly name = 'ArgumentError';
 }
@@ -134,10 +137,10 @@ function tellTime(args: JsonObject, { now }: Surroundings): Said {
   return { text: `It is ${time} on ${weekday}, ${date}, in ${zone}.`, data: { zone, date, time, weekday } };
 }
 
-/** Of a calm reader. */
+/** Speed of a calm reader. */
 const WORDS_PER_SECOND = 2.5;
 const TEXT_MAX = 100_000;
-/** As people count: a flag is one. */
+/** Counts characters as people see them: a flag is one character. */
 const CHARACTERS = new Intl.Segmenter('en');
 
 function weighWords(args: JsonObject): Said {

@@ -3,23 +3,26 @@ import { GatewayError } from '#wire';
 
 export type MemberRole = 'viewer' | 'member' | 'admin' | 'owner';
 
-/** The header that names the account that a member acts for. */
+/** The header with the account that a member acts for. */
 export const ACCOUNT_HEADER = 'x-tollgate-account';
 
-/** The member that a caller is who acts for another account. */
+/** A caller that acts for another account, as one of its members. */
 export interface CallerMember {
   /** The account that the member signed in as. */
   readonly account: string;
   readonly role: MemberRole;
-  /** It came with an API key of its own account, and not with a wallet, a session or an access token. */
+  /** Its credential is an API key of its own account, not a wallet, a session or an access token. */
   readonly byKey: boolean;
-  /** It signed in as an account of play money. */
+  /** It signed in to an account with play money. */
   readonly development: boolean;
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The role with which a member may do this for an account. Without it nobody acts for another account here. */
+    /**
+     * The lowest role with which a member may use this route for an account. Absent: nobody acts for another account
+     * here.
+     */
     actsAs?: MemberRole;
   }
 }
@@ -28,19 +31,19 @@ const NEEDED = Symbol('role');
 type Marked = IncomingHttpHeaders & { [NEEDED]?: MemberRole };
 
 /**
- * Lets members act for an account by this request, from a role on. The mark is on the headers, as these are all that
- * authentication is given, and no client can send a symbol.
+ * Lets members with at least the role `needed` act for an account in this request. The mark is a symbol on the headers,
+ * because authentication gets only the headers, and no client can send a symbol.
  */
 export function letAct(headers: IncomingHttpHeaders, needed: MemberRole): void {
   (headers as Marked)[NEEDED] = needed;
 }
 
-/** The error of a request that names an account to act for, where nobody does. */
+/** The error for a request that names an account to act for, where acting is not possible. */
 export const nobodyActs = (): GatewayError =>
   new GatewayError(
     'permission_denied',
     `Nobody acts for another account here: leave out ${ACCOUNT_HEADER}, and call with a key of that account`,
   );
 
-/** The role from which members act by this request; undefined where nobody does. */
+/** The lowest role with which members may act in this request; undefined if nobody may. */
 export const roleToAct = (headers: IncomingHttpHeaders): MemberRole | undefined => (headers as Marked)[NEEDED];

@@ -5,13 +5,13 @@ import { webRequestOf } from './web-request.ts';
 
 const CREDENTIALS = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS] as const;
 
-/** Whether a request says who makes it, rightly or wrongly. */
+/** Whether a request has any credential, valid or not. */
 export const hasCredentials = (headers: IncomingHttpHeaders): boolean =>
   CREDENTIALS.some((name) => headers[name] !== undefined) || webRequestOf(headers) !== undefined;
 
 /**
- * The caller of a request without a credential. What belongs to an account (sessions, places to listen, held calls)
- * belongs here to the network that it came from, so that strangers neither share it nor use each other's up.
+ * The caller of a request without a credential. Things that belong to an account (sessions, places to listen, held
+ * calls) belong to the client's network instead, so strangers neither share them nor use up each other's.
  */
 export function anonymousAt(address: string): Caller {
   const from = networkOf(address);
@@ -24,7 +24,8 @@ export function visitorOf(
   headers: IncomingHttpHeaders,
   address: string,
 ): Caller | Promise<Caller> {
-  // What is wrong with a credential is said where one is needed.
+  // A caller with an invalid credential counts as a stranger here. Routes that need a credential report what is wrong
+  // with it.
   const stranger = () => anonymousAt(address);
   if (!hasCredentials(headers)) return stranger();
   try {
@@ -35,7 +36,7 @@ export function visitorOf(
   }
 }
 
-/** The error of what a caller without a credential may not do. */
+/** The error for a request that needs a credential and has none. */
 export const needsCredential = (): GatewayError =>
   new GatewayError(
     'unauthorized',

@@ -19,10 +19,10 @@ export interface AttemptsOptions {
 
 const NEVER = -1;
 
-/** Primitives whose calls have no effects, so that one which was refused may be made elsewhere. */
+/** Primitives whose calls have no side effects, so a call that one provider refused may be sent to another. */
 const WITHOUT_EFFECTS: ReadonlySet<Primitive> = new Set<Primitive>(['model', 'image']);
 
-/** The end of a conversation that was cut: what it has not ended by itself is free. */
+/** The end of a conversation that was cut before it ended. It is free. */
 export const CANCELLED: ReplyEnd = {
   usage: null,
   outcome: 'free',
@@ -32,18 +32,18 @@ export const CANCELLED: ReplyEnd = {
   tail: null,
 };
 
-/** The attempts of one call, one after the other: measures them and says what becomes of each. */
+/** The attempts of one call, one after the other. Measures each attempt and decides what follows from its result. */
 export class Attempts {
-  /** Bytes were given out: no other candidate is tried. */
+  /** True once bytes were given out. From then on no other candidate is tried. */
   given = false;
   readonly #options: AttemptsOptions;
   readonly #call: Call;
   #count = 0;
   #startedAt = 0;
   #firstByteAt = NEVER;
-  /** Made for a call that failed somewhere. */
+  /** Created at the first failed attempt. */
   #blame: Blame | null = null;
-  /** The first refusal of the request. */
+  /** The error of the first provider that refused the request. */
   #refusal: GatewayError | null = null;
 
   constructor(options: AttemptsOptions, call: Call) {
@@ -59,7 +59,7 @@ export class Attempts {
     return this.#count >= this.#call.candidates.length;
   }
 
-  /** Begins the next attempt. Returns the offer that is asked. */
+  /** Begins the next attempt. Returns its offer. */
   begin(): Offer {
     this.#count++;
     const { offer } = this.#candidate;
@@ -70,7 +70,7 @@ export class Attempts {
     return offer;
   }
 
-  /** The offer said something. Returns whether it is the first time in this attempt. */
+  /** The provider sent something. Returns whether this is the first time in this attempt. */
   heard(): boolean {
     if (this.#firstByteAt !== NEVER) return false;
     this.#firstByteAt = this.#options.now();
@@ -96,17 +96,16 @@ export class Attempts {
   }
 
   /**
-   * An attempt threw. Returns the end of the call where the gateway itself ended it, or null where the next
-   * candidate is to be tried. Throws the error of the call otherwise. `left`: the client is gone and the drain bound
-   * reached.
+   * An attempt threw. Returns the end of the call if the gateway itself ended it, or null if the next candidate is to
+   * be tried. Otherwise throws the error of the call. `left`: the client has left and the time for draining is over.
    */
   failed(talk: Talk | null, error: unknown, left: boolean, stopped: Error | null): EndFrame | null {
     const { health, now } = this.#options;
     const { offer } = this.#candidate;
     const cut = cutOf(left, stopped, error);
     const end = cut === null || talk === null ? null : talk.cut ? talk.cut(cut) : CANCELLED;
-    // What the provider delivered is paid, and it is blamed for nothing. Where that is nothing, only a client that
-    // left by itself is not told of a failure.
+    // The delivered part is paid, and the provider is not blamed. If nothing was delivered, the call fails, unless its
+    // client has left.
     if (end !== null && (end.outcome !== 'free' || left)) {
       health.notProbed(offer, this.#call.caller.account);
       this.#flag(offer, end);
@@ -123,8 +122,8 @@ export class Attempts {
   #late(talk: Talk | null, stopped: Error, cause: unknown): GatewayError {
     const { health, observer } = this.#options;
     const { offer } = this.#candidate;
-    // In a conversation a consumer may be what took so long: one that was asked, or that called for something slow.
-    // A server that is silent fails by itself.
+    // A talk without `cut` may have waited for its consumer: for an answer, or for slow work that the consumer called
+    // for. So the provider is not blamed. A silent server has its own timeout.
     if (talk?.cut) {
       this.#blamed().failed(this.#candidate, this.#startedAt, null);
       this.#blamed().over(null);
@@ -136,7 +135,7 @@ export class Attempts {
     });
   }
 
-  /** Throws the error of the call where no other candidate is tried. */
+  /** Returns if the next candidate is to be tried. Otherwise throws the error of the call. */
   #fault(error: UpstreamFailure): void {
     const { health, observer, retryBudget } = this.#options;
     const { offer } = this.#candidate;
@@ -145,12 +144,12 @@ export class Attempts {
     else if (isRefused) this.#blamed().refused(this.#candidate, this.#startedAt);
     if (error.blame === 'account' || error.tooLarge) health.notProbed(offer, this.#call.caller.account);
     observer.attemptFailed(this.#call, offer, error);
-    // Two that refuse a request are believed.
+    // After a second refusal the request counts as wrong, and no further candidate is tried.
     const mayGoOn = error.retryable || (isRefused && this.#refusal === null);
     if (isRefused) this.#refusal ??= errorOfAttempt(error, offer);
     if (!this.given && !this.last && mayGoOn && (error.unsent || retryBudget.take())) return;
     this.#blame?.over(null);
-    // The first refusal is that of the preferred provider, and the same whether or not a retry was to be had.
+    // The first refusal comes from the preferred provider. Throwing it gives the same error with and without a retry.
     throw this.#refusal ?? errorOfAttempt(error, offer);
   }
 
@@ -194,13 +193,16 @@ export class Attempts {
   }
 }
 
-/** A part that is 0 is left out of the record, as JSON leaves out what is undefined. */
+/** Leaves out a part that is 0: JSON.stringify drops undefined members. */
 const toldOf = (count: number | undefined): number | undefined => (count === 0 ? undefined : count);
 
-/** The provider says that the request is wrong, or gave a reply that its consumer may have asked too much for. */
+/**
+ * The provider says that the request is wrong, or its reply is too large, which the consumer may have caused by asking
+ * for too much.
+ */
 const isRefusal = ({ blame, tooLarge }: UpstreamFailure): boolean => blame === 'request' || tooLarge;
 
-/** Whether an attempt ended because the gateway ended it, and why; null where it failed. */
+/** Why the gateway ended an attempt; null if the attempt failed. */
 function cutOf(left: boolean, stopped: Error | null, error: unknown): Cut | null {
   if (error instanceof GatewayError) return null;
   if (left) return { reason: 'cancelled', message: 'its client left' };

@@ -4,13 +4,13 @@ import type { Upstream, UpstreamExchange } from './upstream.ts';
 
 export interface CallRequestsOptions {
   readonly upstream: Upstream;
-  /** Absent: what replies keep in memory is not counted. */
+  /** Absent: the memory that replies use is not counted. */
   readonly replyMemory?: ReplyMemory;
 }
 
-/** The requests that one call has sent. They all end with it. */
+/** The requests that one call has sent. All of them end with the call. */
 export class CallRequests {
-  /** Why the call was ended before its own end; null while it was not. */
+  /** Why the call was stopped early; null while it was not. */
   stopped: Error | null = null;
   readonly #options: CallRequestsOptions;
   readonly #account: string;
@@ -27,7 +27,7 @@ export class CallRequests {
     return this.#over.signal;
   }
 
-  /** `last`: no other offer is left to try. `traced`: headers of the trace; null for none. Throws once stopped. */
+  /** `last`: no other offer is left to try. `traced`: trace headers; null for none. Throws once stopped. */
   send(
     offer: Offer,
     request: UpstreamRequest,
@@ -42,7 +42,7 @@ export class CallRequests {
     return exchange;
   }
 
-  /** Ends everything; nothing more is sent. */
+  /** Ends all requests. Nothing more can be sent. */
   stop(reason: Error): void {
     this.stopped ??= reason;
     this.abort(reason);
@@ -53,7 +53,7 @@ export class CallRequests {
     for (const exchange of this.#sent) exchange.abort(reason);
   }
 
-  /** The call has come to its end. */
+  /** The call has ended. */
   over(): void {
     for (const exchange of this.#sent) exchange.over();
   }
@@ -65,7 +65,7 @@ export class CallRequests {
   }
 }
 
-/** Sends what may outlive the call. It does not keep the call in memory. */
+/** Sends requests that may outlive the call. The returned function does not keep the call in memory. */
 export function detachedSend(
   upstream: Upstream,
   { endpoint }: Offer,

@@ -7,7 +7,9 @@ import type { PaymentSlip } from './payments/payments.ts';
 import type { PricedFacts } from './quotes/quotes.ts';
 import type { UpstreamExchange } from './upstream.ts';
 
-/** The caller: one account, and the credential it came with. With neither key nor wallet it is an access token. */
+/**
+ * The caller: one account, and the credential of the request. A caller with neither key nor wallet has an access token.
+ */
 export interface Caller {
   /** Ledger account of the consumer, for example `tollgate:local:dev` or `solana:<address>`. */
   readonly account: string;
@@ -15,40 +17,41 @@ export interface Caller {
   readonly key: CallerKey | null;
   /** null for a caller with an API key or an access token. */
   readonly wallet: CallerWallet | null;
-  /**
-   * The running call on whose behalf an agent calls, drawing on its lock; absent for callers who act for themselves.
-   */
+  /** The running call for which an agent makes this call, paid from the lock of that call; absent for other callers. */
   readonly run?: CallerRun;
   /**
-   * Came without a credential, and may do nothing but look and pay. `from`: what its rate is counted under, in
-   * place of an account.
+   * Set for a caller without a credential. It may only read public data and pay for a request. `from`: the network that
+   * its rate is counted under, as it has no account.
    */
   readonly anonymous?: { readonly from: string };
   /**
-   * Came without a credential but with a payment: the account is the paying wallet's, for the one request that is
-   * paid. `from`: as above.
+   * Set for a caller with a payment and no credential. For this one request, `account` is that of the paying wallet.
+   * `from`: see `anonymous`.
    */
   readonly paying?: { readonly from: string };
   /**
-   * Came with the cookie of a web session, which anybody could have who steals it: acts that reach beyond one call
-   * need a proof with the request itself, see requireFreshSignature.
+   * Set for a caller with the cookie of a web session. A cookie can be stolen, so operations that affect more than one
+   * call need a proof in the request itself, see requireFreshSignature.
    */
   readonly session?: CallerSession;
   /**
-   * Its calls count in these. A key without a limit has a budget that no call can exceed, so that its use is counted.
-   * Absent: nothing.
+   * The budgets that its calls are counted in; absent for none. A key without a limit has a budget that no call can
+   * exceed, so that its spending is counted.
    */
   readonly budgets?: readonly CallerBudget[];
   /** A member who acts for the account; absent for callers of the account itself. */
   readonly member?: CallerMember;
-  /** Rates of its key, and of its account with all that calls for it; absent where nobody has set any. */
+  /**
+   * The rate limits of its key and of its account, which all callers of the account share; absent where nobody has set
+   * any.
+   */
   readonly rates?: { readonly key: Rates | null; readonly account: Rates | null };
 }
 
 interface CallerSession {
   /** Public identifier of the session. */
   readonly id: string;
-  /** `development`: nothing was proved. It is the account of play money, on this machine alone. */
+  /** `development`: signed in without a proof, to the account with play money. Only possible on this machine. */
   readonly by: 'wallet' | 'api_key' | 'development';
 }
 
@@ -56,29 +59,26 @@ interface CallerSession {
 export const isDevelopment = ({ key, session, member }: Pick<Caller, 'key' | 'session' | 'member'>): boolean =>
   key?.development === true || session?.by === 'development' || member?.development === true;
 
-/** A call in whose course other calls are made: they are paid from its lock, see `lendable`. */
+/** A running call that pays for calls made under it from its own lock, see `lendable`. */
 interface CallerRun {
   /** Id of that call. */
   readonly parent: string;
 }
 
 /**
- * The account of calls that the gateway makes for itself, with no client behind them: lists of what servers have.
- * It holds no money.
+ * The account of calls that the gateway makes for itself, such as requests for the lists of MCP servers. It holds no
+ * money.
  */
 export const OWN_ACCOUNT = 'tollgate:gateway';
 
-/** The account of callers without a credential: it holds no money and is never given any. */
+/** The account of callers without a credential. It never holds money. */
 export const ANONYMOUS_ACCOUNT = 'tollgate:anonymous';
 
 /** The sign-in message that a wallet signed for this request. */
 interface CallerWallet {
-  /** CAIP-10 id with the network that was signed on. */
+  /** CAIP-10 id, with the network that the message names. */
   readonly caip10: string;
-  /**
-   * The nonce of the message; null when it has none. What is sensitive needs one that this gateway issued and
-   * nobody has used.
-   */
+  /** The nonce of the message; null for none. Sensitive operations need an unused nonce that this gateway issued. */
   readonly nonce: string | null;
 }
 
@@ -89,11 +89,14 @@ export interface CallerKey {
   readonly label: string;
   /** Keys of the development account. */
   readonly development: boolean;
-  /** Service names the key may use; null is all. */
+  /** Service names the key may use; null for all. */
   readonly allowedServices: readonly string[] | null;
-  /** The member of the account that it is of; absent for a key of the account itself. */
+  /** The member of the account that owns the key; absent for a key of the account itself. */
   readonly member?: string;
-  /** It has a spending limit, a rate, an expiry or a list of services, or is of a member. Absent: none of these. */
+  /**
+   * The key belongs to a member, or has a spending limit, a rate, an expiry or a list of services. Absent: none of
+   * these.
+   */
   readonly restricted?: true;
 }
 
@@ -112,15 +115,15 @@ export interface DirectEndpoint {
   /** Base URL without a trailing slash, up to but without the path of the primitive (`…/v1`). */
   readonly baseUrl: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** In place of `headers` for requests of a path, where these differ. */
+  /** By path: the headers that replace `headers` for requests to that path. */
   readonly headersAt?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
 export interface TunnelEndpoint {
   readonly kind: 'tunnel';
-  /** Public key of the provider whose proxy serves it, on whichever gateway it is connected to. */
+  /** Public key of the provider whose proxy serves it. The proxy may be connected to any gateway. */
   readonly provider: string;
-  /** Path of the service inside the tunnel, see servicePath; the request's own path is appended. */
+  /** Path of the service inside the tunnel, see servicePath. The path of the request is appended to it. */
   readonly basePath: string;
 }
 
@@ -133,14 +136,11 @@ export interface Offer {
   readonly primitive: Primitive;
   readonly provider: Provider;
   readonly price: Price;
-  /**
-   * Prices of parts of the service that have their own: a tool by its name, a tier or resolution by its name. Empty
-   * for most.
-   */
+  /** Prices of parts of the service that have their own price: the name of a tool, tier or resolution to its price. */
   readonly variants: Readonly<Record<string, Price>>;
   /**
-   * The most that one call costs where what it uses is not known before (tokens or seconds of a tool or an agent):
-   * its lock. null where the price itself says it.
+   * The most that one call can cost, if its use is not known beforehand (tokens or seconds of a tool or an agent). This
+   * amount is locked. null if the price itself bounds the cost.
    */
   readonly priceCap: MicroUsd | null;
   readonly endpoint: Endpoint;
@@ -155,7 +155,8 @@ export interface Offer {
   /** Facts of an image or video offer; null on other primitives. */
   readonly media: MediaFacts | null;
   /**
-   * Its price jumped lately: what it cost before, and until when (epoch milliseconds) calls have to accept the new one.
+   * Set after a large rise of its price: the price before, and until when (epoch milliseconds) calls have to accept the
+   * new one explicitly.
    */
   readonly raised?: { readonly until: number; readonly was: PricedOffer };
 }
@@ -163,10 +164,10 @@ export interface Offer {
 /** All of an offer that decides what a call costs. */
 export type PricedOffer = Pick<Offer, 'price' | 'variants' | 'priceCap' | 'agent'>;
 
-/** An offer that this call may be sent to, with what the call may cost there at most. */
+/** An offer that this call may be sent to, with the most that the call may cost there. */
 export interface Candidate {
   readonly offer: Offer;
-  /** The price of this call: the offer's, or that of the part of it that is called. */
+  /** The price of this call: that of the called part if it has one, else that of the offer. */
   readonly price: Price;
   readonly estimate: MicroUsd;
 }
@@ -178,69 +179,69 @@ export interface UpstreamRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | string | null;
-  /** The reply may take long or say nothing for long: neither its head nor its silence times out. Default false. */
+  /** The reply may begin late or pause for long: no timeout applies to its head or to its pauses. Default false. */
   readonly patient?: boolean;
   /**
-   * Nothing is done for this request: it only listens, for as long as its client likes. It is patient, and takes
-   * none of the connections that calls need. Default false.
+   * The request only listens for events, for as long as its client likes, and causes no work. It is patient, and does
+   * not use the connections that calls need. Default false.
    */
   readonly listens?: boolean;
 }
 
 /**
- * One request and the reader of its reply, for each offer that is asked: `oneRequest` makes the conversation of it.
- * One Exchange serves all attempts of its call.
+ * One request and the reader of its reply, for each offer that is tried. `oneRequest` turns it into a Conversation. One
+ * Exchange serves all attempts of its call.
  */
 export interface Exchange {
   request(offer: Offer): UpstreamRequest;
   /** A reader for one attempt. */
   reader(offer: Offer): ReplyReader;
   /**
-   * The offer refused the request with this status and body (at most 64 KiB of it). True: `request` now gives
-   * another form of the same request, which is sent to the same offer. An exchange says so a few times for each
-   * offer. Absent: never.
+   * The offer refused the request with this status and body (at most 64 KiB of it). Returns true if `request` now gives
+   * another form of the same request, to send to the same offer. It returns true only a few times for each offer.
+   * Absent: never.
    */
   reform?(offer: Offer, status: number, body: Uint8Array): boolean;
 }
 
-/** Sends a request of a conversation to the offer that it is with. Every exchange ends with the conversation. */
+/** Sends a request to the offer of the conversation. Every exchange ends with the conversation. */
 export type Send = (request: UpstreamRequest) => UpstreamExchange;
 
 /**
- * The native side of a call, made by its protocol: it talks to the provider itself, through `send` alone. The
- * pipeline carries it and never opens it. One Conversation serves all attempts of its call, one after the other.
+ * The native side of a call, made by its protocol. It talks to the provider through `send` alone. The pipeline carries
+ * it and never opens it. One Conversation serves all attempts of its call, one after the other.
  */
 export interface Conversation<T extends Talk = AsyncGenerator<Uint8Array, ReplyEnd, undefined>> {
   /**
-   * Talks to `offer` and gives out bytes for the client, of any framing that its protocol reads back. Returns how
-   * it ended. Throws UpstreamFailure; another offer is tried only while nothing was given out. When the call's time
-   * is over, or its client gone and the drain bound reached, all exchanges fail and `signal` aborts: what has not
-   * ended by then is free. What `detached` sends may outlive the conversation, and so may `detached`: whoever uses
-   * it ends every exchange by himself.
+   * Talks to `offer` and gives out bytes for the client, in any framing that its protocol reads back. Returns how it
+   * ended. Throws UpstreamFailure; another offer is tried only while nothing was given out. When the call times out, or
+   * its client has left and the time for draining is over, all exchanges fail and `signal` aborts. A conversation that
+   * has not ended by then is free. Exchanges of `detached` may outlive the conversation: the user of `detached` has to
+   * end each of them.
    */
   converse(offer: Offer, send: Send, signal: AbortSignal, detached: Send): T;
   /**
-   * The work always ends with its call, or the call ends as `pending`: no task keeps its lock. Where such a call costs
-   * nothing, it has a record alone. Default false.
+   * The work always ends with its call, or the call ends as `pending`: no task keeps its lock. Such a call, if it can
+   * cost nothing, gets no lock, only a record. Default false.
    */
   readonly endsWithCall?: boolean;
-  /** The call as it was prepared, before it is run: for what is told to the provider of it. */
+  /** Called with the prepared call before it runs, for conversations that tell the provider about the call. */
   begin?(call: Call): void;
-  /** Billing is done with the lock of the call, whoever still reads. Not called for a free one. */
+  /** Billing has finished with the lock of the call. A client may still be reading. Not called for a free call. */
   resolved?(state: 'settled' | 'released' | 'pending' | 'unresolved'): void;
 }
 
-/** A conversation under way. An async generator is one. */
+/** A running conversation. */
 export interface Talk {
-  /** Bytes for the client as they come, which may be none; at last how it ended. Rejects with UpstreamFailure. */
+  /** Bytes for the client as they arrive, possibly empty; at the end how it ended. Rejects with UpstreamFailure. */
   next(): Promise<IteratorResult<Uint8Array, ReplyEnd>>;
-  /** Breaks it off before its end. `end` is not read. */
+  /** Stops it before its end. */
   return?(end: ReplyEnd): Promise<unknown>;
-  /** Status of the reply, where the talk is the reading of a single one. */
+  /** Status of the reply, if the talk reads a single reply. */
   readonly status?: number | undefined;
   /**
-   * It was ended by the gateway: what the reply had used; null where it was broken before, or had not begun. Absent
-   * where a consumer may be what the talk waits for: then it is free, and its provider is not blamed.
+   * The gateway ended the talk. Returns what the reply had used so far; null if it was broken or had not begun. Absent
+   * where the talk may be waiting for its consumer: the call is then free, and its provider is not blamed.
    */
   cut?(cut: Cut): ReplyEnd | null;
 }
@@ -265,30 +266,30 @@ export interface ReplyReader {
   /** The reply is complete. Throws UpstreamFailure when it ended too early. */
   end(): ReplyEnd;
   /**
-   * Asked before `end`, where it is there: of a reply that takes long to read, its end, made by another thread.
-   * Null: call `end`. Rejects as `end` throws.
+   * Called before `end`, if present. For a reply that takes long to parse, resolves with its end, made in another
+   * thread. null: call `end`. Rejects with the errors that `end` throws.
    */
   endElsewhere?(): Promise<ReplyEnd> | null;
-  /** Bytes of the reply that it keeps until its end; absent where it passes them on. */
+  /** Number of bytes of the reply that it holds in memory until its end; absent if it passes them on. */
   readonly kept?: number | undefined;
   /**
-   * The reply was ended by us: what was produced so far, as it was claimed or else measured; `free` where that is
-   * nothing. Also after `data` or `end` threw a failure that is `tooLarge`. Throws UpstreamFailure where the reply
-   * had broken before.
+   * The gateway ended the reply. Returns what was produced so far, as the provider claimed it or else as measured;
+   * `free` if that is nothing. Also called after `data` or `end` threw a failure that is `tooLarge`. Throws
+   * UpstreamFailure if the reply was broken before.
    */
   cut(cut: Cut): ReplyEnd;
   /**
-   * True once no further byte can change the end (`[DONE]`, or output past the budget): call `end()` at once and
-   * let the rest go.
+   * True once no further byte can change the end (`[DONE]`, or output past the budget). Then call `end()` at once and
+   * ignore the rest.
    */
   readonly finished?: boolean;
 }
 
-/** Why the gateway ends a reply that has not ended by itself, though nobody failed. */
+/** Why the gateway ends an unfinished reply that has not failed. */
 export interface Cut {
-  /** The client left or cancelled; the call's clock ran out; the reply is larger than the gateway takes. */
+  /** The client left or cancelled; the call timed out; the reply is larger than the gateway accepts. */
   readonly reason: 'cancelled' | 'timeout' | 'too_large';
-  /** The same for people, to follow "The reply was cut: ". */
+  /** The reason in words, to follow "The reply was cut: ". */
   readonly message: string;
 }
 
@@ -296,27 +297,27 @@ export interface ReplyEnd {
   /** null: the provider reported none. */
   readonly usage: Usage | null;
   /**
-   * `cut`: it was ended before its own end, see Cut; what was produced is charged. `free`: the work failed by its
-   * own words (empty, error finish), nothing is charged. `over_cap`: the output ran past the budget and was cut.
-   * `pending`: the work is not at its end; the lock is kept for the call that goes on with it or for whoever sees
-   * the end, or until it expires.
+   * `cut`: the gateway ended it early, see Cut; the produced part is charged. `free`: the work failed according to the
+   * reply (empty, or finished with an error); nothing is charged. `over_cap`: the output exceeded the cap and was cut.
+   * `pending`: the work goes on; its lock is kept until a call continues the work, its end is seen, or the lock
+   * expires.
    */
   readonly outcome: 'complete' | 'cut' | 'free' | 'over_cap' | 'pending';
-  /** Usage was measured by us, not reported. */
+  /** The gateway measured the usage. The provider did not report it. */
   readonly estimated: boolean;
   /** Why the work ended, in the provider's words; null when it did not say. */
   readonly finishReason: string | null;
-  /** Faults of the reply or its usage, for the provider's flags. */
+  /** Faults of the reply or its usage, to be counted as flags of the provider. */
   readonly flags: readonly ProviderFlag[];
-  /** Parts of the tokens that the provider claims, for the record of the call. */
+  /** The provider's breakdown of its tokens, for the record of the call. */
   readonly details?: Readonly<{ cached: number; cacheWritten: number; reasoning: number }>;
-  /** The protocol's own rest of the reply, handed back to it after settlement. */
+  /** The protocol's data for the rest of the reply. The protocol gets it back after settlement. */
   readonly tail: unknown;
-  /** Of a ReplyReader: bytes for the client that came to light with the end; given out ahead of the settlement. */
+  /** Of a ReplyReader: bytes for the client that the end has revealed. They are given out before the settlement. */
   readonly rest?: Uint8Array | null;
 }
 
-/** Non-compliance that is counted per provider. */
+/** Violations that are counted per provider. */
 export const PROVIDER_FLAGS = [
   'usage_missing',
   'usage_invalid',
@@ -327,8 +328,8 @@ export const PROVIDER_FLAGS = [
 export type ProviderFlag = (typeof PROVIDER_FLAGS)[number];
 
 /**
- * The use of a call whose answer was too large to be read, and the provider's report with it: the call, the
- * time, and a token for each four bytes. Of these an offer is charged what it has a price for.
+ * The usage of a call whose answer was too large to read, so that the provider's report is lost: the call, the time,
+ * and one token for each four bytes. An offer charges only the meters that it has a price for.
  */
 export const measuredUse = ({ received }: UpstreamFailure, durationMs: number): Usage => ({
   call: 1n,
@@ -348,24 +349,18 @@ export interface Call {
   readonly stream: boolean;
   /** Epoch milliseconds. */
   readonly startedAt: number;
-  /** The same moment in milliseconds that only go on: what durations are counted from. */
+  /** The same moment on a monotonic clock, in milliseconds. Durations are counted from it. */
   readonly begunAt: number;
   /** At most three, in the order of attempts. The lock is the highest of their estimates. */
   readonly candidates: readonly Candidate[];
   readonly exchange: Conversation<Talk>;
-  /** The part of the service that is called: the name of a tool. null for the whole. */
+  /** The called part of the service: the name of a tool. null for the whole service. */
   readonly operation: string | null;
-  /**
-   * Why this call costs nothing and goes past billing: the method that is free (`tools/list`). null for a call that
-   * is billed.
-   */
+  /** The free method (`tools/list`) of a call that costs nothing and skips billing; null for a billed call. */
   readonly free: string | null;
-  /**
-   * Id of the pending call that this one goes on with: its lock is given back in the same step in which this one is
-   * made.
-   */
+  /** Id of the pending call that this one continues. One step releases its lock and makes the lock of this one. */
   readonly continues: string | null;
-  /** Id of the running call on whose lock this one draws; null for one that is paid from the account. */
+  /** Id of the running call from whose lock this one is paid; null if it is paid from the account. */
   readonly parent: string | null;
   /** Locked on top of the estimate, for calls that are made under this one. */
   readonly lendable: MicroUsd;
@@ -374,11 +369,11 @@ export interface Call {
   /** The consumer's `metadata`, for logs. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
   /**
-   * Facts of the protocol about its request, as attributes of the call's span: `mcp.protocol.version`,
+   * The protocol's facts about the request, for attributes of the call's span: `mcp.protocol.version`,
    * `jsonrpc.request.id`.
    */
   readonly facts?: (() => Readonly<Record<string, string>>) | undefined;
-  /** The consumer's W3C `traceparent` header, as it came. */
+  /** The consumer's W3C `traceparent` header, unchanged. */
   readonly traceparent: string | null;
   /** Wall-clock limit of the whole call in milliseconds. */
   readonly timeoutMs: number;
@@ -390,7 +385,7 @@ export interface Call {
   /** The payment that came with the request; null or absent for none. */
   readonly payment?: PaymentSlip | null;
   /**
-   * The work goes on when the client leaves, so it is heard to its end, and paid, as long as the call may take.
+   * The work goes on when the client leaves. So the reply is read to its end and paid, within the call's timeout.
    * Default false.
    */
   readonly outlivesClient?: boolean;

@@ -2,22 +2,23 @@ import { GatewayError, type JsonObject, foldName } from '#wire';
 import { costAtMost, formatUsd, MoneyError, parseUsd, type MicroUsd } from '#billing';
 import type { CallRequest } from './call-request.ts';
 
-/** The most that a call may cost with all calls under it, as its request says. */
+/** The most that a call may cost together with all calls under it, as named in its request. */
 export interface CostCap {
   readonly amount: MicroUsd;
-  /** The client's word for it, in errors. */
+  /** The name that the client used for the cap. Errors use it. */
   readonly name: string;
 }
 
-/** The header that names a cap at every door. */
+/** The header for a cap, at every door. */
 export const MAX_COST_HEADER = 'x-max-cost';
 
-/** The member that names it in what a wire has for metadata. */
+/** The member for a cap in the metadata of a wire. */
 export const MAX_COST_META = 'tollgate/max_cost';
 
 /**
- * The lowest of the caps that a request names: amounts of USD by their names, as they came. undefined and null say
- * nothing. null where none is named. Throws GatewayError `invalid_request` for what is no amount.
+ * The lowest of the caps that a request names. `named`: names with amounts of USD as the client sent them; undefined
+ * and null are skipped. null if no cap is named. Throws GatewayError `invalid_request` for a value that is not an
+ * amount.
  */
 export function lowestCap(named: Iterable<readonly [name: string, said: unknown]>): CostCap | null {
   let lowest: CostCap | null = null;
@@ -30,8 +31,9 @@ export function lowestCap(named: Iterable<readonly [name: string, said: unknown]
 }
 
 /**
- * Refuses parameters of a wire that has metadata with a cap beside it, by the name that chat has for one: it would
- * bound nothing. `metadata`: the member of them that holds it. Throws GatewayError `invalid_request`.
+ * Refuses a parameter like `max_cost` beside the metadata of a wire. The chat API calls its cap that, but here the
+ * parameter would have no effect. `metadata`: the name of the member that holds the metadata. Throws GatewayError
+ * `invalid_request`.
  */
 export function refuseCapBeside(params: JsonObject, metadata: string): void {
   const name = Object.keys(params).find((key) => foldName(key, BESIDE.length) === BESIDE);
@@ -58,8 +60,8 @@ function amountOf(said: unknown, name: string): MicroUsd {
 }
 
 /**
- * The request within its cap: offers whose estimate is higher do not serve it. An agent's calls of its own count,
- * and so are given the rest. null leaves the request as it is.
+ * The request with its cap applied: offers with a higher estimate do not serve it. For an agent the rest of the cap is
+ * the budget for the calls that it makes. With null the request is unchanged.
  */
 export function capCost(request: CallRequest, cap: CostCap | null): CallRequest {
   if (cap === null) return request;

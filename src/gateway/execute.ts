@@ -8,9 +8,9 @@ import { CALL_OVER } from './upstream.ts';
 interface ExecuteOptions extends AttemptsOptions, CallRequestsOptions {}
 
 /**
- * Forwards a call to its candidates, one after the other, until one replies. Another candidate is tried only while
- * no byte of the reply was given out; the call keeps one id over all attempts. An abort of `signal` means that
- * nobody will read on and the drain bound is reached: the run ends with what was measured.
+ * Forwards a call to its candidates, one after the other, until one replies. The next candidate is tried only while no
+ * byte of a reply was given out. The call keeps one id over all attempts. `signal` aborts when the client has left and
+ * the time for draining is over: the run then ends with the usage measured so far.
  */
 export function createExecute(options: ExecuteOptions): Handler {
   return (call, signal) => execute(options, call, signal);
@@ -77,7 +77,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: Leaving): A
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', leave);
-    // A consumer that returned early leaves no exchange behind. After a complete reply this is without effect.
+    // If the consumer returned early, this ends all open exchanges. After a complete reply it has no effect.
     if (!complete) requests.abort(CALL_OVER);
     requests.forget();
   }

@@ -2,8 +2,8 @@ import { GatewayError, type UpstreamFailure } from '#wire';
 import type { Offer } from './call.ts';
 
 /**
- * The failure of the last attempt as the consumer sees it: a refused request keeps its meaning, an absent provider
- * may return, everything else is the provider's failure.
+ * The error that the consumer gets for the failure of the last attempt. A refused request keeps its meaning. A provider
+ * that is away may return, so the error says when to retry. Everything else is the provider's failure.
  */
 export function errorOfAttempt(failure: UpstreamFailure, { provider: { name } }: Offer): GatewayError {
   const detail = failure.detail ? `: ${failure.detail}` : '';

@@ -5,9 +5,9 @@ import type { CallObserver } from './observer.ts';
 const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
 
 /**
- * Takes the place of billing for a call that is free by its protocol's table. The call holds no lock, is
- * observed as any other, and its last frame is `settled` with nothing charged. A client that leaves ends it at
- * once, as nobody is owed for what is still to come.
+ * Replaces billing for a call that is free by its protocol's table. The call has no lock, is observed like any other
+ * call, and its last frame is `settled` with nothing charged. If the client leaves, the call ends at once, because
+ * nobody has to be paid for the rest.
  */
 export function createFree(observer: Pick<CallObserver, 'started' | 'failed'>): (next: Handler) => Handler {
   return (next) => (call, signal) => run(observer, next, call, signal);

@@ -13,7 +13,7 @@ export const oneRequest = (exchange: Exchange): Conversation<Talk> => ({
   converse: (offer, send) => new OneRequest(exchange, offer, send),
 });
 
-/** An iterator by hand: a generator would cost more for each chunk. */
+/** An iterator without a generator, because a generator would cost more for each chunk. */
 class OneRequest implements Talk {
   status: number | undefined;
   readonly #exchange: Exchange;
@@ -29,7 +29,7 @@ class OneRequest implements Talk {
     this.#send = send;
   }
 
-  /** Steps with the bytes of each read, empty where the reader holds them back. */
+  /** Each step has the client's bytes from one read. They are empty while the reader holds them back. */
   async next(): Promise<Step> {
     if (this.#end !== null) return { done: true, value: this.#end };
     let reply = this.#reply;
@@ -42,7 +42,7 @@ class OneRequest implements Talk {
     while (!reader.finished) {
       const room = reader.kept === undefined ? null : (reply.memory?.keeps(reader.kept) ?? null);
       if (room !== null) await room;
-      // A small reply arrives with its end, which is then no step of its own.
+      // A small reply arrives together with its end. Its end then needs no extra step.
       const reading = reply.ended ? null : reply.read();
       const chunks = reading instanceof Promise ? await reading : reading;
       if (chunks === null) break;
@@ -66,7 +66,7 @@ class OneRequest implements Talk {
     }
   }
 
-  /** False for the status of an error. */
+  /** Returns false for an error status. */
   #accept(reply: UpstreamReply): boolean {
     const reader = (this.#reader = this.#exchange.reader(this.#offer));
     reader.head(reply.status, reply.headers);
@@ -76,7 +76,9 @@ class OneRequest implements Talk {
     return true;
   }
 
-  /** Resolves where another form of the refused request is to be sent. Rejects with what the refusal means. */
+  /**
+   * Resolves if another form of the refused request is to be sent. Rejects with the meaning of the refusal otherwise.
+   */
   async #again(request: UpstreamExchange, reply: UpstreamReply): Promise<null> {
     const body = await readFailure(reply);
     const failure = this.#reader!.failure(reply.status, body);

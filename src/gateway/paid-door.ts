@@ -12,20 +12,21 @@ import { errorWithTerms } from './payments/with-terms.ts';
 import { recordReply } from './reply/recorded-reply.ts';
 import type { Asked, Opened, Refusal } from './serve.ts';
 
-/* What the doors of the HTTP API share whose calls are paid for: each is one POST with an Asked for `serve`. */
+/* Code that the billed doors of the HTTP API share. Each such door is one POST and passes an Asked to `serve`. */
 
-/** Words of the description of each. */
+/** Text for the description of each such route. */
 export const PAYABLE =
   ' What the balance does not reach for is answered with 402 and the terms of x402 (version 2) in `PAYMENT-REQUIRED`: the same request with a payment in `PAYMENT-SIGNATURE` ' +
   'is answered, from whoever has no account too.';
 
 /**
- * Routes of `app` that are added from now on get bytes, so that the structure is capped before anything is built, and
- * so that their digest can identify a repeated request. They take at most `bodyLimit` bytes, where they do not set a
- * limit of their own. `more`: content types beside JSON.
+ * Routes that are added to `app` from now on get the raw bytes of the body. So the structure can be checked before it
+ * is parsed, and the digest of the bytes can identify a repeated request. A route without a `bodyLimit` gets this one,
+ * in bytes. `more`: content types beside JSON.
  */
 export function takeBytes(app: FastifyInstance, bodyLimit: number, ...more: readonly (string | RegExp)[]): void {
-  // Not a parser's limit: a body that says its length is judged by its route's, before a parser is chosen.
+  // The limit is set on the route, not on the parser: Fastify checks content-length against the route's limit before it
+  // chooses a parser.
   app.addHook('onRoute', (route) => void (route.bodyLimit ??= bodyLimit));
   app.removeAllContentTypeParsers();
   for (const type of ['application/json', /^application\/[\w.-]+\+json(?:;|$)/i, ...more])
@@ -40,17 +41,17 @@ export function refuseEncoding({ 'content-encoding': encoding = '' }: IncomingHt
     });
 }
 
-/** The payer of a request, and how a repeat of it is recognised. */
+/** The payer of a request, and how a repeat of the request is recognised. */
 export interface Payer {
   readonly caller: Caller;
   readonly payment: PaymentSlip | null;
   /** The idempotency key; null for none. */
   readonly key: string | null;
-  /** SHA-256 of what the request says. */
+  /** SHA-256 of the request's content. */
   readonly bodyHash: () => string;
 }
 
-/** `admitted`: the caller by the credential of the request. Throws or rejects with GatewayError. */
+/** `admitted`: the caller that the request's credential identifies. Throws or rejects with GatewayError. */
 export function payerOf(
   payments: Payments,
   headers: IncomingHttpHeaders,
@@ -64,16 +65,16 @@ export function payerOf(
   return payment === null ? of(admitted) : paidCaller(payments, admitted, payment).then(of);
 }
 
-/** A place for answers that are too large for the database. */
+/** Storage for answers that are too large for the database. */
 interface LargeAnswers<O> {
-  /** Bytes of the largest that is kept. */
+  /** Size of the largest answer that is kept, in bytes. */
   readonly bytesMax: number;
-  /** Does not reject: an answer that cannot be kept is not repeated. */
+  /** Does not reject. An answer that cannot be kept cannot be repeated. */
   keep(opened: O, head: Omit<GivenReply, 'body'>, chunks: readonly Uint8Array[]): Promise<unknown>;
 }
 
 /**
- * Answers on `client`, and keeps the answer where it is to be kept. `write` resolves with whether anything was charged.
+ * Writes the answer to `client`, and keeps it if it is to be kept. `write` resolves with whether anything was charged.
  */
 export function answersOn<O extends Opened>(
   client: ReplySink,
@@ -102,8 +103,8 @@ export function answersOn<O extends Opened>(
 const MODEL_CHARS_MAX = 128;
 
 /**
- * The error of a request that was refused for want of money: with terms where it can be paid. `noun`: what the payment
- * is for, such as `A message`.
+ * The error for a request that was refused because money is missing; with payment terms if it can be paid. `noun`: the
+ * thing to pay for, such as `A message`.
  */
 export async function refusedWithTerms(
   { error, payable, amount, terms }: Refusal,
@@ -117,8 +118,9 @@ export async function refusedWithTerms(
 }
 
 /**
- * Waits for the settlement of a call whose reply is written at its end, and hands it to `write`. Resolves with what
- * `write` gives: whether anything was charged; false where the client is gone. Throws what the call throws.
+ * Waits for the settlement of a call, for replies that are written only at the end, and passes it to `write`. Resolves
+ * with the result of `write`, whether anything was charged, or with false if the client has left. Throws the error of
+ * the call.
  */
 export async function onceSettled(
   { frames }: Opened,
@@ -141,7 +143,7 @@ export async function onceSettled(
     if (!sink.closed) throw error;
     return false;
   } finally {
-    // After the end this is without effect. A call that its client left goes on, and is settled.
+    // After the end this has no effect. If the client has left, the call still goes on and is settled.
     iterator.return?.().catch(onError);
   }
 }

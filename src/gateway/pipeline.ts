@@ -20,15 +20,15 @@ export interface Admission {
 /** authenticate → resolve → authorise → limit → bill → execute. One object for every protocol. */
 export interface Pipeline {
   /**
-   * Authenticates and counts one request against the caller's limits. `address` is the client's; `calls`: calls are
-   * made here, so that agents that act under a running call are let in too, and, where calls can be paid for in
-   * place, those without a credential. Who acts for another account is counted as itself. Throws or rejects with
-   * GatewayError `unauthorized`, `rate_limit_exceeded`, `permission_denied`, `not_found`.
+   * Authenticates the caller and counts one request against its rate limits. A member who acts for another account is
+   * counted under its own account. `address`: the client's address. `calls`: true on routes where calls are made. Such
+   * routes also accept run tokens and, where a call can be paid for in place, clients without a credential. Throws or
+   * rejects with GatewayError `unauthorized`, `rate_limit_exceeded`, `permission_denied`, `not_found`.
    */
   admit(headers: IncomingHttpHeaders, address: string, calls?: boolean): Admission | Promise<Admission>;
   /**
-   * The same for a request that asks how work stands. Such requests are counted apart, at the same rate: who waits for
-   * one call does not use up what he may call.
+   * The same as admit(), for a request that polls the state of work. Polls have a rate limit of the same size but a
+   * separate counter, so a client that waits for a call does not use up its rate for calls.
    */
   admitPoll: Pipeline['admit'];
   /**
@@ -37,23 +37,25 @@ export interface Pipeline {
    */
   visitor(headers: IncomingHttpHeaders, address: string): Caller | Promise<Caller>;
   /**
-   * Counts requests that admit() did not: those of a batch, and of visitors. Throws GatewayError `rate_limit_exceeded`.
+   * Counts requests that admit() does not count: the entries of a batch, and requests of visitors. Throws GatewayError
+   * `rate_limit_exceeded`.
    */
   count(caller: Caller, requests: number): Promise<void>;
   /**
-   * Resolves the target to priced candidates and authorises the caller for them. `id` is of newCallId, where it had
-   * to be known before. While all providers are away it waits for one to return. Throws or rejects with GatewayError
-   * `invalid_model`, `permission_denied`, `no_provider_healthy`.
+   * Resolves the target to priced candidates and checks that the caller may use them. `id`: a newCallId(), for a caller
+   * that has to know the id beforehand. While all providers are away, it waits for one to return. Throws or rejects
+   * with GatewayError `invalid_model`, `permission_denied`, `no_provider_healthy`.
    */
   prepare(request: CallRequest, id?: string): Call | Promise<Call>;
   /**
-   * For doors that resolve a name before prepare: settles when it is known here if any gateway of the database
-   * knows it. null where there is nothing to wait for.
+   * For doors that resolve a name before prepare. Resolves once this gateway has read the names that other gateways of
+   * the database registered, or after a short time limit. null if the name is known already, or if there is nothing to
+   * wait for.
    */
   lookUp(name: string, primitive: Primitive): Promise<void> | null;
   /**
-   * Locks, forwards and settles; a free call is only forwarded. Iterate to the end; abort `signal` when the client
-   * is gone. Throws GatewayError before or during the stream. The last frame is `settled`.
+   * Locks, forwards and settles. A free call is only forwarded. Iterate to the end; abort `signal` when the client
+   * leaves. Throws GatewayError before or during the stream. The last frame is `settled`.
    */
   run(call: Call, signal: Leaving): AsyncIterable<Frame, void, undefined>;
   /** Calls in flight, for shutdown and metrics. */
@@ -65,9 +67,9 @@ export interface PipelineOptions extends PrepareOptions {
   /** The caller as a member that acts for the account of ACCOUNT_HEADER. Default: nobody acts for another account. */
   readonly act?: (headers: IncomingHttpHeaders, own: Caller) => Promise<Caller>;
   readonly limiter: RateLimiter;
-  /** `pages`: of what the pages of a session read, see pagesOf. */
+  /** `pages`: the policy for the requests that the web pages of a session make to read data. See pagesOf. */
   readonly policy: (caller: Caller, pages?: boolean) => RatePolicy;
-  /** All callers of the account share it; null without such a rate. */
+  /** The rate that all callers of the account share; null if the account has none. */
   readonly sharedPolicy: (caller: Caller) => RatePolicy | null;
   readonly onRateLimited: (of: 'requests' | 'tokens') => void;
   /** bill(execute). */
@@ -81,12 +83,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   const { catalog } = options;
 
   const take = (caller: Caller, bucket: string, pages: boolean): Admission | Promise<Admission> => {
-    // What a call uses is known at its end and counted then; to begin, there must be a token left.
+    // The tokens that a call uses are only known and counted at its end. To begin, at least one must be left.
     const rate = options.limiter.take(bucket, options.policy(caller, pages), ONE_REQUEST);
     return rate instanceof Promise ? rate.then((one) => admitted(caller, one)) : admitted(caller, rate);
   };
 
-  /** Counts a request of the caller against the rate of its account, too. */
+  /** Counts a request of the caller against the rate of its account as well. */
   const takeShared = async (admission: Admission, amount: RateAmount, policy: RatePolicy): Promise<Admission> => {
     const { caller } = admission;
     const rate = await options.limiter.take(sharedAs(caller), policy, amount);
@@ -103,7 +105,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     return Promise.resolve(admission).then((own) => takeShared(own, ONE_REQUEST, shared));
   }
 
-  /** After the rate: whom a caller may act for is asked of the database, and strangers ask, too. */
+  /**
+   * Runs after the rate limit, because it reads from the database for which accounts a caller may act, and anybody can
+   * send such a request.
+   */
   const acting = (headers: IncomingHttpHeaders, admission: Admission | Promise<Admission>) => {
     if (headers[ACCOUNT_HEADER] === undefined) return admission;
     return Promise.resolve(admission).then(async ({ caller, rate }) => {
@@ -157,7 +162,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   };
 }
 
-/** The frames of a call that is read on whoever stops reading it. */
+/** The frames of a call. When the consumer stops reading, the rest is still read here, to the end. */
 async function* toTheEnd(frames: AsyncIterable<Frame, void, undefined>): AsyncGenerator<Frame, void, undefined> {
   const iterator = frames[Symbol.asyncIterator]();
   let over = false;
@@ -172,7 +177,7 @@ async function* toTheEnd(frames: AsyncIterable<Frame, void, undefined>): AsyncGe
     over = true;
     throw error;
   } finally {
-    // What fails now was told by whoever settles it.
+    // Errors are ignored here: the billing middleware has already reported them.
     while (!over)
       over = await iterator.next().then(
         ({ done }) => done === true,
@@ -183,26 +188,26 @@ async function* toTheEnd(frames: AsyncIterable<Frame, void, undefined>): AsyncGe
 
 const ONE_REQUEST = { requests: 1, tokens: 1 };
 
-/** The name that a caller's rate is counted under. Callers without a credential are counted by their network. */
+/** The name under which a caller's rate is counted. Callers without a credential are counted by their network. */
 export function limitedAs(caller: Caller): string {
   const { from } = caller.anonymous ?? caller.paying ?? NOWHERE;
   return from === undefined ? (caller.key?.hash ?? caller.account) : `anonymous:${from}`;
 }
 
-/** The name that all requests of an account are counted under, where it has a rate of its own. */
+/** The name under which all requests of an account are counted, if the account has its own rate. */
 export const sharedAs = ({ account }: Pick<Caller, 'account'>): string => `account:${account}`;
 
 /**
- * The name that requests of a session's pages are counted under; null for a caller without one. A page reads several
- * things at once, so it has a rate of its own. Calls count as those of the key or account.
+ * The name under which requests of a session's web pages are counted; null for a caller without a session. A page reads
+ * several things at once, so pages have their own rate. Calls count under the key or account.
  */
 const pagesOf = ({ session }: Caller): string | null => (session === undefined ? null : `session:${session.id}`);
 
 const NOWHERE: { readonly from?: string } = {};
 
 /**
- * A call as billing takes it. `graceMs`: the longest that a call can go on after its clock has ended it, for its
- * drain or for a client that takes nothing.
+ * Converts a call to the input of the billing middleware. `graceMs`: the longest time in milliseconds that a call can
+ * go on after its timeout, to drain the provider's reply or because the client does not read.
  */
 export function toBillable(call: Call, graceMs: number): Billable {
   return {
@@ -210,9 +215,9 @@ export function toBillable(call: Call, graceMs: number): Billable {
     account: call.caller.account,
     quotes: call.candidates,
     budgets: call.caller.budgets ?? NO_BUDGETS,
-    // The time that is left to a call of a run has fractions of a millisecond.
+    // Rounded up because the remaining time of a call in a run has fractions of a millisecond.
     lockExpiresAt: Math.ceil(call.startedAt + call.timeoutMs + graceMs + LOCK_MARGIN_MS),
-    // Members that are undefined are left out.
+    // JSON.stringify leaves out undefined members.
     lockDetail: JSON.stringify({
       primitive: call.primitive,
       service: call.service,
@@ -220,7 +225,7 @@ export function toBillable(call: Call, graceMs: number): Billable {
       continues: call.continues ?? undefined,
       parent: call.parent ?? undefined,
       key: call.caller.key?.hash ?? null,
-      // As the wallet signed it: its account is one on every network.
+      // The id that the wallet signed, with its network. The account is the same on every network.
       caip10: call.caller.wallet?.caip10,
       requestId: call.requestId,
       stream: call.stream,
@@ -235,13 +240,16 @@ export function toBillable(call: Call, graceMs: number): Billable {
 
 const NO_BUDGETS: Billable['budgets'] = [];
 
-/** Time for a settlement to become durable after the last moment a call can end, across a database restart. */
+/**
+ * Milliseconds between the latest possible end of a call and the expiry of its lock. In this time its settlement can
+ * become durable, even across a restart of the database.
+ */
 const LOCK_MARGIN_MS = 60_000;
 
 /**
- * A refused lock as billing takes it: the call without the candidates that the balance or the limit does not
- * afford, so that a dear fallback does not refuse what the first choice can serve, or the error that the consumer
- * sees.
+ * Decides what follows from a refused lock. Returns the call without the candidates that the balance or the limit
+ * cannot pay, so an expensive fallback does not block a first choice that is affordable. If no candidate is affordable,
+ * returns the error for the consumer.
  */
 export function refuseLock(call: Call, refusal: Extract<LockResult, { ok: false }>): Call | Error {
   const estimated = formatUsd(

@@ -27,7 +27,7 @@ export interface PrepareOptions {
   readonly attemptsMax: number;
   readonly callTimeoutMs: number;
   readonly now: () => number;
-  /** Milliseconds that only go on, whatever the machine's clock is set to. */
+  /** A monotonic clock in milliseconds: it ignores changes of the machine's clock. */
   readonly elapsed: () => number;
 }
 
@@ -72,7 +72,7 @@ async function byQuote(
   }
 }
 
-/** The call, once there is room for what it makes. */
+/** Returns the call once the caller has room for what the call makes, see CallRequest.room. */
 async function withRoom(
   { health }: PrepareOptions,
   prepared: Call | Promise<Call>,
@@ -96,8 +96,8 @@ function prepared(options: PrepareOptions, request: CallRequest, id: string, tar
 }
 
 /**
- * Looks up all names before any offer is chosen, as choosing may give this call the one try at an offer that has
- * cooled down. Waits for the registry and for providers that are away.
+ * Looks up all names before any offer is chosen, because choosing an offer that has cooled down gives its one trial
+ * request to this call. Waits for the registry and for providers that are away.
  */
 function resolve(options: PrepareOptions, request: CallRequest): readonly Resolved[] | Promise<readonly Resolved[]> {
   let targets: readonly Resolved[];
@@ -118,7 +118,9 @@ function resolve(options: PrepareOptions, request: CallRequest): readonly Resolv
   return present(options, request, targets);
 }
 
-/** The error of an unknown name, with the door that it is for, or the names of the primitive that look like it. */
+/**
+ * Adds a hint to the error of an unknown name: the door that serves the name, or similar names of the same primitive.
+ */
 function withNearest({ catalog }: PrepareOptions, { primitive, targets }: CallRequest, error: unknown): unknown {
   if (!(error instanceof GatewayError) || error.code !== 'invalid_model') return error;
   const names = new Set(catalog.offers(primitive).map(({ service }) => service));
@@ -131,7 +133,7 @@ function withNearest({ catalog }: PrepareOptions, { primitive, targets }: CallRe
 const lookUp = ({ catalog }: PrepareOptions, request: CallRequest): readonly Resolved[] =>
   resolveAny(catalog, request.targets, request.primitive);
 
-/** The targets that the caller may use, once a provider of them can be reached. */
+/** Checks that the caller may use all targets, and waits until a provider of one of them can be reached. */
 function present(
   options: PrepareOptions,
   request: CallRequest,
@@ -151,7 +153,7 @@ function present(
 const offersOf = (targets: readonly Resolved[]): readonly Offer[] =>
   targets.length === 1 ? targets[0]!.offers : targets.flatMap(({ offers }) => offers);
 
-/** The offers that are asked, in their order, each with the most that the call may cost there. */
+/** The offers to try, in this order, each with the most that the call may cost there. */
 function choose(
   { router, health, attemptsMax, now }: PrepareOptions,
   request: CallRequest,
@@ -160,7 +162,7 @@ function choose(
   const { caller, free, stickyKey, images } = request;
   const candidates: Candidate[] = [];
   let unfit: GatewayError | null = null;
-  /** null for an offer that cannot do what is asked; another one may. */
+  /** null for an offer that cannot serve this request. Another offer may be able to. */
   const quote = (offer: Offer): Candidate | null => {
     try {
       const price = request.price?.(offer) ?? offer.price;
@@ -175,7 +177,8 @@ function choose(
   for (const { offers, sort } of targets) {
     if (candidates.length >= attemptsMax) break;
     const preferences = sort ? { ...request.preferences, sort } : request.preferences;
-    // A part of a service may have a price of its own: several offers are then weighed by what this call costs.
+    // A part of a service may have its own price. With several offers, routing then weighs them by the cost of this
+    // call.
     const weighed = request.price !== undefined && !free && offers.length > 1;
     const quotes = weighed ? new Map(offers.map((offer) => [offer, quote(offer)])) : null;
     const fit = quotes ? offers.filter((offer) => quotes.get(offer) !== null) : offers;
@@ -228,7 +231,9 @@ function toCall(
   };
 }
 
-/** The most a call can cost at a price; never 0 where anything is priced, so that no work is free by rounding. */
+/**
+ * The most a call can cost at a price. At least 1 where anything has a price, so that rounding never makes work free.
+ */
 function estimate({ rates }: Price, most: Usage | ChargeCap): MicroUsd {
   const amount = 'costMax' in most ? most.costMax : costAtMost(rates, most);
   return amount === 0n && isPriced(rates) ? 1n : amount;
@@ -237,8 +242,8 @@ function estimate({ rates }: Price, most: Usage | ChargeCap): MicroUsd {
 const nestedMaxOf = ({ offer }: Candidate): MicroUsd => offer.agent?.nestedMax ?? 0n;
 
 /**
- * Those that may spend as much of their own as the first choice: nobody is to get what only another one asks for on
- * its page.
+ * The candidates whose agents may spend the same amount on nested calls as the first choice. Otherwise an agent would
+ * get a budget that only another agent's page asks for.
  */
 function lendingAlike(candidates: readonly Candidate[]): readonly Candidate[] {
   const most = nestedMaxOf(candidates[0]!);
@@ -248,8 +253,8 @@ function lendingAlike(candidates: readonly Candidate[]): readonly Candidate[] {
 }
 
 /**
- * The amount that is locked for calls under this one. Throws GatewayError `unprocessable` for a budget that this
- * call alone exceeds.
+ * The amount to lock for calls under this one. Throws GatewayError `unprocessable` if this call alone may cost more
+ * than the budget.
  */
 function lendable(candidates: readonly Candidate[], budget: MicroUsd | null): MicroUsd {
   if (budget === null) return nestedMaxOf(candidates[0]!);
@@ -267,8 +272,8 @@ function lendable(candidates: readonly Candidate[], budget: MicroUsd | null): Mi
 const max = (one: MicroUsd, other: MicroUsd): MicroUsd => (one > other ? one : other);
 
 /**
- * Throws GatewayError `permission_denied` for a service that the caller's key may not use. `prepare` does it for
- * every call: this is for what is answered without one.
+ * Throws GatewayError `permission_denied` for a service that the caller's key may not use. `prepare` checks this for
+ * every call. Use this function for requests that are answered without a call.
  */
 export function authorise(caller: Pick<Caller, 'key'>, service: string): void {
   const allowed = caller.key?.allowedServices;
@@ -283,7 +288,7 @@ export function authorise(caller: Pick<Caller, 'key'>, service: string): void {
   }
 }
 
-/** Providers that an error names. */
+/** Maximum number of providers that an error names. */
 const PROVIDERS_SHOWN = 10;
 
 function unavailable(request: CallRequest, offered: readonly Offer[], health: Health): GatewayError {

@@ -7,29 +7,32 @@ const METERS = [
   ['second', 'seconds'],
 ] as const;
 
-/** The usage that a tool or an agent claims for one call, or the reason why its claim counts for nothing. */
+/**
+ * The usage that a tool or an agent claims for one call. `usage` is null and `flags` has the reason if the claim does
+ * not count.
+ */
 export interface ReportedUsage {
   readonly usage: Usage | null;
   readonly flags: readonly ProviderFlag[];
 }
 
-/** The gateway's own measure of the work that a claim is about. */
+/** The gateway's own measurement of the work that a claim is about. */
 export interface MeasuredWork {
-  /** Milliseconds from the request until the claim came; of a task, from its first request on. */
+  /** Milliseconds from the request to the claim; for a task, from its first request. */
   readonly elapsedMs: number;
-  /** Of the request; of a task, of all its messages. */
+  /** Bytes of the request; for a task, of all its messages. */
   readonly bytesIn: number;
-  /** Of the answer; of a task, of all that was heard of it. */
+  /** Bytes of the answer; for a task, of everything that was received for it. */
   readonly bytesOut: number;
 }
 
-/** The counted part of a use that is not reported. */
+/** The usage of a call without reported usage: one call. */
 export const ONE_CALL: ReportedUsage = { usage: { call: 1n }, flags: [] };
 
 /**
- * Reads `tollgate/usage`: `{"prompt": 120, "completion": 30, "second": 1.5}`, also by the names that chat
- * completions have. One call is counted beside it. A missing or invalid claim is null with its flag: nothing is
- * charged.
+ * Reads `tollgate/usage`: `{"prompt": 120, "completion": 30, "second": 1.5}`. The names that chat completions use are
+ * accepted too. The call itself is added to it. For a missing or invalid claim, `usage` is null with a flag, and
+ * nothing is charged.
  */
 export function readReportedUsage(claim: unknown): ReportedUsage {
   if (claim === undefined || claim === null) return { usage: null, flags: ['usage_missing'] };
@@ -41,22 +44,22 @@ export function readReportedUsage(claim: unknown): ReportedUsage {
     if (units === undefined || units === null) continue;
     if (typeof units !== 'number' || !Number.isFinite(units) || units < 0 || units > Number.MAX_SAFE_INTEGER)
       return { usage: null, flags: ['usage_invalid'] };
-    // Part of a second, or of a token, is charged as a whole one.
+    // Parts of a second or of a token are rounded up.
     usage[meter] = BigInt(Math.ceil(units));
   }
   return { usage, flags: [] };
 }
 
-/** Tokens of a prompt that no request shows: the provider's own instructions, and descriptions of tools. */
+/** Allowance for prompt tokens that are not in the request: the provider's own instructions, and tool descriptions. */
 const PROMPT_TOKENS_UNSEEN = 512;
-/** Tokens of an answer that it does not show: the marks of its end, its role and its channel. */
+/** Allowance for answer tokens that are not in its text: the marks of its end, its role and its channel. */
 const ANSWER_TOKENS_UNSEEN = 32;
-/** Both ends round up to whole seconds, and begin to count at different moments. */
+/** Gateway and provider both round up to whole seconds, and start counting at different moments. */
 const SECONDS_SLACK = 1;
 
 /**
- * The most that work of this size can have used: a token is a byte at least. Agents of several steps read their own
- * words again.
+ * The most that work of this size can have used. A token has at least one byte. The bytes of the answer count for the
+ * prompt too, because agents of several steps read their own output again.
  */
 function mostOf({
   elapsedMs,
@@ -71,8 +74,9 @@ function mostOf({
 }
 
 /**
- * A claim held against what was measured: beyond it, it is flagged `usage_implausible`, and cut to it where the
- * provider dialled in. The operator's own providers are charged as they claim.
+ * Compares a claim with the measured work. A claim above it gets the flag `usage_implausible`. If the provider is
+ * connected by a tunnel, the claim is also reduced to the measured maximum. The operator's own providers are charged as
+ * they claim.
  */
 export function heldAgainst(
   reported: ReportedUsage,

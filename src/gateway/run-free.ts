@@ -9,9 +9,9 @@ export interface FreeCall {
   readonly primitive: Primitive;
   readonly caller: Caller;
   readonly requestId: string;
-  /** Name of a service, or the direct form of one offer. */
+  /** Name of a service, or the direct name of one offer. */
   readonly target: string;
-  /** Why it costs nothing: the method that is free by its protocol's table. */
+  /** The method that is free by its protocol's table. */
   readonly method: string;
   readonly converse: Conversation['converse'];
   readonly traceparent?: string | null;
@@ -20,7 +20,10 @@ export interface FreeCall {
   readonly facts?: CallRequest['facts'];
 }
 
-/** Runs a call that is free by its protocol's table. Resolves with the tail of its end; null where there was none. */
+/**
+ * Runs a call that is free by its protocol's table. Resolves with the tail of its end; null if the call ended without
+ * one.
+ */
 export async function runFree(
   pipeline: Pick<Pipeline, 'prepare' | 'run'>,
   {

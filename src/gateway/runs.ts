@@ -8,14 +8,14 @@ import type { PaymentSlip } from './payments/payments.ts';
 import { newCallId } from './new-call-id.ts';
 
 interface RunRequest {
-  /** Of newCallId, where it had to be known before. */
+  /** A newCallId(), if the id had to be known beforehand. */
   readonly id?: string;
   readonly caller: Caller;
   readonly requestId: string;
   readonly primitive: Primitive;
   /** The name that the consumer called. */
   readonly service: string;
-  /** Most that all calls of the run may cost together. */
+  /** The most that all calls of the run may cost together. */
   readonly budget: MicroUsd;
   /** Milliseconds that the run may take. */
   readonly timeoutMs: number;
@@ -25,28 +25,28 @@ interface RunRequest {
 }
 
 /**
- * Calls that the gateway itself makes for one request: each is billed for itself, all from one lock
+ * Several calls that the gateway makes for one request. Each has its own settlement, and all are paid from one lock
  * (`CallRequest.parent` is `id`).
  */
 export interface Run {
-  /** Id of the lock, under which the run is found with its calls. */
+  /** Id of the lock. The run and its calls are found by it. */
   readonly id: string;
   /**
-   * Gives back what the calls left over. `outcome`: how it ended, kept with it. Never rejects: what cannot be given
-   * back now expires.
+   * Gives back the rest of the budget. `outcome`: how the run ended, stored with the release. Never rejects: if the
+   * release fails, the lock expires later.
    */
   close(outcome: string): Promise<void>;
 }
 
 export interface Runs {
-  /** Rejects with GatewayError as a call does whose lock is refused. */
+  /** Rejects with GatewayError if the lock is refused, like a call. */
   open(request: RunRequest): Promise<Run>;
 }
 
 interface RunsOptions {
   readonly ledger: Pick<Ledger, 'lock' | 'release'>;
   readonly now: () => number;
-  /** After `timeoutMs`, until what is locked is given back by itself. */
+  /** Milliseconds from the end of `timeoutMs` to the expiry of the lock. */
   readonly graceMs: number;
   /** Default: nothing can be paid in place. */
   readonly payments?: Pick<LockPayments, 'prepay' | 'repay'>;
@@ -64,7 +64,7 @@ export function createRuns({ ledger, now, graceMs, payments }: RunsOptions): Run
           account: caller.account,
           amount: budget,
           lendable: budget,
-          // It charges nothing of its own.
+          // The run itself charges nothing.
           prices: [],
           expiresAt: startedAt + timeoutMs + graceMs,
           detail: JSON.stringify({

@@ -18,11 +18,11 @@ import { isQuoted } from './quotes/quote-call.ts';
 import type { Quotes } from './quotes/quotes.ts';
 import { toGatewayError } from './server/server.ts';
 
-/** The call that answers a request, or the run of several calls. */
+/** The call or the run that answers a request. */
 export interface Opened {
   /** Id of the call, or of the run's lock: the generation id. */
   readonly id: string;
-  /** null for a run. */
+  /** The call; null for a run. */
   readonly call: Call | null;
   readonly frames: AsyncIterable<Frame>;
 }
@@ -31,75 +31,83 @@ export interface OpenedCall extends Opened {
   readonly call: Call;
 }
 
-/** An answer that is written, except for its end where `end` is there. */
+/** An answer that is written. If `end` is present, the end of the answer is still missing. */
 export interface Written {
-  /** The reply that a repeat of the request is given; null where a repeat runs again. Asked only where it is kept. */
+  /** The reply for a repeat of the request; null if a repeat runs again. Called only if the reply is to be kept. */
   kept(): GivenReply | null;
-  /** Something was charged, or will be when the work ends: a repeat never runs. */
+  /** Something was charged, or will be when the work ends. A repeat then never runs again. */
   readonly charged: boolean;
-  /** Writes the end of the answer. It is called once the reply is kept: a client that saw the end can repeat it. */
+  /**
+   * Writes the end of the answer. Called after the reply is kept, so a client that has seen the end can repeat the
+   * request.
+   */
   end?(): void;
 }
 
 /** How a repeat of a request is recognised. */
 export interface RepeatKey {
-  /** Each account has its own keys. See requestKey. */
+  /** Unique within the account. See requestKey. */
   readonly key: string;
-  /** Digest of what the request says. The same key with another digest is a conflict. */
+  /** Digest of the request's content. The same key with another digest is a conflict. */
   readonly bodyHash: string;
-  /** The key to go on with where the kept reply is of an earlier round of this request; null repeats the reply. */
+  /**
+   * If the kept reply is from an earlier round of this request: the key of the next round. null: send the kept reply.
+   */
   nextKey?(reply: StoredReply): Promise<string | null>;
-  /** Answers a key that is taken and has no reply, or throws. Default: throws idempotencyError. */
+  /** Answers a request whose key is in use without a stored reply, or throws. Default: throws idempotencyError. */
   taken?(by: TakenKey): Promise<void>;
 }
 
 export type TakenKey = Exclude<Beginning, { kind: 'new' | 'replay' }>;
 
-/** A call that was refused for want of money. */
+/** A call that was refused because money is missing. */
 export interface Refusal {
   readonly error: GatewayError;
-  /** A payment in place would help. False where a limit is too low. */
+  /** A payment with the request would help. False if a limit is too low. */
   readonly payable: boolean;
-  /** The least that has to be paid, micro-USD; where a limit is too low, the lock of the cheapest offer. */
+  /** The least amount to pay, in micro-USD; if a limit is too low, the lock of the cheapest offer. */
   readonly amount: MicroUsd;
-  /** The ways to pay; none where `payable` is false. */
+  /** The ways to pay; empty if `payable` is false. */
   terms(resource: PaidResource): Promise<PaymentRequired>;
 }
 
-/** One request of a client, as its door hands it over. */
+/** One request of a client, as its door passes it to `serve`. */
 export interface Asked<O extends Opened> {
   readonly caller: Caller;
-  /** null where a repeat of the request runs again. Nothing is kept for callers without an account. */
+  /** How a repeat is recognised; null if a repeat runs again. For callers without an account, no reply is kept. */
   readonly repeats: RepeatKey | null;
-  /** Aborts when the client leaves. A request that is kept runs to its end all the same. */
+  /** Aborts when the client leaves. A request whose reply is to be kept still runs to its end. */
   readonly gone: Leaving;
   /** Prepares the call under `callId`. Throws or rejects with GatewayError. */
   open(callId: string, gone: Leaving): O | Promise<O>;
   /**
-   * Writes the frames to the client. `kept`: the answer is kept, so it is written to its end whether or not the
-   * client reads it. null: the client left, or the run ended without a reply. Throws what the call throws while
-   * the answer can still be an error.
+   * Writes the frames to the client. `kept`: the answer is to be kept, so it is written to its end even if the client
+   * does not read it. Resolves with null if the client left or the run ended without a reply. Throws the error of the
+   * call while the answer can still be an error.
    */
   write(opened: O, kept: boolean): Promise<Written | null>;
-  /** Writes the kept reply of a request that came before. */
+  /** Writes the kept reply of an earlier request. */
   replay(reply: StoredReply): void | Promise<void>;
-  /** Answers a call that was refused for want of money, or throws its error. */
+  /** Answers a call that was refused because money is missing, or throws its error. */
   refuse(refusal: Refusal): Promise<Written | null>;
-  /** Whether an error is of the door's own wire and passes as it is; default never. */
+  /** Whether an error already has the form of the door's protocol and is passed on unchanged; default never. */
   isOwnError?(error: unknown): boolean;
 }
 
 interface ServeDeps {
   readonly idempotency: Pick<Idempotency, 'begin' | 'finish' | 'abandon'>;
   readonly payments: Payments;
-  /** The terms of a call whose cost is known bind the gateway: they have the id of a quote. Default: they do not. */
+  /**
+   * Gives a quote for each call whose cost is known beforehand, so that the offered terms are binding. Default: terms
+   * are not binding.
+   */
   readonly quotes?: Pick<Quotes, 'give'>;
 }
 
 /**
- * Answers one request: repeats a kept reply, or opens the call, hands its frames to the door's writer and keeps what
- * came of it. Every door runs its billed requests through it. Throws what could not be answered: before anything
- * was written, or as `write` throws it. Errors of a billed call name its generation.
+ * Answers one request: sends the kept reply, or opens the call, passes its frames to the door's writer and keeps the
+ * reply. Every door runs its billed requests through it. Throws errors from before the first byte of the answer, and
+ * errors of `write`. Errors of a billed call name its generation.
  */
 export type Serve = <O extends Opened>(asked: Asked<O>) => Promise<void>;
 
@@ -167,7 +175,7 @@ export function createServe({ idempotency, payments, quotes }: ServeDeps): Serve
   };
 }
 
-/** null for an error that money would not help against. */
+/** null for an error that a payment would not solve. */
 function refusalOf(
   payments: Payments,
   quotes: ServeDeps['quotes'],
@@ -195,7 +203,10 @@ function refusalOf(
   };
 }
 
-/** Terms that hold until the quote is over, also where the price rises: clients echo `extra` with their payment. */
+/**
+ * Adds the id of a quote to the terms, so that they hold until the quote expires, even if the price rises. Clients send
+ * `extra` back with their payment.
+ */
 async function withQuote(
   required: PaymentRequired,
   call: Call,
@@ -204,7 +215,7 @@ async function withQuote(
   const least = leastOf(call) - call.lendable;
   const cheapest = call.candidates.filter(({ estimate, offer }) => estimate === least && isQuoted(offer));
   if (cheapest.length === 0) return required;
-  // Terms without a quote are still terms.
+  // If no quote can be given, the terms are sent without one.
   const id = call.quote ?? (await quotes.give(call, cheapest).catch(() => null))?.id;
   if (id === undefined) return required;
   const accepts = required.accepts.map((way) => ({
@@ -215,8 +226,8 @@ async function withQuote(
 }
 
 /**
- * Prepares one call and begins to run it: what `open` does for a request that one call answers. Throws or rejects with
- * GatewayError.
+ * Prepares one call and begins to run it. Doors use it as `open` for requests that one call answers. Throws or rejects
+ * with GatewayError.
  */
 export function openCall(
   pipeline: Pick<Pipeline, 'prepare' | 'run'>,

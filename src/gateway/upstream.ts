@@ -7,49 +7,49 @@ import type { Endpoint, UpstreamRequest } from './call.ts';
 export interface UpstreamReply {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Counts the bytes that the reader of the reply keeps; absent where they are not counted. */
+  /** Counts the bytes that the reply's reader holds in memory; absent where they are not counted. */
   memory?: ReplyHold;
   /**
-   * An error of the provider, JSON or not, without the secrets of its endpoint: every word of an error that is
-   * passed on goes through this.
+   * Removes the secrets of the provider's endpoint from an error text, JSON or not. Every error text that is passed on
+   * goes through it.
    */
   readonly scrub: Scrub;
   /**
-   * The pieces of the body that arrived since the last read, at least one; null at its end. Throws or rejects with
-   * UpstreamFailure when the reply breaks.
+   * The chunks of the body that arrived since the last read, at least one; null at the end of the body. Throws or
+   * rejects with UpstreamFailure if the reply breaks.
    */
   read(): readonly Uint8Array[] | null | Promise<readonly Uint8Array[] | null>;
-  /** The end has arrived, and all before it was read: the next read gives null. */
+  /** The body has ended and was read completely: the next read gives null. */
   readonly ended: boolean;
-  /** Nothing more is read: the little that may still come is dropped, so that the connection can serve another call. */
+  /** Stops reading. The few bytes that may still come are dropped, so that the connection can serve another call. */
   discard(): void;
 }
 
-/** One request on its way. */
+/** One request in flight. */
 export interface UpstreamExchange {
   /**
-   * Resolves with the response head; rejects with UpstreamFailure when no head came, or with the reason of `abort`.
-   * Nobody has to wait for it.
+   * Resolves with the response head. Rejects with UpstreamFailure if no head came, or with the reason of `abort`. It is
+   * fine if nothing awaits it.
    */
   readonly head: Promise<UpstreamReply>;
-  /** The memory of its reply. */
+  /** Counts the memory of its reply. */
   memory?: ReplyHold;
   /**
-   * Stops the exchange at any time: the head, a pending or a later read fails with `reason`. Without effect once it
-   * has ended.
+   * Stops the exchange at any time: the head, and a pending or later read, fail with `reason`. Has no effect after its
+   * end.
    */
   abort(reason: Error): void;
-  /** The call is over: unless the rest of the reply was discarded, the exchange is stopped where it has not ended. */
+  /** The call is over. Stops the exchange if it has not ended, unless the rest of the reply was discarded. */
   over(): void;
 }
 
 /**
- * Sends one request to where an offer is served. A directly reached endpoint and a provider's tunnel look the same
- * from here.
+ * Sends one request to the endpoint of an offer, either directly or through a provider's tunnel. The interface is the
+ * same for both.
  */
 export interface Upstream {
   /**
-   * `account`: whose share of the connections it takes one of. `last`: no other offer is left to try, so that a
+   * `account`: the request uses one connection of this account's share. `last`: no other offer is left to try, so the
    * request may wait for a provider that is away for a moment; default true.
    */
   send(endpoint: Endpoint, request: UpstreamRequest, account: string, last?: boolean): UpstreamExchange;

@@ -4,12 +4,12 @@ interface ReceiptAsked {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** Whether a signed receipt goes with the reply. */
+/** Whether the reply includes a signed receipt. */
 export function wantsReceipt(stream: boolean, { receipts, headers }: ReceiptAsked): boolean {
   return (receipts === 'always' && !stream) || asksForReceipt(headers);
 }
 
-/** A request header `x-receipt: 1` asks for a signed receipt where they are not always given. */
+/** The request header `x-receipt: 1` asks for a signed receipt. Streams need it even if `receipts` is `always`. */
 function asksForReceipt(headers: ReceiptAsked['headers']): boolean {
   const asked = headers['x-receipt'];
   return asked === '1' || asked === 'true';

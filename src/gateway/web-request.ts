@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { parseHost } from '#wire';
 
-/** The parts of a browser's request by which its session is found, and a request of another site is told. */
+/** The parts of a browser's request that identify its session and show whether another site sent it. */
 export interface WebRequest {
   readonly method: string;
   /** `http` or `https`. */
@@ -14,15 +14,15 @@ export interface WebRequest {
 const REQUEST = Symbol('web request');
 type Marked = IncomingHttpHeaders & { [REQUEST]?: WebRequest };
 
-/** Whose session a cookie is of. */
+/** The kind of session that a cookie belongs to. */
 export type CookieKind = 'account' | 'admin';
 
 const NAMES: Readonly<Record<CookieKind, string>> = { account: 'tollgate', admin: 'tollgate-admin' };
 
 /**
- * The names of a session's cookie. Over https it begins with `__Host-`: no neighbouring host can set such a cookie, and
- * no http page. Cookies ignore ports, so over plain http the port is part of the name: several gateways of one machine
- * keep apart.
+ * The names of a session's cookie. Over https it begins with `__Host-`, so that neither a neighbouring host nor an http
+ * page can set such a cookie. Cookies ignore ports. So over plain http the name contains the port, to keep several
+ * gateways on one machine apart.
  */
 export function cookieNames(
   { host }: Pick<WebRequest, 'host'>,
@@ -32,7 +32,7 @@ export function cookieNames(
   return { secure: `__Host-${NAMES[kind]}`, plain: port === '' ? NAMES[kind] : `${NAMES[kind]}-${port}` };
 }
 
-/** The values of the cookies that have the name. */
+/** The values of all cookies with the name. */
 export const cookieValues = (cookie: string, name: string): readonly string[] =>
   cookie
     .split(';')
@@ -41,13 +41,13 @@ export const cookieValues = (cookie: string, name: string): readonly string[] =>
     .map((pair) => pair.slice(name.length + 1));
 
 /**
- * Lets the cookie of a session count for this request; returns whether there is one. Without it no cookie does: MCP,
- * A2A and tunnels never call it. The mark is on the headers, as these are all that authentication is given, and no
- * client can send a symbol.
+ * Lets the session cookie authenticate this request. Returns whether there is one. Without this call no cookie counts,
+ * and MCP, A2A and tunnels never make it. The mark is a symbol on the headers, because authentication gets only the
+ * headers, and no client can send a symbol.
  */
 export function letCookieCount(request: WebRequest): boolean {
   const { cookie } = request.headers;
-  // Requests without such a cookie are not slowed down.
+  // A fast check for the many requests without such a cookie.
   if (!cookie?.includes(NAMES.account)) return false;
   const { secure, plain } = cookieNames(request, 'account');
   if (cookieValues(cookie, secure).length + cookieValues(cookie, plain).length === 0) return false;
@@ -55,5 +55,5 @@ export function letCookieCount(request: WebRequest): boolean {
   return true;
 }
 
-/** The request whose cookie counts; undefined for one without. */
+/** The request if its cookie counts; undefined otherwise. */
 export const webRequestOf = (headers: IncomingHttpHeaders): WebRequest | undefined => (headers as Marked)[REQUEST];

@@ -44,61 +44,61 @@ export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 
   readonly sessions: SessionStore;
   readonly pins: ToolPins;
   readonly tasks: Tasks;
-  /** Keep large outcomes, which a repeat of their request is given. Default: they are not kept. */
+  /** Stores large outcomes, so that a repeated request gets them again. Default: they are not stored. */
   readonly blobs?: Pick<Blobs, 'write' | 'find' | 'read'>;
-  /** Told of two services that would have one name at `/mcp`. */
+  /** Called with two services that would have the same name at `/mcp`. */
   readonly onShared: OnShared;
-  /** The signed receipt of a settled call; null for one that was not charged. */
+  /** The signed receipt of a settled call. Resolves to null for a call that was not charged. */
   readonly receiptOf: (callId: string) => Promise<string | null>;
   /** Whether the provider of an offer is connected. */
   readonly present: (offer: Offer) => boolean;
   readonly payments: Payments;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing' | 'mcp' | 'tasks'>;
-  /** The agents and models that can be called, asked for with each request; default none. */
+  /** The agents and models that can be called. Asked for again with each request. Default: none. */
   readonly speakers?: () => Partial<Speakers>;
-  /** Streams of all protocols that each account listens on; default those of MCP alone. */
+  /** The streams that each account listens on, over all protocols. Default: those of MCP alone. */
   readonly listeners?: Tally;
-  /** Seals the states that clients carry; shared by all gateways of one installation. */
+  /** Seals the states that clients carry. All gateways of one installation share it. */
   readonly secret: Buffer;
   readonly version: string;
   readonly now: () => number;
   /** Milliseconds of a monotonic clock. */
   readonly elapsed: () => number;
   readonly random: () => number;
-  /** Told of servers whose lists could not be read. */
+  /** Called with each server whose lists could not be read. */
   readonly onUnlisted: (error: Error, offer: Offer) => void;
-  /** Told of tasks that could not be looked at; it is tried again. */
+  /** Called when tasks could not be looked at. The gateway tries again. */
   readonly onUnseen: (error: Error) => void;
-  /** Told of every session of a client that this gateway ends. */
+  /** Called with every session of a client that this gateway ends. */
   readonly onSessionEnded?: (end: SessionEnd) => void;
-  /** A stream that is silent this long gets a comment; default 15 s. */
+  /** After this much silence a stream gets a comment. Default: 15 s. */
   readonly keepAliveMs?: number;
 }
 
-/** MCP as one thing: its routes, and what it keeps. */
+/** The MCP room as a whole: its routes and its state. */
 export interface Mcp extends ToolSpeaker {
   readonly routes: FastifyPluginAsync;
   /** The tools of all services, for the market's pages. */
   readonly listings: ToolListings;
-  /** Looks at a task that a server keeps, so that its end is seen although no client asks. */
+  /** Looks at a task that a server keeps, so that the gateway notices its end even if no client asks. */
   readonly lookAtTask: Look;
   /** Whether a server lists a tool. */
   hasTool(offer: Offer, tool: string): boolean;
-  /** Counts of what is open at this moment. */
+  /** Counts of what is open now. */
   counts(): { readonly sessions: number; readonly heldCalls: number; readonly listens: number };
-  /** The gateway stops: ends the streams of clients that only listen. */
+  /** Called when the gateway stops. Ends the streams of clients that only listen. */
   drain(): void;
   close(): Promise<void>;
 }
 
-/** How long a state between two rounds is good: a person may take some time to answer. */
+/** How long a state between two rounds is valid. It is long, because a person may have to answer. */
 const STATE_TTL_MS = 10 * 60_000;
 const KEEP_ALIVE_MS = 15_000;
 
 export function createMcp(options: McpOptions): Mcp {
   const { pipeline, catalog, config, now, elapsed, version } = options;
   const { replyBytesMax } = config.upstream;
-  // Cancelling is leaving: after both, work that is done all the same is paid within the same time.
+  // A client that cancels is treated like one that leaves: work that is finished within this time is still paid.
   const cancelGraceMs = config.billing.drainMs;
   const onError = (error: unknown) => options.onError(error, { id: '', method: 'POST', url: '/mcp' });
   const keepAlive = createKeepAlive(options.keepAliveMs ?? KEEP_ALIVE_MS);
@@ -118,7 +118,7 @@ export function createMcp(options: McpOptions): Mcp {
   const clientRequests = createClientRequests();
   const upstreamSessions = createUpstreamSessions({ version, replyBytesMax });
   const held = createHeldCalls({ nodeId: randomUUID() });
-  // The schemas of tools are known once their servers have been asked, which takes legs of its own.
+  // Schemas of tools are known only after their servers were asked. The catalogue asks with its own legs.
   const ownCatalogue = createOwnCatalogue({ ...options, replyBytesMax, servers, held, seals });
   const { catalogue } = ownCatalogue;
   const { schemaOf } = catalogue;
@@ -184,7 +184,7 @@ export function createMcp(options: McpOptions): Mcp {
     counts: () => ({ ...doors.counts(), heldCalls: held.size }),
     drain() {
       doors.drain();
-      // No round is taken any more that could go on with a held call, and it would keep its tunnel open.
+      // No later round can go on with a held call now, and an open held call would keep its tunnel open.
       held.close();
       upstreamSessions.drain();
       ownCatalogue.drain();
@@ -197,7 +197,7 @@ export function createMcp(options: McpOptions): Mcp {
   };
 }
 
-/** The offer of an id; null where its provider is gone. */
+/** The offer of an id; null if its provider is gone. */
 function offerOf(catalog: Catalog, id: string): Offer | null {
   try {
     return catalog.resolve(pinned(id), 'tool').offers.find((offer) => offer.id === id) ?? null;

@@ -3,7 +3,7 @@ import { fileBytes, type FoundImage } from './reply/found-image.ts';
 import type { ImageHead } from './reply/image-head.ts';
 import type { ImageTail } from './reply/image-reader.ts';
 
-/** Facts that an answer tells of itself. */
+/** Facts about a call that its answer states. */
 interface AnswerAbout {
   /** The id of the call. */
   readonly id: string;
@@ -30,7 +30,7 @@ export type Answer = (settled: SettledFrame, about: AnswerAbout) => ImageAnswer;
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** The cost, as both answers tell it. */
+/** The member `usage` of both kinds of answer. */
 function usageOf(settled: SettledFrame, images: number): Record<string, unknown> {
   const { charged, fee } = settled.settlement;
   return {
@@ -93,8 +93,8 @@ export const openaiAnswer =
   };
 
 /**
- * The answer that is the bytes of one file. It is shown by browsers as what it is, and runs nothing: a file may be
- * an image at its beginning and a page further on.
+ * An answer that is the bytes of one file. Its headers make browsers show it as an image and run nothing, because a
+ * file may begin as an image and contain a page further on.
  */
 export const fileAnswer: Answer = (settled) => {
   const image = (settled.tail as ImageTail).images[0]!;
@@ -124,7 +124,7 @@ const dataUrlPrefix = ({ format }: FoundImage) => `data:image/${format};base64,`
 interface Item {
   readonly image: FoundImage;
   readonly before: object;
-  /** Of the member that has the image. */
+  /** Name of the member that has the image. */
   readonly name: string;
   readonly prefix: string;
   readonly after: object;
@@ -147,13 +147,13 @@ function jsonAnswer(head: object, list: string, items: readonly Item[], rest: ob
   };
 }
 
-/** An object up to its next member. */
+/** The JSON text of an object, up to its next member. */
 function opened(members: object): string {
   const text = JSON.stringify(members).slice(0, -1);
   return text === '{' ? text : `${text},`;
 }
 
-/** The rest of an object behind a member. */
+/** The rest of an object after a member. */
 function closed(members: object): string {
   const text = JSON.stringify(members).slice(1);
   return text === '}' ? text : `,${text}`;

@@ -10,9 +10,9 @@ export interface ImageDoor {
   readonly schema: ReturnType<typeof bodySchema>;
   readonly answerSchema: object;
   readonly described: { readonly summary: string; readonly operationId: string; readonly description: string };
-  /** Its requests bring images. */
+  /** Its requests contain images. */
   readonly edits?: true;
-  /** Its errors have a word as their `code`. Default: those of chat. */
+  /** Its errors have a word as `code`. Default: errors as in chat. */
   readonly ownErrors?: true;
   readonly events: EventForm;
   answerOf(body: ImageBody): Answer;
@@ -36,7 +36,7 @@ const OWN: Pick<ImageDoor, 'ownErrors' | 'events' | 'answerOf' | 'refuse'> = {
   },
 };
 
-/** The doors that answer as OpenAI's API does. */
+/** The doors that answer in the form of OpenAI's API. */
 const OPENAI: Pick<ImageDoor, 'events' | 'answerOf'> = {
   events: { prefix: 'image_generation', partialImages: 0 },
   answerOf: ({ response_format: format }) => openaiAnswer(format === 'url' ? 'url' : 'b64_json'),

@@ -10,7 +10,7 @@ interface ImageExchangeOptions {
   readonly replyBytesMax: number;
 }
 
-/** The field that asks for base64. Some models that answer nothing else refuse it. */
+/** The field that asks for base64. Some models always answer base64, and refuse this field. */
 const BASE64_FIELD = 'response_format';
 const REFUSED: ReadonlySet<number> = new Set([400, 422]);
 

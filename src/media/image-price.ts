@@ -4,9 +4,8 @@ import type { Offer } from '#gateway';
 import { type ImageAsk, tierOfSize } from './request/image-ask.ts';
 
 /**
- * The resolution tier of a request at an offer; null where the offer has none. A request that names neither a tier nor
- * a size gets 1K, or the offer's first tier. Throws GatewayError `unprocessable` for a tier that the offer does not
- * make.
+ * The resolution tier of a request at an offer; null if the offer has no tiers. A request without a tier and a size
+ * gets 1K, or the offer's first tier. Throws GatewayError `unprocessable` for a tier that the offer does not make.
  */
 export function tierAt({ resolution, size }: ImageAsk, offer: Offer): string | null {
   const tiers = offer.media!.resolutions;
@@ -26,8 +25,8 @@ export function tierAt({ resolution, size }: ImageAsk, offer: Offer): string | n
 }
 
 /**
- * The price of an image of this request at an offer: that of its tier and quality, else that of its tier, else the
- * offer's. It is known before the call. Throws GatewayError `unprocessable`.
+ * The price of an image of this request at an offer: the price of its tier and quality, else that of its tier, else
+ * the offer's. It is known before the call. Throws GatewayError `unprocessable`.
  */
 export function imagePrice(ask: ImageAsk, offer: Offer): Price {
   const tier = tierAt(ask, offer);
@@ -41,11 +40,11 @@ export function imagePrice(ask: ImageAsk, offer: Offer): Price {
 
 const EDIT = 'edit/';
 
-/** The beginning of the names of the variants that a request can be of. Edits may have prices of their own. */
+/** The prefix of the price variants for a request. Edits may have their own prices. */
 const prefixOf = ({ edit }: ImageAsk, { variants }: Offer): string =>
   edit !== null && Object.hasOwn(variants, EDIT.slice(0, -1)) ? EDIT : '';
 
-/** The qualities that have a price of their own at an offer. */
+/** The qualities that have their own price at an offer. */
 export function pricedQualities(ask: ImageAsk, offer: Offer): readonly string[] {
   const of = prefixOf(ask, offer);
   const names = Object.keys(offer.variants).filter((name) => name.startsWith(EDIT) === (of === EDIT));

@@ -45,7 +45,7 @@ export const QUOTE_DOORS: readonly QuoteDoor[] = [
 
 const EMPTY = Buffer.alloc(0);
 
-/** Adds the requests for quotes to the plugin of the image routes, whose parsers leave bodies as bytes. */
+/** Adds the routes for quotes to the plugin of the image routes, whose parsers leave bodies as bytes. */
 export function addImageQuotes(
   app: FastifyInstance,
   { config, quote }: QuoteDeps,
@@ -67,7 +67,7 @@ export function addImageQuotes(
           body: door.schema,
           response: { 200: quoteSchema },
         },
-        // The body is bytes until the handler parses it, which checks it against the same schema.
+        // The body is still bytes here. The handler parses it and checks it against the same schema.
         validatorCompiler: () => () => true,
         errorHandler,
       },

@@ -44,9 +44,9 @@ interface ImageDeps {
   /** Default: nothing can be paid in place. */
   readonly payments?: Payments;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing' | 'publicUrl'>;
-  /** Fetches an image to edit from a stranger's URL. */
+  /** Fetches an image to edit from an untrusted URL. */
   readonly fetchInput: FetchInput;
-  /** Told of errors of ours, and of calls that fail after their client left. */
+  /** Gets internal errors, and failures of calls whose client has left. */
   readonly onError: (
     error: unknown,
     request: { readonly id: string; readonly method: string; readonly url: string },
@@ -63,7 +63,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
   const kept = createKeptReplies(deps.blobs, upstream.imagesReplyBytesMax);
   const serve = createServe({ idempotency: deps.idempotency, payments, quotes: deps.quotes });
 
-  /** A request as `serve` answers it. */
+  /** A request in the form that `serve` takes. */
   function asked(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -94,7 +94,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
             },
       gone: gone.signal,
       async open(callId, left) {
-        // Whoever came without a credential gets the terms of a payment, and nothing is fetched for him.
+        // A caller without a credential gets the terms of a payment, so nothing is fetched for this caller.
         if (edit !== null && !caller.anonymous) await edit.load();
         return openCall(pipeline, callRequest, callId, left);
       },
@@ -137,7 +137,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
             body: door.schema,
             response: { 200: door.answerSchema },
           },
-          // The body is bytes until the handler parses it, which checks it against the same schema.
+          // The body is still bytes here. The handler parses it and checks it against the same schema.
           validatorCompiler: () => () => true,
           ...(door.ownErrors ? { errorHandler: answerError(deps.onError) } : {}),
         },
@@ -158,7 +158,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
             tellPayment(reply, image.payment);
             throw error;
           }
-          // The client left before the head: there is nobody to answer.
+          // The client left before the head was sent, so nothing is left to answer.
           if (!reply.sent) reply.hijack();
         },
       );

@@ -28,8 +28,8 @@ interface ImageSpeakerOptions {
 }
 
 /**
- * Image models, spoken to in parts: for the doors of other protocols. The text of the last turn is the prompt. Its
- * images are edited; the answer is an image as a file.
+ * Lets the doors of other protocols call image models, with parts as request and reply. The text of the last turn is
+ * the prompt, and its images are edited. The answer has the images as files.
  */
 export function createImageSpeaker({ catalog, config, fetchInput }: ImageSpeakerOptions): Speaker {
   const replyBytesMax = config.upstream.imagesReplyBytesMax;
@@ -81,7 +81,7 @@ function sourceOf({ url, bytes }: FilePart, index: number): InputSource {
     : { kind: 'url', url, param };
 }
 
-/** The reader with its images as files of a PartsEnd. */
+/** Wraps a reader so that its images become files of a PartsEnd. */
 function inParts(native: ReplyReader): ReplyReader {
   const spoken = (end: ReplyEnd): ReplyEnd => {
     const { images } = end.tail as ImageTail;

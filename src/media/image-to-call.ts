@@ -40,8 +40,8 @@ export interface ImageCall {
 }
 
 /**
- * A checked body as what the pipeline needs of it. Offers that cannot do what is asked are passed over, each with the
- * field that they do not take. Throws GatewayError `invalid_request` and `unprocessable`.
+ * Turns a checked body into a request for the pipeline. Offers that cannot serve the request are skipped, and each
+ * names the field that it does not take. Throws GatewayError `invalid_request` and `unprocessable`.
  */
 export function imageToCall(body: ImageBody, context: ImageContext): ImageCall {
   const { caller, headers, requestId, replyBytesMax, payment } = context;

@@ -4,7 +4,7 @@ import { QUOTE_DOORS } from './image-quotes.ts';
 import { imageToCall } from './image-to-call.ts';
 import { createReadImage } from './read-request.ts';
 
-/** Images, as a request for a quote of any primitive has them: an edit has `images` or `image_count`. */
+/** Turns a quote request for images into a call. A body with `images`, `image` or `image_count` is an edit. */
 export function quotableImages({
   limits,
   upstream,

@@ -8,14 +8,14 @@ import { byNameIn, type ImageBody, withOwnNames } from './request/image-ask.ts';
 import { type EditInputs, editInputs, countedInputs, type FetchInput, inputSource } from './request/input-images.ts';
 import { type ReadBody, readForm, readJsonBody } from './request/read-body.ts';
 
-/** A request as it was read, before anything is looked up. */
+/** A request that is read and checked. Nothing has been looked up for it yet. */
 export interface ImageRequest extends Payer {
   readonly body: ImageBody;
-  /** The images to edit, not loaded; null for a generation. */
+  /** The images to edit, not loaded yet; null for a generation. */
   readonly edit: EditInputs | null;
 }
 
-/** The part of a door that reading needs. `quotes`: the images themselves are not needed. */
+/** The part of a door that is needed to read a request. `quotes`: the images themselves are not needed. */
 export type ReadDoor = Pick<ImageDoor, 'path' | 'schema' | 'edits' | 'refuse'> & { readonly quotes?: true };
 
 interface ReadDeps {
@@ -28,7 +28,7 @@ type ReadImage = (bytes: Buffer, headers: IncomingHttpHeaders, admitted: Caller)
 
 const FORM = /^multipart\/form-data\b/i;
 
-/** Reads and checks a request. It throws GatewayError for what is wrong with it. */
+/** Reads and checks a request. Rejects with GatewayError if the request is invalid. */
 export function createReadImage({ payments, limits, fetchInput }: ReadDeps, door: ReadDoor): ReadImage {
   const check = createCheck<ImageBody>(door.schema);
   const { properties } = door.schema;
@@ -52,7 +52,7 @@ export function createReadImage({ payments, limits, fetchInput }: ReadDeps, door
     if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
     const body = checked(parsed, content.value);
     door.refuse?.(body);
-    // The same body means another answer at the other door.
+    // The path is part of the hash, because the same body has another answer at the other door.
     const bodyHash = () => hash('sha256', `${door.path} ${hash('sha256', bytes)}`);
     const payer = await payerOf(payments, headers, admitted, bodyHash);
     const inputs = door.quotes ? countOf : inputsOf;
@@ -67,7 +67,7 @@ function inputsOf({ images, mask }: ImageBody, content: ReadBody, fetchInput: Fe
   return editInputs(sources, mask ? inputSource(mask, 'mask', content) : null, fetchInput);
 }
 
-/** Of a request for a quote, which needs to know how many there are. */
+/** The inputs of a quote request, which needs only the number of images. */
 function countOf({ images, image_count: count }: ImageBody): EditInputs {
   const given = Array.isArray(images) ? images.length : null;
   if (given !== null && typeof count === 'number' && count !== given)

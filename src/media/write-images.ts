@@ -5,8 +5,8 @@ import type { Answer } from './image-answer.ts';
 import type { ImageAsk } from './request/image-ask.ts';
 
 /**
- * Writes the images of a call to its client, once they are settled. Resolves with whether anything was charged; false
- * where the client is gone. Throws what the call throws.
+ * Writes the images of a call to its client, after the settlement. Resolves with whether anything was charged; false
+ * if the client is gone. Throws the errors of the call.
  */
 export const writeImages = (
   opened: OpenedCall,

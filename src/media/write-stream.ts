@@ -7,7 +7,7 @@ import type { ImageStream } from './request/image-ask.ts';
 
 interface StreamOptions {
   readonly stream: ImageStream;
-  /** The body of an error, as the door has it. */
+  /** The body of an error, in the form of the door. */
   readonly errorBody: (error: GatewayError) => object;
   readonly onError: (error: unknown) => void;
 }
@@ -15,8 +15,8 @@ interface StreamOptions {
 const HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
 
 /**
- * Writes a call as a stream: partial images as they come, the image once it is settled. Resolves with whether anything
- * was charged; false where the client is gone. Throws what the call throws before the first event.
+ * Writes a call as a stream: partial images as they come, and the final image after the settlement. Resolves with
+ * whether anything was charged; false if the client is gone. Throws the errors of the call before the first event.
  */
 export async function writeStream(
   { id, call, frames }: OpenedCall,
@@ -71,7 +71,7 @@ export async function writeStream(
     sink.fail(errorEvent(errorBody(known)));
     return false;
   } finally {
-    // After the end this is without effect. A call that its client left goes on, and is settled.
+    // This has no effect after the end. If the client left, the call goes on and is settled.
     iterator.return?.().catch(onError);
   }
 }

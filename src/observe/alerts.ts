@@ -2,26 +2,29 @@ import { createHmac } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '#config';
 
-/** Posts lines of the log to the operator. */
+/** Posts important lines of the log to the operator's URL. */
 interface Alerts {
-  /** A finished line, without secrets. Lines of other levels are passed over. */
+  /**
+   * Takes a finished line without secrets. A line with a lower level than configured is ignored, unless it has
+   * `"alert":true`.
+   */
   take(line: string): void;
-  /** Waits a moment for what is under way. */
+  /** Waits up to 2 s for alerts that are still to be posted. */
   close(): Promise<void>;
 }
 
 interface AlertsOptions {
-  /** Milliseconds between two posts of one message. */
+  /** Minimum milliseconds between two posts of the same message. */
   readonly againMs?: number;
-  /** The first pause before a post is repeated; it doubles each time. */
+  /** Milliseconds before the first retry of a post. The pause doubles with each retry. */
   readonly retryMs?: number;
-  /** Told of each alert that nobody gets, for the log. That line must not be an alert. */
+  /** Called for each alert that is given up, to log it. The line for it must not be an alert itself. */
   readonly onLost?: (lost: LostAlert) => void;
 }
 
 interface LostAlert {
   readonly message: string;
-  /** Lines of it that were left out, and go with it. */
+  /** The number of repeated lines that are lost with it. */
   readonly repeated: number;
   readonly reason: string;
 }
@@ -31,18 +34,26 @@ const RETRY_MS = 1_000;
 const ATTEMPTS_MAX = 8;
 const POST_MS = 10_000;
 const CLOSE_MS = 2_000;
-/** A line that says so itself is posted whatever its level. In a text of somebody else the quotes are escaped. */
+/**
+ * A line with this text is posted whatever its level. Strings in a line cannot contain it, because their quotes are
+ * escaped.
+ */
 const WANTED = '"alert":true';
-/** Alerts that wait; beyond, the oldest of the least weight is dropped. */
+/**
+ * Maximum number of waiting alerts. Above it the oldest warning is dropped, or the oldest error if there are no
+ * warnings.
+ */
 const WAITING_MAX = 100;
-/** Messages that are remembered. */
+/** Maximum number of messages in memory. */
 const KNOWN_MAX = 1_000;
 const LEVELS: Readonly<Record<Config['alerts']['level'], readonly string[]>> = {
   warn: ['warn', 'error', 'fatal'],
   error: ['error', 'fatal'],
 };
 const HEAVY: ReadonlySet<string> = new Set(LEVELS.error);
-/** Facts that say what a message is about: what one provider or chain did says nothing of another. */
+/**
+ * Facts that identify the subject of a message. The same message about another provider or chain is a different alert.
+ */
 const SUBJECTS = ['network', 'provider', 'service', 'key', 'member', 'limit_reset', 'limit_usd'];
 
 interface Alert {
@@ -50,14 +61,14 @@ interface Alert {
   /** RFC 3339. */
   readonly time: string;
   readonly message: string;
-  /** Lines of this message since the last post of it, which were not posted. */
+  /** Number of lines with this message that were not posted since its last post. */
   readonly repeated: number;
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
 /**
- * null where nobody is to be told. One message about one subject is posted at most once a minute; a post that fails is
- * repeated. Errors go before warnings, which never push them out.
+ * null if no URL is configured. The same message about the same subject is posted at most once a minute. A failed post
+ * is retried. Errors are posted before warnings, and warnings never displace them.
  */
 export function createAlerts({ url, secret, level }: Config['alerts'], options: AlertsOptions = {}): Alerts | null {
   if (url === null) return null;
@@ -71,7 +82,7 @@ export function createAlerts({ url, secret, level }: Config['alerts'], options: 
 
   const lose = ({ message, repeated }: Alert, reason: string) => onLost({ message, repeated, reason });
 
-  /** Attempts are not logged: a receiver that is away would fill the log. */
+  /** Failed attempts are not logged, because an unavailable receiver would fill the log. */
   const post = async (alert: Alert): Promise<void> => {
     let failure = '';
     const body = JSON.stringify(alert);
@@ -134,10 +145,10 @@ export function createAlerts({ url, secret, level }: Config['alerts'], options: 
   };
 }
 
-/** Whether the same post would be refused again. */
+/** Whether a retry would be refused again. */
 const isRefused = (status: number): boolean => status >= 400 && status < 500 && status !== 408 && status !== 429;
 
-/** A line whose masks broke it is an alert without facts: whoever logs is not to fail of it. */
+/** Parses a line. If masking of secrets broke its JSON, gives an alert without facts, because logging must not fail. */
 function parse(line: string): Readonly<Record<string, unknown>> {
   try {
     return JSON.parse(line) as Readonly<Record<string, unknown>>;

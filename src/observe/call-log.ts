@@ -5,16 +5,16 @@ import type { Logger } from './logger.ts';
 import type { CallOutcome, CallSink } from './observer.ts';
 import type { SpanOf } from './tracer.ts';
 
-/** The most that a consumer's `metadata` takes of a log line. */
+/** Maximum size of a consumer's `metadata` in a log line. */
 const METADATA_BYTES_MAX = 4096;
 const NAME_LENGTH_MAX = 128;
 
-/** A client that left gets no answer. Logs and metrics call it this, with the status that proxies use for it. */
+/** Error code and status in logs and metrics if the client left before the answer. Proxies use the same status. */
 const CLIENT_GONE = ['client_gone', 499] as const;
 
 /**
- * The error code of an outcome and its HTTP status; `[null, 200]` for success. An answer that a provider gave in
- * order has 200, also when it is an error.
+ * The error code of an outcome and its HTTP status; `[null, 200]` for success. A complete answer of a provider has 200,
+ * even if it reports an error.
  */
 export function statusOf(
   outcome: Pick<CallOutcome, 'error' | 'answerError' | 'clientGone'>,
@@ -37,8 +37,9 @@ export function usageNumbers(usage: Usage | null | undefined): Record<string, nu
 }
 
 /**
- * Writes one line for a billed call at `info`, for a free one at `debug`, and for a failed attempt or a flagged
- * reply at `warn`. Where the call has a span, it is named. Put this sink before the one that ends the span.
+ * Writes one line for a billed call at `info`, for a free call at `debug`, for a flagged reply at `warn`, and for a
+ * failed attempt at `warn`, or at `info` if the provider is not to blame. The line names the call's span if there is
+ * one. This sink must come before the sink that ends the span.
  */
 export function createCallLog(logger: Logger, spanOf: SpanOf = () => null): CallSink {
   return {
@@ -107,7 +108,7 @@ function describe(call: Call, outcome: CallOutcome): Record<string, unknown> {
   return line;
 }
 
-/** The part of the service that was called. The consumer may have made the name up. */
+/** The called part of the service. The consumer may have invented the name. */
 function whatOf({ operation, free }: Call): Record<string, string> {
   return {
     ...(operation === null ? {} : { tool: operation.slice(0, NAME_LENGTH_MAX) }),

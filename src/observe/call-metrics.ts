@@ -10,13 +10,17 @@ import { counterSeries } from './prom-series.ts';
 interface CallMetricsOptions {
   readonly registry: Registry;
   readonly offers: OfferSeries;
-  /** Gets every call, and may count its money by tool. */
+  /** Receives every call, and may count its charge by tool. */
   readonly mcp: McpMetrics;
-  /** Locks held now, over all gateways on the database. By default the calls in flight here are shown. */
+  /**
+   * Number of locks that are held now, by all gateways of the database. Default: the calls in flight in this process.
+   */
   readonly locksHeld: (() => number | Promise<number>) | undefined;
 }
 
-/** Metrics of billed calls. Free calls are counted by MCP's metrics alone. */
+/**
+ * Metrics of billed calls. Free calls count only in MCP's metrics, and their failed attempts and flags also by offer.
+ */
 export function createCallMetrics({ registry, offers, mcp, locksHeld }: CallMetricsOptions): CallSink {
   let inFlight = 0;
   const calls = () => inFlight;

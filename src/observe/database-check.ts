@@ -1,25 +1,25 @@
 import { DatabaseError } from '#store';
 
 interface DatabaseCheckOptions {
-  /** A small write that is durable when it resolves. */
+  /** A small write. It resolves when the write is durable. */
   readonly write: () => Promise<void>;
-  /** Called when the finding changes, with the error. */
+  /** Called when the result changes, with the error. */
   readonly onChange: (works: boolean, error?: unknown) => void;
-  /** Longest wait for the write. */
+  /** Longest wait for the write, in milliseconds. */
   readonly timeoutMs?: number;
-  /** How long a finding is used, on the monotonic clock. */
+  /** How long a result is used, in milliseconds of the monotonic clock. */
   readonly keepMs?: number;
 }
 
-/** Full disks: SQLite's SQLITE_FULL, PostgreSQL's disk_full. */
+/** Error codes for a full disk: SQLite's SQLITE_FULL, PostgreSQL's disk_full. */
 const FULL: ReadonlySet<string> = new Set(['sqlite_13', '53100']);
-/** Read-only: SQLite's SQLITE_READONLY, PostgreSQL's read_only_sql_transaction. */
+/** Error codes for a read-only database: SQLite's SQLITE_READONLY, PostgreSQL's read_only_sql_transaction. */
 const READ_ONLY = /^(?:sqlite_8|25006)$/;
 
 /**
- * Whether the database takes writes: `ok`, or the problem in words without names and addresses. A database can
- * answer questions for a long time after its disk is full, while no call can be taken. So this writes, but at most
- * once in `keepMs`.
+ * Checks whether the database accepts writes. Resolves with `ok`, or with the problem as text without names and
+ * addresses. A database with a full disk can still answer queries for a long time while no call can be billed. So the
+ * check writes, but at most once in `keepMs`.
  */
 export function createDatabaseCheck({
   write,

@@ -1,13 +1,13 @@
 import type { Registry } from 'prom-client';
 import { gauges, type GaugeRow, type Sample } from './metric-table.ts';
 
-/** How money over chains stands. Amounts are micro-USD, times epoch milliseconds. */
+/** The state of money over chains. Amounts are micro-USD, times are epoch milliseconds. */
 export interface FundFigures {
   readonly chains: readonly {
     /** CAIP-2. */
     readonly network: string;
     readonly answers: boolean;
-    /** Before the first comparison, the start of the gateway. */
+    /** Time of the last comparison with the books; before the first, the start of the gateway. */
     readonly comparedAt: number;
     /** null before the first comparison. */
     readonly held: bigint | null;
@@ -31,23 +31,23 @@ interface FundMetricsOptions {
 
 type Open = FundFigures['open'][number];
 
-/** Labels of deposits: `unknown` wait for their chain to show them, `unfinal` for it to make them final. */
+/** Labels of deposits: `unknown` until their chain shows them, `unfinal` until the chain makes them final. */
 const DEPOSITS = [
   ['deposits', 'unknown'],
   ['unfinal', 'unfinal'],
 ] as const;
 
 interface FundMetrics {
-  /** A scrape begins: the figures are asked for anew. */
+  /** To be called when a scrape begins, so that the figures are read again. */
   scraped(): void;
 }
 
 /**
- * Metrics of money over chains. Every process of a gateway shows the same, as they are of the database. Without its
- * answer they are left out.
+ * Metrics of money over chains. They come from the database, so every process of a gateway shows the same. Only
+ * `tollgate_chain_answers` is what each process observes itself. Without figures the metrics are left out.
  */
 export function createFundMetrics({ registry, figures, now }: FundMetricsOptions): FundMetrics {
-  // One question for all gauges of a scrape, which are asked in several turns of the event loop.
+  // One query for all gauges of a scrape. The gauges are read in several turns of the event loop.
   let asked: Promise<FundFigures | null> | null = null;
   const read = (samples: (of: FundFigures) => readonly Sample[]) => async () => {
     const found = await (asked ??= figures().catch(() => null));

@@ -3,21 +3,21 @@ import type { FastifyInstance } from 'fastify';
 export interface Readiness {
   readonly ready: boolean;
   /**
-   * The parts that were checked, each with `ok` or its problem. The problem has no secrets and completes a sentence
-   * that begins with the part's name: `is shutting down`.
+   * The checked parts, each with `ok` or its problem. The problem contains no secrets. It completes a sentence that
+   * begins with the part's name: `is shutting down`.
    */
   readonly checks: Readonly<Record<string, string>>;
 }
 
 export interface HealthOptions {
   ready(): Readiness | Promise<Readiness>;
-  /** Longest wait for `ready` before the answer is "not ready". */
+  /** Longest wait for `ready` in milliseconds. Then the answer is "not ready". */
   readonly timeoutMs?: number;
 }
 
 /**
- * `/health/live` (the process runs), `/health/ready` (it can take calls; 503 while it cannot, also during shutdown)
- * and `/api/v1/ping`.
+ * `/health/live` (the process runs), `/health/ready` (it can take calls; otherwise 503, also during shutdown) and
+ * `/api/v1/ping`.
  */
 export function healthRoutes(options: HealthOptions): (app: FastifyInstance) => Promise<void> {
   const timeoutMs = options.timeoutMs ?? 2000;

@@ -1,28 +1,28 @@
 import type { Call, Offer } from '#gateway';
 
 /**
- * Operations of one offer that are remembered, and offers with operations. Calls of others are counted without
- * their name.
+ * Maximum number of operations in memory for one offer, and of offers with operations. Calls of other operations are
+ * counted without their name.
  */
 const OPERATIONS_MAX = 256;
 const OFFERS_MAX = 2000;
-/** MCP's own advice for the name of a tool. */
+/** The maximum length that MCP recommends for the name of a tool. */
 const NAME_LENGTH_MAX = 128;
 
 /**
- * The names of operations (tools) that a provider really has, as opposed to names that a consumer made up. They
- * bound the metrics that are counted by name.
+ * The names of operations (tools) that a provider really has. Consumers can invent other names. Counting only known
+ * names limits the number of metrics.
  */
 interface KnownOperations {
-  /** The offer's server has served a call of this name. */
+  /** The offer's server has served a call of this operation. */
   learn(offer: Offer, operation: string): void;
-  /** The call's operation; null without one, and for a name that only the consumer has used. */
+  /** The call's operation; null if it has none or if only the consumer has used the name. */
   nameOf(call: Pick<Call, 'operation'>, offer: Offer): string | null;
 }
 
 /**
- * A name is known if `listed` says that the offer has it, if it has a price of its own there, or if the server has
- * once answered it without an error.
+ * A name is known if `listed` returns true for it, if it has its own price at the offer, or if the server has once
+ * answered it without an error.
  */
 export function createKnownOperations(
   listed: (offer: Offer, operation: string) => boolean = () => false,

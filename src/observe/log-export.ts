@@ -5,23 +5,23 @@ import { otlpAttributes, toLogRecord } from './otlp-log-record.ts';
 
 /** Sends lines of the log to a collector. */
 interface LogExport {
-  /** Takes a finished line, without secrets. It is read and sent later. */
+  /** Takes a finished line without secrets. It is parsed and sent later. */
   take(line: string): void;
-  /** Lines that no collector got, since the start. */
+  /** Number of lines that the collector did not get, since the start. */
   lost(): number;
-  /** Sends what waits; gives up after a few seconds. Never rejects. */
+  /** Sends the waiting lines, and gives up after a few seconds. Never rejects. */
   close(): Promise<void>;
 }
 
 interface LogExportOptions {
   readonly version?: string;
-  /** Told once a minute of lines that no collector got. */
+  /** Called at most once a minute, with the number of lines that the collector did not get. */
   readonly onLost?: (lost: { readonly lines: number; readonly reason: string }) => void;
-  /** Milliseconds that lines wait for others. */
+  /** Milliseconds that lines wait to form a batch. */
   readonly everyMs?: number;
-  /** The first pause before a post is repeated; it doubles each time. */
+  /** Milliseconds before the first retry of a post. The pause doubles with each retry. */
   readonly retryMs?: number;
-  /** Bytes of lines that wait, about. */
+  /** Approximate limit for the bytes of waiting lines. */
   readonly bytesMax?: number;
 }
 
@@ -32,16 +32,19 @@ const POST_MS = 10_000;
 const STOPS = 'the gateway stops';
 const CLOSE_MS = 3_000;
 const TOLD_MS = 60_000;
-/** To read so many takes a few milliseconds; a line of text in JSON is twice as long as OTLP. */
+/**
+ * Limits of one batch. Parsing this many lines takes a few milliseconds. In OTLP a line is about twice as long as in
+ * the log.
+ */
 const BATCH = 256;
 const BATCH_BYTES = 512 * 1_024;
 const BYTES_MAX = 8 * 1_024 * 1_024;
-/** The statuses after which OTLP lets a client try again. */
+/** The statuses after which OTLP allows a retry. */
 const AGAIN: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /**
- * null where none is configured. One post after the other; what does not fit while the collector is slow or away is
- * dropped, the newest first, and counted.
+ * null if no collector is configured. Sends one batch after the other. If the collector is slow or away and the buffer
+ * is full, new lines are dropped and counted.
  */
 export function createLogExport(
   { otlpEndpoint, otlpHeaders, logsExporter }: Pick<Config, 'otlpEndpoint' | 'otlpHeaders' | 'logsExporter'>,
@@ -69,7 +72,9 @@ export function createLogExport(
     options.onLost?.({ lines: told, reason });
   };
 
-  /** null: it was taken; else why not, and whether it may be another time. */
+  /**
+   * Returns null if the collector accepted the batch. Otherwise returns the reason, and whether a retry makes sense.
+   */
   const attempt = async (body: string): Promise<Failure | null> => {
     try {
       const response = await fetch(receiver.url, {
@@ -140,13 +145,16 @@ export function createLogExport(
 }
 
 interface Failure {
-  /** How many of them; null for all. */
+  /** Number of lines that failed; null for all. */
   readonly lines: number | null;
   readonly reason: string;
   readonly isFinal: boolean;
 }
 
-/** A collector may take a part, and says so in a good answer. */
+/**
+ * The number of refused lines. A collector may accept only a part of a batch and reports that in an answer with status
+ * 200.
+ */
 function refusedOf(text: string): number {
   try {
     const { partialSuccess } = JSON.parse(text) as { partialSuccess?: { rejectedLogRecords?: unknown } };

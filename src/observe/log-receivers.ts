@@ -3,17 +3,17 @@ import { createAlerts } from './alerts.ts';
 import { createLogExport } from './log-export.ts';
 import type { Logger } from './logger.ts';
 
-/** The receivers of the log beside the standard output: alerts, and a collector. */
+/** The receivers of the log besides the standard output: alerts, and a collector. */
 interface LogReceivers {
-  /** For `also` of a logger; undefined where nobody else gets lines. */
+  /** For `also` of a logger; undefined if there is no other receiver. */
   readonly take: ((line: string) => void) | undefined;
-  /** Lines of the log that no collector got, since the start. */
+  /** Number of lines that the collector did not get, since the start. */
   lost(): number;
-  /** Waits a moment for what is under way. */
+  /** Waits a few seconds until waiting lines are sent. */
   close(): Promise<void>;
 }
 
-/** `logger` is asked for once there is something to say, as it is made with `take`. */
+/** `logger` is called only when there is something to log, because the logger itself is made with `take`. */
 export function createLogReceivers(config: Config, version: string, logger: () => Logger): LogReceivers {
   const alerts = createAlerts(config.alerts, {
     onLost: (lost) => logger().info(lost, 'an alert was given up'),

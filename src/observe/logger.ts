@@ -5,36 +5,36 @@ import { type Config, secretsOf } from '#config';
 export type { Logger };
 
 export interface LoggerOptions {
-  /** Takes finished lines, each with its line end. Standard output by default. */
+  /** Writes finished lines, each with its line end. Default: the standard output. */
   readonly write?: (line: string) => void;
-  /** `json` for machines, `text` for people. By default text in development and JSON in production. */
+  /** `json` for machines, `text` for people. Default: text in development, JSON in production. */
   readonly style?: 'json' | 'text';
   readonly color?: boolean;
-  /** Gets each finished line as JSON, without secrets. */
+  /** Also receives each finished line as JSON, without secrets. */
   readonly also?: ((line: string) => void) | undefined;
 }
 
 /**
- * The gateway's logger. `flush` writes what is buffered; it resolves when that is written, or when nobody reads it
- * any more.
+ * The gateway's logger. `flush` writes the buffered lines. It resolves when they are written, or when their reader has
+ * gone.
  */
 interface LogOutput {
   readonly logger: Logger;
-  /** From now on also masks the secrets of another configuration. */
+  /** Masks the secrets of another configuration too, from now on. */
   hide(config: Config): void;
   flush(): Promise<void>;
 }
 
-/** Lines wait at most this long for others, so that a call does not pay for a write of its own. */
+/** Longest time in milliseconds that lines wait in the buffer, so that not every call needs its own write. */
 const FLUSH_MS = 250;
 const BUFFER_BYTES = 8_192;
-/** Lines that are not taken yet wait, up to so many characters. Further ones are lost. */
+/** Maximum number of characters that wait for a slow reader. Further lines are lost. */
 const WAITING_BYTES_MAX = 4 * 1024 * 1024;
 const STDERR = 2;
 
 /**
- * Structured logs without secrets. Members with a secret's name are masked at every depth. Errors are reduced to
- * safe members. The finished line is searched for the configured secrets and for text that looks like one.
+ * Structured logs without secrets. Members with the name of a secret are masked at every depth. Errors are reduced to
+ * safe members. The finished line is searched for the configured secrets and for text that looks like a secret.
  */
 export function createLogger(
   config: Pick<Config, 'mode' | 'logLevel'> & Partial<Config>,
@@ -89,8 +89,8 @@ export function createLogger(
 }
 
 /**
- * The line of facts with a message, as pino writes it; null for anything else. JSON.stringify takes half of the time of
- * pino, which looks at each member by itself.
+ * The line that pino would write for facts with a message; null for any other arguments. JSON.stringify takes half the
+ * time of pino, which handles each member separately.
  */
 function lineOf(label: string, logger: Logger, args: readonly unknown[]): string | null {
   const [facts, message] = args;
@@ -112,16 +112,16 @@ function createStdout(style: 'json' | 'text'): { write(line: string): void; flus
     if (!isTold) writeOrLose(STDERR, `The log ${fault}. The gateway goes on, and lines may be lost\n`);
     isTold = true;
   };
-  // Without a listener an error ends the process. What could not be written is tried again with the next lines.
+  // Without a listener an error would end the process. Unwritten lines are tried again with the next lines.
   out.on('error', ({ code, message }: NodeJS.ErrnoException) => {
     isFailing = true;
-    // A reader that has left wants to hear nothing more: Ctrl-C ends both sides of a pipe.
+    // No message after the reader of a pipe has left: Ctrl-C ends both sides of the pipe.
     if (code !== 'EPIPE') tell(`cannot be written: ${message}`);
   });
   out.on('drop', () => tell('is not taken as fast as it is written'));
   out.on('write', () => (isFailing = false));
   out.on('drain', () => (isTold = false));
-  // The end of the process calls it, and it repeats a write that fails for ever.
+  // flushSync is called when the process ends, and would repeat a failing write for ever.
   const { flushSync } = out;
   out.flushSync = () => {
     if (!isFailing) flushSync.call(out);
@@ -130,15 +130,15 @@ function createStdout(style: 'json' | 'text'): { write(line: string): void; flus
   timer.unref();
   return {
     write: (line) => void out.write(line),
-    // flushSync would repeat a write for ever once the reader is gone: Ctrl-C ends `tollgate serve | tee log` on both
-    // sides.
+    // Not flushSync, which would repeat a write for ever once the reader has gone: Ctrl-C ends both sides of `tollgate
+    // serve | tee log`.
     flush: () => new Promise((resolve) => out.flush(() => resolve())),
   };
 }
 
 function describeRequest(request: unknown): unknown {
   const { method, url, id } = request as { method?: string; url?: string; id?: string };
-  // A query may carry credentials of careless clients.
+  // Careless clients may put credentials in the query.
   return method === undefined ? request : { method, path: url?.split('?', 1)[0], request_id: id };
 }
 

@@ -11,24 +11,24 @@ import { histogramSeries, type HistogramSeries } from './prom-series.ts';
 
 /** MCP's open sessions, calls and streams in this process. */
 export interface McpCounts {
-  /** Sessions of clients of the revisions that have them. */
+  /** Open sessions of clients, for revisions with sessions. */
   readonly sessions: number;
-  /** Calls that wait at a server for the input of a client. */
+  /** Calls that are held while they wait for the client's input. */
   readonly heldCalls: number;
-  /** Streams that clients listen on for what belongs to no request. */
+  /** Streams on which clients listen for messages that belong to no request. */
   readonly listens: number;
 }
 
-/** Metrics of MCP, by the names and with the buckets of its semantic conventions. They skip other primitives. */
+/** Metrics of MCP, with the names and buckets of its semantic conventions. Calls of other primitives are ignored. */
 export interface McpMetrics {
   attemptFailed(call: Call, offer: Offer, failure: UpstreamFailure, time: AttemptTime): void;
-  /** `offer` is the one that the call is counted under. */
+  /** `offer`: the offer under which the call is counted. */
   finished(call: Call, outcome: CallOutcome, offer: Offer): void;
-  /** The counters of the call's tool; null for a call of no tool. */
+  /** The money counters of the call's tool; null for a call without a tool. */
   moneyOf(call: Call, outcome: CallOutcome, offer: Offer): MoneySeries | null;
   /**
-   * A client's session ended. `revision` is one that the gateway knows. `error` says in few words why the session was
-   * ended; null when the client ended it.
+   * A client's session ended. `revision`: a revision that the gateway knows. `error`: a short reason why the session
+   * ended; null if the client ended it.
    */
   sessionEnded(session: {
     readonly durationMs: number;
@@ -37,12 +37,12 @@ export interface McpMetrics {
   }): void;
 }
 
-/** Boundaries that the conventions advise for all four durations. */
+/** Bucket boundaries that the conventions recommend for all four durations. */
 const DURATION_S = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 
 /**
- * Tools and methods with series of their own: of the operator's offers, and of all others. The rest of a method
- * share one, so that no provider can grow memory and scrapes without bound.
+ * Maximum number of tools and methods with their own series: for the operator's offers, and for all other offers. The
+ * remaining tools of a method share one series, so that no provider can increase memory and scrapes without limit.
  */
 const OWN_TARGETS_MAX = 2000;
 const STRANGE_TARGETS_MAX = 100;
@@ -79,7 +79,8 @@ export function createMcpMetrics(registry: Registry, offers: OfferSeries, counts
     ],
   );
   const targetOf = createTargets(offers, (labels) => histogramSeries(ofServer, labels));
-  // By the labels of an offer, which are one object for each series, then by method: answers without an error.
+  // Series of answers without an error, by the labels of an offer and then by method. The labels are one object for
+  // each series of an offer.
   const providers = new Map<Labels, Map<string, HistogramSeries>>();
   const ofProviderWell = (method: string, offer: Offer): HistogramSeries => {
     const { labels } = offers.of(offer);
@@ -141,11 +142,11 @@ interface Target {
 
 type FindTarget = (method: string, call: Call, outcome: CallOutcome, offer: Offer) => Target;
 
-/** Keeps a bounded number of series of methods and tools. */
+/** Keeps a limited number of series for methods and tools. */
 function createTargets(offers: OfferSeries, durationOf: (labels: Labels) => HistogramSeries): FindTarget {
-  /** By offer, then method, then tool: each is a text that is there already. */
+  /** By offer, then method, then tool, so that a lookup builds no new string. */
   const targets = new Map<string, Map<string, Map<string | null, Target>>>();
-  /** Those that take the rest of the tools. */
+  /** The shared series for the remaining tools. */
   const rests = new Map<string, Target>();
   const counted = { own: 0, strange: 0 };
   return (method, call, { operation }, offer) => {
@@ -173,7 +174,7 @@ function createTargets(offers: OfferSeries, durationOf: (labels: Labels) => Hist
   };
 }
 
-/** The conventions have the operation's name on calls of tools alone. */
+/** The labels of a method. By the conventions only tool calls have the operation's name. */
 function labelsOfMethod(method: string, { gen_ai_operation_name: operation, ...service }: Labels): Labels {
   return {
     mcp_method_name: method,

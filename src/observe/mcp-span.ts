@@ -6,13 +6,13 @@ import type { CallOutcome } from './observer.ts';
 
 type Attributes = Readonly<Record<string, string>>;
 
-/** The names and attributes of the spans of an MCP call, by the MCP semantic conventions. */
+/** The name and attributes of the spans of an MCP call, according to the MCP semantic conventions. */
 export interface McpSpan {
-  /** The method alone: the tool's name may be made up, until the provider has answered. */
+  /** The method alone, because the consumer may have invented the tool's name until the provider has answered. */
   readonly name: string;
-  /** Attributes of the span that faces the client, with the facts of its protocol. */
+  /** Attributes of the span for the client's side, with facts of its protocol. */
   readonly server: Attributes;
-  /** Attributes of the spans that face the provider, which may speak another revision and have other ids. */
+  /** Attributes of the spans for the provider's side. The provider may use another revision and other ids. */
   readonly client: Attributes;
 }
 
@@ -30,12 +30,12 @@ export function mcpSpanOf(call: Call): McpSpan | null {
   };
 }
 
-/** The name of an ended span, with the tool if it is known: consumers cannot make up names of spans. */
+/** The name of an ended span, with the tool if it is known. So consumers cannot invent span names. */
 export function mcpSpanName({ name }: McpSpan, { operation }: CallOutcome): string {
   return operation === null ? name : `${name} ${operation}`;
 }
 
-/** `error.type`, and the JSON-RPC code if the type is one. */
+/** `error.type`, and the JSON-RPC code if the type is such a code. */
 export function mcpErrorAttributes(type: string): Attributes {
   const code = codeOf(type);
   return code === null ? { 'error.type': type } : { 'error.type': type, 'rpc.response.status_code': code };

@@ -1,25 +1,30 @@
 import { aggregate } from './prom.ts';
 import { textOf } from './scraped-text.ts';
 
-/** One metric of one process with all its series, as Metrics.snapshot gives it. It survives JSON. */
+/** One metric of one process with all its series, from Metrics.snapshot. It can be sent as JSON. */
 export interface MetricSnapshot {
   readonly name: string;
   readonly type: string;
 }
 
-/** Metrics of several processes as those of one. */
+/** Merges the metrics of several processes. */
 interface MergedMetrics {
-  /** Takes the figures of a process, in place of those that it gave before. */
+  /** Takes the metrics of a process. They replace its earlier ones. */
   take(process: number, snapshot: readonly MetricSnapshot[]): void;
-  /** A process is gone. Its last known counts stay: a counter that fell would look like a restart of everything. */
+  /**
+   * A process has ended. Its last known counters stay in the sums, because a falling counter would look like a restart
+   * of everything.
+   */
   retire(process: number): void;
-  /** The Prometheus text format. Gauges are added up too, unless they say otherwise. */
+  /** The merged metrics in the Prometheus text format. Gauges are added up too, unless they have another aggregator. */
   text(): Promise<string>;
 }
 
 const GROWS: ReadonlySet<string> = new Set(['counter', 'histogram']);
 
-/** prom-client's own form of metrics. Its types say that the kind of a metric is a number; it is a text. */
+/**
+ * Converts metrics of prom-client. Its TypeScript types declare the kind of a metric as a number, but it is a string.
+ */
 export const asSnapshot = (metrics: object) => metrics as readonly MetricSnapshot[];
 
 export function createMergedMetrics(): MergedMetrics {

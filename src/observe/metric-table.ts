@@ -1,7 +1,7 @@
 import type * as prom from 'prom-client';
 import { Counter, Gauge, Histogram } from './prom.ts';
 
-/* Metrics are written down as tables: each row of a table becomes one metric of a registry. */
+/* Metrics are defined in tables. Each row of a table becomes one metric of a registry. */
 
 /** `[name, help, ...labels]` */
 type CounterRow = readonly [name: string, help: string, ...labels: readonly string[]];
@@ -18,7 +18,7 @@ export type GaugeRow = readonly [
 type Reading = number | readonly Sample[];
 export type Sample = readonly [labels: Readonly<Record<string, string>>, value: number];
 
-/** `shared` are labels that every row has before its own. */
+/** `shared`: labels of every row, in addition to its own labels. */
 export function counters<K extends string>(
   registry: prom.Registry,
   shared: readonly string[],
@@ -40,7 +40,7 @@ export function histograms<K extends string>(
   });
 }
 
-/** `aggregator` is how the values of several processes become one. */
+/** `aggregator`: how to combine the values of several processes. */
 export function gauges(
   registry: prom.Registry,
   shared: readonly string[],
@@ -60,7 +60,7 @@ export function gauges(
   }
 }
 
-/** A count that the database is asked for; -1 when it does not answer. */
+/** A count from the database; -1 if the database does not answer. */
 export const orSilent = (count: () => number | Promise<number>) => async (): Promise<number> => {
   try {
     return await count();

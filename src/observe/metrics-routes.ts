@@ -5,7 +5,7 @@ import { shareText } from './scraped-text.ts';
 
 interface MetricsRoutesOptions {
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
-  /** `open`: everybody who reaches the gateway may read them. */
+  /** `open`: everybody who can reach the gateway may read the metrics. */
   readonly access: 'admin' | 'open';
   /** Guards the route if access is `admin`. */
   readonly gate: AdminGate;

@@ -16,26 +16,31 @@ import { createTaskMetrics } from './task-metrics.ts';
 const COMMIT_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
 const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
-/** prom-client's sums of gauges that are there by type too. They are gauges, which may not end in `_total`. */
+/**
+ * Sums of gauges by prom-client. They are removed, because the same gauges exist by type, and the name of a gauge must
+ * not end in `_total`.
+ */
 const SUMMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
-/** Functions for gauges are called at each scrape. */
+/** The functions for gauges are called at each scrape. */
 interface MetricsOptions {
   /**
-   * Whether an offer is the operator's own, from the configuration file: each of those has series of its own.
-   * Default: no offer is.
+   * Whether an offer is the operator's own, from the configuration file. Each of those has its own series. Default: no
+   * offer is.
    */
   readonly isOwn?: (offerId: string) => boolean;
-  /** Locks held now, over all gateways on the database. By default the calls in flight here are shown. */
+  /**
+   * Number of locks that are held now, by all gateways of the database. Default: the calls in flight in this process.
+   */
   readonly locksHeld?: () => number | Promise<number>;
-  /** Providers' proxies that are connected here and calls that run through them. */
+  /** Number of providers' proxies that are connected to this process, and of calls that run through them. */
   readonly tunnels?: () => { readonly connections: number; readonly streams: number };
   readonly mcp?: () => McpCounts;
-  /** Tasks that go on, over all gateways on the database. */
+  /** Number of running tasks, over all gateways of the database. */
   readonly tasksLive?: () => number | Promise<number>;
   /** Money over chains. Absent on a gateway without chains. */
   readonly funds?: (() => Promise<FundFigures>) | undefined;
-  /** Lines of the log that the collector did not get, since the start. */
+  /** Number of log lines that the collector did not get, since the start. */
   readonly logLinesLost?: () => number;
   readonly now?: () => number;
   /** Event loop, memory, garbage collection of this process. */
@@ -43,32 +48,29 @@ interface MetricsOptions {
 }
 
 export interface Metrics {
-  /** Takes calls. About 2 µs a call, 3 for a call of a tool. */
+  /** Counts calls. It takes about 2 µs for a call, 3 µs for a tool call. */
   readonly sink: CallSink;
-  /** Takes tasks, and calls that are settled with them. */
+  /** Counts tasks, and calls that are settled with them. */
   readonly tasks: TaskSink;
   /** The ledger committed a group of operations. */
   ledgerBatch(batch: { readonly size: number; readonly durationMs: number }): void;
   /** A request was refused by the rate limit of requests or of tokens. */
   rateLimited(of: 'requests' | 'tokens'): void;
-  /** A provider's proxy came, registered, was refused or left. */
+  /** A provider's proxy connected, registered, was refused or left. */
   tunnelEvent(event: string): void;
   readonly mcpSessionEnded: McpMetrics['sessionEnded'];
-  /** The configuration was reloaded, or could not be. */
+  /** The configuration was reloaded, or the reload was refused. */
   reloaded(outcome: 'applied' | 'refused'): void;
-  /** An answer left. `route` is the route's pattern, never the path. */
+  /** An answer was sent. `route`: the pattern of the route, never the path. */
   answered(method: string, route: string, status: number): void;
   /** All metrics in the Prometheus text format. */
   text(): Promise<string>;
-  /** All metrics, to be merged with those of other processes. */
+  /** All metrics, for merging with those of other processes. */
   snapshot(): Promise<readonly MetricSnapshot[]>;
   readonly contentType: string;
 }
 
-/**
- * All metrics of one gateway process, in a registry of their own. Labels carry catalogue names only, never text that
- * a consumer wrote.
- */
+/** All metrics of one gateway process, in a separate registry. Labels never contain text that a consumer wrote. */
 export function createMetrics(options: MetricsOptions = {}): Metrics {
   const registry = new Registry();
   if (options.processMetrics ?? true) {
@@ -96,7 +98,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   };
 }
 
-/** Metrics that belong to no call: answers, limits, tunnels, the ledger. */
+/** Metrics without a relation to calls: answers, limits, tunnels, the ledger. */
 function ofProcess(
   registry: prom.Registry,
   {
@@ -132,7 +134,7 @@ function ofProcess(
       ['tollgate_tunnel_streams', "Calls that run through providers' proxies", () => tunnels().streams],
     ],
   );
-  /** By route, then method, then status: each is a text that is there already. */
+  /** By route, then method, then status, so that a lookup builds no new string. */
   const answers = new Map<string, Map<string, Map<number, CounterSeries>>>();
   const [size, time] = [histogramSeries(batchSize, {}), histogramSeries(batchTime, {})];
   return {
@@ -155,7 +157,10 @@ const LINES_LOST = [
   'Lines of the log that the collector did not get, since the start',
 ] as const;
 
-/** Of a process that has a log and no calls: the supervisor of workers. It is added to what they count. */
+/**
+ * The metrics of a process with a log and without calls: the supervisor of workers. They are added to the workers'
+ * metrics.
+ */
 export async function linesLostSnapshot(logLinesLost: () => number): Promise<readonly MetricSnapshot[]> {
   const registry = new Registry();
   gauges(registry, [], [[...LINES_LOST, logLinesLost]]);

@@ -4,7 +4,7 @@ import type { Call, Offer, ProviderFlag, CallObserver } from '#gateway';
 import { answerErrorOf } from './answer-error.ts';
 import { createKnownOperations } from './known-operations.ts';
 
-/** The time of one attempt at a provider, in milliseconds; it began `beganMs` after its call. */
+/** The time of one attempt, in milliseconds. It began `beganMs` after the start of its call. */
 export interface AttemptTime {
   readonly beganMs: number;
   readonly durationMs: number;
@@ -13,39 +13,39 @@ export interface AttemptTime {
 /** How a call ended. */
 export interface CallOutcome {
   /**
-   * The end of the call's lock; null for a call without one: it is free, it was refused, or the ledger was not
-   * reachable.
+   * The end of the call's lock; null for a call without a lock: it is free, it was refused, or the ledger was
+   * unavailable.
    */
   readonly resolution: Resolution | null;
-  /** The end of the reply; null if there was no reply, or it broke off. */
+  /** The end of the reply; null if there was no reply or if it broke. */
   readonly end: EndFrame | null;
-  /** The error that ended the call; null when it was answered. */
+  /** The error that ended the call; null if it was answered. */
   readonly error: unknown;
-  /** The `error.type` of an answer that says that the work failed, see answerErrorOf; null for other answers. */
+  /** The `error.type` of an answer that reports a failure, see answerErrorOf; null for other answers. */
   readonly answerError: string | null;
   /** The client left before the end. */
   readonly clientGone: boolean;
-  /** The call's operation if the provider is known to have it; null for a name that the consumer may have made up. */
+  /** The call's operation if the provider is known to have it; null if the consumer may have invented it. */
   readonly operation: string | null;
-  /** The offer that served, or the last one tried; null if no offer was tried. */
+  /** The offer that served the call, or the last one that was tried; null if no offer was tried. */
   readonly offer: Offer | null;
-  /** Requests sent upstream. */
+  /** Number of attempts. */
   readonly attempts: number;
-  /** The time of the attempt that was answered; null without one. */
+  /** The time of the attempt that was answered; null if no attempt was answered. */
   readonly served: AttemptTime | null;
-  /** From the call's start to the first byte of its reply; null without a reply. */
+  /** Milliseconds from the call's start to the first byte of its reply; null without a reply. */
   readonly firstByteMs: number | null;
   readonly durationMs: number;
 }
 
-/** Takes what happens to calls: a log, metrics or a tracer. Methods return at once and never throw. */
+/** Receives events of calls: a log, metrics or a tracer. Methods return at once and never throw. */
 export interface CallSink {
   readonly started?: (call: Call) => void;
   readonly attemptStarted?: (call: Call, offer: Offer, beganMs: number) => void;
   readonly attemptFailed?: (call: Call, offer: Offer, failure: UpstreamFailure, time: AttemptTime) => void;
   readonly flagged?: (call: Call, offer: Offer, flags: readonly ProviderFlag[]) => void;
   readonly finished?: (call: Call, outcome: CallOutcome) => void;
-  /** Headers that carry the trace to the provider; null when the call has no trace. */
+  /** Headers with the trace for the provider; null if the call has no trace. */
   readonly upstreamHeaders?: (call: Call) => Readonly<Record<string, string>> | null;
 }
 
@@ -53,12 +53,15 @@ interface Progress {
   firstByteMs: number | null;
   failedAttempts: number;
   lastTried: Offer | null;
-  /** Milliseconds from the call's start to that of the attempt that runs; 0 before the first. */
+  /** Milliseconds from the start of the call to the start of the current attempt; 0 before the first. */
   attemptBeganMs: number;
   isOver: boolean;
 }
 
-/** On the call itself, and so on its copies with fewer candidates: a map of all calls costs several times as much. */
+/**
+ * Stored on the call object itself, so copies with fewer candidates have it too. A map of all calls would cost several
+ * times as much.
+ */
 const PROGRESS = Symbol('progress');
 
 type Observed = Call & { [PROGRESS]?: Progress };
@@ -72,13 +75,13 @@ interface CallObserverOptions {
   /** Milliseconds; the clock of `call.begunAt`. */
   readonly now: () => number;
   /**
-   * Whether the server of an offer is known to have an operation, without asking it. Default: no operation is
+   * Whether the server of an offer is known to have an operation, without a request to it. Default: no operation is
    * known.
    */
   readonly hasOperation?: (offer: Offer, operation: string) => boolean;
 }
 
-/** One observer over several sinks. */
+/** One observer that passes its events to several sinks. */
 export function createCallObserver(
   sinks: readonly CallSink[],
   { now, hasOperation }: CallObserverOptions,
@@ -106,7 +109,7 @@ export function createCallObserver(
       end,
       error,
       answerError,
-      // A free call has no resolution to say so: it was cut, or its reader returned.
+      // A free call has no resolution. Its client left if the call was cut or its reader stopped early.
       clientGone: resolution?.clientGone ?? (call.free !== null && error === null && (cancelled || end === null)),
       operation: called ? operations.nameOf(call, called) : null,
       offer,
@@ -161,7 +164,7 @@ export function createCallObserver(
   };
 }
 
-/** The time of the attempt up to the end of the reply, which the settlement follows. */
+/** The time of the attempt up to the end of the reply. The settlement comes after it and does not count. */
 function servedTime({ attemptBeganMs: beganMs }: Progress, { detail }: EndFrame, callMs: number): AttemptTime {
   const endMs = detail['durationMs'];
   return { beganMs, durationMs: Math.max(0, (typeof endMs === 'number' ? endMs : callMs) - beganMs) };

@@ -17,17 +17,17 @@ export const OPERATIONS = {
 export const SERVICE_LABELS = ['gen_ai_operation_name', 'gen_ai_request_model', 'gen_ai_provider_name'] as const;
 const TOOL = 'gen_ai_tool_name';
 
-// The bucket boundaries that the GenAI semantic conventions advise.
+// The bucket boundaries that the GenAI semantic conventions recommend.
 const DURATION_S = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 const FIRST_TOKEN_S = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
 
 /**
- * Offers of providers that dialled in with series of their own. The rest share one, so that no stranger can grow
- * memory and scrapes.
+ * Maximum number of offers with their own series among providers that are connected by a tunnel. The others share one
+ * series, so that no stranger can increase memory and scrapes without limit.
  */
 const STRANGERS_MAX = 50;
-/** Label of everything that has no series of its own. */
+/** Label of everything without its own series. */
 export const OTHER = 'other';
 
 export type Labels = Readonly<Record<string, string>>;
@@ -38,7 +38,7 @@ export interface MoneySeries {
   readonly fee: CounterSeries;
 }
 
-/** The series of one offer. One map lookup finds them, so that a call builds no label objects. */
+/** The series of one offer. One map lookup finds all of them, so that a call builds no label objects. */
 interface OneOffer extends MoneySeries {
   readonly labels: Labels;
   readonly duration: HistogramSeries;
@@ -47,18 +47,21 @@ interface OneOffer extends MoneySeries {
   readonly firstToken: HistogramSeries;
 }
 
-/** Metrics that are counted by offer. */
+/** Metrics by offer. */
 export interface OfferSeries {
   of(offer: CountedOffer): OneOffer;
-  /** Whether the offer is the operator's own, which has series of its own however many there are. */
+  /** Whether the offer is the operator's own. Each of those has its own series, however many there are. */
   readonly isOwn: (offerId: string) => boolean;
   moneyOf(labels: Labels): MoneySeries;
-  /** Counts the time of a call that failed. `errorType` is one of few values. */
+  /** Counts the time of a failed call. `errorType`: one of a few values. */
   failed(offer: CountedOffer, errorType: string, seconds: number): void;
   /** Counts a failed request to a provider. */
   attemptFailed(offer: CountedOffer, blame: string): void;
   flagged(offer: CountedOffer, flags: readonly string[]): void;
-  /** Counts what a call used and was charged. `money` is where its money is counted, if not at its offer. */
+  /**
+   * Counts the usage and the charge of a call. `money`: the counters for the charge, if they are not those of the
+   * offer.
+   */
   settled(one: OneOffer, usage: Usage | null | undefined, settlement: Settlement, money?: MoneySeries): void;
 }
 

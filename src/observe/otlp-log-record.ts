@@ -1,7 +1,7 @@
-/** Numbers of the data model of OpenTelemetry's logs. */
+/** Severity numbers of OpenTelemetry's data model for logs. */
 const SEVERITIES: Readonly<Record<string, number>> = { trace: 1, debug: 5, info: 9, warn: 13, error: 17, fatal: 21 };
 
-/** A LogRecord of OTLP as JSON. */
+/** A LogRecord of OTLP in its JSON form. */
 interface OtlpLogRecord {
   readonly timeUnixNano: string;
   readonly observedTimeUnixNano: string;
@@ -18,7 +18,7 @@ interface OtlpAttribute {
   readonly value: object;
 }
 
-/** A finished line of the log, without secrets. A line whose masks broke it is sent as its text. */
+/** Converts a finished log line without secrets. If masking of secrets broke its JSON, it is sent as text. */
 export function toLogRecord(line: string): OtlpLogRecord {
   const { level, time, msg, trace_id: traceId, span_id: spanId, ...facts } = parse(line);
   const nanos = `${Number(time)}000000`;

@@ -1,12 +1,12 @@
 import { otlpHeaderPairs, type Config } from '#config';
 
-/** Names this process to a collector, with everything that it gets. */
+/** The attributes that identify this process to a collector. They go with everything that is sent. */
 export const otlpResource = (version: string | undefined): Readonly<Record<string, string>> => ({
   'service.name': 'tollgate',
   ...(version === undefined ? {} : { 'service.version': version }),
 });
 
-/** The address that a signal is posted to, and the headers of the collector. */
+/** The URL to which a signal is posted, and the headers for the collector. */
 export interface OtlpReceiver {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -19,7 +19,7 @@ export function otlpReceiver(
 ): OtlpReceiver {
   const url = new URL(`${endpoint.replace(/\/+$/, '')}/v1/${signal}`);
   const { username, password } = url;
-  // An address with a password is refused by fetch.
+  // fetch refuses a URL with a password, so it is sent as a header.
   [url.username, url.password] = ['', ''];
   const basic = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64');
   return {

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 import type * as prom from 'prom-client';
 
-// The index of prom-client loads its default metrics, a push gateway and the API of OpenTelemetry too: 139 files. What
-// metrics are made of is 8.
+// The index of prom-client also loads its default metrics, a push gateway and the API of OpenTelemetry: 139 files.
+// Metrics need only 8 of them.
 const load = createRequire(import.meta.url);
 
 export const Counter = load('prom-client/lib/counter.js') as typeof prom.Counter;
@@ -14,7 +14,7 @@ export const Registry = load('prom-client/lib/registry.js') as typeof prom.Regis
 export const aggregate = (metrics: object[]): prom.Registry =>
   (load('prom-client/lib/cluster.js') as typeof prom.AggregatorRegistry).aggregate<prom.PrometheusContentType>(metrics);
 
-/** The default metrics of prom-client, but for the CPU's, which loads the API of OpenTelemetry. */
+/** The default metrics of prom-client, except CPU, which would load the API of OpenTelemetry. */
 const OF_PROCESS = [
   'processStartTime',
   'osMemoryHeap',
@@ -31,8 +31,9 @@ const OF_PROCESS = [
 ];
 
 /**
- * Adds event loop, memory, garbage collection and CPU of this process. All gateways of a process share these metrics:
- * prom-client never ends its observers of the loop and of the collections, and they would keep each gateway in memory.
+ * Adds metrics of event loop, memory, garbage collection and CPU of this process. All gateways of a process share these
+ * metrics: prom-client never stops its observers of event loop and garbage collection, and these would keep each
+ * gateway in memory.
  */
 export function addProcessMetrics(registry: prom.Registry): void {
   ofThisProcess ??= processMetrics();

@@ -4,18 +4,18 @@ import type { Logger } from './logger.ts';
 import type { CallSink } from './observer.ts';
 
 interface RefusalLog {
-  /** Takes calls, which have a line of their own. */
+  /** Receives calls, because they have their own log line. */
   readonly sink: CallSink;
-  /** Writes a line for each other request that ends with a status from 400 on. */
+  /** Writes a line for each other request that ends with a status of 400 or above. */
   watch(server: FastifyInstance): void;
 }
 
-/** Calls that are remembered until their answer has ended: their own line comes before that. */
+/** Maximum number of calls in memory until their answer has ended. The line of a call is written before that. */
 const REMEMBERED_MAX = 1_000;
 
 /**
- * Writes one line for each request that was refused before it became a call: a mistyped key, model or address.
- * `level` is `info` in development.
+ * Writes one line for each request that was refused before it became a call, for example because of a mistyped key,
+ * model or address. `level`: `info` in development.
  */
 export function createRefusalLog(logger: Logger, level: 'info' | 'debug'): RefusalLog {
   const logged = new Set<string>();
@@ -56,5 +56,5 @@ export function createRefusalLog(logger: Logger, level: 'info' | 'debug'): Refus
 }
 
 const PATH_CHARS_MAX = 200;
-/** Errors of requests that are being answered. */
+/** Error messages of requests that are being answered. */
 const reasons = new WeakMap<object, string>();

@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
 
-/** How long a text is shared. */
+/** How long a text is shared, in milliseconds. */
 const STANDS_MS = 1_000;
 
 /**
- * One text for everybody who asks while it is made, and for a second after. After a failure the next one who asks
- * starts anew.
+ * Makes a text once for all callers that ask while it is made and for a second after that. After a failure the next
+ * caller makes it again.
  */
 export function shareText(make: () => Promise<string>): () => Promise<string> {
   let shared: Promise<string> | null = null;

@@ -3,14 +3,14 @@ import { otlpResource, type OtlpReceiver } from './otlp.ts';
 
 export interface SpanExport {
   readonly tracer: SpanTracer;
-  /** Sends what is buffered; waits at most a few seconds for a receiver that is gone. Never rejects. */
+  /** Sends the buffered spans. Waits at most a few seconds for an unavailable receiver. Never rejects. */
   close(): Promise<void>;
 }
 
 const CLOSE_MS = 3000;
 const ATTRIBUTE_TEXT_MAX = 256;
 
-/** Sends spans as OTLP over HTTP, in batches by a timer. `onError` gets the errors of failed batches. */
+/** Sends spans as OTLP over HTTP, in batches by a timer. `onError`: called with the errors of failed batches. */
 export async function createSpanExport(
   { url, headers }: OtlpReceiver,
   version: string | undefined,
@@ -32,7 +32,7 @@ export async function createSpanExport(
   exporter.export = (spans, done) =>
     send(spans, (result) => {
       if (result.error) onError?.(result.error);
-      // A failed batch is dropped and reported above; the processor has no better use for the failure.
+      // A failed batch is dropped and was reported above, so the processor gets a success.
       done({ code: 0 });
     });
   const provider = new TracerProvider({

@@ -48,7 +48,7 @@ function describe({ account, primitive, service, taskId, state }: Task): Record<
   return { account, primitive, service, task: taskId, state };
 }
 
-/** As the pipeline wrote it on the lock. */
+/** The request id that the pipeline stored with the lock. */
 function requestIdOf(lockDetail: string): unknown {
   return (JSON.parse(lockDetail) as { readonly requestId?: unknown }).requestId ?? null;
 }

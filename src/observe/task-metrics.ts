@@ -3,13 +3,16 @@ import type { TaskSink, Task } from '#tasks';
 import { counters, gauges, orSilent } from './metric-table.ts';
 import { OTHER, type OfferSeries } from './offer-series.ts';
 
-/** States of ended tasks that have a series of their own: agents choose the words. The rest share one. */
+/**
+ * Maximum number of states of ended tasks with their own series. Agents choose the names of states. The others share
+ * one series.
+ */
 const STATES_MAX = 32;
 const GAVE_UP = 'gave_up';
 
 /**
- * Metrics of tasks. A call that was pending at its own end was counted then, without money. Its charge is added to
- * the metrics of money when its task has ended.
+ * Metrics of tasks. A call that ended as pending was counted then, without money. Its charge is added to the money
+ * metrics when its task has ended.
  */
 export function createTaskMetrics(
   registry: Registry,

@@ -7,7 +7,7 @@ interface TraceParent {
 
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
-/** null for a header that the W3C recommendation calls invalid: it is ignored, never an error. */
+/** null for a header that is invalid by the W3C recommendation. Such a header is ignored and never causes an error. */
 export function parseTraceParent(header: string | null | undefined): TraceParent | null {
   if (!header || header.length > 256) return null;
   const match = TRACEPARENT.exec(header);

@@ -13,34 +13,35 @@ import { formatTraceParent, parseTraceParent } from './trace-context.ts';
 
 export interface Tracer {
   readonly sink: CallSink;
-  /** The span of a call that runs; null where none is made. */
+  /** The span of a running call; null if the call has none. */
   readonly spanOf: SpanOf;
   readonly close: SpanExport['close'];
 }
 
-/** Names the span of a call, in lower-case hex, for whoever writes something down about the call. */
+/** The ids of a call's span in lower-case hex, for log lines about the call. */
 export type SpanOf = (call: Call) => { readonly trace_id: string; readonly span_id: string } | null;
 
 interface TracerOptions {
   readonly version?: string;
-  /** Gets the errors of failed exports, for the log. */
+  /** Called with the errors of failed exports, to log them. */
   readonly onError?: (error: Error) => void;
 }
 
-/** A call that runs. */
+/** A running call. */
 interface Traced {
   readonly span: Span;
-  /** null for other primitives than tools. */
+  /** null for primitives other than tools. */
   readonly mcp: McpSpan | null;
-  /** The span of the attempt that runs; null outside MCP. */
+  /** The span of the current attempt; null outside MCP. */
   attempt: Span | null;
 }
 
 const STATUS_ERROR: SpanStatusCode.ERROR = 2;
 
 /**
- * Traces of calls. Without a configured endpoint nothing of OpenTelemetry is loaded, and a consumer's `traceparent`
- * is passed on to the provider as it came. Sampling is the SDK's: as the caller decided, else OTEL_TRACES_SAMPLER.
+ * Traces of calls. Without a configured endpoint nothing of OpenTelemetry is loaded, and a valid `traceparent` of the
+ * consumer is passed on to the provider, as version 00. The SDK decides about sampling: as the caller decided,
+ * otherwise by OTEL_TRACES_SAMPLER.
  */
 export async function createTracer(
   config: Pick<Config, 'otlpEndpoint'> & Partial<Pick<Config, 'otlpHeaders'>>,
@@ -60,9 +61,9 @@ export async function createTracer(
 }
 
 /**
- * A call has one span, of the kind CLIENT. A call of MCP has two, as its conventions ask for: a gateway is a server
- * to its client, with sessions, ids and errors of its own, so it has a SERVER span. Below that each attempt has a
- * CLIENT span, which the provider's SERVER span goes below.
+ * A call has one span of the kind CLIENT. An MCP call has more, as its conventions require. The gateway is a server for
+ * its client, with its own sessions, ids and errors, so the call has a SERVER span (INTERNAL for the gateway's own
+ * calls). Below it each attempt has a CLIENT span. The provider's SERVER span is below that.
  */
 function traceCalls(
   api: typeof import('@opentelemetry/api'),
@@ -135,7 +136,7 @@ function traceCalls(
   return { sink, spanOf };
 }
 
-/** The name and the attributes of the span of a call that starts. */
+/** The name and the attributes of the span of a new call. */
 function openingOf(call: Call, mcp: McpSpan | null) {
   const operation = OPERATIONS[call.primitive];
   const service = call.candidates[0]?.offer.service ?? call.service;
@@ -175,7 +176,7 @@ function finishSpans(traced: Traced, call: Call, outcome: CallOutcome): void {
     const name = mcpSpanName(mcp, outcome);
     span.updateName(name);
     traced.attempt?.updateName(name);
-    // Without an answer and without a failure of the provider, the attempt ended with the call.
+    // An attempt without an answer and without a failure of the provider ended together with the call.
     const whole = { beganMs: 0, durationMs: outcome.durationMs };
     endAttempt(traced, outcome.served ?? whole, call, outcome.served ? answerError : code);
   }
@@ -193,7 +194,7 @@ function finishSpans(traced: Traced, call: Call, outcome: CallOutcome): void {
   }
   if (outcome.firstByteMs !== null) span.setAttribute('tollgate.first_byte_ms', outcome.firstByteMs);
   span.setAttribute('tollgate.attempts', outcome.attempts);
-  // An answer of MCP has a status of its protocol's choice.
+  // MCP answers have the status that their protocol chooses, so it is not set for them.
   if (!mcp) span.setAttribute('http.response.status_code', status);
   if (code !== null) {
     span.setAttributes(mcpErrorAttributes(code));

@@ -2,7 +2,7 @@ import type { TunnelObserver } from '#network';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Logs and counts providers that come and go. */
+/** Logs and counts events of providers' proxies: connect, register, leave. */
 export function createTunnelObserver(logger: Logger, metrics: Pick<Metrics, 'tunnelEvent'>): TunnelObserver {
   const told = tellLog(logger);
   const counted = Object.entries(told).map(([event, tell]) => [
@@ -37,5 +37,5 @@ function tellLog(logger: Logger): Required<TunnelObserver> {
   };
 }
 
-/** Problems of one registration in the log. It can have a thousand. */
+/** Maximum number of logged problems of one registration. A registration can have a thousand. */
 const PROBLEMS_LOGGED = 10;

@@ -13,8 +13,8 @@ interface AskedChat extends Pick<Payer, 'caller' | 'key' | 'bodyHash'> {
 }
 
 /**
- * Answers the requests of a door of chat, and repeats its answers. Those of image models may be too large for the
- * database: they are kept as files.
+ * Writes the answers of a chat door, and repeats them when a request repeats its idempotency key. Answers of image
+ * models may be too large for the database, so they are stored as files.
  */
 export function createChatAnswers({
   blobs,

@@ -22,29 +22,32 @@ interface ChatExchangeOptions {
   readonly readFor: string | undefined;
 }
 
-/** A request as it is written for one offer. */
+/** The request in the form that one offer gets. */
 interface Form {
   readonly offer: Offer;
   readonly text: string;
   readonly cap: ForwardedCap;
   readonly budget: ChatBudget;
   readonly dropped: readonly string[];
-  /** Of what the offer gets. */
+  /** The size of the prompt that the offer gets, without the dropped fields. */
   readonly received: PromptSize;
 }
 
-/** The caps of this call that the offer which is being asked has refused. */
+/** The forms of the cap that the current offer has refused in this call. */
 interface Refused {
   readonly offer: Offer;
   readonly names: CapField[];
-  /** The name that is tried instead; null where none was refused. */
+  /** The name to try instead; null if no name was refused. */
   name: CapName | null;
-  /** The bound for this prompt. */
+  /** The highest cap that the offer accepts for this prompt; Infinity if not known. */
   tokens: number;
   times: number;
 }
 
-/** A name, the other name, and a bound under one of them. */
+/**
+ * The most refusals of one offer that lead to another form: of one name of the cap, of the other name, and of the
+ * bound.
+ */
 const REFUSALS_MAX = 3;
 
 interface LockedBudget {
@@ -52,14 +55,14 @@ interface LockedBudget {
   readonly budget: ChatBudget;
 }
 
-/** The native side of a chat call. A class, as there is one for each call. */
+/** The native side of a chat call. It is a class because each call creates one. */
 export class ChatExchange implements Exchange, SentRequest {
-  /** The id that the reply carries; set when the call has been prepared, before it is run. */
+  /** The id that the reply carries. It is set after the call was prepared, and before it is run. */
   callId = '';
   readonly #options: ChatExchangeOptions;
   readonly #headers: UpstreamRequest['headers'];
   readonly #budgets: LockedBudget[] = [];
-  /** Nearly every call is sent to one offer once. */
+  /** The latest form. One is enough, because nearly every call is sent once, to one offer. */
   #form: Form | null = null;
   #refused: Refused | null = null;
 
@@ -72,25 +75,25 @@ export class ChatExchange implements Exchange, SentRequest {
     };
   }
 
-  /** An offer was asked, so the call is locked. */
+  /** Whether an offer was asked. If so, the call is locked. */
   get asked(): boolean {
     return this.#form !== null;
   }
 
-  /** Names of the fields that the offer which was asked last did not get. */
+  /** Names of the fields that the latest offer did not get. */
   get dropped(): readonly string[] {
     return this.#form?.dropped ?? [];
   }
 
-  /** The cap at the offer that was asked last, where it is less than the client's; else null. */
+  /** The cap at the latest offer if it is lower than the client's cap; else null. */
   get maxTokens(): number | null {
     const asked = askedCap(this.#options.body);
     return this.#form === null || asked === null || this.#form.cap.tokens >= asked ? null : this.#form.cap.tokens;
   }
 
   /**
-   * The most that the call may use at an offer. The cap that is sent is the one that was locked, whatever has been
-   * learnt of the offer in between.
+   * The most that the call may use at an offer. It is computed once. So the cap that is sent is the one that was
+   * locked, even if the gateway has learnt more about the offer since then.
    */
   budgetAt(offer: Offer): ChatBudget {
     for (const locked of this.#budgets) if (locked.offer === offer) return locked.budget;
@@ -99,7 +102,10 @@ export class ChatExchange implements Exchange, SentRequest {
     return budget;
   }
 
-  /** Whether the offer speaks the client's wire, where that is another one than chat. */
+  /**
+   * Whether the offer speaks the client's wire. False here: only NativeExchange serves clients of another wire than
+   * chat.
+   */
   speaks(_offer: Offer): boolean {
     return false;
   }
@@ -168,7 +174,7 @@ export class ChatExchange implements Exchange, SentRequest {
     return { offer, text: JSON.stringify(forwarded), cap, budget, dropped, received };
   }
 
-  /** At most what was locked, and what is known by now. */
+  /** The cap is at most what was locked, and at most what the offer is now known to accept. */
   #capAt(offer: Offer): ForwardedCap {
     const { completionCap, keptBy } = this.budgetAt(offer);
     const { name, bound } = takenCap(offer);
@@ -178,7 +184,7 @@ export class ChatExchange implements Exchange, SentRequest {
   }
 }
 
-/** The locked budget as far as the form that is sent goes. Nearly always that is all of it. */
+/** The locked budget, lowered to the cap of the form that is sent. Nearly always they are equal. */
 function narrowed(body: ChatBody, budget: ChatBudget, { tokens, field }: ForwardedCap): ChatBudget {
   const sent = field !== null || budget.keptBy !== 'provider';
   if (sent && tokens === budget.completionCap) return budget;

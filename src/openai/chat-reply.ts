@@ -13,9 +13,9 @@ import { type Opened, toGatewayError, wasCharged } from '#gateway';
 import type { ChatTail } from './reply/chat-end.ts';
 import { addAlteredHeaders, type SentRequest } from './reply/altered-headers.ts';
 
-/** Facts that a reply tells of itself. */
+/** Facts about a call that its reply states. */
 export interface ReplyAbout {
-  /** The id that the client is given: of the call, or of the run whose calls answer. */
+  /** The id that the client gets: that of the call, or that of the run. */
   readonly id: string;
   /** The name that was called. */
   readonly model: string;
@@ -30,12 +30,17 @@ export interface OpenedChat extends Opened {
   readonly about: ReplyAbout;
 }
 
-/** Opens what answers a request, under `callId` (of newCallId). Throws or rejects with GatewayError. */
+/**
+ * Opens the call or run that answers a request, with the id `callId` from newCallId. Throws or rejects with
+ * GatewayError.
+ */
 export type OpenChat = (callId: string, gone: Leaving) => OpenedChat | Promise<OpenedChat>;
 
 interface ChatReplyOptions {
   readonly keepAlive: KeepAlive;
-  /** Told of every error that reaches the client inside a stream, where its status can say nothing any more. */
+  /**
+   * Gets the errors that come after the status of a stream was sent, and the failures of runs whose client has left.
+   */
   readonly onError: (error: unknown) => void;
 }
 
@@ -45,9 +50,9 @@ const SSE_HEADERS = {
   'x-accel-buffering': 'no',
 } as const;
 /**
- * The head of a stream is held until its first event, so that a failure before it has its status, and so that who
- * answers is known. After so long it goes out without: clients and proxies give up on a connection that says
- * nothing.
+ * The head of a stream waits for the first event. So an earlier failure can still set the status, and the provider
+ * is known. After this time the head is sent without the provider's name, because clients and proxies give up on a
+ * silent connection.
  */
 const HEAD_HELD_MS = 5_000;
 const COMMENT = Buffer.from(': keep-alive\n\n');
@@ -55,9 +60,9 @@ const COMMENT = Buffer.from(': keep-alive\n\n');
 const LARGE_BYTES = 1024 * 1024;
 
 /**
- * Writes the frames of a call to its client. Resolves when the reply has ended or the client is gone: the frames
- * are then left to billing, which reads on. Resolves with whether anything was charged; false where the client is
- * gone. Throws what the call throws before its first byte, while the status can still say it.
+ * Writes the frames of a call to its client. Resolves when the reply has ended, or when the client is gone. Billing
+ * then reads the remaining frames. The result says whether anything was charged; it is false if the client is gone.
+ * Throws an error of the call only before the first byte, while the status can still be set.
  */
 export async function writeChatReply(
   { about, frames }: OpenedChat,
@@ -71,8 +76,7 @@ export async function writeChatReply(
     if (!sink.closed) throw error;
     return false;
   } finally {
-    // After the end this is without effect. A run that its client left is drained and settled without anybody
-    // waiting for it here.
+    // This has no effect after the end. If the client left, the run is drained and settled in the background.
     iterator.return?.().catch(options.onError);
   }
 }
@@ -132,7 +136,7 @@ async function writeStream(
     if (sink.closed) return;
     if (!begun) {
       if (!about.sent.asked) return keepAlive.within(silent, HEAD_HELD_MS);
-      // Another provider may answer yet.
+      // Another provider may still answer, so the head names no provider.
       provider = null;
       begin();
     }
@@ -154,7 +158,7 @@ async function writeStream(
           if (!begun) begin();
           silent.quietTicks = 0;
           if (value.bytes.byteLength > LARGE_BYTES) {
-            // No comment may stand in the middle of an event.
+            // No keep-alive comment may be written in the middle of an event.
             keepAlive.forget(silent);
             await writeSlices(value.bytes, sink);
             if (sink.closed) return false;
@@ -184,17 +188,18 @@ async function writeStream(
   }
 }
 
-/** The reply's own end, with what it used and cost, and why it is not whole. */
+/** The end of the reply, with its usage, its cost, and the reason if the reply was cut. */
 function withUsage(settled: SettledFrame, stream: boolean): Record<string, unknown> {
   const { body, cut } = settled.tail as ChatTail;
-  // A client of a stream stops at an error; a whole reply that is one would hide what it has.
+  // A client stops reading a stream at an `error`. In a whole reply an `error` would hide the content, so the reason
+  // goes into a note.
   if (cut && stream) body['error'] = toHttpError(cut).body.error;
   else if (cut) body['tollgate'] = { ...(body['tollgate'] as object | undefined), note: toHttpError(cut).body.error };
   body['usage'] = usageWithCost(settled, stream);
   return body;
 }
 
-/** The end of the text of a large reply. */
+/** The JSON text after `written` of a large reply: `usage` and the closing brace. */
 const restWithUsage = (settled: SettledFrame, stream: boolean): string =>
   `,"usage":${JSON.stringify(usageWithCost(settled, stream))}}`;
 
@@ -203,7 +208,7 @@ const usageWithCost = (settled: SettledFrame, stream: boolean): Record<string, u
   ...costOf(settled, stream),
 });
 
-/** Empty where it is not known yet. */
+/** The cost members of `usage`; empty while the cost is not known. */
 function costOf(settled: SettledFrame, stream: boolean): Record<string, unknown> {
   const { costDetails, promptCost = 0n, completionCost = 0n } = settled.tail as ChatTail;
   if (settled.pending) return {};
@@ -213,14 +218,14 @@ function costOf(settled: SettledFrame, stream: boolean): Record<string, unknown>
   const details: Record<string, unknown> = {
     charged_usd: formatUsd(charged),
     fee_usd: formatUsd(fee),
-    // Clients of this shape parse both as numbers and fail without them.
+    // Clients of this API parse both members as numbers, and fail if one is missing.
     upstream_inference_prompt_cost: toUsdNumber(promptCost < rest ? promptCost : rest),
     upstream_inference_completions_cost: toUsdNumber(forCompletion),
     ...costDetails,
   };
-  // An agent may have made calls of its own, paid from the same lock.
+  // An agent may have made further calls, which are paid from the same lock.
   if (settled.runCost !== undefined) details['run_cost_usd'] = formatUsd(settled.runCost);
-  // A stream's headers are long gone, so its receipt comes with its last chunk.
+  // The headers of a stream are already sent, so its receipt is in the last chunk.
   if (stream && settled.receipt !== null) details['receipt'] = settled.receipt;
   return { cost: toUsdNumber(charged), cost_details: details };
 }
@@ -238,7 +243,7 @@ function lastBytes(settled: SettledFrame): Buffer {
 const DATA = Buffer.from('data: ');
 const DONE = '\n\ndata: [DONE]\n\n';
 
-/** The frame that ends a failed stream: `[DONE]` does not follow it, as the reply is not complete. */
+/** The event that ends a failed stream. `[DONE]` does not follow, because the reply is not complete. */
 function errorEvent({ id, model, startedAt }: ReplyAbout, error: unknown): Buffer {
   const known = toGatewayError(error);
   const event = {

@@ -48,37 +48,40 @@ export interface ChatDeps {
   readonly payments?: Payments;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'> & Partial<Pick<Config, 'publicUrl' | 'webhooks'>>;
   /**
-   * Agents and tools that can be named in the place of a model: `a2a/<agent>`, `mcp/<service>/<tool>`. Read with
-   * each request. Default none.
+   * Agents and tools that a request can name instead of a model: `a2a/<agent>`, `mcp/<service>/<tool>`. Called for
+   * each request. Default: none.
    */
   readonly speakers?: () => Partial<Speakers>;
-  /** For tools that the gateway calls for a model. Default: it calls none. */
+  /** Needed for tools that the gateway calls for a model. Default: it calls none. */
   readonly toolLoop?: ToolLoopDeps;
-  /** Keep large answers of image models, which a repeat of their request is given. Default: they are not kept. */
+  /**
+   * Stores large answers of image models, so that a repeat of the request gets the same answer. Default: they are
+   * not stored.
+   */
   readonly blobs?: Pick<Blobs, 'write' | 'find' | 'read'>;
-  /** Tells which models speak other wires than chat themselves. Default: none does. */
+  /** Tells which models speak another wire than chat. Default: no model does. */
   readonly catalog?: Pick<Catalog, 'resolve' | 'knows'>;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** Told of errors inside streams that have begun, and of runs that fail after their client left. */
+  /** Gets errors inside streams that have begun, and failures of runs whose client has left. */
   readonly onError: (
     error: unknown,
     request: { readonly id: string; readonly method: string; readonly url: string },
   ) => void;
-  /** A stream that is silent this long gets a comment. */
+  /** A stream without data for this long gets a comment. */
   readonly keepAliveMs?: number;
 }
 
 const KEEP_ALIVE_MS = 15_000;
 
-/** A request as it was read, before anything is looked up. */
+/** A request that is read and checked. Nothing has been looked up for it yet. */
 interface ChatRequest extends Payer {
   readonly body: ChatBody;
 }
 
 /**
- * `POST /chat/completions`, streaming or not. Register it under `/api/v1`; errors before the first byte are thrown
- * to the server's error handler.
+ * `POST /chat/completions`, streaming or not. Register it under `/api/v1`. Errors before the first byte go to the
+ * server's error handler.
  */
 export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config, speakers = () => NO_SPEAKERS, toolLoop = null, now } = deps;
@@ -90,7 +93,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
   const serve = createServe({ idempotency: deps.idempotency, payments });
   const answers = createChatAnswers(deps);
 
-  /** A request as `serve` answers it. */
+  /** A request in the form that `serve` takes. */
   function asked(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -142,7 +145,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
           body: schema,
           response: { 200: chatAnswerSchema },
         },
-        // The body is bytes until the handler parses it, which checks it against the same schema.
+        // The body is still bytes here. The handler parses it and checks it against the same schema.
         validatorCompiler: () => () => true,
       },
       async (request, reply) => {
@@ -155,7 +158,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
           tellPayment(reply, chat.payment);
           throw error;
         }
-        // The client left before the head: there is nobody to answer.
+        // The client left before the head was sent, so nothing is left to answer.
         if (!reply.sent) reply.hijack();
       },
     );
@@ -164,7 +167,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
 
 type ReadChat = (bytes: Buffer, headers: IncomingHttpHeaders, admitted: Caller) => ChatRequest | Promise<ChatRequest>;
 
-/** Reads and checks a request. It throws or rejects with GatewayError for what is wrong with it. */
+/** Reads and checks a request. Throws, or rejects with, GatewayError if the request is invalid. */
 function createReadChat(
   payments: Payments,
   { limits, webhooks }: ChatDeps['config'],
@@ -186,7 +189,10 @@ function createReadChat(
   };
 }
 
-/** Some clients send requests of the Responses API here, for names of models that OpenAI has there alone. */
+/**
+ * Some clients send Responses API requests to this address, for model names that OpenAI serves only through the
+ * Responses API.
+ */
 function refuseResponses(body: unknown): void {
   if (!isObject(body) || body['messages'] !== undefined || body['input'] === undefined) return;
   throw new GatewayError(

@@ -31,16 +31,20 @@ export interface ChatContext {
   readonly replyBytesMax: number;
   readonly receipts: 'always' | 'on-request';
   /**
-   * The reply is read by the gateway itself and not written to a client: it comes as an object, and is no larger
-   * than 2 MiB.
+   * The gateway itself reads the reply, and does not write it to a client. The reply comes as an object. It may have
+   * at most 2 MiB.
    */
   readonly asObject?: boolean;
-  /** The request as its client wrote it, for providers that speak its wire; null or absent where it is chat. */
+  /**
+   * The request as the client wrote it, for providers that speak the client's wire; null or absent for a chat
+   * request.
+   */
   readonly native?: NativeAsked | null;
 }
 
 /**
- * A validated body as what the pipeline needs of it, and its native exchange. Throws GatewayError `invalid_request`.
+ * Turns a validated body into the request for the pipeline and its native exchange. Throws GatewayError
+ * `invalid_request`.
  */
 export function toCall(
   body: ChatBody,
@@ -65,7 +69,7 @@ export function toCall(
     requestId: context.requestId,
     targets: modelsAsked(body),
     preferences: body.provider ? toPreferences(body.provider) : NO_PREFERENCES,
-    // One account's sessions say nothing about another's.
+    // The account is part of the key, because two accounts may use the same session name.
     stickyKey: session === null ? null : `${context.caller.account} ${session}`,
     images: size.images,
     stream,

@@ -13,8 +13,8 @@ interface ModelSpeakerOptions {
 }
 
 /**
- * Chat models, spoken to in parts: for the doors of other protocols. A model is always asked for a stream, so that
- * its words come as they are said.
+ * Lets the doors of other protocols call chat models, with parts as request and reply. A model is always asked for a
+ * stream, so that its text arrives while it is generated.
  */
 export function createModelSpeaker({ catalog, config, now }: ModelSpeakerOptions): Speaker {
   const find = (name: string) => catalog.resolve(name, 'model');

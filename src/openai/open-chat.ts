@@ -11,26 +11,27 @@ interface OpenChatDeps {
   readonly config: Pick<Config, 'limits' | 'upstream'>;
   /** Agents and tools, by the prefix of their names. */
   readonly speakers: () => Partial<Speakers>;
-  /** For tools that the gateway calls for a model; null where it calls none. */
+  /** Needed for tools that the gateway calls for a model; null if it calls none. */
   readonly toolLoop: ToolLoopDeps | null;
 }
 
-/** A request as it was checked, and whom to tell of what should not happen while it is answered. */
+/** Opens the answer to a checked request. `onError` gets unexpected errors that happen while it is answered. */
 type ChooseChat = (body: ChatBody, context: ChatContext, onError: (error: unknown) => void) => OpenChat;
 
 /**
  * Chooses what answers a request: a model, a model whose tools the gateway calls, or a tool or an agent that is
- * asked as if it were a model. Throws GatewayError for what can be seen to be wrong before anything is looked up.
+ * asked as if it were a model. Throws GatewayError for errors that show without a look-up.
  */
 export function createOpenChat({ pipeline, config, speakers, toolLoop }: OpenChatDeps): ChooseChat {
   return (body, context, onError) => {
     const known = speakers();
     const spoken = speakerOf(known, body.model);
-    // A model of exactly that name goes first: whoever called it so before goes on getting it.
+    // A model with exactly this name has priority, so that its existing callers still reach it.
     if (spoken !== null && spoken.speaker.primitive !== 'model' && !known.model?.has(body.model))
       return openBridged({ pipeline, limits: config.limits }, spoken, body, context);
     if (body.tools?.some(({ type }) => type === 'mcp')) {
-      // Each turn is a chat request of its own. The client's body has the credentials of its tools.
+      // Each turn is a separate chat request. The client's native body is not sent on, because it contains the
+      // credentials of its tools.
       const asChat = { ...context, native: null };
       return openToolLoop({ pipeline, config, deps: toolLoop, mcp: known.mcp ?? null, onError }, body, asChat);
     }

@@ -9,7 +9,7 @@ interface QuotableDeps {
   readonly now: () => number;
 }
 
-/** A chat completion, as a request for a quote has it: the body of the call. */
+/** Turns the body of a chat completion into a call that a quote can be made for. Throws GatewayError. */
 export function quotableChat({ config, now }: QuotableDeps): Quotable {
   const check = createCheck<ChatBody>(chatSchema(config.limits.messagesMax));
   const { replyBytesMax } = config.upstream;

@@ -1,12 +1,12 @@
-/** The schema of an object with all of its members, except the `optional` ones. */
+/** The schema of an object. All members are required except the `optional` ones. */
 export const objectOf = (properties: Readonly<Record<string, object>>, optional: readonly string[] = []) => ({
   type: 'object',
   required: Object.keys(properties).filter((name) => !optional.includes(name)),
   properties,
 });
 
-/** The schema of an answer that is `{"data": …}`. */
+/** The schema of an answer `{"data": …}`. */
 export const dataOf = (data: object) => objectOf({ data });
 
-/** The same for a list. */
+/** The schema of an answer `{"data": […]}`. */
 export const listOf = (items: object) => dataOf({ type: 'array', items });

@@ -2,7 +2,7 @@ import { GatewayError } from '#wire';
 import { DAY_MS, dateOf, type DayRange } from '#analytics';
 
 const DAYS_MAX = 366;
-/** Days before the last, if the query has no first day. */
+/** If the query has no first day, the range begins this many days before its last day. */
 const DAYS_DEFAULT = 7;
 
 const ISO = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?)?$/;
@@ -24,8 +24,8 @@ export const dayRangeSchema = {
 } as const;
 
 /**
- * The days of a query string. Throws GatewayError `invalid_request` for an invalid date, a start after the end, and
- * too many days.
+ * Reads the days of a query string. Throws GatewayError `invalid_request` for an invalid date, a start after the end,
+ * or too many days.
  */
 export function parseDayRange(
   query: { readonly start_date?: string; readonly end_date?: string },
@@ -42,9 +42,9 @@ export function parseDayRange(
 
 function parseDay(text: string, param: string): number {
   const match = ISO.exec(text);
-  // A time without a zone is UTC, as the days are.
+  // A time without a zone is UTC, like the days.
   const time = match ? Date.parse(match[2] === undefined && text.length > 10 ? `${text}Z` : text) : NaN;
-  // The date of the text itself must exist: a 30th of February is not the 2nd of March.
+  // The date in the text must exist: Date.parse would accept February 30 as March 2.
   if (!match || Number.isNaN(time) || dateOf(Date.parse(match[1]!) / DAY_MS) !== match[1]) {
     throw new GatewayError('invalid_request', `${param} must be a date such as 2026-01-31, or an ISO 8601 time`, {
       param,

@@ -1,10 +1,10 @@
 interface Backoff {
-  /** Milliseconds to wait before the next try: anything from 0 to a bound that doubles with each try. */
+  /** Milliseconds to wait before the next try: random, between 0 and a maximum that doubles with each try. */
   next(): number;
   reset(): void;
 }
 
-/** Full jitter: many proxies that lost the same router come back spread over the whole time, not in waves. */
+/** Full jitter: proxies that lost the same router return spread over the whole time, not in waves. */
 export function createBackoff(
   random: () => number,
   { baseMs = 250, maxMs = 15_000 }: { readonly baseMs?: number; readonly maxMs?: number } = {},

@@ -5,8 +5,8 @@ import type { Forward } from './forward.ts';
 import { refuse } from './own-reply.ts';
 
 /**
- * The paths that a gateway may ask for with the provider's key: priced work, not the files, the fine-tuning and the
- * accounts of an upstream's API. Tools and agents are offered whole.
+ * The paths that a gateway may call with the provider's key: only work that has a price, not the files, fine-tuning or
+ * accounts of the upstream's API. Tools and agents have no such list.
  */
 const OFFERED: Readonly<Record<Primitive, (path: string) => boolean>> = {
   model: (path) => MODEL_PATHS.has(path),
@@ -23,13 +23,16 @@ const MODEL_PATHS: ReadonlySet<string> = new Set([
   RESPONSES_PATH,
 ]);
 const MADE_AT: ReadonlySet<string> = new Set(Object.values(IMAGE_PATHS).flatMap(({ make, edit }) => [make, edit]));
-/** A job, and its file. */
+/** A video job, or its file. */
 const BELOW_VIDEOS = /^(?:\/[\w-]{1,128}(?:\/content)?)?$/;
 
 const isOffered = ({ primitive, rest }: { readonly primitive: Primitive; readonly rest: string }): boolean =>
   OFFERED[primitive](rest.split('?', 1)[0]!);
 
-/** Takes the calls of a tunnel, each by the service that its path names. `forwardOf` is asked once for each service. */
+/**
+ * Creates the handler for the calls of a tunnel. It finds the service by the call's path. `forwardOf` is called once
+ * for each service.
+ */
 export function createCallTable(
   services: readonly ServiceConfig[],
   forwardOf: (service: ServiceConfig) => Forward,

@@ -25,52 +25,52 @@ import type { Wallet } from './wallet/wallet.ts';
 interface ConnectionOptions {
   /** ws:// or wss:// address of the tunnel. */
   readonly url: string;
-  /** With the provider's credential. */
+  /** Request headers of the dial. They include the provider's credential. */
   readonly headers: Readonly<Record<string, string>>;
   readonly document: string;
   readonly wallet: Wallet | null;
-  /** The router as the signed registration names it. */
+  /** The router's name in the signed registration. */
   readonly router: string;
-  /** Calls that may run at once; the gateway keeps more waiting. */
+  /** The most calls that may run at once. The gateway queues the others. */
   readonly streamsMax: number;
-  /** A router that says nothing this long is gone. */
+  /** The connection counts as lost after this time without a byte from the router. */
   readonly silenceMs: number;
-  /** Takes one call. */
+  /** Handles one call. */
   readonly serve: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
-  /** The services of these names can be called. */
+  /** Called when the gateway has registered the services of these names, so that they can be called. */
   readonly ready: (services: readonly string[]) => void;
   readonly log: Log;
   readonly now: () => number;
 }
 
-/** Why a connection is not, or no longer, the one to have. */
+/** The reason why a connection ended, or why a new one is needed. */
 export type Ending =
   | { readonly kind: 'lost'; readonly why: string }
   | DialRejection
   | { readonly kind: 'refused'; readonly message: string; readonly problems: readonly RegistrationProblem[] }
   | { readonly kind: 'replaced' }
-  /** The router stops: running calls go on here, and another connection is needed. */
+  /** The router stops. Running calls continue on this connection, but a new connection is needed. */
   | { readonly kind: 'draining' };
 
 export interface Connection {
   readonly ending: Promise<Ending>;
   /** Settles when the socket is closed. */
   readonly closed: Promise<void>;
-  /** Tells the gateway to send no more calls, and closes when those that run have ended, at the latest after `ms`. */
+  /** Tells the gateway to send no more calls. Closes when the running calls have ended, at the latest after `ms`. */
   drain(ms: number): void;
-  /** Closes at once. */
+  /** Closes immediately. */
   destroy(): void;
 }
 
 const HANDSHAKE_MS = 10_000;
-/** From the open socket to the registered services. */
+/** Timeout from the open socket to the registered services. */
 const READY_MS = 30_000;
-/** Time for a peer to close a connection that is over. */
+/** Time for the peer to close a finished connection. */
 const CLOSE_MS = 2_000;
-/** How long a router that stops may keep a connection for the calls that run on it. */
+/** Longest time for which the running calls keep the connection to a draining router open. */
 const DRAINED_MS = 15 * 60_000;
 
-/** Bytes on their way to a stalled upstream: of one call, and of all calls of the tunnel. */
+/** Flow-control windows: the most unread bytes of one call, and of all calls of the tunnel. */
 const STREAM_WINDOW = 256 * 1024;
 const TUNNEL_WINDOW = 16 * 1024 * 1024;
 
@@ -80,20 +80,20 @@ export function connect(options: ConnectionOptions): Connection {
   const ending = Promise.withResolvers<Ending>();
   const closed = Promise.withResolvers<void>();
   const socket = dial(options);
-  // Before the socket opens: what the gateway says first would be lost otherwise, and it says it at once.
+  // Created before the socket opens. The gateway sends its first bytes at once, and they would be lost otherwise.
   const duplex = createSocketStream(socket);
   let session: ServerHttp2Session | null = null;
   let control: { readonly stream: ServerHttp2Stream; readonly end: ReturnType<typeof answerControl> } | null = null;
   let running = 0;
-  /** This side stops. */
+  /** This side is draining. */
   let leaving = false;
-  /** The router stops. */
+  /** The router is draining. */
   let drained = false;
   const timers = new Timers();
 
   const destroy = () => socket.terminate();
   const end = (how: Ending) => {
-    // Another connection took over as it was meant to: what still runs here is finished here.
+    // A planned replacement: another connection took over. The calls that still run here are finished here.
     if (how.kind === 'replaced' && (leaving || drained)) return;
     ending.resolve(how);
     if (how.kind !== 'draining') destroy();
@@ -105,7 +105,7 @@ export function connect(options: ConnectionOptions): Connection {
   const lost = (why: string) => end({ kind: 'lost', why });
 
   function onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
-    // Each stream has its own end; without a listener its error would end the process.
+    // Each stream reports its own errors. An unhandled error event would end the process.
     stream.on('error', () => {});
     if (headers[':path'] === CONTROL_PATH && control === null) return openControl(stream);
     running++;
@@ -140,7 +140,7 @@ export function connect(options: ConnectionOptions): Connection {
     if (leaving) answered.send({ type: 'draining' });
   }
 
-  /** All calls have ended: what was written is delivered, then both sides let go. */
+  /** All calls have ended. Sends what is still buffered, then closes the session. */
   function finish(): void {
     control?.stream.end();
     control?.stream.close();
@@ -171,7 +171,7 @@ export function connect(options: ConnectionOptions): Connection {
     timers.later(HANDSHAKE_MS, destroy);
     void readRejection(response, Object.values(options.headers), options.now()).then(end);
   });
-  // The duplex fails with the socket; both must be listened to.
+  // The duplex emits the socket's errors too. Both need a listener.
   duplex.on('error', () => {});
   socket.on('error', (error) => lost(describeFault(error)));
   socket.on('close', () => {
@@ -205,7 +205,7 @@ function dial({ url, headers }: ConnectionOptions): WebSocket {
   });
 }
 
-/** A WebSocket ping a turn. The answer is seen in the bytes that come. */
+/** Sends one WebSocket ping per call. The pong isn't awaited, because `keepAlive` sees any byte that arrives. */
 function pingOf(socket: WebSocket): (answered: () => void) => void {
   return (answered) => {
     if (socket.readyState === WebSocket.OPEN) socket.ping();
@@ -216,8 +216,8 @@ function pingOf(socket: WebSocket): (answered: () => void) => void {
 function openSession(duplex: Duplex, streamsMax: number): ServerHttp2Session {
   const session = performServerHandshake(duplex, {
     settings: { enablePush: false, maxConcurrentStreams: streamsMax + 1, initialWindowSize: STREAM_WINDOW },
-    // Bounds that protect a server from strangers. This one dialled its only client, which cancels as its own
-    // clients leave; memory is bounded by the number of streams and their windows.
+    // The default limits protect a server from unknown clients. This server dialled its only client, and that client
+    // resets many streams because its own clients leave. The number of streams and their windows limit the memory.
     maxSessionMemory: 4_096,
     streamResetBurst: 1_000_000,
     streamResetRate: 1_000_000,

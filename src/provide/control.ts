@@ -14,24 +14,24 @@ interface ControlOptions {
   readonly stream: ServerHttp2Stream;
   /** Text of the registration document. */
   readonly document: string;
-  /** Signs the document; null where the provider came with an API key. */
+  /** Signs the document. null if the provider uses an API key. */
   readonly wallet: Wallet | null;
-  /** The router as the signed text names it. */
+  /** The router's name in the signed text. */
   readonly router: string;
   readonly welcomed: (welcome: Welcome) => void;
   readonly registered: (services: readonly string[]) => void;
   readonly refused: (message: string, problems: readonly RegistrationProblem[]) => void;
   readonly replaced: () => void;
   readonly draining: () => void;
-  /** The stream cannot be used: the connection is of no use either. */
+  /** The control stream failed, so the whole connection is useless. */
   readonly broken: (why: string) => void;
 }
 
 export type Welcome = Extract<GatewayMessage, { type: 'welcome' }>;
 
 /**
- * The proxy's end of the control stream: answers the welcome with the signed registration and tells what the
- * gateway says to it.
+ * The proxy's end of the control stream. Answers the welcome with the signed registration, and calls the callbacks for
+ * the gateway's messages.
  */
 export function answerControl(options: ControlOptions): { send(message: ProxyMessage): void } {
   const { stream, wallet, document } = options;
@@ -56,12 +56,12 @@ export function answerControl(options: ControlOptions): { send(message: ProxyMes
   function take(message: JsonObject): void {
     switch (message['type']) {
       case 'welcome': {
-        // One connection gets one signature.
+        // One connection gets only one signature.
         if (greeted) return;
         greeted = true;
         const welcome = readWelcome(message);
         if (welcome === null) return options.broken('the welcome of the router is not complete');
-        // Its provider is the text that the wallet signs as its own.
+        // The provider id is part of the text that the wallet signs, so it must be the wallet's own.
         if (wallet !== null && welcome.provider !== wallet.providerId)
           return options.broken('the router takes this wallet for another provider');
         options.welcomed(welcome);
@@ -83,7 +83,7 @@ export function answerControl(options: ControlOptions): { send(message: ProxyMes
         return options.replaced();
       case 'draining':
         return options.draining();
-      // What a newer gateway says beyond this is not meant for this proxy.
+      // Unknown messages are ignored: a newer gateway may send them.
       default:
     }
   }
@@ -103,15 +103,15 @@ export function answerControl(options: ControlOptions): { send(message: ProxyMes
   });
   stream.on('data', (chunk: Buffer) => lines.push(chunk));
   stream.on('close', () => options.broken('the router closed the control stream'));
-  // One that was reset, or whose session broke, in the moment that it was opened cannot be answered.
+  // The stream can already be closed when it is opened, if it was reset or the session broke at that moment.
   if (stream.destroyed || stream.closed) options.broken('the router closed the control stream');
   else stream.respond({ ':status': 200, 'content-type': 'application/jsonl' });
   return { send };
 }
 
-/** Lines in the log are made of these: as many as a file has blocks. */
+/** Each entry becomes a line of the log. A file has at most this many blocks. */
 const LISTED_MAX = 10_000;
-/** The text that is signed is one line a fact. */
+/** The signed text has one fact per line, so a challenge must not contain a line break. */
 const CHALLENGE = /^[!-~]{1,128}$/;
 
 function readWelcome({ provider, account, challenge, version }: JsonObject): Welcome | null {

@@ -5,8 +5,8 @@ import type { Wallet } from './wallet/wallet.ts';
 const SIGN_IN_MS = 120_000;
 
 /**
- * Headers that say who the provider is, good for two minutes: the wallet's signature where there is one, else the
- * API key. Secret.
+ * Returns the headers that authenticate the provider: the wallet's signature, which is valid for two minutes, or the
+ * API key if there is no wallet. Secret.
  */
 export async function credentialHeaders(
   { url, domain, apiKey }: RouterConfig,
@@ -14,7 +14,7 @@ export async function credentialHeaders(
   now: number,
 ): Promise<Readonly<Record<string, string>>> {
   if (wallet === null) return { authorization: `Bearer ${apiKey ?? ''}` };
-  // A router that is dialled by another name than its own is signed in to by its own.
+  // The sign-in names the router's own domain, even if the router is dialled by another name.
   const uri = `${new URL(url).protocol}//${domain}`;
   return {
     'sign-in-with-x': await signInHeader(wallet, {

@@ -6,16 +6,16 @@ export interface DialRejection {
   readonly kind: 'rejected';
   readonly status: number;
   readonly message: string;
-  /** The wait that the router asked for. */
+  /** The wait that the router asked for in `Retry-After`. null if it asked for none. */
   readonly retryAfterMs: number | null;
-  /** This machine's clock minus the router's. */
+  /** This machine's clock minus the router's clock, from the `Date` header. null if there is no valid one. */
   readonly skewMs: number | null;
 }
 
 const ANSWER_BYTES_MAX = 4_096;
 const MESSAGE_CHARS_MAX = 500;
 
-/** Reads the answer to a dial. `sent`: values of the headers that carried the credential, which no message repeats. */
+/** Reads the answer to a dial. `sent` are the header values with the credential. They are removed from the message. */
 export async function readRejection(
   response: IncomingMessage,
   sent: readonly string[],
@@ -41,7 +41,7 @@ async function readMessage(response: IncomingMessage): Promise<string> {
     const body = JSON.parse(await readStart(response, ANSWER_BYTES_MAX)) as { error?: { message?: unknown } } | null;
     if (typeof body?.error?.message === 'string') return body.error.message;
   } catch {
-    // Not JSON, or cut: the words of the status have to do.
+    // Not JSON, or cut off: use the status text.
   }
   return response.statusMessage ?? '';
 }

@@ -7,20 +7,22 @@ import type { ProxyFailure } from '#network/tunnel';
 import { breakOff, refuse } from './own-reply.ts';
 import { takeBody } from './request-body.ts';
 
-/** Passes one call on to where its service runs. `rest` is what parseServicePath found below the service. */
+/**
+ * Forwards one call to its service. `rest` is the part of the path after the service, as parseServicePath returns it.
+ */
 export type Forward = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rest: string) => void;
 
 interface ForwardOptions {
   readonly target: HttpTarget;
-  /** Connections to upstreams, kept for all calls. */
+  /** Pool of connections to upstreams, shared by all calls. */
   readonly dispatcher: Dispatcher;
-  /** The upstream failed; `error` is for the provider's own log. */
+  /** Called when the upstream fails. `error` is for the provider's own log. */
   readonly failed: (failure: ProxyFailure, error: Error) => void;
 }
 
 /**
- * Forwards calls to an HTTP service: bodies as they are in both directions, each side held back by the other,
- * cancelled with the call.
+ * Creates a function that forwards calls to an HTTP service. Bodies pass unchanged, with backpressure in both
+ * directions. If the call is cancelled, the upstream request is aborted.
  */
 export function createForward({ target, dispatcher, failed }: ForwardOptions): Forward {
   const url = new URL(target.url);
@@ -42,12 +44,14 @@ export function createForward({ target, dispatcher, failed }: ForwardOptions): F
   };
 }
 
-/** The methods of a gateway's requests. A TRACE would show it the upstream's key. */
+/**
+ * The methods that a gateway uses. TRACE is excluded because its reply would show the upstream's key to the gateway.
+ */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'DELETE']);
 
 /**
- * A path with a `..` in it could lead an upstream out of the part of it that is on offer. Some upstreams decode
- * twice, and some cut a segment at its semicolon before they look.
+ * A path with `..` in it could leave the part of the upstream that is on offer. Some upstreams decode twice, and some
+ * cut a segment at its semicolon first, so the test covers these forms too.
  */
 function leavesBase(rest: string): boolean {
   if (rest !== '' && rest[0] !== '/' && rest[0] !== '?') return true;
@@ -56,7 +60,7 @@ function leavesBase(rest: string): boolean {
 }
 const DOTS = /(?:^|[/\\]|%(?:25)*(?:2f|5c))(?:\.|%(?:25)*2e)(?:\.|%(?:25)*2e|$|[/\\;#]|%(?:25)*(?:2f|5c|3b|23))/i;
 
-/** Of one connection only, or written anew for the next. */
+/** Headers that belong to one connection. The next connection gets its own. */
 const HOP_BY_HOP = [
   'connection',
   'keep-alive',
@@ -69,7 +73,7 @@ const HOP_BY_HOP = [
   'upgrade',
   'http2-settings',
 ];
-/** A caller's credentials are for the gateway, not for the provider's upstream. */
+/** A caller's credentials are for the gateway, so the provider's upstream doesn't get them. */
 const CREDENTIALS = [
   'authorization',
   'cookie',
@@ -82,7 +86,7 @@ const CREDENTIALS = [
   'payment-signature',
   'x-payment',
 ];
-/** Headers that some upstreams read in place of the path, the method, the client or the owner of the key. */
+/** Some upstreams let these headers override the path, the method, the client's address or the owner of the key. */
 const OVERRIDES = [
   'forwarded',
   'openai-organization',
@@ -122,7 +126,7 @@ function requestHeaders(
     if (typeof value === 'string') sent.push(name, value);
     else if (value !== undefined) for (const each of value) sent.push(name, each);
   }
-  // undici writes the length of a body that it has whole.
+  // undici writes the length of a Buffer itself.
   const length = headers['content-length'];
   if (typeof length === 'string' && body !== null && !Buffer.isBuffer(body)) sent.push('content-length', length);
   return sent;
@@ -138,7 +142,7 @@ function replyHeaders(status: number, headers: Http1Headers): OutgoingHttpHeader
   return reply;
 }
 
-/** One call between a stream of the tunnel and an upstream's connection. */
+/** One call: connects a stream of the tunnel with a request to an upstream. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #stream: ServerHttp2Stream;
   readonly #body: Buffer | Readable | null;
@@ -163,12 +167,12 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Http1Headers): void {
-    // 100 Continue and its kind are between the upstream and this proxy.
+    // Replies such as 100 Continue are only for this proxy.
     if (status < 200 || this.#left) return;
     try {
       this.#stream.respond(replyHeaders(status, headers));
     } catch (error) {
-      // A header that HTTP/2 does not carry, such as two lengths.
+      // The reply has a header that HTTP/2 forbids, such as two lengths.
       controller.abort(error as Error);
     }
   }
@@ -194,11 +198,11 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   #classify(error: Error): ProxyFailure {
     if ((error as { code?: string }).code === 'UND_ERR_HEADERS_TIMEOUT') return 'upstream_timeout';
-    // Without a connection the request never began.
+    // Without a connection the request was not sent.
     return this.#controller === null ? 'upstream_unreachable' : 'upstream_broken';
   }
 
-  /** The gateway gave the call up, or the tunnel is gone. */
+  /** The gateway cancelled the call, or the tunnel is lost. */
   #leave(): void {
     if (this.#ended || this.#left) return;
     this.#left = true;

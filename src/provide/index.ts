@@ -3,5 +3,5 @@ export { loadProvider, type ProviderConfig } from './provider-file.ts';
 export { secretsOf } from './provider-secrets.ts';
 export { createProxy } from './proxy.ts';
 
-/** Checks of what a file names, for `--validate`: a proxy that runs does not load them. */
+/** Loads the checks for `--validate`. They are loaded only then, so a running proxy doesn't load them. */
 export const loadChecks = () => import('./probe/checks.ts');

@@ -5,7 +5,7 @@ type LogLevel = (typeof LEVELS)[number];
 
 type Write = (facts: Readonly<Record<string, unknown>>, text: string) => void;
 
-/** The proxy's log. Facts are plain values; of an Error its message is written. */
+/** The proxy's log. Facts are plain values. An Error is logged as its message. */
 export type Log = Readonly<Record<Exclude<LogLevel, 'silent'>, Write>>;
 
 interface LogOptions {
@@ -13,14 +13,14 @@ interface LogOptions {
   /** `text` for people, `json` for machines. */
   readonly style: 'json' | 'text';
   readonly color?: boolean;
-  /** Values that never appear in a line. Text that looks like a secret is masked as well. */
+  /** Values that are masked in every line. Text that looks like a secret is masked as well. */
   readonly secrets: readonly (string | null)[];
-  /** Takes finished lines, each with its line end. */
+  /** Gets each finished line, with its line break. */
   readonly write: (line: string) => void;
   readonly now: () => number;
 }
 
-/** Structured lines without secrets, in the form of the gateway's. */
+/** Creates a log of structured lines without secrets, in the same format as the gateway's log. */
 export function createLog({ level, style, color = false, secrets, write, now }: LogOptions): Log {
   const scrub = createScrubber(secrets);
   const least = LEVELS.indexOf(level);
@@ -43,7 +43,7 @@ function messageOfError(_name: string, value: unknown): unknown {
   return value instanceof Error ? value.message : value;
 }
 
-/** Words of tools and routers must not move the cursor of a terminal. */
+/** Removes control characters, so that texts of tools and routers can't move the cursor of a terminal. */
 function forTerminal(name: string, value: unknown): unknown {
   const plain = messageOfError(name, value);
   return typeof plain === 'string' ? plain.replace(/\p{Cc}+/gu, ' ') : plain;

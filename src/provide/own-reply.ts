@@ -10,8 +10,8 @@ const FAILURES = {
 } as const satisfies Record<ProxyFailure, readonly [number, string]>;
 
 /**
- * Answers a call in the proxy's own name. The gateway learns what kind of failure it is, and no address. `text`
- * writes the body where it is not the usual one. Without effect on a stream that is gone.
+ * Answers a call with an error of the proxy itself. The gateway learns the kind of failure, but no address. `text` may
+ * format the body in another way. Does nothing if the stream is closed.
  */
 export function refuse(stream: ServerHttp2Stream, failure: ProxyFailure, text?: (message: string) => string): void {
   const [status, message] = FAILURES[failure];
@@ -19,7 +19,7 @@ export function refuse(stream: ServerHttp2Stream, failure: ProxyFailure, text?: 
   sendJson(stream, status, body, { [PROXY_FAILURE_HEADER]: failure });
 }
 
-/** A whole reply of JSON. Without effect on a stream that is gone. */
+/** Sends a whole JSON reply. Does nothing if the stream is closed. */
 export function sendJson(
   stream: ServerHttp2Stream,
   status: number,
@@ -34,11 +34,11 @@ export function sendJson(
     'content-length': Buffer.byteLength(text),
   });
   stream.end(text);
-  // What is still to come of a request that is answered already is let go.
+  // The request is answered already, so the rest of its body is read and dropped.
   stream.resume();
 }
 
-/** Ends a reply that cannot be completed, by a reset. What was sent before arrives first. */
+/** Resets a reply that can't be completed. The bytes written before are sent first. */
 export function breakOff(stream: ServerHttp2Stream): void {
   if (stream.destroyed || stream.closed) return;
   const reset = () => resetStream(stream, constants.NGHTTP2_INTERNAL_ERROR);

@@ -22,11 +22,11 @@ import { loadWallet } from './wallet/load-wallet.ts';
 import { WalletError, type Wallet } from './wallet/wallet.ts';
 
 /**
- * A provider's own configuration: the router to dial, who to be there, and what to offer. Read once at start and
- * frozen.
+ * A provider's configuration: the router to dial, the credential for it, and the services to offer. It is read once at
+ * start and frozen.
  */
 export interface ProviderConfig {
-  /** Path of the TOML file; null where it was text alone. */
+  /** Path of the TOML file. null if only text was given. */
   readonly file: string | null;
   readonly router: RouterConfig;
   /** At least one. All have the same `service.providerName`. */
@@ -36,15 +36,15 @@ export interface ProviderConfig {
 export interface RouterConfig {
   /** Without a trailing slash; paths such as TUNNEL_PATH are appended. */
   readonly url: string;
-  /** Host that the wallet's sign-in is made for, with a port where it is not the scheme's. */
+  /** Host that the wallet signs in to, with the port if it isn't the scheme's default port. */
   readonly domain: string;
-  /** null where the provider comes with an API key alone. Where both are there, the wallet is used. */
+  /** null if the provider has only an API key. If there are both, the wallet is used. */
   readonly wallet: WalletConfig | null;
   /** Secret. */
   readonly apiKey: string | null;
 }
 
-/** The provider's wallet; `chainId` is CAIP-2. Exactly one of the two is there. */
+/** The provider's wallet. `chainId` is CAIP-2. Exactly one of `keypairFile` and `privateKey` is set. */
 type WalletConfig =
   | { readonly chainId: string; readonly keypairFile: string; readonly privateKey?: undefined }
   | { readonly chainId: string; readonly privateKey: string; readonly keypairFile?: undefined };
@@ -52,8 +52,8 @@ type WalletConfig =
 export interface LoadProviderOptions {
   readonly file: string | null;
   /**
-   * The file's text where it was read already; `file` then names it in messages and is what relative paths start
-   * beside.
+   * The file's text, if it is already read. Then `file` only names it in messages, and relative paths start from its
+   * folder.
    */
   readonly text?: string;
   readonly env: Environment;
@@ -61,20 +61,14 @@ export interface LoadProviderOptions {
 
 const BLOCKS_MAX = 10_000;
 
-/**
- * Reads a provider's TOML file. Throws ConfigError with everything that is wrong with it, not only the first thing.
- * The wallet's key is not looked at yet; loadProvider does that too.
- */
+/** Reads a provider's TOML file, but not the wallet's key. Throws ConfigError with all problems of the file. */
 export function loadProviderFile(options: LoadProviderOptions): ProviderConfig {
   const { config, reading } = readProvider(options);
   if (!config || reading.problems.length > 0) throw new ConfigError(reading.problems);
   return freeze(config);
 }
 
-/**
- * Reads a provider's TOML file and its wallet. Rejects with ConfigError, a wallet that cannot be used being one
- * more problem of the file.
- */
+/** Reads a provider's TOML file and its wallet. Rejects with ConfigError. An unusable wallet is one of its problems. */
 export async function loadProvider(
   options: LoadProviderOptions,
 ): Promise<{ readonly config: ProviderConfig; readonly wallet: Wallet | null }> {
@@ -85,7 +79,7 @@ export async function loadProvider(
   } catch (error) {
     if (!(error instanceof WalletError)) throw error;
     const key = walletConfig?.keypairFile === undefined ? 'private_key' : 'keypair_file';
-    // Its last sentence says what to do.
+    // The last sentence of the message says what to do.
     const [, wrong = error.message, right = 'a wallet of the chain in chain_id; `tollgate keygen` makes one'] =
       /^(.+)\. (.+)$/s.exec(error.message) ?? [];
     complain(reading, `router.siwx.${key}`, wrong, right);
@@ -94,10 +88,10 @@ export async function loadProvider(
   return { config: freeze(config), wallet };
 }
 
-/** The readable part of the file. All of it is sound only where `reading` has no problems. */
+/** The parts of the file that could be read. They are valid only if `reading` has no problems. */
 interface ReadProvider {
   readonly config: ProviderConfig | null;
-  /** Also where other parts have problems, so that those of its key can be told with them. */
+  /** Set even if other parts have problems, so that problems of the wallet's key can be reported together with them. */
   readonly walletConfig: WalletConfig | null;
   readonly reading: Reading;
 }
@@ -168,7 +162,7 @@ function readRouter(section: unknown, directory: string, reading: Reading): Read
 const { 'siwx.chain_id': CHAIN, 'siwx.keypair_file': FILE, 'siwx.private_key': KEY } = ROUTER_OPTIONS;
 const WALLET_OPTIONS = { 'siwx.chain_id': CHAIN, 'siwx.keypair_file': FILE, 'siwx.private_key': KEY };
 
-/** null where it has problems. */
+/** Returns null if the section has problems. */
 function readWallet(read: ReturnType<typeof readTable>, directory: string, reading: Reading): WalletConfig | null {
   const values = valuesOf(read, WALLET_OPTIONS);
   if (!values) return null;

@@ -1,6 +1,9 @@
 import type { ProviderConfig } from './provider-file.ts';
 
-/** Every value of a provider's file that a log must not show. What a tool's environment holds is taken as secret. */
+/**
+ * Returns every value of a provider's file that a log must not show. All environment variables of tools count as
+ * secrets.
+ */
 export function secretsOf({ router, services }: ProviderConfig): readonly (string | null)[] {
   return [
     router.apiKey,

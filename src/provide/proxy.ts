@@ -13,29 +13,29 @@ import type { Wallet } from './wallet/wallet.ts';
 
 export interface ProxyOptions {
   readonly config: ProviderConfig;
-  /** Of `config.router.wallet`; null where there is only an API key. */
+  /** The wallet of `config.router.wallet`. null if the provider has only an API key. */
   readonly wallet: Wallet | null;
   readonly log: Log;
   readonly now: () => number;
   readonly random: () => number;
-  /** This program's own environment. Tools that are started get its harmless part. */
+  /** This program's own environment. Tools get only the variables that contain no secrets. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly version?: string;
   readonly limits?: Partial<ProxyLimits>;
 }
 
 export interface ProxyLimits {
-  /** Calls that run at once on one connection. */
+  /** The most calls that may run at once on one connection. */
   readonly streamsMax: number;
-  /** A router that says nothing this long is gone. */
+  /** The connection counts as lost after this time without a byte from the router. */
   readonly silenceMs: number;
-  /** Until the head of an upstream's reply. The gateway has a limit of its own, which is usually the shorter one. */
+  /** Timeout for the head of an upstream's reply. The gateway has its own timeout, which is usually shorter. */
   readonly headTimeoutMs: number;
-  /** How long running calls may go on after `close`. */
+  /** Timeout for running calls after `close`. */
   readonly drainMs: number;
-  /** Between dials of a router that does not accept the credential. */
+  /** Time between dials while the router refuses the credential with 401. */
   readonly unauthorizedMs: number;
-  /** How long a tool's process may take to end. */
+  /** Timeouts for ending a tool's process. */
   readonly toolStop: StopTimes;
 }
 
@@ -45,25 +45,22 @@ const LIMITS: ProxyLimits = {
   headTimeoutMs: 300_000,
   drainMs: 30_000,
   unauthorizedMs: 30_000,
-  // The end of its input comes before both, so that a server may end by itself.
+  // Before both, the process's stdin is closed, so that the server can exit without a signal.
   toolStop: { termMs: 1_000, killMs: 5_000 },
 };
 
 export interface Proxy {
-  /** Dials, and dials again whenever the connection is lost. */
+  /** Dials the router, and dials again whenever the connection is lost. */
   start(): void;
-  /** Settles when nothing of it is left, with the exit code. */
+  /** Settles with the exit code when all connections and processes are closed. */
   readonly closed: Promise<ExitCode>;
-  /**
-   * Takes no more calls, finishes those that run (as long as `drainMs` allows), ends the tools, and settles as
-   * `closed` does.
-   */
+  /** Takes no more calls, lets running calls finish within `drainMs`, and ends the tools. Settles like `closed`. */
   close(): Promise<ExitCode>;
-  /** Ends everything at once, started processes too, without waiting for it. */
+  /** Ends everything immediately, including started processes. Does not wait for their ends. */
   kill(): void;
 }
 
-/** A provider's proxy: one tunnel to the router, kept up for ever, and the services behind it. */
+/** Creates a provider's proxy: it keeps one tunnel to the router open and serves the provider's services through it. */
 export function createProxy(options: ProxyOptions): Proxy {
   const { config, wallet, log, now, random, env = {}, version = '0' } = options;
   const limits = { ...LIMITS, ...options.limits };
@@ -76,14 +73,14 @@ export function createProxy(options: ProxyOptions): Proxy {
   });
   const stopping = new AbortController();
   const closed = Promise.withResolvers<ExitCode>();
-  /** The newest, and those of routers that stop, where calls still run. */
+  /** The current connection, and older connections to draining routers on which calls still run. */
   const connections = new Set<Connection>();
   const url = tunnelUrl(config.router.url);
   const document = JSON.stringify(toRegistrationDocument(config.services));
-  /** null before `start`. */
+  /** null until `start`. */
   let upstreams: Upstreams | null = null;
 
-  /** One connection, until it ends or another one is needed. */
+  /** Keeps one connection until it ends or a new one is needed. */
   async function connectOnce(): Promise<Next> {
     let readyAt: number | null = null;
     log.debug({ router: config.router.url }, 'dialling the router');
@@ -127,7 +124,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     return EXIT.closed;
   }
 
-  /** Calls first, then what they need. */
+  /** Ends the calls first, then the upstreams that serve them. */
   async function end(): Promise<void> {
     stopping.abort();
     upstreams?.drain();

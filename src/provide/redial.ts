@@ -3,48 +3,54 @@ import type { Ending } from './connection.ts';
 import type { Log } from './log.ts';
 
 /**
- * Why a proxy ended, as exit code of its process: closed as asked, registration refused, not allowed here, replaced
- * by a newer connection.
+ * Exit codes of the proxy's process: closed on request, registration refused, provider not allowed, replaced by a newer
+ * connection.
  */
 export const EXIT = { closed: 0, refused: 1, forbidden: 2, replaced: 3 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Milliseconds until the next dial, or the code to end with. */
+/** Milliseconds until the next dial, or the exit code. */
 export type Next = { readonly wait: number } | { readonly exit: ExitCode };
 
 interface RedialOptions {
   /** URL of the router, for the log. */
   readonly router: string;
-  /** The credential is an API key: it cannot become right later, as a wallet's clock can. */
+  /**
+   * Whether the credential is an API key. A wrong key stays wrong, but a wallet's sign-in that failed because of the
+   * clock may succeed later.
+   */
   readonly byKey: boolean;
-  /** Longest wait after a refused credential, and for what the router asked for. */
+  /** The wait after a refused credential, and the longest `Retry-After` that is honoured. */
   readonly unauthorizedMs: number;
   readonly random: () => number;
   readonly log: Log;
 }
 
-/** Decides what follows a connection that ended, and logs it. */
+/** Decides what to do when a connection has ended, and logs it. */
 interface Redial {
   /** The router accepted the credential. */
   accepted(): void;
-  /** `readyMs`: how long calls could come on the connection; null where none could. */
+  /** `readyMs`: how long the services were registered on the connection. null if they never were. */
   after(ending: Ending, readyMs: number | null): Next;
 }
 
 type Facts = Readonly<Record<string, unknown>>;
 
-/** A connection that was ready this long was a good one: the next dial is a first one. */
+/** After a connection that was ready this long, the backoff starts again from the beginning. */
 const STEADY_MS = 10_000;
-/** Clocks that differ by more than this make a sign-in invalid. */
+/** A sign-in is invalid if the clocks differ by more than this. */
 const SKEW_MS = 20_000;
-/** Dials with an API key that was never accepted, before the key counts as wrong, and the time between them. */
+/**
+ * An API key counts as wrong after this many refused dials, if it was never accepted. The second value is the time
+ * between these dials.
+ */
 const KEY_TRIES = 3;
 const KEY_AGAIN_MS = 1_000;
 
 export function createRedial({ router, byKey, unauthorizedMs, random, log }: RedialOptions): Redial {
   const backoff = createBackoff(random);
   let accepted = false;
-  /** Dials in a row that were refused with 401. */
+  /** Number of consecutive dials that were refused with 401. */
   let unauthorized = 0;
 
   const again = (facts: Facts, text: string, wait = backoff.next()): Next => {
@@ -56,7 +62,10 @@ export function createRedial({ router, byKey, unauthorizedMs, random, log }: Red
     return { exit: code };
   };
 
-  /** A key that was never accepted is wrong. Another credential may be refused for a while. */
+  /**
+   * An API key that was never accepted is wrong after a few tries. Any other credential may be refused only for a
+   * while.
+   */
   function afterUnauthorized(facts: Facts, skewMs: number | null): Next {
     unauthorized += 1;
     const isNewKey = byKey && !accepted;
@@ -79,7 +88,8 @@ export function createRedial({ router, byKey, unauthorizedMs, random, log }: Red
     if (status === 426) return again(facts, 'what is between here and the router passes no WebSockets on');
     if (status === 404 || (status >= 300 && status < 400))
       return again({ ...facts, hint: 'is router.url right?' }, 'no router takes providers there');
-    // On top of what the router asked for, so that proxies that were told the same do not come back at once.
+    // The random backoff is added to the router's `Retry-After`. Otherwise all proxies that got the same value would
+    // return at once.
     const wait = Math.min(retryAfterMs ?? 0, unauthorizedMs) + backoff.next();
     return again(facts, 'the router takes no connection now', wait);
   }

@@ -2,14 +2,14 @@ import type { ServerHttp2Stream } from 'node:http2';
 import { Readable } from 'node:stream';
 
 /**
- * A body up to this size is taken whole, and sent in one piece with its length; so much is waiting in a stream's
- * window anyway.
+ * A body up to this size is buffered and sent in one piece with its length. The stream's window may hold this much
+ * anyway.
  */
 const WHOLE_BYTES_MAX = 64 * 1024;
 
 /**
- * Calls `take` once with the body of a request: whole where it is small, else as a stream that holds the sender
- * back while nobody reads it.
+ * Calls `take` once with the body of a request: a Buffer if it is small, otherwise a stream with backpressure, or null
+ * if there is no body.
  */
 export function takeBody(stream: ServerHttp2Stream, take: (body: Buffer | Readable | null) => void): void {
   if (stream.endAfterHeaders) return take(null);
@@ -32,7 +32,7 @@ export function takeBody(stream: ServerHttp2Stream, take: (body: Buffer | Readab
     stream.off('end', onEnd);
     stream.off('aborted', drop);
   };
-  // The end of a call that was cancelled half-way is not the end of its body.
+  // When a call is cancelled, its stream ends too. This is not the end of the body.
   const drop = () => {
     stop();
     held = [];
@@ -44,8 +44,8 @@ export function takeBody(stream: ServerHttp2Stream, take: (body: Buffer | Readab
 }
 
 /**
- * Calls `take` once with the whole body, or with null when it is larger than `bytesMax`; not at all where the call
- * is cancelled before.
+ * Calls `take` once with the whole body, or with null if it is larger than `bytesMax`. Doesn't call it if the call is
+ * cancelled before.
  */
 export function takeWhole(stream: ServerHttp2Stream, bytesMax: number, take: (body: Buffer | null) => void): void {
   takeBody(stream, (body) => {
@@ -66,8 +66,8 @@ export function takeWhole(stream: ServerHttp2Stream, bytesMax: number, take: (bo
 }
 
 /**
- * The reading half of a call. An HTTP client may destroy it as it likes: the writing half, which the reply needs,
- * stays.
+ * The readable half of a call as a stream of its own. An HTTP client may destroy it. The writable half stays open for
+ * the reply.
  */
 class RequestBody extends Readable {
   readonly #stream: ServerHttp2Stream;
@@ -89,7 +89,7 @@ class RequestBody extends Readable {
     this.#stream.resume();
   }
 
-  /** The rest is read and dropped, so that the gateway is not kept from reading the reply. */
+  /** Reads and drops the rest of the body. Otherwise the gateway might wait to send it and not read the reply. */
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     this.#stream.resume();
     callback(error);

@@ -13,7 +13,7 @@ import { WalletError } from './wallet/wallet.ts';
 
 const API_PATH = '/api/v1';
 
-/** The keys of `[router]` and `[router.siwx]`: where the proxy dials in, and as whom. */
+/** The keys of `[router]` and `[router.siwx]`: the router's address and the provider's credential. */
 export const ROUTER_OPTIONS = {
   url: option({
     takes: 'an http:// or https:// URL',
@@ -42,7 +42,7 @@ export const ROUTER_OPTIONS = {
         return parseChainId(value).chainId;
       } catch (error) {
         if (!(error instanceof WalletError)) throw error;
-        // The text is not repeated: it may be a key that was put into the wrong line.
+        // The message doesn't repeat the text, because it may be a key in the wrong line.
         throw new WrongValue('is no chain that a wallet can sign in on', right);
       }
     },

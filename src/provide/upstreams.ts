@@ -7,26 +7,26 @@ import type { StopTimes } from './stdio/child-process.ts';
 import { createStdioTool, type StdioTool } from './stdio/create-stdio-tool.ts';
 import type { SupervisorOptions } from './stdio/supervisor.ts';
 
-// Undici's index has its caches, mocks, fetch and WebSocket too: 109 files. An agent needs 22 of them.
+// The index of undici also loads caches, mocks, fetch and WebSocket: 109 files. An agent needs 22 of them.
 const HttpAgent = createRequire(import.meta.url)('undici/lib/dispatcher/agent.js') as typeof Agent;
 
 interface UpstreamsOptions extends Pick<SupervisorOptions, 'env' | 'version' | 'log' | 'random' | 'now'> {
   readonly services: readonly ServiceConfig[];
-  /** Until the head of an upstream's reply. */
+  /** Timeout for the head of an upstream's reply. */
   readonly headTimeoutMs: number;
-  /** Time for a tool's process to end. */
+  /** Timeouts for ending a tool's process. */
   readonly toolStop: StopTimes;
 }
 
-/** The upstreams behind a proxy: HTTP services, and tools whose processes it runs. */
+/** The upstreams behind a proxy: HTTP services, and tools whose processes the proxy runs. */
 export interface Upstreams {
-  /** Passes one call on to its service. */
+  /** Passes one call to its service. */
   readonly serve: ReturnType<typeof createCallTable>;
-  /** Ends the streams that would never end by themselves. */
+  /** Ends the subscription streams, which have no end of their own. */
   drain(): void;
-  /** Ends every process in good order. */
+  /** Ends every process gracefully. */
   stop(): Promise<void>;
-  /** Ends every process at once. */
+  /** Kills every process immediately. */
   kill(): void;
 }
 
@@ -36,7 +36,7 @@ const CONNECT_MS = 10_000;
 export function startUpstreams(options: UpstreamsOptions): Upstreams {
   const { services, log, toolStop, headTimeoutMs } = options;
   const tools: StdioTool[] = [];
-  // Silence inside a reply is the gateway's to judge: it cancels the call.
+  // There is no timeout inside a reply, because the gateway judges that: it cancels the call.
   const dispatcher = new HttpAgent({
     allowH2: false,
     headersTimeout: headTimeoutMs,

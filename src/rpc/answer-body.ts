@@ -11,7 +11,7 @@ import { errorOf, namelessError, replyText } from './outcome.ts';
 import { type Body, readBody } from './read-body.ts';
 import { refused, runBatch } from './run-batch.ts';
 
-/** An HTTP reply whose body is written piece by piece. A reply without pieces is HTTP 204. */
+/** An HTTP reply whose body is written in pieces. A reply without pieces is HTTP 204. */
 export interface Reply {
   readonly pieces: readonly Buffer[];
   readonly status: number;
@@ -20,23 +20,23 @@ export interface Reply {
 
 export interface AnswerOptions {
   readonly pipeline: Pick<Pipeline, 'visitor' | 'count'>;
-  /** Opens an account of memory for the replies of one request. */
+  /** Begins to count the memory for the replies of one request. */
   readonly hold: (account: string) => ReplyHold;
   readonly limits: JsonLimits;
-  /** Longest reply to a batch. */
+  /** Maximum size of the reply to a batch, in bytes. */
   readonly replyBytesMax: number;
   readonly offered: () => Offered;
   readonly report: (error: unknown, request: FastifyRequest) => void;
 }
 
-/** `holds` takes what the reply keeps in memory, to be released once the client has taken it. */
+/** Answers one request. `holds`: receives the ReplyHold of the reply; release it once the client has read the reply. */
 type AnswerBody = (request: FastifyRequest, gone: AbortSignal, holds: (hold: ReplyHold) => void) => Promise<Reply>;
 
 const REQUEST_ID_CHARS_MAX = 128;
 const SILENCE: Reply = { pieces: [], status: 204, headers: {} };
 const [OPEN, COMMA, CLOSE] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')];
 
-/** Runs the entries of a body. Rejects with GatewayError where the body as a whole is refused. */
+/** Runs the entries of a body. Rejects with GatewayError if the whole body is refused. */
 export function createAnswerBody(options: AnswerOptions): AnswerBody {
   const { pipeline, limits, replyBytesMax, report } = options;
 
@@ -57,7 +57,8 @@ export function createAnswerBody(options: AnswerOptions): AnswerBody {
     hold: ReplyHold,
   ): Promise<Reply> {
     if (context.idempotencyKey !== null) return plain(KEY_OF_BATCH);
-    // One small request of a stranger must not become 50 lookups of a credential that is not there.
+    // A batch without a credential is refused at once. Otherwise one small request of a stranger could cause 50 checks
+    // of a missing credential.
     const needsCredential = (entry: Entry) => entry.kind === 'call' && isClosed(entry.message.method);
     if (!hasCredential(context.carried) && entries.some(needsCredential)) {
       const { status, headers } = NO_CREDENTIAL;
@@ -118,7 +119,7 @@ const NO_CREDENTIAL = errorOf(
   ),
 );
 
-/** The id of an entry's own request, in the log and for its provider. */
+/** The request id of one entry, for the log and for its provider. */
 function idOf(requestId: string, place: number): string {
   const suffix = `-${place}`;
   return requestId.slice(0, REQUEST_ID_CHARS_MAX - suffix.length) + suffix;

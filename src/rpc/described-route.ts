@@ -24,10 +24,10 @@ const example = {
   params: { model: EXAMPLE_MODEL, messages: [{ role: 'user', content: 'Hello' }] },
 };
 
-/** The reference's description of the endpoint. It validates nothing. */
+/** The description of the endpoint for the API reference. It is not used to validate requests. */
 export const DESCRIPTION: FastifySchema = {
   tags: ['JSON-RPC'],
-  // Some methods are for everybody.
+  // Some methods need no credential.
   security: [{}, { bearer: [] }, { apiKey: [] }, { wallet: [] }],
   summary: 'Call any primitive by JSON-RPC',
   description: POST,

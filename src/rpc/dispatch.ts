@@ -7,27 +7,27 @@ import { type Method, ownHeaders } from './method.ts';
 import { streamedAt } from './method-table.ts';
 import { errorOf, type Outcome, outcomeOfHttp, outcomeOfWire } from './outcome.ts';
 
-/** The request around a method call. */
+/** Facts about the HTTP request of a method call. */
 export interface Context extends Behalf {
   /** The Idempotency-Key of the HTTP request; null in a batch. */
   readonly idempotencyKey: string | null;
   /**
-   * Counts a request for what needs no credential, which the endpoint does not count. Rejects with GatewayError
-   * `rate_limit_exceeded`.
+   * Counts a request of a method that needs no credential, because its door does not count it. Rejects with
+   * GatewayError `rate_limit_exceeded`.
    */
   readonly count: () => Promise<void>;
-  /** Told of what no wire has a word for. */
+  /** Reports errors that clients see as `internal`. */
   readonly report: (error: unknown) => void;
 }
 
 export interface DispatchOptions {
   readonly methods: readonly Method[];
   readonly ask: Ask;
-  /** Answered here: `rpc.discover`. */
+  /** Answers `rpc.discover`, the only method that is answered here. */
   readonly discover: (behalf: Behalf) => Promise<Outcome>;
 }
 
-/** Runs one request. Never throws: what goes wrong is the outcome. */
+/** Runs one request. Never rejects: an error is an outcome. */
 export type Dispatch = (message: RequestMessage, context: Context) => Promise<Outcome>;
 
 export const DISCOVER = 'rpc.discover';
@@ -38,13 +38,13 @@ interface Given {
 }
 
 /**
- * Runs methods through the server of json-rpc-2.0, which is given one checked request at a time. Alone it would reject
- * for a batch that holds null, answer a batch of one without its array, run all entries at once, and show clients the
- * message of any thrown error.
+ * Runs methods through the server of json-rpc-2.0, which gets one checked request at a time. Given a whole batch, that
+ * library would reject a batch that contains null, answer a batch of one without its array, run all entries at once,
+ * and show clients the message of any thrown error.
  */
 export function createDispatch({ methods, ask, discover }: DispatchOptions): Dispatch {
   const server = new JSONRPCServer<Given>({ errorListener: () => {} });
-  // Everything is a result to the library: a thrown error would reach the client by its own words.
+  // Every outcome is a result for the library, because it would send the message of a thrown error to the client.
   server.applyMiddleware(async (next, request, given) => {
     try {
       return await next(request, given);
@@ -79,7 +79,7 @@ export function createDispatch({ methods, ask, discover }: DispatchOptions): Dis
   };
 }
 
-/** The client's own id is kept as it is written, which a parsed one is not. */
+/** The id for the library. The client's id is kept as text, because parsing could change how it is written. */
 const PLACE = 0;
 
 function unknownMethod(name: string, methods: readonly Method[]): Outcome {

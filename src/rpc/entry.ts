@@ -6,18 +6,18 @@ import { KEY, PAYMENT, RECEIPT } from './method.ts';
 /** One element of a batch, or the body itself. */
 export type Entry =
   | { readonly kind: 'call'; readonly message: RequestMessage }
-  /** A notification: it is not executed, since nobody could be told what it cost. */
+  /** A notification. It is not executed, because the client could not be told its cost. */
   | { readonly kind: 'silent' }
   | Refused;
 
 export interface Refused {
   readonly kind: 'refused';
-  /** As it is written; `null` where it cannot be read. */
+  /** The id as the client wrote it; `null` if it cannot be read. */
   readonly idText: string;
   readonly error: JsonRpcError;
 }
 
-/** Reads one entry; undefined where the text is no JSON. */
+/** Reads one entry; undefined if the text is not JSON. */
 export function readEntry(text: string): Entry | undefined {
   const message = readClientMessage(text, (params) => lookAlikeAt(params, ACTED_ON, 'params.'));
   if (message === undefined) return undefined;
@@ -37,10 +37,10 @@ const ACTED_ON: ActedOnAt = [
   [['_meta'], actedOn([KEY, MAX_COST_META, RECEIPT, PAYMENT])],
 ];
 
-/** Why JSON text is no request. */
+/** The entry for JSON text that is not a valid request. */
 function faultOf(text: string): Entry {
   const { kind, message, param, idText } = messageFault(text);
-  // A notification that is wrong is not answered either.
+  // An invalid notification gets no answer, like a valid one.
   if (kind === 'params')
     return idText === null ? { kind: 'silent' } : refuse(idText, CODE.invalidParams, message, param ?? undefined);
   return refuse(idText ?? 'null', CODE.invalidRequest, message);

@@ -10,7 +10,7 @@ import {
 } from '#wire';
 import { toGatewayError } from '#gateway';
 
-/** Codes of JSON-RPC 2.0 itself. */
+/** Error codes that JSON-RPC 2.0 defines. */
 export const CODE = {
   parse: -32700,
   invalidRequest: -32600,
@@ -20,9 +20,9 @@ export const CODE = {
 } as const;
 
 /**
- * This wire: the code of the JSON-RPC error, the same as on MCP, and the HTTP status where it is the whole reply. A
- * status other than 200 is kept for what a client's HTTP layer acts on by itself: credentials, money, rate, and
- * bodies that are not read to their end.
+ * For each error code of the gateway: the code of the JSON-RPC error, which is the same in MCP, and the HTTP status if
+ * the error is the whole reply. A status other than 200 is used only for errors that HTTP layers of clients handle
+ * themselves: credentials, money, rate, and bodies that are not read to their end.
  */
 export const RPC_ERRORS = {
   invalid_request: { code: CODE.invalidParams, status: 200 },
@@ -53,19 +53,19 @@ export const RPC_ERRORS = {
   internal: { code: CODE.internal, status: 200 },
 } as const satisfies Record<ErrorCode, { code: number; status: number }>;
 
-/** HTTP statuses that the reply to a single request keeps of the reply behind it. */
+/** HTTP statuses that are passed on from a door's reply to the reply to a single request. */
 export const KEPT_STATUSES: ReadonlySet<number> = new Set(Object.values(RPC_ERRORS).map(({ status }) => status));
 
 export interface RpcFault {
   readonly error: JsonRpcError;
-  /** HTTP status where this is the whole reply. */
+  /** HTTP status if this is the whole reply. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
- * Any thrown value as an error of JSON-RPC. `data` names our code, the parameter, when a retry can help, and the HTTP
- * status on other wires.
+ * Converts any thrown value to a JSON-RPC error. `data` has the gateway's error code, the parameter, when to retry, and
+ * the HTTP status that other doors give.
  */
 export function toRpcFault(thrown: unknown): RpcFault {
   const known = toGatewayError(thrown);
@@ -80,7 +80,7 @@ export function toRpcFault(thrown: unknown): RpcFault {
   );
 }
 
-/** Members of an x402 body that say how to pay. */
+/** The members of an x402 body with the payment terms. */
 const TERMS = ['x402Version', 'accepts', 'resource', 'extensions'] as const;
 
 const termsOf = (status: number, body: JsonObject): JsonObject =>
@@ -89,8 +89,8 @@ const termsOf = (status: number, body: JsonObject): JsonObject =>
     : {};
 
 /**
- * The error body of an HTTP door, `{error: {message, type, code, param}}`, as this wire has it. What is of another
- * form is known by its status alone.
+ * Converts the error body of an HTTP door, `{error: {message, type, code, param}}`, to a JSON-RPC error. For a body of
+ * another form only the status counts.
  */
 export function fromHttpError(status: number, headers: Readonly<Record<string, string>>, text: string): RpcFault {
   const body = parse(text);
@@ -133,7 +133,7 @@ function faultOf(
   return { error: { code, message, data }, status: own, headers };
 }
 
-/** Two codes share a type on HTTP, and are told apart by their status. */
+/** Finds the error code by type and then by status, because two codes share a type on HTTP. */
 function codeOf(status: number, words: readonly unknown[]): ErrorCode {
   const all: readonly ErrorCode[] = ERROR_CODES;
   const named = all.filter((code) => words.includes(HTTP_ERRORS[code].type));
@@ -154,7 +154,7 @@ function parse(text: string): JsonObject {
   }
 }
 
-/** A fault in the parameters of a method. */
+/** The error for invalid parameters of a method. */
 export function badParams(message: string, param: string): GatewayError {
   return new GatewayError('invalid_request', message, { param });
 }

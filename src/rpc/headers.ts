@@ -1,13 +1,13 @@
 import { SIGN_IN_HEADERS } from '#wire';
 import { ACCOUNT_HEADER, MAX_COST_HEADER, PAYMENT_HEADERS, QUOTE_HEADER } from '#gateway';
 
-/** Headers that say who calls. */
+/** Headers with credentials. */
 const CREDENTIALS: readonly string[] = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS];
 
 /**
- * Headers of the request that each entry carries to its door. Not among them: X-Forwarded-For and its like, since
- * the address of the client is passed by itself and a door must not believe a second word on it; and what speaks of
- * this request's own body.
+ * Headers of the request that are passed to the door of each entry. X-Forwarded-For and similar headers are not passed:
+ * the client's address is passed separately, and a door must not trust a second source for it. Headers about the body
+ * of this request are not passed either.
  */
 const INWARD: ReadonlySet<string> = new Set([
   ...CREDENTIALS,
@@ -23,7 +23,7 @@ const INWARD: ReadonlySet<string> = new Set([
   QUOTE_HEADER,
 ]);
 
-/** Headers of a door's reply that the reply to a single request carries on. */
+/** Headers of a door's reply that are passed on with the reply to a single request. */
 const OUTWARD = [
   'retry-after',
   'www-authenticate',
@@ -43,14 +43,12 @@ const OUTWARD = [
   'idempotent-replayed',
 ] as const;
 
-/**
- * By name in lower case, every value: a door refuses a credential that came twice, which it can only if it sees both.
- */
+/** Headers by lower-case name, with all values: a door can only refuse a repeated credential if it gets both values. */
 export type Carried = Readonly<Record<string, readonly string[]>>;
 
 /**
- * The headers of a request that its entries carry. `rawHeaders` is IncomingMessage.rawHeaders, names and values by
- * turns.
+ * The headers of a request that are passed to its entries. `rawHeaders`: IncomingMessage.rawHeaders, with names and
+ * values in alternation.
  */
 export function carriedOf(rawHeaders: readonly string[]): Carried {
   const carried: Record<string, string[]> = {};
@@ -61,10 +59,10 @@ export function carriedOf(rawHeaders: readonly string[]): Carried {
   return carried;
 }
 
-/** Whether a request says who calls; whether that is true is the doors' to judge. */
+/** Whether a request has a credential. The doors check whether it is valid. */
 export const hasCredential = (carried: Carried): boolean => CREDENTIALS.some((name) => Object.hasOwn(carried, name));
 
-/** The headers of the door's reply that the client gets. */
+/** The headers of the door's reply that are passed on to the client. */
 export function toldOf(headers: Readonly<Record<string, string>>): Record<string, string> {
   const told: Record<string, string> = {};
   for (const name of OUTWARD) {

@@ -6,7 +6,7 @@ const API = '/api/v1';
 
 type Words = Pick<Method, 'name' | 'summary' | 'open'>;
 
-/** A page. Its parameters go into the query. */
+/** A method for a GET endpoint. Its parameters become the query. */
 export function page(words: Words, url: string): Method {
   return {
     ...words,
@@ -17,7 +17,10 @@ export function page(words: Words, url: string): Method {
   };
 }
 
-/** A page that is also there as a file without end: not in a reply of JSON-RPC, which is one message. */
+/**
+ * For an endpoint that can also send an unlimited file: refuses the file format, because a JSON-RPC reply is one
+ * message.
+ */
 export const withoutFiles = (method: Method): Method => ({
   ...method,
   toInner(asked) {
@@ -27,7 +30,7 @@ export const withoutFiles = (method: Method): Method => ({
   },
 });
 
-/** The page of one thing, whose name is in its address. `before` ends with a slash. */
+/** A method for a GET endpoint with the name of one item in its path. `before` ends with a slash. */
 export function pageOf(
   words: Words,
   { before, after = '' }: { readonly before: string; readonly after?: string },
@@ -43,8 +46,8 @@ export function pageOf(
 }
 
 /**
- * A billed call over HTTP. Its parameters are the body, as they are written. Streams are refused, since a reply of
- * JSON-RPC is one message.
+ * A method for a billed POST endpoint. Its parameters become the body, unchanged. Streams are refused, because a
+ * JSON-RPC reply is one message.
  */
 export function post(words: Words, url: string): Method {
   const path = API + url;

@@ -6,7 +6,7 @@ import type { Carried } from './headers.ts';
 /** One request to a door of this gateway. */
 export interface InnerRequest {
   readonly verb: 'GET' | 'POST';
-  /** With its query. */
+  /** Path with its query. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** JSON text. */
@@ -15,16 +15,16 @@ export interface InnerRequest {
 
 export interface InnerReply {
   readonly status: number;
-  /** By name in lower case. */
+  /** By lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
   readonly bytes: Buffer;
 }
 
-/** On whose behalf it is made. */
+/** The client's request for which an inner request is made. */
 export interface Behalf {
   readonly carried: Carried;
-  /** Of the client. */
+  /** The client's address. */
   readonly address: string;
   readonly requestId: string;
   /** Aborts when the client leaves. */
@@ -34,9 +34,8 @@ export interface Behalf {
 export type Ask = (request: InnerRequest, behalf: Behalf) => Promise<InnerReply>;
 
 /**
- * Requests to the same server from inside. Rejects with the reason of `gone` when the client leaves, which the door
- * learns as it would from a socket that closes, and with GatewayError `service_unavailable` once the server is
- * closing.
+ * Makes requests to the same server from inside the process. Rejects with the reason of `gone` when the client leaves;
+ * the door sees this like a closed socket. Rejects with GatewayError `service_unavailable` once the server is closing.
  */
 export function createAsk(inject: FastifyInstance['inject']): Ask {
   return async ({ verb, path, headers = {}, body }, { carried, address, requestId, gone }) => {
@@ -83,14 +82,14 @@ export function createAsk(inject: FastifyInstance['inject']): Ask {
 const CLOSING = 'FST_ERR_REOPENED_CLOSE_SERVER';
 
 /**
- * A body whose end does not destroy it. The `signal` of an injected request is without effect once its body was
- * read, whereas the failure of a body that is a stream always reaches the request, and through it the reply.
+ * A body stream that is not destroyed at its end. The `signal` of an injected request has no effect once its body was
+ * read. But an error of a body stream always reaches the request, and through it the reply.
  */
 function abortable(bytes: Buffer): Readable {
   const body = new Readable({ autoDestroy: false, read() {} });
   if (bytes.byteLength > 0) body.push(bytes);
   body.push(null);
-  // The request listens, but not before it is made.
+  // The request adds its own listener later. Until then this one prevents an uncaught error.
   body.on('error', () => {});
   return body;
 }

@@ -3,23 +3,23 @@ import type { ReplyHold } from '#gateway';
 import { toRpcFault } from './errors-rpc.ts';
 import { errorOf, type Outcome, replyText } from './outcome.ts';
 
-/** One entry that is to be answered. */
+/** One entry to answer. */
 export interface Asked {
   readonly idText: string;
-  /** Its answer may have been paid for, so that it is never left out. */
+  /** Its answer may have been paid for, so it is always sent. */
   readonly billed: boolean;
   run(): Promise<Outcome>;
 }
 
-/** The replies that one HTTP request keeps until its client has taken them. */
+/** The replies of one HTTP request, which stay in memory until the client has read them. */
 export interface KeptReplies {
-  /** The reply to one entry: what running it brought, or why it was not run, or why what it brought is not told. */
+  /** The reply to one entry: its outcome, or an error if it was not run or if its reply is too large to send. */
   replyTo(asked: Asked): Promise<Outcome & { readonly bytes: Buffer }>;
 }
 
 /**
- * Bounds the replies of one HTTP request: `bytesMax` together, and all that `hold` has room for. The answer to a
- * billed entry is always told: where there is no room for it, it must not be begun.
+ * Limits the memory for the replies of one HTTP request to `bytesMax` together and to the room of `hold`. The answer to
+ * a billed entry is always sent, so without room such an entry must not begin.
  */
 export function createKeptReplies(hold: ReplyHold, bytesMax: number): KeptReplies {
   let kept = 0;
@@ -49,7 +49,7 @@ export function createKeptReplies(hold: ReplyHold, bytesMax: number): KeptReplie
   };
 }
 
-/** Errors and small answers are worth less than the trouble to ask again. 50 of them are 200 KiB. */
+/** Answers up to this size are always sent, because asking again would cost more. 50 of them are 200 KiB. */
 const ALWAYS_TOLD_BYTES = 4 * 1024;
 
 const notRun = () =>

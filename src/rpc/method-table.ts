@@ -4,7 +4,7 @@ import { a2a, ARGUMENTS, CONFIGURATION, mcp, MESSAGE, NAME, TASK_ID } from './wi
 
 const TEXT = { type: 'string' };
 
-/** Every method that a door of this gateway answers, where the server has that door. */
+/** All methods that doors of this gateway can answer. A method is offered only if the server has its door. */
 const METHODS: readonly Method[] = [
   page({ name: 'services/list', summary: 'List services of every kind', open: true }, '/services'),
   page({ name: 'models/list', summary: 'List models', open: true }, '/models'),
@@ -42,7 +42,7 @@ const METHODS: readonly Method[] = [
   ]),
   a2a({ name: 'tasks/get', summary: 'Show a task (A2A 0.3)' }, '0.3', [TASK_ID]),
   a2a({ name: 'tasks/cancel', summary: 'Cancel a task (A2A 0.3)' }, '0.3', [TASK_ID]),
-  // 0.3 cannot list tasks.
+  // A2A 0.3 has no method to list tasks.
   a2a({ name: 'tasks/list', summary: 'List tasks (answered as A2A 1.0)' }, '1.0', [], 'ListTasks'),
   a2a({ name: 'SendMessage', summary: 'Send a message to an agent (A2A 1.0)', billed: true }, '1.0', [
     MESSAGE,
@@ -74,7 +74,7 @@ const METHODS: readonly Method[] = [
   ),
 ];
 
-/** Methods that answer with a stream, and where they are answered. */
+/** Methods that answer with a stream, with the endpoints that serve them. */
 const STREAMING: Readonly<Record<string, string>> = {
   'message/stream': 'POST /a2a/<agent>',
   'tasks/resubscribe': 'POST /a2a/<agent>',
@@ -83,7 +83,7 @@ const STREAMING: Readonly<Record<string, string>> = {
   'subscriptions/listen': 'POST /mcp/<service>',
 };
 
-/** The methods whose route the server has. Ask once all routes are registered. */
+/** The methods whose routes the server has. Call it after all routes are registered. */
 export const methodsOf = (hasRoute: HasRoute): readonly Method[] =>
   METHODS.filter(({ route: { verb, url } }) => hasRoute({ method: verb, url }));
 

@@ -5,7 +5,7 @@ import { lowestCap, MAX_COST_HEADER, MAX_COST_META, parseIdempotencyKey } from '
 import { badParams } from './errors-rpc.ts';
 import type { InnerRequest } from './inner-request.ts';
 
-/** A parameter, as it is described. */
+/** The description of a parameter. */
 export interface Param {
   readonly name: string;
   readonly description: string;
@@ -13,23 +13,20 @@ export interface Param {
   readonly schema: JsonObject;
 }
 
-/** A method that is answered by a door of this gateway. It is offered where the server has the route. */
+/** A method that a door of this gateway answers. It is offered only if the server has the route. */
 export interface Method {
   readonly name: string;
   readonly summary: string;
-  /** As it was registered. */
+  /** The route as registered. */
   readonly route: { readonly verb: 'GET' | 'POST'; readonly url: string };
-  /** Answered to everybody. */
+  /** Needs no credential. */
   readonly open?: true;
   readonly billed?: true;
-  /** Parameters that the description of the route does not have. */
+  /** Parameters that are missing in the description of the route. */
   readonly params?: readonly Param[];
-  /**
-   * The place of the route that describes the parameters: its query or its body. Absent where `params` has all of
-   * them.
-   */
+  /** The part of the route that describes the parameters: its query or its body. Absent if `params` has all of them. */
   readonly described?: 'query' | 'body';
-  /** How the door answers: with a result, or in JSON-RPC. */
+  /** The format of the door's answer: an HTTP result, or JSON-RPC. */
   readonly answers: 'http' | 'wire';
   /** Throws GatewayError `invalid_request`. */
   toInner(asked: RequestMessage): InnerRequest;
@@ -41,7 +38,7 @@ export const EMPTY: JsonObject = {};
 
 export const paramsOf = ({ params = EMPTY }: RequestMessage): JsonObject => params;
 
-/** The parameters as they are written, less those of these names. */
+/** The text of the parameters as the client wrote it, without the members in `names`. */
 export function paramsWithout({ text, members }: RequestMessage, names: readonly string[]): string {
   const span = members.get('params');
   if (!span) return '{}';
@@ -55,8 +52,8 @@ export function paramsWithout({ text, members }: RequestMessage, names: readonly
 }
 
 /**
- * A name as one segment of a path. Throws GatewayError `invalid_request` for any other name: dots alone would lead to
- * another path.
+ * Encodes a name for a path. Throws GatewayError `invalid_request` for an invalid name. Segments of dots alone are
+ * refused, because they would lead to another path.
  */
 export function pathOf(name: unknown, param: string): string {
   if (typeof name !== 'string' || name === '' || name.length > NAME_CHARS_MAX)
@@ -69,13 +66,13 @@ export function pathOf(name: unknown, param: string): string {
 
 const NAME_CHARS_MAX = 512;
 
-/** Members of `params._meta` that speak to the gateway. */
+/** Members of `params._meta` for the gateway. */
 export const KEY = 'tollgate/idempotency-key';
 export const RECEIPT = 'tollgate/receipt';
 export const PAYMENT = 'x402/payment';
 
 /**
- * Headers that say what `params._meta` says to the gateway. `header`: the Idempotency-Key of the request itself,
+ * Converts the gateway's members of `params._meta` to headers. `header`: the Idempotency-Key of the HTTP request.
  * `caps`: the values of its `x-max-cost`. Throws GatewayError `invalid_request`.
  */
 export function ownHeaders(
@@ -95,8 +92,8 @@ export function ownHeaders(
 }
 
 /**
- * The lower of the entry's own cap and that of the whole request. Without one of its own the header goes to the
- * door as it came.
+ * The header with the lower cap of entry and whole request. If the entry has no cap, the header of the request is
+ * passed on unchanged.
  */
 function capHeader(own: unknown, caps: readonly string[]): Record<string, string> {
   if (own === undefined || own === null) return {};
@@ -104,11 +101,11 @@ function capHeader(own: unknown, caps: readonly string[]): Record<string, string
   return cap === null ? {} : { [MAX_COST_HEADER]: formatUsd(cap.amount) };
 }
 
-/** A payment as doors of HTTP take it. What is wrong with it, they say. */
+/** Encodes a payment as the header that HTTP doors read. They report an invalid payment. */
 const paymentOf = (payment: unknown): Record<string, string> =>
   payment === undefined ? {} : { 'payment-signature': Buffer.from(JSON.stringify(payment)).toString('base64') };
 
-/** The parameter that every billed method has. */
+/** The parameter of every billed method. */
 export const META_PARAM: Param = {
   name: '_meta',
   description: `\`${KEY}\` makes a repetition of the call answer the same without a second charge; \`${MAX_COST_META}\` is the most USD that the call may cost; \`${RECEIPT}: true\` asks for a signed receipt; \`${PAYMENT}\` is an x402 payment for the call.`,

@@ -7,9 +7,9 @@ import { type Outcome, outcomeOfHttp, resultOf } from './outcome.ts';
 
 export interface Offered {
   readonly dispatch: Dispatch;
-  /** Whether a method is offered, and only to those who say who they are. */
+  /** Whether a method is offered and needs a credential. */
   isClosed(method: string): boolean;
-  /** Whether an answer of it may have been paid for. */
+  /** Whether the answer of a method may have been paid for. */
   isBilled(method: string): boolean;
 }
 
@@ -17,19 +17,19 @@ export interface OfferOptions {
   readonly methods: readonly Method[];
   readonly ask: Ask;
   readonly version: string;
-  /** Of the endpoint. */
+  /** URL of the endpoint. */
   readonly url: string;
 }
 
 /**
- * These methods and `rpc.discover`, whose document is made when it is first asked for and then kept: routes do not
- * change while a server runs.
+ * Offers these methods and `rpc.discover`. The document of `rpc.discover` is made at the first request and then kept,
+ * because routes do not change while a server runs.
  */
 export function offerMethods({ methods, ask, version, url }: OfferOptions): Offered {
   let document: Promise<Outcome> | null = null;
 
   async function makeDocument(behalf: Behalf): Promise<Outcome> {
-    // It is for everybody who asks meanwhile, whether or not the first one stays.
+    // Several clients may wait for the document, so it is made even if the first client leaves.
     const page = outcomeOfHttp(await ask({ verb: 'GET', path: '/openapi.json' }, { ...behalf, gone: NEVER_ABORTED }));
     const openApi: unknown = page.kind === 'result' ? JSON.parse(page.text) : null;
     return resultOf(openRpc({ methods, openApi: isObject(openApi) ? openApi : {}, version, url }));

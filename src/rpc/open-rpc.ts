@@ -5,14 +5,14 @@ import { DISCOVER } from './dispatch.ts';
 
 interface OpenRpcOptions {
   readonly methods: readonly Method[];
-  /** The document of `/openapi.json`, from which the parameters are taken. */
+  /** The document of `/openapi.json`. The parameters are taken from it. */
   readonly openApi: JsonObject;
   readonly version: string;
-  /** Of the endpoint. */
+  /** URL of the endpoint. */
   readonly url: string;
 }
 
-/** The OpenRPC 1.3 document of the methods that are offered. */
+/** The OpenRPC 1.3 document of the offered methods. */
 export function openRpc({ methods, openApi, version, url }: OpenRpcOptions): JsonObject {
   const components = objectIn(openApi, 'components', 'schemas');
   return {
@@ -36,7 +36,7 @@ const DISCOVER_ITSELF = {
   result: { name: 'OpenRPC Schema', schema: { type: 'object' } },
 };
 
-/** The meaning of each code. The message of an error names the fault. */
+/** The meaning of each code. The message of an actual error describes the fault itself. */
 const MEANINGS: Readonly<Record<number, readonly [name: string, meaning: string]>> = {
   [CODE.parse]: ['parseError', 'The body is not JSON'],
   [CODE.invalidRequest]: ['invalidRequest', 'An entry is no request, or the batch is empty or too large'],
@@ -118,7 +118,7 @@ function queryOf(operation: JsonObject): Param[] {
   });
 }
 
-/** Parameters of streams, which have no meaning here. */
+/** Parameters for streams, which do not exist here. */
 const STREAMS: readonly string[] = ['stream', 'stream_options'];
 
 function bodyOf(operation: JsonObject): Param[] {
@@ -140,7 +140,7 @@ function resultOf(operation: JsonObject): JsonObject {
   return Object.keys(schema).length === 0 ? { type: 'object' } : schema;
 }
 
-/** The object at a path; empty where the path leads to none. */
+/** The object at a path; empty if the path leads to no object. */
 function objectIn(value: JsonObject, ...path: readonly string[]): JsonObject {
   let at: unknown = value;
   for (const name of path) at = isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined;

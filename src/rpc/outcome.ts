@@ -14,8 +14,8 @@ import { toldOf } from './headers.ts';
 import type { InnerReply } from './inner-request.ts';
 
 /**
- * The outcome of one entry: its result or its error, as JSON text. Status and headers are those of an HTTP reply that
- * has no other entry.
+ * The outcome of one entry: its result or its error, as JSON text. Status and headers are for an HTTP reply with this
+ * entry alone.
  */
 export interface Outcome {
   readonly kind: 'result' | 'error';
@@ -24,7 +24,7 @@ export interface Outcome {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The reply to a request whose id is written so. */
+/** The JSON-RPC reply. `idText`: the id of the request as the client wrote it. */
 export function replyText(idText: string, { kind, text }: Outcome): string {
   return kind === 'result' ? resultText(idText, text) : `{"jsonrpc":"2.0","id":${idText},"error":${text}}`;
 }
@@ -42,11 +42,11 @@ export function errorOf({ error, status, headers }: RpcFault): Outcome {
 }
 
 /**
- * The reply of an HTTP door. Its JSON or its text is the result; other bytes are given in base64, since they may have
+ * Converts the reply of an HTTP door. JSON and text become the result. Other bytes become base64, because they may have
  * been paid for.
  */
 export function outcomeOfHttp({ status, headers, text, bytes }: InnerReply): Outcome {
-  // A payment that is not known to be settled yet is no result.
+  // A payment that may not be settled yet is an error, although its status is a success.
   if (status < 200 || status > 299 || isPending(status, text)) return errorOf(fromHttpError(status, headers, text));
   const type = headers['content-type'] ?? '';
   const told = { status: 200, headers: toldOf(headers) };
@@ -62,8 +62,8 @@ const isPending = (status: number, text: string) =>
 const isJson = (type: string) => /^application\/(?:[\w.-]+\+)?json\b/i.test(type);
 
 /**
- * The reply of a door that speaks JSON-RPC itself: its result and its error go on as they are written, with what
- * they say of the money.
+ * Converts the reply of a door that speaks JSON-RPC itself. Its result or its error is passed on unchanged, including
+ * its facts about cost.
  */
 export function outcomeOfWire({ status, headers, text }: InnerReply): Outcome {
   const members = membersIn(text);
@@ -91,7 +91,7 @@ function membersIn(text: string): Members | null {
   }
 }
 
-/** A result that is an object, with what its door said of the money in `_meta`. */
+/** Adds the cost facts from the door's headers to `_meta` of a result that is an object. */
 function withCost(text: string, headers: Readonly<Record<string, string>>): string {
   const { 'x-generation-id': id, 'x-cost-usd': cost, 'x-receipt': receipt, 'payment-response': payment } = headers;
   const told: (readonly [string, string])[] = [];
@@ -110,6 +110,6 @@ function withCost(text: string, headers: Readonly<Record<string, string>>): stri
   return splice(text, [withMembers(text, { start: 0, end: text.length }, { _meta: made })]);
 }
 
-/** An error that is the answer to no readable id. */
+/** An error reply for a request without a readable id. */
 export const namelessError = (code: number, message: string, data?: JsonRpcError['data']): string =>
   errorText('null', { code, message, ...(data === undefined ? {} : { data }) });

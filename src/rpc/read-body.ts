@@ -11,16 +11,18 @@ import { messageFault } from '#gateway';
 import { CODE } from './errors-rpc.ts';
 import { type Entry, readEntry } from './entry.ts';
 
-/** Entries in one batch. */
+/** Maximum number of entries in one batch. */
 export const BATCH_MAX = 50;
 
-/** One entry, a batch of 1 to BATCH_MAX, or a body that is answered by a single error without an id. */
+/**
+ * One entry, a batch of 1 to BATCH_MAX entries, or a refused body, which is answered by a single error without an id.
+ */
 export type Body =
   | { readonly kind: 'single'; readonly entry: Entry }
   | { readonly kind: 'batch'; readonly entries: readonly Entry[] }
   | { readonly kind: 'refused'; readonly error: JsonRpcError };
 
-/** Reads the bytes of a stranger. Never rejects. */
+/** Reads an untrusted body. Never rejects because of its content. */
 export async function readBody(bytes: Buffer, limits: JsonLimits): Promise<Body> {
   let text: string;
   try {

@@ -12,7 +12,7 @@ import { offerMethods, type Offered } from './offer-methods.ts';
 import { namelessError } from './outcome.ts';
 
 interface RpcDeps {
-  /** Of the server that has all doors. */
+  /** The `inject` of the server with all doors. */
   readonly inject: FastifyInstance['inject'];
   readonly hasRoute: HasRoute;
   readonly pipeline: Pick<Pipeline, 'visitor' | 'count'>;
@@ -28,15 +28,15 @@ interface RpcDeps {
 }
 
 /**
- * Memory for the replies of this endpoint that clients have not taken yet. One account, or one network of strangers,
- * may use a quarter of it.
+ * Memory in bytes for replies of this endpoint that clients have not read yet. One account, or one network of callers
+ * without an account, may use a quarter of it.
  */
 const REPLIES_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * `POST /rpc`: every door of this gateway by JSON-RPC 2.0. Each entry becomes one request to the door itself, which
- * authenticates, counts, bills and answers it. Here only those are counted that their door answers to everybody.
- * Register it under `/api/v1`, once.
+ * `POST /rpc`: all doors of this gateway by JSON-RPC 2.0. Each entry becomes one request to its door, which
+ * authenticates, counts, bills and answers it. Only requests whose door needs no credential are counted here. Register
+ * it once, under `/api/v1`.
  */
 export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
   const { limits, upstream, publicUrl } = deps.config;
@@ -44,7 +44,7 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
   const memory = createReplyMemory({ repliesBytesMax: REPLIES_BYTES_MAX, replyBytesMax: upstream.replyBytesMax });
 
   return async (app) => {
-    // The entries are checked below, and refused in the shape of JSON-RPC.
+    // The entries are checked later, and errors have the format of JSON-RPC.
     app.setValidatorCompiler(() => () => true);
     app.removeAllContentTypeParsers();
     const keep = { parseAs: 'buffer', bodyLimit: limits.chatBodyBytesMax } as const;
@@ -56,7 +56,7 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
       const known = toGatewayError(error);
       if (known.code === 'internal') deps.onError(known.cause ?? error, request);
       const { error: fault, status, headers } = toRpcFault(known);
-      // What is wrong with a body that was not read is no parameter's fault.
+      // This is an error of the whole body, so it is not "invalid params".
       const code = known.code === 'invalid_request' ? CODE.invalidRequest : fault.code;
       void reply
         .code(status)
@@ -65,7 +65,7 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
         .send(namelessError(code, fault.message, fault.data));
     });
 
-    // Made with the first request: all routes are registered by then.
+    // Made at the first request, when all routes are registered.
     let offered: Offered | null = null;
     const offer = () =>
       offerMethods({
@@ -112,7 +112,7 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
           for (const piece of pieces.slice(0, -1)) sink.write(piece);
           sink.end(pieces.at(-1) ?? NOTHING);
         }
-        // The client left: there is nobody to answer.
+        // The client has left, so there is nobody to answer.
         if (!reply.sent) reply.hijack();
       },
     );

@@ -3,7 +3,7 @@ import type { Entry } from './entry.ts';
 import type { KeptReplies } from './kept-replies.ts';
 import { errorOf, type Outcome } from './outcome.ts';
 
-/** Entries of one batch that run at once. */
+/** Maximum number of entries of one batch that run at the same time. */
 export const CONCURRENCY = 8;
 
 type Message = Extract<Entry, { kind: 'call' }>['message'];
@@ -16,9 +16,9 @@ interface BatchOptions {
 }
 
 /**
- * The replies to a batch, in the order of its entries; notifications have none. Entries that were not begun when
- * the client left are not run. One entry is begun in each turn of the event loop: answering one takes milliseconds
- * where there are many services.
+ * The replies to a batch, in the order of its entries. Notifications have no reply. When the client has left, no
+ * further entry begins. Only one entry begins in each turn of the event loop, because answering one takes milliseconds
+ * if there are many services.
  */
 export async function runBatch(
   entries: readonly Entry[],
@@ -46,6 +46,6 @@ export async function runBatch(
   return replies.filter((reply) => reply !== null);
 }
 
-/** The outcome of an entry that is no request. */
+/** The outcome of an entry that is not a valid request. */
 export const refused = ({ error }: Extract<Entry, { kind: 'refused' }>): Outcome =>
   errorOf({ error, status: 200, headers: {} });

@@ -12,7 +12,7 @@ const NAMING: Readonly<Record<'service' | 'agent', ActedOnAt>> = {
   agent: [[[], actedOn(['agent'])]],
 };
 
-/** A message to a door of JSON-RPC: at `path`, or below it at the name that `param` gives. */
+/** The message to a JSON-RPC door at `path`, or at the name from `param` below it. */
 function toDoor(
   asked: RequestMessage,
   method: string,
@@ -39,7 +39,7 @@ const SERVICE: Param = {
 
 const ENVELOPE = 'io.modelcontextprotocol/protocolVersion';
 
-/** A request of MCP that needs no session. Its `_meta` is its own, what it says to the gateway included. */
+/** An MCP request without a session. Its whole `_meta` is passed on, including the members for the gateway. */
 export function mcp(words: Words, params: readonly Param[] = []): Method {
   return {
     ...words,
@@ -75,7 +75,7 @@ export const MESSAGE: Param = {
 export const CONFIGURATION: Param = { name: 'configuration', description: 'A2A.', schema: OBJECT };
 export const TASK_ID: Param = { name: 'id', description: 'The task.', required: true, schema: TEXT };
 
-/** A request of A2A in this version. `method`: its name there, where it is another. */
+/** An A2A request of this version. `method`: its name in that version, if it differs. */
 export function a2a(words: Words, version: '0.3' | '1.0', params: readonly Param[] = [], method = words.name): Method {
   return {
     ...words,

@@ -1,10 +1,12 @@
-/** Search parameters of a postgres:// URL that name the database. The others name the user and the connection. */
+/**
+ * Search parameters of a postgres:// URL that identify the database. The others describe the user and the connection.
+ */
 const NAMING = ['host', 'port', 'dbname', 'options'];
 const DEFAULT_PORT = '5432';
 
 /**
- * One text for one database, without user and password: `embedded`, or `postgres://host:port/name`.
- * Two URLs of the same text lead to the same database.
+ * Identifies a database without user and password: `embedded`, or `postgres://host:port/name`. Two URLs with the same
+ * result lead to the same database.
  */
 export function databaseName(url: string | null): string {
   if (url === null) return 'embedded';

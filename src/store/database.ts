@@ -1,10 +1,10 @@
-/** A value that both engines take and give. Integers always come back as bigint. */
+/** A value that both engines accept and return. Integers are always returned as bigint. */
 export type Value = string | bigint | number | null | Uint8Array;
 export type Row = Readonly<Record<string, Value>>;
 
 /**
- * One SQL statement from one file, in the portable subset, with `$1 …` parameters. `name` is the file's name:
- * engines prepare by it.
+ * One SQL statement from one file, in the subset that both engines support, with parameters `$1 …`. `name` is the
+ * file's path without `.sql`; engines cache prepared statements by it.
  */
 export interface Statement {
   readonly name: string;
@@ -17,21 +17,21 @@ export interface Step {
 }
 
 /**
- * A database, as the rooms above see it. Errors of the engine surface as DatabaseError; `unavailable` tells a lost
+ * A database, as other rooms use it. Errors of the engine become DatabaseError. Its `unavailable` distinguishes a lost
  * connection from a refused statement.
  */
 export interface Database {
   readonly engine: 'sqlite' | 'postgres';
   query(statement: Statement, params?: readonly Value[]): Promise<readonly Row[]>;
   /**
-   * All steps in one transaction: all or none. Durable when the promise resolves; after `unavailable` it may or may
-   * not have happened.
+   * Runs all steps in one transaction, all or none. They are durable when the promise resolves. After an `unavailable`
+   * error they may or may not have been committed.
    */
   batch(steps: readonly Step[]): Promise<readonly (readonly Row[])[]>;
   /**
-   * Reads of one moment: every query of `run` sees the same state, while writers go on. `program` runs code beside the
-   * data of that moment; null on PostgreSQL. `temporary` makes tables and views that end with the snapshot; only these
-   * can be written.
+   * Reads a snapshot: every query of `run` sees the same state, and writers are not blocked. `program` runs code next
+   * to the data of the snapshot; null on PostgreSQL. The statements of `temporary` create tables and views that end
+   * with the snapshot. Only these tables can be written.
    */
   snapshot<T>(
     run: (query: Query, program: RunProgram | null) => Promise<T>,
@@ -40,19 +40,20 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** Runs the module of this URL beside the data, see Program. */
+/** Runs the module of this URL in the thread of the database, see Program. */
 export type RunProgram = (moduleUrl: string, args: unknown) => Promise<unknown>;
 export type Query = (statement: Statement, params?: readonly Value[]) => Promise<readonly Row[]>;
 
 /**
- * The engine refused a statement, or could not be reached (`unavailable`). `code` is `unique_violation`,
- * `check_violation`, `foreign_key_violation` or `not_null_violation` on both engines, else the engine's own.
+ * The engine refused a statement, or could not be reached (`unavailable`). For violated constraints `code` is
+ * `unique_violation`, `check_violation`, `foreign_key_violation` or `not_null_violation` on both engines. Other codes
+ * depend on the engine.
  */
 export class DatabaseError extends Error {
   override readonly name = 'DatabaseError';
   readonly code: string;
   readonly unavailable: boolean;
-  /** Its disk is full: nothing can be written until somebody makes room. */
+  /** The disk of the database is full. Nothing can be written until space is freed. */
   readonly full: boolean;
   constructor(message: string, options: { code: string; unavailable?: boolean; full?: boolean; cause?: unknown }) {
     super(message, { cause: options.cause });

@@ -1,32 +1,36 @@
 interface DueWorkerOptions {
-  /** Claims what is due and starts it. Resolves with true where more is due: the next turn follows at once. */
+  /**
+   * Claims due rows and starts their work. Resolves with true if more rows are due; then the next turn follows at once.
+   */
   readonly turn: (worker: DueWorker) => Promise<boolean | void>;
-  /** Milliseconds from the end of a turn to the next. null: turns come by `wake` and `run` alone. */
+  /** Milliseconds from the end of a turn to the next. null: only `wake` and `run` start turns. */
   readonly pauseMs: number | null;
   /**
-   * A turn or a job failed, for the `failures`-th time since a turn went well. Not called after `close`. The worker
-   * goes on.
+   * Called when a turn or a job failed. `failures` counts the failures since the last successful turn. Not called after
+   * `close`. The worker continues.
    */
   readonly onError: (error: unknown, failures: number) => void;
 }
 
-/** Does what falls due: turns that claim it, one after the other, and jobs that run beside them. */
+/** Processes due rows. Turns claim the rows, one turn at a time, and jobs run concurrently. */
 export interface DueWorker {
   /** Aborts at `close`. */
   readonly closed: AbortSignal;
-  /** Jobs that run now. */
+  /** Number of running jobs. */
   readonly jobs: number;
-  /** Takes a turn now, or right after the turn that runs. */
+  /** Takes a turn now, or right after the current turn. */
   wake(): void;
-  /** Takes a turn, and resolves when neither turn nor job runs. */
+  /** Takes a turn, and resolves when no turn and no job is running. */
   run(): Promise<void>;
-  /** Runs a job. `ended` is called after it, when it is not counted in `jobs` any more. */
+  /** Runs a job. `ended` is called after the job is no longer counted in `jobs`. */
   start(job: () => Promise<void>, ended?: () => void): void;
-  /** Takes no further turn, and resolves when neither turn nor job runs. */
+  /** Takes no further turn, and resolves when no turn and no job is running. */
   close(): Promise<void>;
 }
 
-/** A worker for rows that fall due. The first turn comes after `pauseMs`, unless it is woken. */
+/**
+ * A worker for rows that become due. The first turn comes after `pauseMs`, unless `wake` or `run` is called earlier.
+ */
 export function createDueWorker({ turn, pauseMs, onError }: DueWorkerOptions): DueWorker {
   const closing = new AbortController();
   const { signal: closed } = closing;
@@ -53,7 +57,7 @@ export function createDueWorker({ turn, pauseMs, onError }: DueWorkerOptions): D
         failed(error);
       }
     }
-    // In the same step as the question above: nobody can ask in between and not be heard.
+    // No await between the check of `isAsked` and this line, so no call of `wake` is lost.
     isTurning = false;
     sleep();
   };

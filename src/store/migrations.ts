@@ -7,7 +7,7 @@ export interface Migration {
   readonly text: string;
 }
 
-/** Every numbered file of the migrations folder, in order: the history of the schema, forward only. */
+/** All numbered files of the migrations folder, in order. Migrations only go forward. */
 export function loadMigrations(folder: URL = new URL('./migrations/', import.meta.url)): readonly Migration[] {
   return readdirSync(folder)
     .filter((file) => /^\d{4}_.*\.sql$/.test(file))
@@ -16,27 +16,27 @@ export function loadMigrations(folder: URL = new URL('./migrations/', import.met
 }
 
 /**
- * The tables of applied migrations and of the versions that applied them, which both engines create before they read
- * them. They are no migration: every version reads them, also in a database that it does not know.
+ * The tables of applied migrations and of the versions that applied them. Both engines create the tables before they
+ * read them. They are not migrations, because every version must read them, also in a database of a newer version.
  */
 export const MIGRATIONS_TABLE =
   'CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)';
 export const MIGRATED_BY_TABLE =
   'CREATE TABLE IF NOT EXISTS migrated_by (name TEXT PRIMARY KEY, version TEXT NOT NULL)';
 
-/** A migration that was applied; `version` of the tollgate that did, null where it noted none. */
+/** An applied migration. `version` is the tollgate version that applied it; null if it was not recorded. */
 export interface AppliedMigration {
   readonly name: string;
   readonly version: string | null;
 }
 
-/** Gives rows of AppliedMigration. */
+/** Returns rows of AppliedMigration. */
 export const APPLIED_MIGRATIONS =
   'SELECT m.name AS name, b.version AS version FROM migrations m LEFT JOIN migrated_by b ON b.name = m.name';
 
 /**
- * The migrations that are left to apply, in order. Throws DatabaseError `newer` where an unknown one was applied: the
- * schema is of a newer tollgate.
+ * The migrations that are not applied yet, in order. Throws DatabaseError `newer` if an unknown migration was applied,
+ * because the schema belongs to a newer tollgate.
  */
 export function missingMigrations(
   known: readonly Migration[],

@@ -1,6 +1,6 @@
 import { DatabaseError } from './database.ts';
 
-/** PostgreSQL's SQLSTATE of broken constraints, in the words that both engines share. */
+/** PostgreSQL's SQLSTATEs of violated constraints, with the codes that both engines share. */
 const CONSTRAINTS: Readonly<Record<string, string>> = {
   '23502': 'not_null_violation',
   '23503': 'foreign_key_violation',
@@ -9,15 +9,16 @@ const CONSTRAINTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Server shutting down, crashed, starting, out of connections or of memory, a session ended for idling, a standby:
- * it may work again later.
+ * Codes after which a retry may succeed: the server shuts down, crashed, starts, is out of connections, memory or disk,
+ * is a standby, or ended an idle session.
  */
 const UNAVAILABLE = /^(08...|53...|57P0[1-5]|58030|25006|25P03|E.*)$/;
 
 const DISK_FULL = '53100';
 
 /**
- * Wraps what `pg` throws: an error of the server by its SQLSTATE; everything without one is a connection that failed.
+ * Wraps an error of `pg`. An error of the server has a SQLSTATE. An error without any code counts as a failed
+ * connection.
  */
 export function toDatabaseError(error: unknown): DatabaseError {
   if (error instanceof DatabaseError) return error;

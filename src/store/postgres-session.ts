@@ -5,21 +5,21 @@ import { toDatabaseError } from './postgres-error.ts';
 /** One connection in pipeline mode. */
 export interface PostgresSession {
   /**
-   * Sends all steps at once, without waiting for the answers in between. Rejects with the first error after all
-   * have answered.
+   * Sends all steps at once, without waiting for answers in between. After all answers have arrived, rejects with the
+   * first error.
    */
   pipeline(steps: readonly Step[]): Promise<readonly (readonly Row[])[]>;
-  /** True once the connection is lost: statements in flight may or may not have happened. */
+  /** True after the connection is lost. Statements in flight may or may not have been executed. */
   readonly lost: boolean;
-  /** Cuts the connection; statements in flight fail with `unavailable`. */
+  /** Closes the connection at once. Statements in flight fail with `unavailable`. */
   destroy(): void;
   close(): Promise<void>;
 }
 
 const CLOSE_MS = 1_000;
 /**
- * Bound for the setup, as connecting has a limit of its own: a server that then falls silent must not hold the start
- * up.
+ * Timeout for connecting and setup together. The connection timeout alone would not cover a server that stops answering
+ * during the setup.
  */
 const SETUP_MS = 4_000;
 
@@ -72,7 +72,7 @@ export async function openSession(config: ClientConfig, setup: readonly Statemen
       client.connection.stream.destroy();
     },
     async close() {
-      // A server that no longer answers must not keep a gateway from ending.
+      // A server that no longer answers must not keep a gateway from stopping.
       const timer = setTimeout(() => client.connection.stream.destroy(), CLOSE_MS);
       await client.end();
       clearTimeout(timer);

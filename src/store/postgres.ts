@@ -22,7 +22,7 @@ import { VERSION } from '../version.ts';
 
 export interface PostgresDatabase extends Database {
   readonly engine: 'postgres';
-  /** A connection of one's own, for a writer that keeps one transaction after the other in flight. */
+  /** Opens a dedicated connection, for a writer that runs one transaction after the other. */
   session(setup: readonly Statement[]): Promise<PostgresSession>;
 }
 
@@ -30,7 +30,7 @@ const INT8 = 20;
 const INT4 = 23;
 const INT2 = 21;
 
-/** Integers of every width come back as bigint, as on the embedded engine. */
+/** Integers of every width are returned as bigint, as on the embedded engine. */
 export const TYPES = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
     oid === INT8 || oid === INT4 || oid === INT2
@@ -39,25 +39,31 @@ export const TYPES = {
 };
 
 const CONNECTIONS = 10;
-/** The code of a prepared statement whose table got a column meanwhile, by the migration of a newer gateway. */
+/** The error code of a prepared statement whose table has a new column, because a newer gateway has migrated it. */
 const STALE_PLAN = '0A000';
-/** Codes of a transaction that the server gave up, because it was in the way of others: deadlock, serialization. */
+/**
+ * Error codes of a transaction that the server aborted because of concurrent transactions: deadlock, serialization
+ * failure.
+ */
 const IN_THE_WAY: ReadonlySet<string> = new Set(['40P01', '40001']);
 const CONNECT_MS = 3_000;
 /**
- * A server that does not answer for so long is taken for gone. An operator can say otherwise:
+ * A server that does not answer within this time counts as unreachable. An operator can change it:
  * `postgres://…?query_timeout=30000`.
  */
 const QUERY_MS = 10_000;
-/** Migrations and audits read or write whole tables. */
+/** Timeout for migrations and audits, which read or write whole tables. */
 const LONG_MS = 3_600_000;
 
-/** Any number does, as long as every gateway takes the same one: they migrate one after the other. */
+/**
+ * The advisory lock for migrations, so that gateways migrate one after the other. The number is arbitrary, but every
+ * gateway must use the same.
+ */
 const MIGRATION_LOCK = 402_402_402;
 
 /**
- * Connects to PostgreSQL and brings its schema up to date. Connections that a restart of the server breaks are
- * replaced; statements that ran on them fail with `unavailable`.
+ * Connects to PostgreSQL and migrates its schema. Connections that break when the server restarts are replaced.
+ * Statements that were running on them fail with `unavailable`.
  */
 export async function openPostgres(url: string): Promise<PostgresDatabase> {
   const pool = new Pool({
@@ -68,10 +74,10 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
     keepAlive: true,
     types: TYPES,
   });
-  // An idle connection that dies is dropped from the pool; without a listener it would end the process.
+  // The pool drops an idle connection that fails. Without a listener, the error would end the process.
   pool.on('error', () => {});
-  // Listens from the first moment: a server that stops can say so in the bytes that announce the connection, before
-  // the code that waits for it has it.
+  // The listener must be there from the first moment. A stopping server can send its error together with the bytes that
+  // complete the connection, before the waiting code gets the connection.
   pool.on('connect', (client) => client.on('error', noteLoss));
 
   const withOne = async <T>(run: (client: PoolClient) => Promise<T>): Promise<T> => {
@@ -93,7 +99,8 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
   };
 
   const withClient = async <T>(run: (client: PoolClient) => Promise<T>): Promise<T> => {
-    // Each connection may have a stale plan, and is replaced. What failed has no effect, so that it is done again.
+    // A retry is safe, because after these errors the transaction had no effect. Every pooled connection may have a
+    // stale plan; a connection with one is replaced.
     for (let tries = 0; ; tries += 1) {
       try {
         return await withOne(run);
@@ -112,7 +119,7 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
         await client.query(end);
         return value;
       } catch (error) {
-        // A connection that failed is thrown away, and its transaction with it.
+        // A failed connection is closed, which also ends its transaction.
         if (!toDatabaseError(error).unavailable) await client.query('ROLLBACK').catch(() => {});
         throw error;
       }
@@ -151,7 +158,7 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
           await client.query('SET TRANSACTION READ ONLY');
           return run(query, null);
         },
-        // With it go the temporary tables.
+        // The rollback also drops the temporary tables.
         'ROLLBACK',
       ),
     session: (setup) =>
@@ -160,7 +167,7 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
   };
 }
 
-/** The query that was running reports the loss; this listener only keeps it from ending the process. */
+/** The running query reports the loss. This listener only keeps the error from ending the process. */
 function noteLoss(): void {}
 
 async function perform(

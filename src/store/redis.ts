@@ -3,16 +3,16 @@ import type { Redis } from 'ioredis';
 export type RedisClient = Redis;
 
 interface RedisOptions {
-  /** A command that has no answer after this long is rejected. */
+  /** A command without an answer is rejected after this time. */
   readonly commandTimeoutMs?: number;
-  /** Told of lost and refused connections. */
+  /** Called for lost and refused connections. */
   readonly onError?: (error: Error) => void;
 }
 
 /**
- * A client that is never waited for: it connects, and connects again for ever, in the background, and a command
- * that cannot be answered now is rejected within `commandTimeoutMs` and not repeated. Close with `disconnect()`.
- * The driver is loaded only here, so that a gateway without Redis does not pay for it.
+ * A client that never blocks its callers. It connects and reconnects in the background, for ever. A command without an
+ * answer is rejected within `commandTimeoutMs` and not repeated. Close the client with `disconnect()`. The driver is
+ * loaded here only, so that a gateway without Redis does not load it.
  */
 export async function connectRedis(
   url: string,
@@ -25,7 +25,7 @@ export async function connectRedis(
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     connectTimeout: 2_000,
-    // The connection to a server that answers nothing is given up, so that commands do not pile up in it.
+    // Closes the connection to a server that does not answer, so that commands do not pile up.
     socketTimeout: 3_000,
     retryStrategy: (attempts) => Math.min(1_000, 50 * 2 ** Math.min(attempts, 10)) * (0.75 + Math.random() / 2),
   });

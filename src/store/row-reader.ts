@@ -1,9 +1,9 @@
 import type { Row, Value } from './database.ts';
 
-/** Types that a column has without conversion. */
+/** Types of columns that need no conversion. */
 type Plain = string | bigint | Uint8Array | null;
 
-/** How to read the properties of T that are not plain. */
+/** A conversion for each property of T whose type is not plain. */
 type Conversions<T> = {
   readonly [Key in keyof T as T[Key] extends Plain ? never : Key]: (value: Value) => T[Key];
 };
@@ -13,8 +13,8 @@ export const numberOrNull = (value: Value): number | null => (value === null ? n
 export const isOne = (value: Value): boolean => value === 1n;
 
 /**
- * Makes a function that turns a row into a record. Each column becomes the property of its name in camel case:
- * `created_at` becomes `createdAt`. `names` has the columns whose property is called otherwise.
+ * Makes a function that turns a row into a record. Each column becomes a property in camel case: `created_at` becomes
+ * `createdAt`. `names` maps columns to properties with different names.
  */
 export function rowReader<T>(
   conversions: Conversions<T>,

@@ -1,6 +1,6 @@
 import { DatabaseError } from './database.ts';
 
-/** SQLite's extended result codes, in the words that both engines share. */
+/** SQLite's extended result codes of violated constraints, with the codes that both engines share. */
 const CONSTRAINTS: Readonly<Record<number, string>> = {
   275: 'check_violation',
   787: 'foreign_key_violation',
@@ -9,8 +9,8 @@ const CONSTRAINTS: Readonly<Record<number, string>> = {
   2067: 'unique_violation',
 };
 /**
- * Busy, locked, out of memory, read only, I/O error, disk full, cannot open: the machine's state, not the
- * statement's fault.
+ * Busy, locked, out of memory, read only, I/O error, disk full, cannot open. The state of the machine causes them, not
+ * the statement.
  */
 export const UNAVAILABLE: ReadonlySet<number> = new Set([5, 6, 7, 8, 10, 13, 14]);
 

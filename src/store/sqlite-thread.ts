@@ -4,9 +4,9 @@ import type { LogStart } from './log/writer.ts';
 import { toDatabaseError } from './sqlite-codes.ts';
 import type { Answer, ConnectionSetup, Refusal, Reply, Request, Work } from './sqlite-worker.ts';
 
-/** One connection to an SQLite file, in a thread. */
+/** A connection to an SQLite file, in a separate thread. */
 export interface Connection {
-  /** Of the writer: where the log is gone on with. */
+  /** For the writer: the end of the log, from which to continue. */
   readonly log: LogStart | null;
   perform(work: Work): Promise<unknown>;
   close(): Promise<void>;
@@ -19,26 +19,26 @@ interface Waiting {
 
 interface Thread {
   readonly worker: Worker;
-  /** Gets what the thread says, or why it ended. */
+  /** Receives the thread's messages, and the reason when it ends. */
   hear: (said: Answer | DatabaseError) => void;
   expiry: NodeJS.Timeout | null;
 }
 
 /**
- * Threads whose connection was closed. The next connection takes one, as every snapshot has a connection of its own: a
- * new thread takes 30 to 50 ms of a processor, on a busy machine up to 200, and one that is here 3 ms. The figures of a
- * quiet gateway take a snapshot after each call, so one of the threads stays for long: it keeps 7 to 8 MB, and no
- * processor.
+ * Idle threads whose connection was closed. The next connection reuses one, because every snapshot needs its own
+ * connection. A new thread costs 30 to 50 ms of processor time, on a busy machine up to 200; an idle one costs 3 ms.
+ * The figures of a quiet gateway take a snapshot after each call, so one idle thread is kept for a long time. It uses 7
+ * to 8 MB of memory and no processor time.
  */
 const idle: Thread[] = [];
 const MOST_IDLE = 3;
 const IDLE_MS = 10_000;
 const LAST_IDLE_MS = 600_000;
 
-/** A message of more requests says that many come. */
+/** If a message had more requests than this, the load is taken to be high. */
 const FEW = 2;
 
-/** Rejects with DatabaseError: `refused` makes it of the reason why the file cannot be opened. */
+/** Opens a connection. Rejects with DatabaseError. `refused` makes the error if the file cannot be opened. */
 export async function connect(
   setup: ConnectionSetup,
   refused: (reason: Refusal) => DatabaseError,
@@ -55,7 +55,7 @@ export async function connect(
 
   const waiting = new Map<number, Waiting>();
   let outbox: Request[] = [];
-  /** Requests that the thread has not answered yet; they are one message. */
+  /** Number of requests in the message that the thread has not answered yet. */
   let under = 0;
   let lastId = 0;
   let ended: DatabaseError | null = null;
@@ -66,7 +66,7 @@ export async function connect(
       waiting.clear();
     } else if ('replies' in said) {
       for (const reply of said.replies) settle(reply);
-      // Where many come, the next message takes what follows from these answers, too.
+      // Under high load, the next message also takes the requests that these answers cause.
       if (under > FEW || outbox.length > 0) setImmediate(flush);
       else under = 0;
     }
@@ -88,7 +88,7 @@ export async function connect(
       if (ended) return reject(ended);
       const id = ++lastId;
       waiting.set(id, { resolve, reject });
-      // Whatever is asked while the thread is busy travels in one message, and shares a commit.
+      // Requests that arrive while the thread is busy are sent in one message and share a commit.
       if (outbox.push({ id, work }) === 1 && under === 0) queueMicrotask(flush);
     });
   return {
@@ -114,7 +114,7 @@ function takeThread(): Thread {
 }
 
 function startThread(): Thread {
-  // Without the flags of this process: a worker refuses some of them (--input-type).
+  // The worker does not inherit the flags of this process, because workers refuse some of them (--input-type).
   const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), { execArgv: [] });
   const thread: Thread = { worker, hear: () => {}, expiry: null };
   const end = (reason: DatabaseError) => {
@@ -138,7 +138,7 @@ async function giveBack(thread: Thread): Promise<void> {
     return;
   }
   const stays = idle.push(thread) === 1 ? LAST_IDLE_MS : IDLE_MS;
-  // A process that has nothing else to do ends.
+  // An idle thread must not keep the process running.
   thread.worker.unref();
   thread.expiry = setTimeout(() => {
     forget(thread);

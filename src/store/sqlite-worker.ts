@@ -18,25 +18,28 @@ import {
 } from './migrations.ts';
 import { VERSION } from '../version.ts';
 
-/** One connection. */
+/** Settings of one connection. */
 export interface ConnectionSetup {
   readonly path: string;
-  /** Folder of the log that the tables follow. */
+  /** The folder of the log that the tables follow. */
   readonly log: string;
   /** null opens a reader. */
   readonly writer: WriterSetup | null;
 }
 
 interface WriterSetup {
-  /** The file whose lock says that this process owns the data directory. */
+  /** The lock file. The process that holds its lock owns the data directory. */
   readonly lock: string;
   readonly migrations: readonly Migration[];
   readonly now: number;
   /** URL of the module that follows the log, see Follower. */
   readonly follower: string;
-  /** URL of a Program that makes the tables' own journal where the log is gone; null refuses to open them then. */
+  /**
+   * URL of a Program that rebuilds the journal from the tables if the log is missing. With null, tables without their
+   * log are refused.
+   */
   readonly rebuild: string | null;
-  /** Memory of a SharedProgress. */
+  /** The memory of a SharedProgress. */
   readonly progress: SharedArrayBuffer;
 }
 
@@ -44,9 +47,9 @@ export type Work =
   | { readonly kind: 'query'; readonly statement: Statement; readonly params: readonly Value[] }
   | { readonly kind: 'batch'; readonly steps: readonly Step[] }
   | { readonly kind: 'program'; readonly module: string; readonly args: unknown }
-  /** Brings the tables up to the log. */
+  /** Applies the whole log to the tables. */
   | { readonly kind: 'follow' }
-  /** The log goes on: the tables follow in the background. */
+  /** The log has new records: apply them in the background. */
   | { readonly kind: 'wake' }
   | { readonly kind: 'close' };
 
@@ -59,19 +62,19 @@ export type Reply =
   | { readonly id: number; readonly ok: true; readonly value: unknown }
   | { readonly id: number; readonly ok: false; readonly message: string; readonly code: number };
 
-/** To the thread. It has one connection at a time; the work that closes it makes room for the next. */
+/** A message to the thread. The thread has one connection at a time. After it is closed, another can be opened. */
 export type Order = { readonly open: ConnectionSetup } | { readonly requests: readonly Request[] };
 
-/** Why the file cannot be opened. */
+/** The reason why the file cannot be opened. */
 export interface Refusal {
   readonly message: string;
   /** Another process has it open. */
   readonly busy: boolean;
-  /** The log of its tables is gone. */
+  /** The log of its tables is missing. */
   readonly logGone: boolean;
 }
 
-/** From the thread: to `open`, and to `requests`. */
+/** A message from the thread, in answer to `open` or `requests`. */
 export type Answer =
   | { readonly opened: true; readonly log: LogStart | null }
   | { readonly refused: Refusal }
@@ -80,8 +83,8 @@ export type Answer =
 export type Prepare = (statement: Statement) => StatementSync;
 
 /**
- * Code that runs beside the data: one message in, one message out, all of it inside one transaction. Integers are
- * read as bigint. `log` is the folder of the log.
+ * Code that runs next to the data: it gets one message, returns one message, and runs inside one transaction. Integers
+ * are read as bigint. `log` is the folder of the log.
  */
 export interface Program {
   run(prepare: Prepare, args: unknown, log: string): unknown;
@@ -91,17 +94,17 @@ export interface Program {
 const BUSY = 5;
 /** SQLite's result code for a full disk. */
 const FULL = 13;
-/** Records gather this many milliseconds before the tables follow: a large transaction costs less for each of them. */
+/** Delay in milliseconds before new records are applied to the tables. A larger transaction costs less per record. */
 const GATHER_MS = 250;
 
 type Statements = Extract<Work, { readonly kind: 'query' | 'batch' }>;
 
-/** An open file: what performs work, and of the writer where the log is gone on with. */
+/** An open database file. */
 interface Opened {
   readonly perform: (work: Work) => Promise<unknown>;
   /**
-   * Of the writer: performs works in one transaction, as the flush is most of what a small write costs. Throws where
-   * one of them fails: then none of them has happened.
+   * For the writer: performs several works in one transaction, because the flush is most of the cost of a small write.
+   * If one work fails, it throws and none of them has an effect.
    */
   readonly together: ((works: readonly Statements[]) => readonly unknown[]) | null;
   readonly log: LogStart | null;
@@ -112,13 +115,13 @@ interface Prepared {
   readonly follows: boolean;
 }
 
-/** Opens the file. Throws what SQLite throws, with nothing left open. */
+/** Opens the file. On an error of SQLite it closes everything and rethrows. */
 async function open(setup: ConnectionSetup): Promise<Opened> {
   const { path, writer } = setup;
   const guard = writer === null ? null : new DatabaseSync(writer.lock, { timeout: 0 });
   let database: DatabaseSync | null = null;
   try {
-    // The lock is the operating system's, taken on an empty file: it falls with the process, however the process ends.
+    // A lock of the operating system on an empty file. It is released when the process ends, also after a crash.
     guard?.exec('BEGIN EXCLUSIVE');
     database = new DatabaseSync(path, { readOnly: writer === null, timeout: 5_000, readBigInts: true });
     return await use(setup, database, guard);
@@ -138,7 +141,7 @@ async function use(setup: ConnectionSetup, database: DatabaseSync, guard: Databa
     );
     migrate(database, writer);
   } else database.exec('BEGIN');
-  // Temporary tables of a reader may be as large as the books: they go to files.
+  // A reader's temporary tables may be as large as the books, so they are stored in files.
   database.exec(`PRAGMA cache_size = -65536; PRAGMA temp_store = ${writer ? 'MEMORY' : 'FILE'}`);
 
   const prepared = new Map<string, Prepared>();
@@ -196,7 +199,7 @@ async function use(setup: ConnectionSetup, database: DatabaseSync, guard: Databa
   return { perform, together: writer && together, log: following?.start ?? null };
 }
 
-/** The tables follow the log: at once where that is asked for, and in the background. */
+/** Makes the tables follow the log, on request at once, and otherwise in the background. */
 async function startFollowing(log: string, writer: WriterSetup, database: DatabaseSync, prepare: Prepare) {
   const follower = (await import(writer.follower)) as Follower;
   const progress = shareProgress(writer.progress);
@@ -223,12 +226,12 @@ async function startFollowing(log: string, writer: WriterSetup, database: Databa
     isAskedAgain = isCompressing;
     if (isCompressing) return;
     isCompressing = true;
-    // In the pool of threads. What fails is tried again at the next turn; until then the segment is plain.
+    // Runs in Node's thread pool. If it fails, the segment stays uncompressed and the next turn tries again.
     void compressClosed(log, progress.followed)
       .catch(() => {})
       .finally(() => {
         isCompressing = false;
-        // A segment may have been closed meanwhile, and nothing more be written for long.
+        // A segment may have been closed meanwhile, and the next write may come much later.
         if (isAskedAgain) compress();
       });
   };
@@ -237,7 +240,7 @@ async function startFollowing(log: string, writer: WriterSetup, database: Databa
     try {
       catchUp();
     } catch {
-      // It is tried again; whoever asks for these tables meanwhile is told.
+      // It is tried again. Until then, statements about these tables fail with the error.
     }
     compress();
     progress.sleep();
@@ -255,13 +258,16 @@ async function startFollowing(log: string, writer: WriterSetup, database: Databa
       try {
         catchUp();
       } catch {
-        // The log has it: the next start replays it.
+        // Nothing is lost: the next start replays the log.
       }
     },
   };
 }
 
-/** Another connection is in the way, or the machine is short of something. A full disk needs somebody's help. */
+/**
+ * True for a temporary error: another connection holds a lock, or the machine lacks a resource. False for a full disk,
+ * because the operator must free space.
+ */
 function isPassing(error: unknown): boolean {
   const code = describe(error).code & 0xff;
   return code !== 0 && code !== FULL && UNAVAILABLE.has(code);
@@ -319,14 +325,17 @@ async function answer(requests: readonly Request[]): Promise<readonly Reply[]> {
   return replies;
 }
 
-/** If one fails, each is performed by itself and gets its own answer. */
+/**
+ * Performs the group in one transaction. If one request fails, each request is performed separately and gets its own
+ * answer.
+ */
 async function answerGroup(group: readonly StatementsRequest[]): Promise<readonly Reply[]> {
   if (group.length > 1 && opened.together !== null) {
     try {
       const values = opened.together(group.map(({ work }) => work));
       return group.map(({ id }, index) => ({ id, ok: true, value: values[index] }));
     } catch {
-      // Nothing of it has happened.
+      // The transaction was rolled back, so nothing has happened.
     }
   }
   const replies: Reply[] = [];
@@ -348,7 +357,7 @@ let opened: Opened;
 let tail = Promise.resolve();
 
 parentPort!.on('message', (order: Order) => {
-  // One after the other, in the order of arrival, also while a module is being imported.
+  // Messages are processed one after the other, in their order of arrival, even while a module is being imported.
   tail = tail.then(async () => {
     if ('requests' in order) return say({ replies: await answer(order.requests) });
     try {
@@ -357,7 +366,7 @@ parentPort!.on('message', (order: Order) => {
     } catch (error) {
       const { message, code } = describe(error);
       say({ refused: { message, busy: code === BUSY, logGone: error instanceof LogGone } });
-      // The thread ends, and with it whatever it has opened.
+      // The thread ends, which closes everything that it has opened.
       parentPort!.close();
     }
   });

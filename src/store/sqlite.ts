@@ -10,24 +10,30 @@ import type { Refusal } from './sqlite-worker.ts';
 
 export interface SqliteDatabase extends Database {
   readonly engine: 'sqlite';
-  /** The ledger writes it. Its tables follow, and a statement about them sees all that it has. */
+  /**
+   * The log that the ledger writes. The tables follow it, and a statement about these tables sees everything in the
+   * log.
+   */
   readonly log: LedgerLog;
   /**
-   * Code that runs in the worker, next to the data. The module exports `run` (see Program), which is called inside one
-   * transaction; arguments and answer are cloned. Durable when the promise resolves.
+   * Runs code in the worker, next to the data. The module exports `run` (see Program), which is called inside one
+   * transaction. Arguments and result are cloned. Its writes are durable when the promise resolves.
    */
   readonly program: RunProgram;
 }
 
-/** Follows the log with the tables; started by its file, so that nobody can open tables that stay behind. */
+/**
+ * The module that applies the log to the tables. It is fixed here, so that nobody can open tables that do not follow
+ * the log.
+ */
 const FOLLOWER = new URL('../billing/ledger-follower.ts', import.meta.url).href;
-/** Makes the journal anew of tables whose log is gone. */
+/** The module that rebuilds the journal from the tables if the log is missing. */
 const REBUILD = new URL('../billing/rebuild-log-program.ts', import.meta.url).href;
 
 /**
- * Opens the embedded database of a data directory (made when missing) in a worker thread, so that no fsync blocks
- * the event loop. One process at a time: a second opener fails with code `in_use` and a message that says what to
- * do. Tables whose log is gone are refused with `log_gone`; `withoutLog` begins a new log for these.
+ * Opens the embedded database of a data directory in a worker thread, so that no fsync blocks the event loop. A missing
+ * directory is created. Only one process can open it: a second one fails with code `in_use` and a message that says
+ * what to do. Tables whose log is missing are refused with `log_gone`, unless `withoutLog` begins a new log.
  */
 export async function openSqlite(dataDir: string, { withoutLog = false } = {}): Promise<SqliteDatabase> {
   const folder = resolve(dataDir);
@@ -67,8 +73,8 @@ export async function openSqlite(dataDir: string, { withoutLog = false } = {}): 
     program: (module, args) => writer.perform({ kind: 'program', module, args }),
     async snapshot(run, temporary = []) {
       await follow();
-      // A connection of its own: SQLite's readers see the state at their first read and neither wait for the writer
-      // nor stop it.
+      // A separate connection. SQLite's readers see the state at their first read. They do not wait for the writer and
+      // do not block it.
       const reader = await connect({ ...place, writer: null }, refused);
       const query: Query = (statement, params = []) =>
         reader.perform({ kind: 'query', statement, params }) as Promise<readonly Row[]>;
@@ -86,7 +92,7 @@ export async function openSqlite(dataDir: string, { withoutLog = false } = {}): 
   };
 }
 
-/** Files that only their owner can read, in a folder whose existence survives a power cut. */
+/** Creates the files, readable by their owner only, and flushes the folder so that it survives a power cut. */
 function prepareFolder(folder: string, path: string): void {
   try {
     const made = mkdirSync(folder, { recursive: true, mode: 0o700 });

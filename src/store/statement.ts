@@ -5,9 +5,9 @@ import type { Statement } from './database.ts';
 const SOURCE = new URL('../', import.meta.url).href;
 
 /**
- * Reads one SQL file beside a module, once, when that module is imported: `loadStatement(import.meta.url,
- * './sql/find-lock.sql')`. The name is the file's path below `src`, so that equal file names of two rooms stay
- * apart where engines prepare by name.
+ * Reads an SQL file once, when the calling module is imported: `loadStatement(import.meta.url, './sql/find-lock.sql')`.
+ * The name of the statement is the file's path below `src`. So files with the same name in two rooms do not collide in
+ * the engines' caches of prepared statements.
  */
 export function loadStatement(moduleUrl: string, path: string): Statement {
   const url = new URL(path, moduleUrl);

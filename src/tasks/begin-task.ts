@@ -15,9 +15,9 @@ import {
 } from './task-rows.ts';
 import type { Tasks } from './task.ts';
 
-/** The pause before the first look at a task, and before the next after it was seen to change. Milliseconds. */
+/** Milliseconds until the first look at a task, and until the next look after a change. */
 export const FIRST_LOOK_MS = 2_000;
-/** Accounts that are remembered as full, at most. */
+/** The most accounts that are remembered as full. */
 const FULL_MAX = 10_000;
 /** Seconds after which the owner of a full account may try again. */
 const FULL_RETRY_S = 60;
@@ -28,22 +28,25 @@ const ADD_CALL = loadStatement(import.meta.url, './sql/add-call.sql');
 const COUNT_OF_ACCOUNT = loadStatement(import.meta.url, './sql/count-live-of-account.sql');
 const NOTE_KEPT = loadStatement(import.meta.url, './sql/note-kept.sql');
 
-/** Begins tasks and adds calls to them. `liveMax`: most tasks of one account that go on at once. */
+/** Begins tasks and adds calls to them. `liveMax`: the most running tasks of one account. */
 export function createTaskStart(
   { database, ledger, sink, now }: TaskContext,
   liveMax: number,
 ): Pick<Tasks, 'admit' | 'begin'> {
-  /** Accounts whose last task was the last that they may have, so that no other is counted before its calls. */
+  /**
+   * Accounts that reached the limit with their last task. Only for these accounts does `admit` count tasks before a
+   * call.
+   */
   const full = new Set<string>();
 
-  /** A call that costs nothing has no lock by now. */
+  /** `not_found` is accepted, because a call that costs nothing has no lock yet. */
   async function keepLock(callId: string, keptUntil: number): Promise<void> {
     const kept = await ledger.keep(callId, keptUntil);
     if (kept.ok || kept.reason === 'not_found') return;
     throw new GatewayError('service_unavailable', 'The provider took longer to begin than the money was reserved for');
   }
 
-  /** Keeps the locks of the task's earlier calls for as long as the task. */
+  /** Prolongs the locks of the task's earlier calls to the task's new end. */
   async function keepOthers(task: TaskRow, keptUntil: number): Promise<void> {
     const short = (await listCalls(database, task)).filter(
       (call) => call.settlement === null && call.keptUntil < task.expiresAt,
@@ -77,7 +80,8 @@ export function createTaskStart(
       const keptUntil = expiresAt + slackOf(task.ttlMs);
       const nextLookAt = Math.min(at + Math.max(FIRST_LOOK_MS, task.pauseMs ?? 0), expiresAt);
       const { account, within, offerId } = task;
-      // First: work without a lock would be given away. A lock without work goes back with its call, or expires.
+      // The lock is kept first, because work without a lock would be free. A lock without work is released with its
+      // call, or expires.
       if (call) await keepLock(call.callId, keptUntil);
       const own: Value[] = [...keyOf(task), account, within, offerId];
       const [put, joined, rows, counted] = await database.batch([
@@ -122,7 +126,7 @@ export function createTaskStart(
 }
 
 /**
- * Locks are kept for longer than their task by this, so that a task of many messages does not have all its locks
- * prolonged with each. They are given back when the task is given up.
+ * Locks are kept this much longer than their task, so that not every message of a task must prolong all its locks.
+ * Giving up the task resolves them.
  */
 const slackOf = (ttlMs: number) => Math.min(Math.floor(ttlMs / 8), 3_600_000);

@@ -15,24 +15,24 @@ export interface TasksOptions {
   readonly conclude: Conclude;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** Called when a pending call was settled here; see TaskSink. */
+  /** Called when this gateway has settled a pending call; see TaskSink. */
   readonly onConcluded: NonNullable<TaskSink['concluded']>;
-  /** Most tasks of one account that go on at once; default no bound. */
+  /** The most running tasks of one account; default no limit. */
   readonly liveMax?: number;
   readonly onBegun?: TaskSink['begun'];
   readonly onEnded?: TaskSink['ended'];
   /** The signed receipt of a settled call; default none. */
   readonly receipt?: (record: LockRecord) => string | null;
-  /** The name of an offer's provider; null for an offer that is gone. */
+  /** The name of an offer's provider; null if the offer does not exist any more. */
   readonly providerName?: (offerId: string) => string | null;
 }
 
-/** Tasks, with the methods for the watch; see createTaskWatch. */
+/** Tasks, with additional methods for the watch; see createTaskWatch. */
 export interface KeptTasks extends Tasks, TaskEnd {}
 
 const COUNT_LIVE = loadStatement(import.meta.url, './sql/count-live-tasks.sql');
 
-/** Tasks of all gateways on a database that have not ended. */
+/** The number of running tasks of all gateways on a database. */
 export async function countLiveTasks(database: Database): Promise<number> {
   const [row] = await database.query(COUNT_LIVE);
   return Number(row!['tasks']);

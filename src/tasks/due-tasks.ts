@@ -1,27 +1,26 @@
 import { loadStatement, type Database } from '#store';
 import { keyOf, toTaskRow, type TaskRow } from './task-rows.ts';
 
-/** Tasks that are due for a look, shared out among the gateways of a database. */
+/** Tasks that are due for a look. The gateways of a database share them. */
 export interface DueTasks {
   /**
-   * Takes tasks that are due, those first that are so for longest: at most `limit`, of each offer at most
-   * LOOKS_PER_OFFER, of the `busy` offers none. Nobody else takes them until they are released, or CLAIM_MS are
-   * over.
+   * Claims due tasks, the longest due first: at most `limit`, at most LOOKS_PER_OFFER per offer, and none of the `busy`
+   * offers. No other gateway can claim them until they are released or CLAIM_MS have passed.
    */
   claim(limit: number, busy: readonly string[]): Promise<readonly TaskRow[]>;
   /**
-   * Gives claimed tasks back. The next look is at `nextLookAt`, after a pause of `lookMs`, where they did not
-   * change meanwhile.
+   * Releases claimed tasks. The next look is at `nextLookAt`, after a pause of `lookMs`, unless the task has changed
+   * meanwhile.
    */
   release(tasks: readonly Released[]): Promise<void>;
   /**
-   * Makes claims void, and every open task due: for one who has the database to itself, and found what a process
-   * left that died.
+   * Cancels all claims and makes every open task due. For the start of a gateway that is the only user of its database:
+   * the claims are those of a process that died.
    */
   forgetClaims(): Promise<void>;
-  /** Removes tasks that ended at `until` or before, at most `limit`; resolves with how many. */
+  /** Removes tasks that ended at or before `until`, at most `limit`. Resolves with their number. */
   sweep(until: number, limit: number): Promise<number>;
-  /** Forgets contexts that nobody has used since `until`. Resolves with how many. */
+  /** Removes contexts that were not used since `until`, at most `limit`. Resolves with their number. */
   sweepContexts(until: number, limit: number): Promise<number>;
 }
 
@@ -31,11 +30,11 @@ export interface Released {
   readonly lookMs: number;
 }
 
-/** Looks at once that are not slow. */
+/** The most concurrent looks that are not slow. */
 export const LOOKS_MAX = 16;
-/** Looks at once of one offer, slow ones too. */
+/** The most concurrent looks of one offer, including slow ones. */
 export const LOOKS_PER_OFFER = 4;
-/** Longer than a look may take. */
+/** Must be longer than a look may take. */
 const CLAIM_MS = 15_000;
 
 const CLAIM = {

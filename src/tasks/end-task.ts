@@ -7,22 +7,22 @@ import type { TaskContext } from './task-context.ts';
 import { contextOf, keyOf, stateOf, toTask, toTaskRow, type TaskRow } from './task-rows.ts';
 import type { SeenTask, Sight, Task, TaskCall, TaskKey, Tasks } from './task.ts';
 
-/** After this time somebody else looks whether an end was settled. */
+/** After this time another gateway checks whether an end was settled. */
 const SETTLE_MS = 15_000;
-/** The same where a call was left to its own run: its client may take long to read the end of the reply. */
+/** The same if a call is settled by its own run. Its client may read the end of the reply slowly. */
 const OWN_RUN_MS = 120_000;
 
 const NOTE_SIGHT = loadStatement(import.meta.url, './sql/note-sight.sql');
 const END = loadStatement(import.meta.url, './sql/end-task.sql');
 
-/** Ends of tasks: notes what is seen of them, and settles their calls. */
+/** Records what is seen of tasks, and settles their calls at their end. */
 export interface TaskEnd extends Pick<Tasks, 'saw'> {
   /**
-   * Ends a task whose time is over: its messages are charged where it has given output, nothing is charged for it
-   * else. null for one that has ended, or has more time by now.
+   * Ends a task whose time is over. Its messages are charged if it has given output; otherwise it is free. Resolves
+   * with null if the task has ended already or its time was extended.
    */
   giveUp(key: TaskKey): Promise<Task | null>;
-  /** Settles what of an ended task is not settled, because whoever saw its end broke off. */
+  /** Settles the open calls of an ended task, if the gateway that saw its end stopped before it had settled them. */
   settleRest(key: TaskKey): Promise<void>;
 }
 
@@ -30,8 +30,8 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
   const { database, sink, read, now } = context;
 
   /**
-   * Notes the end for all calls that `task` has; null where it has ended meanwhile, or goes on with another call,
-   * or (`over`) longer.
+   * Records the end, if the task still has the calls and the output of `task`. null if the task has ended meanwhile,
+   * has changed, or expires after `over`.
    */
   const end = async (
     task: TaskRow,
@@ -57,7 +57,7 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
     return row ? toTaskRow(row) : null;
   };
 
-  /** Notes what was seen of a task that goes on. null where it changed meanwhile. */
+  /** Records what was seen of a running task. null if the task has changed meanwhile. */
   const noteSight = async (row: TaskRow, state: string, sight: Sight): Promise<SeenTask | null> => {
     const [contextId, output] = [contextOf(sight.contextId), sight.output === true];
     if (state === row.state && (contextId === null || contextId === row.contextId) && (!output || row.output))
@@ -68,10 +68,10 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
     return changed ? { task: toTask(toTaskRow(changed)), settled: [] } : null;
   };
 
-  /** A task that ends with its first message has no calls: that message's call settles itself. */
+  /** A task that ends with its first message has no calls here, because the call of that message settles itself. */
   const callsOf = async (row: TaskRow) => (row.calls === 0 ? [] : listCalls(database, row));
 
-  /** How the task ended, by what was seen of it. */
+  /** The ending of the task, computed from the sight. */
   const endingOf = (row: TaskRow, calls: readonly TaskCall[], state: string, sight: Sight): Ending => {
     const outcome = sight.end === 'cut' && !row.output && sight.output !== true ? 'free' : sight.end!;
     const work = {
@@ -138,10 +138,10 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
   };
 }
 
-/** The reason in the records of a task's calls where nobody saw the task's end. */
+/** The reason in the records of a task's calls if no end of the task was seen in time. */
 const GAVE_UP = 'gave_up';
 
-/** Each message of a task that gave output is paid. Nothing is known of what else it used. */
+/** Each message of a task that gave output is paid as one call. Other usage is not known. */
 function givenUp({ output }: TaskRow, calls: readonly TaskCall[]): Ending {
   if (!output) return { outcome: 'free', reason: GAVE_UP, used: new Map() };
   return { outcome: 'cut', reason: GAVE_UP, used: new Map(calls.map(({ callId }) => [callId, ONE_CALL])) };
@@ -159,5 +159,5 @@ function usageOfCalls(
 }
 
 const UNREPORTED: ReportedUsage = { usage: null, flags: ['usage_missing'] };
-/** A provider that was stopped may not have come to a report. */
+/** A provider that was stopped may have had no chance to report its usage, so it is not flagged. */
 const UNTOLD: ReportedUsage = { usage: null, flags: [] };

@@ -2,13 +2,14 @@ import type { Settlement } from '#billing';
 import type { ProviderFlag, ReportedUsage } from '#gateway';
 
 /**
- * How a task ended, as it is kept from the first moment on: whoever settles its calls, and whenever, goes by this.
+ * The end of a task, stored when the end is first seen. Every gateway settles the task's calls by this record, also
+ * later.
  */
 export interface Ending {
   readonly outcome: 'complete' | 'cut' | 'free';
-  /** Why it ended, as the records of its calls say. */
+  /** The reason for the end, as shown in the records of its calls. */
   readonly reason: string;
-  /** The usage of each call by its id, with the flags of its report. */
+  /** The usage of each call, by call id, with the flags of the usage report. */
   readonly used: ReadonlyMap<string, ReportedUsage>;
 }
 
@@ -37,7 +38,7 @@ export function endingFromText(text: string): Ending {
   return { outcome, reason, used: new Map(used) };
 }
 
-/** A settlement as JSON text of micro-USD in decimals. */
+/** A settlement as a JSON array of decimal texts in micro-USD. */
 export function settlementToText({ charged, fee, drawn, shortfall }: Settlement): string {
   return JSON.stringify([charged, fee, drawn, shortfall].map(String));
 }

@@ -64,7 +64,7 @@ export function createTaskSearch({
       const { primitive, service, contextId = null, state = null, since = null, after = null } = query;
       const from =
         after === null ? { updatedAt: Number.MAX_SAFE_INTEGER, taskId: '', service: '' } : readPageToken(after);
-      // A text that no task can have is one that the database may not even take.
+      // No task has such a text, and the database may even refuse it as a parameter.
       if ([service, contextId, state].some((text) => text !== null && !isStorable(text)))
         return { tasks: [], total: 0, next: null };
       const limit = Math.min(Math.max(Math.trunc(query.limit), 1), PAGE_MAX);

@@ -6,8 +6,8 @@ import { LOOK_MS } from './timed-look.ts';
 interface OfferLooksOptions {
   readonly due: DueTasks;
   /**
-   * Looks at a claimed task. `onSlow`: its look is slow. `onLooked`: its provider is not asked any more. Resolves
-   * with its next pause, or null where it needs no look any more.
+   * Looks at a claimed task. Calls `onSlow` if the look is slow, and `onLooked` when the provider is not queried any
+   * more. Resolves with the next pause, or null if the task needs no further look.
    */
   readonly attend: (task: TaskRow, onSlow: () => void, onLooked: () => void) => Promise<Released | null>;
   /** The next pause of a task after `attend` rejected. */
@@ -15,16 +15,16 @@ interface OfferLooksOptions {
   readonly now: () => number;
 }
 
-/** The looks that run and those that wait, of each offer. Looks that are not slow share LOOKS_MAX places. */
+/** Running and waiting looks, per offer. Looks that are not slow share LOOKS_MAX slots. */
 interface OfferLooks {
   /**
-   * Claims due tasks for the free places and starts their looks. Resolves with whether more may be due: an offer
-   * with many due tasks gets only LOOKS_PER_OFFER of them at once.
+   * Claims due tasks for the free slots and starts their looks. Resolves with true if more tasks may be due, because
+   * one claim takes at most LOOKS_PER_OFFER tasks of an offer.
    */
   claim(worker: DueWorker): Promise<boolean>;
-  /** Gives back the tasks whose looks are over. */
+  /** Releases the tasks whose looks are over. */
   giveBack(): Promise<void>;
-  /** The same with the tasks that wait for their look, so that others need not wait until the claims are over. */
+  /** Also releases the tasks that wait for their look, so that other gateways can claim them at once. */
   giveBackAll(): Promise<void>;
 }
 
@@ -33,12 +33,12 @@ interface Offer {
   readonly waiting: TaskRow[];
 }
 
-/** Due at the same time as before. */
+/** Releases a task without a change of its next look. */
 export const asItWas = (task: TaskRow): Released => ({ task, lookMs: task.lookMs, nextLookAt: task.nextLookAt });
 
 export function createOfferLooks({ due, attend, failed, now }: OfferLooksOptions): OfferLooks {
   const offers = new Map<string, Offer>();
-  /** Places of tasks that wait for their look, and of looks that are not slow. */
+  /** Slots in use, by tasks that wait for their look and by looks that are not slow. */
   let taken = 0;
   let released: Released[] = [];
 
@@ -58,7 +58,7 @@ export function createOfferLooks({ due, attend, failed, now }: OfferLooksOptions
       worker.wake();
     };
     const onSlow = () => {
-      // Its other tasks would wait for as long, and hold places.
+      // The offer's other tasks would wait just as long and occupy slots, so they are released.
       const waiting = offer.waiting.splice(0);
       taken -= waiting.length;
       released.push(...waiting.map(asItWas));
@@ -83,7 +83,7 @@ export function createOfferLooks({ due, attend, failed, now }: OfferLooksOptions
     while (offer.active < LOOKS_PER_OFFER) {
       const task = offer.waiting.shift();
       if (!task) break;
-      // Somebody else may have it before this look is over.
+      // If the claim ends before this look could, another gateway may have the task. Then the task is skipped.
       if (task.claimedUntil - now() > LOOK_MS) start(worker, task, offer);
       else taken -= 1;
     }

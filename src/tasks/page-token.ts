@@ -1,7 +1,7 @@
 import { GatewayError } from '#wire';
 import { isStorable } from './task-rows.ts';
 
-/** The last task of a page: the next page begins after it. */
+/** The last task of a page. The next page begins after it. */
 interface PageEnd {
   readonly updatedAt: number;
   readonly taskId: string;
@@ -11,7 +11,8 @@ interface PageEnd {
 const TOKEN_LENGTH_MAX = 4096;
 
 /**
- * An opaque text of URL-safe characters. It says only where to go on: whose tasks are listed is decided without it.
+ * An opaque URL-safe text. It contains only the position in the list and grants no access: the owner is checked
+ * separately.
  */
 export function toPageToken({ updatedAt, taskId, service }: PageEnd): string {
   return Buffer.from(JSON.stringify([updatedAt, taskId, service])).toString('base64url');

@@ -6,11 +6,11 @@ import { keyOf, toTask, type TaskRow } from './task-rows.ts';
 import type { TaskCall, TaskKey } from './task.ts';
 import type { TaskContext } from './task-context.ts';
 
-/** A call of a task with what is kept of it. */
+/** A call of a task, as it is stored. */
 interface CallRow extends TaskCall {
   readonly createdAt: number;
   readonly keptUntil: number;
-  /** null until it is settled. */
+  /** null until the call is settled. */
   readonly settlement: Settlement | null;
 }
 
@@ -25,7 +25,7 @@ const LIST = loadStatement(import.meta.url, './sql/list-calls.sql');
 const NOTE = loadStatement(import.meta.url, './sql/note-settlement.sql');
 const CLOSE = loadStatement(import.meta.url, './sql/close-task.sql');
 
-/** Settlements on their way at once, of one task. */
+/** The most concurrent settlements of one task. */
 const WIDTH = 32;
 const NOTHING_USED: ReportedUsage = { usage: null, flags: [] };
 const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
@@ -36,9 +36,9 @@ export async function listCalls(database: Pick<Database, 'query'>, key: TaskKey)
 }
 
 /**
- * Settles every open call of a task that has ended, by the end that is kept with it, and notes what each was
- * charged. What was settled before, here or elsewhere, also by somebody who broke off, stays as it was and is told
- * alike. Rejects when a call could not be settled; the others are.
+ * Settles every open call of an ended task by the stored ending, and records each charge. Calls that were settled
+ * before, by any gateway, stay as they are and are included in the result. If a call could not be settled, it rejects
+ * after the other calls are settled.
  */
 export async function settleCalls(
   options: SettleCallsContext,
@@ -59,7 +59,7 @@ export async function settleCalls(
       else failure ??= result;
     }
   }
-  // What was charged stands in the ledger already. Should these notes be lost, the next to come finds it there.
+  // The charges are in the ledger already. If these records are lost, the next attempt reads them from there.
   if (task.open)
     await database.batch([
       ...[...settled].map(([callId, settlement]) => ({
@@ -94,7 +94,7 @@ async function settleCall(
     outcome,
     detail: { service: task.service, providerName, outcome, estimated: false, finishReason: reason, flags, durationMs },
   });
-  // A lock that nobody knows holds no money.
+  // A lock that does not exist holds no money.
   if (!concluded) return NOTHING;
   const { settlement, lock, before } = concluded;
   if (!before)

@@ -1,14 +1,14 @@
-/** A look that takes long. */
+/** A look that takes a long time. */
 interface SlowLook {
-  /** Whom it waits for. */
+  /** The provider that the look waits for. */
   readonly provider: string;
-  /** Has it seen nothing. */
+  /** Ends the look without a result. */
   readonly end: () => void;
 }
 
-/** Looks that take long: they hold none of the places for looks, and there are only so many of them. */
+/** Slow looks. They do not occupy the slots of other looks, but their number is limited. */
 interface SlowLooks {
-  /** Above the limit, the oldest look of the provider with the most looks is ended. */
+  /** If there are too many, ends the oldest look of the provider with the most slow looks. */
   add(look: SlowLook): void;
   delete(look: SlowLook): void;
 }

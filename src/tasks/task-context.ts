@@ -4,15 +4,15 @@ import type { TaskRow } from './task-rows.ts';
 import type { TaskSink } from './task-sink.ts';
 import type { TaskKey } from './task.ts';
 
-/** Shared by the parts of tasks. */
+/** Dependencies that all parts of the tasks share. */
 export interface TaskContext {
   readonly database: Database;
   readonly ledger: Pick<Ledger, 'keep' | 'find'>;
   readonly conclude: Conclude;
-  /** The name of a task's provider. */
+  /** The display name of a task's provider. */
   readonly nameOf: (task: TaskRow) => string;
   readonly sink: TaskSink;
-  /** null where no task has the key. */
+  /** null if no task has the key. */
   readonly read: (key: TaskKey) => Promise<TaskRow | null>;
   /** Epoch milliseconds. */
   readonly now: () => number;

@@ -3,7 +3,7 @@ import type { Database } from '#store';
 import { listCalls } from './settle-calls.ts';
 import type { TaskKey } from './task.ts';
 
-/** The charges of a task, one for each of its calls, in the order in which they were made. */
+/** The charges of a task, one per call, in the order of the calls. */
 export interface TaskCost {
   readonly calls: readonly CallCost[];
 }
@@ -11,9 +11,9 @@ export interface TaskCost {
 export interface CallCost {
   readonly id: string;
   readonly charged: MicroUsd;
-  /** With all calls under it; absent where it could have none. */
+  /** The charge with all calls under it; absent if no call could be made under it. */
   readonly runCost?: MicroUsd;
-  /** Signed; null for one that was not charged. */
+  /** The signed receipt; null for a call without one. */
   readonly receipt: string | null;
 }
 
@@ -24,8 +24,8 @@ interface TaskCostOptions {
 }
 
 /**
- * Reads what a task was charged. `began`: the call that began it, which is not among those that were left to it
- * where it ended at once. null while any is not settled.
+ * Reads the charges of a task. `began` is the call that began it. If the task ended at once, this call is not among the
+ * stored calls of the task. Resolves with null while a call is not settled.
  */
 export async function readTaskCost(
   { database, ledger, receipt }: TaskCostOptions,

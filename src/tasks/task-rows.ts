@@ -1,25 +1,25 @@
 import { isOne, loadStatement, numberOrNull, rowReader, type Row, type Value } from '#store';
 import type { Task, TaskKey, TaskOwner } from './task.ts';
 
-/** A task as its row says, with what is for settling and looking alone. */
+/** A task with all columns of its row, including those for settling and looking. */
 export interface TaskRow extends Task {
-  /** How many calls were added so far. */
+  /** The number of calls added so far. */
   readonly calls: number;
-  /** null while it goes on. */
+  /** null while the task runs. */
   readonly endedAt: number | null;
-  /** See Ending; null while it goes on. */
+  /** An Ending as text; null while the task runs. */
   readonly ending: string | null;
-  /** It goes on, or something of it is not settled yet. */
+  /** True while the task runs, or while a call of it is not settled. */
   readonly open: boolean;
   readonly nextLookAt: number;
   readonly lookMs: number;
   readonly claimedUntil: number;
 }
 
-/** Longest id of a task or a context, and word for a state. */
+/** The most characters of a task id, a context id and a state. */
 const TEXT_LENGTH_MAX = 256;
 
-/** Whether a text that a stranger chose is one that both databases keep, letter by letter, and find again. */
+/** True if both databases can store an untrusted text unchanged and find it again. */
 export const isStorable = (text: string): boolean =>
   text.length >= 1 && text.length <= TEXT_LENGTH_MAX && !text.includes('\0') && text.isWellFormed();
 
@@ -51,7 +51,7 @@ export function toTaskRow(row: Row): TaskRow {
   return { ...task, live: task.endedAt === null, askedAt: row['asked_at'] === null ? task.createdAt : task.askedAt };
 }
 
-/** The task without what is nobody else's. */
+/** The task without the columns that only this room uses. */
 export function toTask({
   calls: _calls,
   endedAt: _at,
@@ -67,15 +67,16 @@ export function toTask({
 
 const UNKNOWN_STATE = 'unknown';
 
-/** The state as it can be kept. */
+/** The state, or `unknown` if it cannot be stored. */
 export const stateOf = (state: string): string => (isStorable(state) ? state : UNKNOWN_STATE);
-/** The context as it can be kept; null where it cannot. */
+/** The context id; null if it cannot be stored. */
 export const contextOf = (contextId: string | null | undefined): string | null =>
   contextId && isStorable(contextId) ? contextId : null;
 
 /**
- * An account sees all that is its own. A run sees only what was begun under the same call. A member's key sees what it
- * began itself: not what was begun under its calls, which is of their runs and of the account.
+ * An account sees all its tasks. A run sees only tasks that were begun under the same call. A member's key sees only
+ * tasks that it began itself. Tasks that were begun under its calls belong to the runs of these calls, and to the
+ * account.
  */
 export function sees(task: TaskOwner, { account, within }: TaskOwner): boolean {
   return task.account === account && (within === null || task.within === within);

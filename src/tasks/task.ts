@@ -3,19 +3,19 @@ import type { Primitive } from '#config';
 import type { Caller, MeasuredWork, ReportedUsage } from '#gateway';
 import type { TaskCost } from './task-cost.ts';
 
-/** A task by the name that its consumer knows it by: the provider made the id, which is unique in its service. */
+/** Identifies a task for its consumer. The provider chose `taskId`, which is unique in the service. */
 export interface TaskKey {
   readonly primitive: Primitive;
   readonly service: string;
   readonly taskId: string;
 }
 
-/** The owner of a task: its account, or only those who act within the same running call or with one member's key. */
+/** The owner of a task: a whole account, or only the callers within the same running call, or only one member's key. */
 export interface TaskOwner {
   readonly account: string;
   /**
-   * Id of the running call under which it was begun, or `key <hash>` of the member's key that began it; null for one
-   * that the account began itself. The column is called `run`.
+   * Id of the running call under which the task was begun, or `key <hash>` of the member's key that began it. null if
+   * the account began it directly. The database column is `run`.
    */
   readonly within: string | null;
 }
@@ -24,65 +24,63 @@ export function ownerOf({ account, key, run }: Caller): TaskOwner {
   return { account, within: run?.parent ?? (key?.member === undefined ? null : `key ${key.hash}`) };
 }
 
-/** Work of a provider that outlives the call that began it. */
+/** A provider's work that outlives the call that began it. */
 export interface Task extends TaskKey, TaskOwner {
   readonly offerId: string;
   readonly provider: string;
-  /** The protocol's grouping of tasks; null where it has none. */
+  /** The protocol's group of tasks; null if the protocol has no groups. */
   readonly contextId: string | null;
-  /** The protocol's word for where it stands. */
+  /** The state, in the protocol's terms. */
   readonly state: string;
-  /** False once an end was seen: nothing changes after that. */
+  /** False after an end was seen. Then the task does not change any more. */
   readonly live: boolean;
-  /** It has given output: unless it fails by its own words, it is paid. */
+  /** True if the task has given output. Then it is paid, unless it reports its own failure. */
   readonly output: boolean;
-  /** The protocol's own notes, such as the revision that the provider speaks; JSON text. */
+  /** JSON text of the protocol, for example with the protocol version of the provider. */
   readonly notes: string;
   /**
-   * The task as it ended, for one that no provider keeps; JSON text, null for those that are asked for at their
+   * JSON text of the final task, if its provider does not store tasks. null if the task can be fetched from its
    * provider.
    */
   readonly snapshot: string | null;
   readonly createdAt: number;
   /** When its first message was sent; epoch milliseconds. */
   readonly askedAt: number;
-  /** Bytes of all its messages. */
+  /** Bytes of all messages to the task. */
   readonly sentBytes: number;
   readonly updatedAt: number;
-  /** When it is given up, and what is locked for it goes back. Epoch milliseconds. */
+  /** Epoch milliseconds. At this time the task is given up, and its locks are settled or released. */
   readonly expiresAt: number;
 }
 
 /** A billed call of a task. Its lock is kept until the task ends. */
 export interface TaskCall {
   readonly callId: string;
-  /** Id of the price it was made at. */
+  /** Id of the price version of the call. */
   readonly price: string;
-  /** The most that it is charged, where its lock may hold more; default what is locked. */
+  /** The most that the call is charged, if its lock may hold more. Default: the locked amount. */
   readonly most?: MicroUsd | null;
 }
 
-/** A sight of a task, by whatever path: a reply, a stream, a look at it, a notification. */
+/** News about a task from any source: a reply, a stream, a look at it, or a notification. */
 export interface Sight {
-  /** null where nothing was said of it. */
+  /** null if the news does not contain a state. */
   readonly state: string | null;
   readonly contextId?: string | null;
-  /** It has given output. Default not known. */
+  /** True if the task has given output. Absent if not known. */
   readonly output?: boolean;
   /**
-   * null while it goes on. `cut`: it was stopped, which costs the same as its end where it had given output, and
-   * else nothing. `free`: it failed by its own words.
+   * null while the task runs. `cut`: it was stopped; it is charged as if complete if it had given output, else it is
+   * free. `free`: it reported its own failure.
    */
   readonly end: null | 'complete' | 'cut' | 'free';
-  /**
-   * How long its provider wants to be left alone before the next look; default as the watch has it. Milliseconds.
-   */
+  /** The pause in milliseconds that its provider requests before the next look. Default: the watch decides. */
   readonly pauseMs?: number;
-  /** Bytes of what was heard of it; default 0. Claims of use are held against them. */
+  /** Bytes received about the task; default 0. Usage claims are compared with them. */
   readonly bytes?: number;
   /**
-   * The usage of each of its calls, as the protocol reads it, held against what was measured of the whole task;
-   * asked for only at the end.
+   * The usage of one call, as the protocol reads it, compared with what was measured of the whole task (`work`). Called
+   * only at the end of the task.
    */
   readonly usageOf?: (call: TaskCall, first: boolean, work: MeasuredWork) => ReportedUsage;
   readonly snapshot?: string | null;
@@ -91,8 +89,8 @@ export interface Sight {
 export interface SeenTask {
   readonly task: Task;
   /**
-   * The charge of each of its calls, where the sight is of its end: of the first, by which it was settled,
-   * whoever saw it. Empty else.
+   * The charge of each call, if the sight was of the end. The calls are settled by the first end that any gateway saw.
+   * Otherwise empty.
    */
   readonly settled: readonly { readonly callId: string; readonly settlement: Settlement }[];
 }
@@ -103,19 +101,19 @@ export interface NewTask extends TaskKey, TaskOwner {
   readonly contextId: string | null;
   readonly state: string;
   readonly notes: string;
-  /** When the message was sent that began it; default now. Epoch milliseconds. */
+  /** When the first message was sent, in epoch milliseconds; default now. */
   readonly askedAt?: number;
-  /** Bytes of the message that begins it, or goes on with it; default 0. */
+  /** Bytes of the message that begins or continues the task; default 0. */
   readonly messageBytes?: number;
-  /** Milliseconds from now until it is given up. */
+  /** Milliseconds from now until the task is given up. */
   readonly ttlMs: number;
-  /** Milliseconds before the first look, where that is to be later than it would be. */
+  /** Milliseconds until the first look, if it must come later than by default. */
   readonly pauseMs?: number;
 }
 
 export interface TaskPage {
   readonly tasks: readonly Task[];
-  /** Of all pages. */
+  /** Number of tasks on all pages. */
   readonly total: number;
   /** The token of the next page; null on the last. */
   readonly next: string | null;
@@ -123,79 +121,80 @@ export interface TaskPage {
 
 interface TaskQuery {
   readonly primitive: Primitive;
-  /** null: of all services. */
+  /** null for all services. */
   readonly service: string | null;
   readonly contextId?: string | null;
   readonly state?: string | null;
-  /** Changed at this time or later; epoch milliseconds. */
+  /** Only tasks that changed at this time or later; epoch milliseconds. */
   readonly since?: number | null;
-  /** `next` of the page before. */
+  /** `next` of the previous page. */
   readonly after?: string | null;
   readonly limit: number;
 }
 
 /**
- * Tasks in the database, so that every gateway that shares it knows them, also after a restart. What is locked for
- * a task is settled once, at the first end that is seen of it. Methods reject with the database's error or
- * LedgerUnavailable when it cannot be reached.
+ * Tasks, stored in the database, so that all its gateways know them, also after a restart. The calls of a task are
+ * settled once, by the first end that is seen. If the database cannot be reached, methods reject with its error or with
+ * LedgerUnavailable.
  */
 export interface Tasks {
   /**
-   * Rejects with GatewayError where an account has as many tasks as it may: before a call that may begin another.
-   * Calls that are under way may begin some more.
+   * Call it before a call that may begin a task. Rejects with GatewayError if the account has the most tasks allowed.
+   * Calls that are already running can still exceed the limit.
    */
   admit(account: string): Promise<void>;
   /**
-   * Keeps the lock of a call for as long as its task may go on, and notes that the call began the task, or goes on
-   * with it (`call` null: with one that is paid already): before anybody is told of the task. `taken`: the id is that
-   * of another owner's or offer's task, which is a fault of the provider. `over`: it is the owner's and has ended. The
-   * call's own run resolves its lock then, and where this rejects. Rejects with RangeError for an id that cannot be
-   * kept, see isStorable, and with GatewayError where the lock has gone back already.
+   * Records that a call began or continues a task, and keeps the call's lock for as long as the task may run. Call it
+   * before the client learns of the task. With `call` null, no lock is kept and no call is added: this prolongs a task,
+   * or begins one whose call settles itself.
+   * - `taken`: the id belongs to a task of another owner or offer, which is a fault of the provider.
+   * - `over`: the owner's task has ended already.
+   *
+   * After `taken`, `over` and a rejection, the call's own run must resolve its lock. Rejects with RangeError for an id
+   * that cannot be stored, see isStorable, and with GatewayError if the lock is resolved already.
    */
   begin(task: NewTask, call: TaskCall | null): Promise<'begun' | 'known' | 'over' | 'taken'>;
-  /** null for one that is not there or is not the owner's. */
+  /** null if there is no such task, or it is not the owner's. */
   find(key: TaskKey, owner: TaskOwner): Promise<Task | null>;
-  /**
-   * The task that a billed call began or went on with; null where it has not begun one, or it is not the owner's.
-   */
+  /** The task that a billed call began or continued; null if there is no such task, or it is not the owner's. */
   ofCall(callId: string, owner: TaskOwner): Promise<Task | null>;
-  /** States of the tasks that go on of these calls of an account, by the id of the call. */
+  /** The states of the running tasks of these calls of an account, by call id. */
   liveStatesOf(callIds: readonly string[], account: string): Promise<ReadonlyMap<string, string>>;
-  /** The owner's tasks with this id, of whatever service; at most ten. */
+  /** The owner's tasks with this id in any service; at most ten. */
   findAll(primitive: Primitive, taskId: string, owner: TaskOwner): Promise<readonly Task[]>;
   /**
-   * The owner's that was changed last in a context of a service; `foreign` where all that are in it are others',
-   * null where it finds no task.
+   * The owner's task that changed last in a context of a service. `foreign` if the context has only tasks of others,
+   * null if it has no tasks.
    */
   lastIn(
     owner: TaskOwner,
     context: { readonly primitive: Primitive; readonly service: string; readonly contextId: string },
   ): Promise<Task | 'foreign' | null>;
   /**
-   * Notes that an owner uses a context of a service; false where somebody else did before, whose it then is.
-   * Providers know one client, the gateway, so a context that two accounts call the same would be one to them.
+   * Claims a context of a service for an owner. Returns false if another owner has claimed it before. Providers see the
+   * gateway as their only client, so the same context id of two accounts would be one context to them.
    */
   claim(
     owner: TaskOwner,
     context: { readonly primitive: Primitive; readonly service: string; readonly contextId: string },
   ): Promise<boolean>;
-  /** The owner's, changed last first. */
+  /** The owner's tasks, the last changed first. */
   list(owner: TaskOwner, query: TaskQuery): Promise<TaskPage>;
   /**
-   * Notes a sight of a task. At its end all its calls are settled, which is durable when this resolves; the second
-   * time nothing happens, and the same is told. null for a task that is not there. `except`: a call that its own
-   * run settles.
+   * Records a sight of a task. If the sight is of its end, all its calls are settled durably before this resolves. A
+   * second end changes nothing and gives the same result. Resolves with null if there is no such task. `except` is a
+   * call that its own run settles.
    */
   saw(key: TaskKey, sight: Sight, except?: string): Promise<SeenTask | null>;
   /**
-   * The charges of a task that has ended; null while any of its calls is not settled, and for a task that is not
-   * there. `beganBy`: the call that began it, null where that is not known.
+   * The charges of an ended task. null while any call is not settled, and if there is no such task. `beganBy` gives the
+   * call that began the task, or null if not known.
    */
   costOf(key: TaskKey, beganBy: (task: Task) => string | null): Promise<TaskCost | null>;
 }
 
 /**
- * Looks at a task at its provider. Resolves with what is seen; null where it could not be asked, or `signal`
- * aborted: nobody waits any more. `whole`: with all that was said in it, for its bytes.
+ * Polls a task at its provider. Resolves with null if the provider could not be asked or `signal` aborted. `whole`
+ * requests the task with its whole history, to count its bytes.
  */
 export type Look = (task: Task, signal: AbortSignal, whole?: boolean) => Promise<Sight | null>;

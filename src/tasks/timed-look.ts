@@ -1,23 +1,23 @@
 import { createSlowLooks } from './slow-looks.ts';
 import type { Look, Sight, Task } from './task.ts';
 
-/** Slow looks at once. */
+/** The most concurrent slow looks. */
 const SLOW_LOOKS_MAX = 64;
-/** A look that takes longer has seen nothing. */
+/** Timeout of a look. */
 export const LOOK_MS = 10_000;
 
 export interface TimedLookOptions {
-  /** Id of the provider of a task. */
+  /** The id of a task's provider. */
   readonly providerOf: (task: Task) => string;
   /** Milliseconds after which a look is slow. */
   readonly slowMs: number;
-  /** Ends all looks. */
+  /** Aborts all looks. */
   readonly closed: AbortSignal;
 }
 
 /**
- * Looks at a task; `onSlow` is called once the look is slow. Resolves with null where the look fails, takes longer
- * than LOOK_MS, or is ended: by `closed`, or because too many are slow.
+ * Looks at a task. Calls `onSlow` when the look becomes slow. Resolves with null if the look fails, takes longer than
+ * LOOK_MS, or is ended by `closed` or because too many looks are slow.
  */
 type TimedLook = (look: Look, task: Task, onSlow: () => void) => Promise<Sight | null>;
 

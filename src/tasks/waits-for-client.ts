@@ -1,5 +1,5 @@
-/** Words of the protocols for a task whose client has to answer before it goes on. */
+/** The protocols' states of a task that waits for an answer of its client. */
 const WAITS = /(?:input|auth)[-_]required$/i;
 
-/** Whether a task in this state waits for its client, in the words of any protocol. */
+/** True if a task in this state, of any protocol, waits for its client. */
 export const waitsForClient = (state: string): boolean => WAITS.test(state);

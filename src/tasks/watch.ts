@@ -11,35 +11,34 @@ export interface TaskWatchOptions extends Pick<TimedLookOptions, 'providerOf'> {
   readonly database: Database;
   readonly tasks: KeptTasks;
   /**
-   * How each protocol looks at its tasks. Those of a primitive without a look only end when others see it, or are
-   * given up.
+   * The look of each protocol. Tasks of a primitive without a look end only by replies or notifications, or are given
+   * up.
    */
   readonly looks: Readonly<Partial<Record<Primitive, Look>>>;
-  /** False while the provider of a task is connected nowhere. */
+  /** False while the provider of a task is not connected to any gateway. */
   readonly present: (task: Task) => boolean;
   /** Epoch milliseconds. */
   readonly now: () => number;
   readonly random: () => number;
   /** The longest pause between two looks at a task. */
   readonly lookMsMax: number;
-  /** How long a task is remembered after its end. */
+  /** How long a task is stored after its end, in milliseconds. */
   readonly retentionMs: number;
-  /** Nobody else has the database: claims that are found in it are those of a process that died. */
+  /** This process is the only user of the database, so existing claims are those of a process that died. */
   readonly alone: boolean;
-  /** A task was given up: nobody saw its end in time. */
+  /** Called when a task was given up, because no end was seen in time. */
   readonly onGivenUp?: (task: Task) => void;
-  /** Something failed, for the first time since something went well. It is tried again. */
+  /** Called at the first failure after a success. The work is tried again. */
   readonly onError: (error: unknown) => void;
-  /** Time between two searches for what is due, where nothing else happens. */
+  /** Milliseconds between two searches for due tasks. */
   readonly tickMs?: number;
-  /** A look that takes longer holds no place of the others. */
+  /** Milliseconds after which a look is slow and gives its slot to other looks. */
   readonly slowMs?: number;
 }
 
 export interface TaskWatch {
   /**
-   * Ends the watch at once: looks that run are aborted, and what they see is not heard any more. Resolves when
-   * nothing of it runs.
+   * Ends the watch at once. Running looks are aborted and their results are ignored. Resolves when all work has ended.
    */
   close(): Promise<void>;
 }
@@ -47,26 +46,26 @@ export interface TaskWatch {
 const TICK_MS = 500;
 const SLOW_MS = 500;
 const PAUSE_GROWTH = 1.6;
-/** The part of a pause that is left to chance: tasks that began together are not looked at together for ever. */
+/** The random part of a pause, so that tasks that began together are not always polled together. */
 const JITTER = 0.2;
-/** A provider that is away may be back any moment. */
+/** The longest pause while a provider is away, because it may be back at any moment. */
 const ABSENT_MS_MAX = 10_000;
 const SWEEP_MS = 60_000;
 const SWEEP_BATCH = 500;
-/** How long the owner of a context is remembered; longer than anybody goes on with one. */
+/** How long the owner of a context is stored. It is longer than any context is used. */
 const CONTEXT_MS = 365 * 24 * 3_600_000;
 
 /**
- * Looks at the tasks that go on, so that their end is seen also where no client asks and no provider tells; gives
- * up those whose time is over; settles what a gateway that died left open; and forgets those that ended long ago.
- * Gateways that share a database share this work.
+ * Polls the running tasks, so that their end is seen even if no client asks and no provider notifies. It also gives up
+ * expired tasks, settles calls that a crashed gateway left open, and removes tasks that ended long ago. Gateways of one
+ * database share this work.
  */
 export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
   const { database, tasks, looks, present, now, random, lookMsMax, retentionMs, onError } = options;
   const { tickMs = TICK_MS, slowMs = SLOW_MS } = options;
   const due = createDueTasks(database, { now });
 
-  /** The pause after a look that saw no change. */
+  /** The next pause after a look that saw no change. */
   const pauseAfter = (task: TaskRow, longest: number, least = 0): Released => {
     const lookMs = Math.min(Math.max(Math.ceil(task.lookMs * PAUSE_GROWTH), least), lookMsMax, longest);
     const at = now() + Math.max(least, Math.ceil(lookMs * (1 - JITTER * random())));
@@ -95,7 +94,7 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
   };
 
   let sweptAt = -Infinity;
-  /** Resolves with whether there is more to sweep. */
+  /** Resolves with true if there is more to sweep. */
   const sweep = async (): Promise<boolean> => {
     const at = now();
     if (Math.abs(at - sweptAt) < SWEEP_MS) return false;

@@ -1,6 +1,4 @@
-/**
- * Reads the bytes of a body to its end. Throws the error that `tooLong` makes, and cancels the body, above `bytesMax`.
- */
+/** Reads a body to its end. If it is longer than `bytesMax`, cancels it and throws the error of `tooLong`. */
 export async function readBounded(
   body: AsyncIterable<Uint8Array> | null,
   bytesMax: number,
@@ -8,7 +6,7 @@ export async function readBounded(
 ): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  // Leaving the loop cancels the body.
+  // A throw inside the loop cancels the body.
   for await (const chunk of body ?? []) {
     bytes += chunk.byteLength;
     if (bytes > bytesMax) throw tooLong();
@@ -17,7 +15,7 @@ export async function readBounded(
   return Buffer.concat(chunks);
 }
 
-/** Reads the text of a body up to about `bytesMax` bytes, and cancels the rest of it. */
+/** Reads about the first `bytesMax` bytes of a body as text, and cancels the rest. */
 export async function readStart(body: AsyncIterable<Uint8Array>, bytesMax: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -31,24 +29,24 @@ export async function readStart(body: AsyncIterable<Uint8Array>, bytesMax: numbe
 
 interface TextRequest {
   readonly headers?: Readonly<Record<string, string>>;
-  /** Posted as JSON; a request without it is a GET. */
+  /** Sent as JSON by POST. Without a body the request is a GET. */
   readonly body?: unknown;
-  /** Bytes of the answer, unpacked. */
+  /** The most bytes of the answer, after decompression. */
   readonly bytesMax: number;
   readonly signal: AbortSignal;
   /** Makes the error of an answer above `bytesMax`. */
   readonly tooLong?: () => Error;
 }
 
-/** The answer of an HTTP server, of any status. */
+/** An HTTP response of any status. */
 interface TextReply {
   readonly status: number;
   readonly text: string;
 }
 
 /**
- * Asks for JSON at an address that the operator named, without following redirects. Rejects with the error of
- * `tooLong` or of `fetch`. Addresses that strangers name are for createGuardedFetch.
+ * Fetches JSON from an address that the operator configured, without following redirects. Rejects with the error of
+ * `tooLong` or of `fetch`. For untrusted addresses use createGuardedFetch.
  */
 export async function fetchText(
   url: string | URL,

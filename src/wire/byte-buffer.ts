@@ -1,6 +1,6 @@
-/** Bytes kept from chunk to chunk of a stream. */
+/** Collects bytes over several chunks of a stream. */
 interface ByteBuffer {
-  /** Filled up to `length`; replaced when it grows. */
+  /** Valid up to `length`. A larger buffer replaces it when it grows. */
   readonly bytes: Buffer;
   readonly length: number;
   /** Appends a range of `source`. Throws the error of `tooLong` above `bytesMax`. */
@@ -8,10 +8,10 @@ interface ByteBuffer {
   clear(): void;
 }
 
-/** An empty buffer keeps memory up to this size for the next bytes. */
+/** `clear` keeps memory up to this size for the next bytes. */
 const KEPT_BYTES_MAX = 16 * 1024;
 
-/** Grows by doubling, so that many small pieces cost no more than one large. */
+/** The buffer doubles when it grows, so many small pieces cost about as much as one large piece. */
 export function createByteBuffer(bytesMax: number, tooLong: () => Error): ByteBuffer {
   const buffer = {
     bytes: Buffer.alloc(0),

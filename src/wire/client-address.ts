@@ -1,11 +1,9 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
 
-/**
- * Whether an address is one of the load balancers in front of this gateway, whose word for where a client is counts.
- */
+/** True for the address of a trusted proxy in front of this gateway, whose X-Forwarded-For is believed. */
 export type Trust = (address: string) => boolean;
 
-/** Trusts IP addresses and networks in CIDR form. */
+/** `proxies` are IP addresses and networks in CIDR form. */
 export function createTrust(proxies: readonly string[]): Trust {
   const list = new BlockList();
   for (const proxy of proxies) {
@@ -14,14 +12,14 @@ export function createTrust(proxies: readonly string[]): Trust {
     if (bits === undefined) list.addAddress(withoutZone(address), family);
     else list.addSubnet(withoutZone(address), Number(bits), family);
   }
-  // What a header names need not be an address.
+  // A header may contain any text instead of an address.
   return (address) => isIP(address) !== 0 && list.check(withoutZone(address), familyOf(address));
 }
 
 /**
- * The address of a request's client: the socket's other end, or, where that is a trusted proxy, the last address of
- * X-Forwarded-For that is not one. For requests that Fastify never sees, such as upgrades; its `request.ip` is the
- * same.
+ * The address of a request's client: the remote address of the socket. If that is a trusted proxy, it is the last
+ * address in X-Forwarded-For that is not a trusted proxy. It is for requests that Fastify does not see, such as
+ * upgrades, and equals Fastify's `request.ip`.
  */
 export function clientAddress(remote: string, forwarded: string | string[] | undefined, trust: Trust): string {
   let address = remote;

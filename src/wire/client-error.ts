@@ -7,8 +7,8 @@ const ANSWERS: Readonly<Record<string, readonly [status: number, reason: string,
 const MALFORMED = [400, 'Bad Request', 'The request is not valid HTTP'] as const;
 
 /**
- * Answers bytes that are not an HTTP request, in the shape of every other error where nothing was answered on this
- * connection yet, and closes the connection.
+ * Answers bytes that are not a valid HTTP request, in the shape of every other error, and closes the connection. If the
+ * connection has already carried a response, it is closed without an answer.
  */
 export function answerClientError(error: Error & { readonly code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
@@ -20,6 +20,7 @@ export function answerClientError(error: Error & { readonly code?: string }, soc
   socket.end(
     `HTTP/1.1 ${status} ${reason}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
   );
-  // Its own end is all that we wait for: a client that keeps its side open would keep the socket.
+  // Closes the socket as soon as the answer is sent. Otherwise a client that keeps its side open would keep the socket
+  // open.
   socket.destroySoon();
 }

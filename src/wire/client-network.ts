@@ -1,9 +1,9 @@
 import { isIPv6 } from 'node:net';
 
-/** The addresses of one client: an IPv4 address, or the first 64 bits of an IPv6 address. */
+/** The network that identifies a client: an IPv4 address, or the first 64 bits of an IPv6 address. */
 export function networkOf(address: string): string {
   if (!isIPv6(address)) return address;
-  // An IPv4 client of a socket that listens on both.
+  // An IPv4 client of a socket that listens on IPv4 and IPv6.
   if (address.startsWith('::ffff:') && address.includes('.')) return address.slice('::ffff:'.length);
   const [head = '', tail] = address.split('%', 1)[0]!.split('::', 2);
   const left = head === '' ? [] : head.split(':');

@@ -1,8 +1,8 @@
 import type { ErrorCode, GatewayError } from './errors.ts';
 
 /**
- * The HTTP wire of the chat family, models, keys and account: `{error: {message, type, code, param}}`, `code`
- * repeating the status.
+ * HTTP status and `error.type` of each error code, for chat, models, keys and account: `{error: {message, type, code,
+ * param}}`. `code` in the body is the HTTP status.
  */
 export const HTTP_ERRORS = {
   invalid_request: { status: 400, type: 'invalid_request' },
@@ -33,7 +33,7 @@ export const HTTP_ERRORS = {
   internal: { status: 500, type: 'internal' },
 } as const satisfies Record<ErrorCode, { status: number; type: string }>;
 
-/** The members that clients of x402 read first in a 402. An error without terms has nothing to pay with. */
+/** The members that x402 clients read first in a 402. An error without payment terms has an empty `accepts`. */
 const NO_TERMS = { x402Version: 2, accepts: [] } as const;
 
 interface HttpErrorBody {
@@ -51,7 +51,7 @@ interface HttpError {
   readonly body: HttpErrorBody;
 }
 
-/** A GatewayError on this wire. Anything else must be turned into `internal` by its caller first. */
+/** A GatewayError as an HTTP response. The caller must turn any other error into `internal` first. */
 export function toHttpError(error: GatewayError): HttpError {
   const { status, type } = HTTP_ERRORS[error.code];
   const headers: Record<string, string> = { ...error.headers };

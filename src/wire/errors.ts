@@ -1,4 +1,6 @@
-/** The one vocabulary of errors. Each wire has a table over exactly these codes, which the compiler holds complete. */
+/**
+ * All error codes. Each wire format has a table of exactly these codes, and the compiler checks that it is complete.
+ */
 export const ERROR_CODES = [
   'invalid_request',
   'unauthorized',
@@ -32,11 +34,11 @@ export type ErrorCode = (typeof ERROR_CODES)[number];
 export interface GatewayErrorOptions {
   /** The request field that is wrong, as a path: `messages[2].role`. */
   readonly param?: string | undefined;
-  /** When a retry can help: seconds until then. */
+  /** Seconds after which a retry can help. */
   readonly retryAfterS?: number | undefined;
-  /** Response headers that belong to this error on HTTP wires. */
+  /** Response headers of this error over HTTP. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Members of the body beside `error` on HTTP wires: how the call can be paid for. */
+  /** Members of the body beside `error` over HTTP: how to pay for the call. */
   readonly body?: Readonly<Record<string, unknown>> | undefined;
   readonly cause?: unknown;
 }
@@ -59,7 +61,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** Codes of errors after which there is no record of the call: its lock was refused. */
+/** Errors of calls without a record, because no lock was made. */
 const WITHOUT_A_LOCK: ReadonlySet<ErrorCode> = new Set([
   'insufficient_balance',
   'insufficient_payment',
@@ -70,8 +72,8 @@ const WITHOUT_A_LOCK: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * The error of a call that was run, with the header that names its record in `/generation`. A client without an answer
- * can see there what the call cost.
+ * Adds the header that names the call's record in `/generation`, so that a client without an answer can look up the
+ * cost. Errors of calls without a lock stay as they are.
  */
 export function ofGeneration(error: GatewayError, callId: string): GatewayError {
   if (WITHOUT_A_LOCK.has(error.code)) return error;

@@ -3,8 +3,8 @@ import { hash } from 'node:crypto';
 const ADDRESS = /^0x(?:[0-9a-f]{40}|[0-9a-fA-F]{40})$/;
 
 /**
- * An EVM address in lower case; null for any other text, and for mixed case that is not its EIP-55 checksum, as a
- * digit is wrong then.
+ * An EVM address in lower case; null for any other text. Mixed case that does not match the EIP-55 checksum also gives
+ * null, because a digit must be wrong.
  */
 export function parseEvmAddress(text: string): string | null {
   if (!ADDRESS.test(text)) return null;
@@ -12,13 +12,13 @@ export function parseEvmAddress(text: string): string | null {
   return text === lower || text === checksummed(lower) ? lower : null;
 }
 
-/** An EVM address as wallets and explorers show it (EIP-55), from lower case. */
+/** Converts a lower-case EVM address to its EIP-55 form, as wallets and explorers show it. */
 export function checksummed(lower: string): string {
   const digest = keccak(Buffer.from(lower.slice(2))).toString('hex');
   return `0x${Array.from(lower.slice(2), (digit, at) => (digest.charAt(at) >= '8' ? digit.toUpperCase() : digit)).join('')}`;
 }
 
-/** OpenSSL's, which is here already; a JavaScript one takes 12 ms to import. */
+/** Uses OpenSSL, which is loaded already. A JavaScript implementation takes 12 ms to import. */
 export function keccak(bytes: Uint8Array): Buffer {
   return hash('keccak-256', bytes, 'buffer');
 }

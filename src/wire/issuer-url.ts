@@ -1,6 +1,9 @@
 import { isLoopback } from './host-name.ts';
 
-/** Whether keys and metadata may be fetched from an address: https, or http of this machine. */
+/**
+ * True if keys and metadata may be fetched from this URL: https, or http to a loopback host. No credentials and no
+ * fragment.
+ */
 export function isIssuerUrl(text: string): boolean {
   const url = URL.parse(text);
   if (!url || url.username !== '' || url.password !== '' || url.hash !== '') return false;

@@ -4,14 +4,14 @@ import { syntaxFault } from './json/syntax-error.ts';
 import { Halves, wellFormedText } from './json/well-formed.ts';
 import { ownTurn } from './reply/own-turn.ts';
 
-/** How much structure a JSON text may have. The caps are checked on the bytes, before anything is built from them. */
+/** Limits for the structure of a JSON text. They are checked on the bytes, before any value is built. */
 export interface JsonLimits {
   readonly jsonDepthMax: number;
-  /** Caps object keys, and objects and arrays together. */
+  /** The most keys. Also the most objects and arrays, counted together. */
   readonly jsonKeysMax: number;
-  /** Elements of all arrays; default 20 for each key that there may be. */
+  /** The most commas, which counts array elements and members. Default: 20 per allowed key. */
   readonly jsonElementsMax?: number;
-  /** For replies: invalid UTF-8 is replaced instead of refused, and halves of characters stay. */
+  /** For replies: invalid UTF-8 is replaced instead of refused, and escaped lone surrogates stay. */
   readonly repairText?: boolean;
 }
 
@@ -25,33 +25,36 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
 /**
- * Array elements are cheaper to build than keys (a number takes 16 bytes), so an embedding or a token list may have
- * more of them.
+ * An array element costs less memory than a key (a number takes 16 bytes), so there may be more elements, as in an
+ * embedding or a token list.
  */
 const ELEMENTS_PER_KEY = 20;
 
 /**
- * Of all names together, for each key that there may be. Names are compared with others, which takes longer than to
- * read a text.
+ * Bytes of all keys together, per allowed key. Keys are compared with other names, which takes longer than reading a
+ * text.
  */
 const NAME_BYTES_PER_KEY = 64;
 
 /**
- * A number of more digits is counted, and so many digits are read of such numbers: reading them takes the square of
- * their length.
+ * Numbers with more characters count as long. The total length of long numbers is limited, because the time to parse a
+ * number grows with the square of its length.
  */
 const LONG_NUMBER = 64;
 const LONG_NUMBERS_BYTES_MAX = 64 * 1024;
 
-/** From this length on a string's end is searched natively. Below, the loop is faster than the call. */
+/**
+ * From this length on, the native search finds the end of a string. For shorter strings the loop is faster than the
+ * call.
+ */
 const SHORT_STRING = 64;
 
 /**
- * Parses JSON bytes from a stranger. Throws GatewayError `invalid_request` that names the position (in bytes) of the
- * fault: nesting deeper than `jsonDepthMax`, more keys than `jsonKeysMax`, or broken syntax. Time is linear in the
- * length. Keys such as `__proto__` become plain own properties. Of duplicate keys the last one counts. A number that
- * no double holds (a 64-bit bound in a tool's schema) becomes an object that JSON.stringify writes as it came. An
- * escaped half of a character becomes U+FFFD.
+ * Parses untrusted JSON bytes in linear time. Throws GatewayError `invalid_request` for structure beyond the limits,
+ * broken syntax or invalid UTF-8; a fault of structure or syntax is named with its position in bytes. Keys such as
+ * `__proto__` become plain own properties. With duplicate keys the last value counts. A number that a double cannot
+ * hold (such as a 64-bit bound in a tool's schema) becomes an object that JSON.stringify writes unchanged. An escaped
+ * lone surrogate becomes U+FFFD.
  */
 export function parseJson(bytes: Uint8Array, limits: JsonLimits): unknown {
   const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -62,26 +65,25 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits): unknown {
   return parseText(textOf(buffer, start, limits), structure.inexact, start);
 }
 
-/** Throws GatewayError for bytes that are no UTF-8, unless it repairs them. */
+/** Decodes the bytes. Throws GatewayError for invalid UTF-8, unless `repairText` is set. */
 function textOf(buffer: Buffer, start: number, { repairText }: JsonLimits): string {
   if (repairText) return buffer.toString('utf8', start);
   const text = wellFormedText(start === 0 ? buffer : buffer.subarray(start));
-  // What is no UTF-8 leaves this mark. To look for it is free where all is ASCII.
+  // Invalid UTF-8 decodes to this character. Searching for it costs nothing if the whole text is ASCII.
   if (text.includes(REPLACEMENT) && !isUtf8(buffer)) throw noUtf8();
   return text;
 }
 
 const REPLACEMENT = '\ufffd';
 
-/** Up to here a value is built before its depth is known. */
+/** Up to this size, a value is built before its depth is checked. */
 const SMALL_BYTES = 48 * 1024;
-/** `"":0,` */
+/** The shortest member: `"":0,` */
 const KEY_BYTES_MIN = 5;
 
 /**
- * The value of a body with so few bytes that it has neither too many keys nor too many elements. undefined where its
- * bytes have to be looked at: it is too deep, may have too many objects, is not valid, or has a number that no double
- * holds.
+ * The value of a body that is too short to have too many keys or elements. undefined if the bytes must be checked: the
+ * body is larger, too deep, invalid, may have too many objects, or has a number that a double may not hold.
  */
 function parseSmall(buffer: Buffer, start: number, limits: JsonLimits): unknown {
   const { jsonDepthMax, jsonKeysMax, jsonElementsMax = jsonKeysMax * ELEMENTS_PER_KEY } = limits;
@@ -89,7 +91,7 @@ function parseSmall(buffer: Buffer, start: number, limits: JsonLimits): unknown 
   if (byteLength > Math.min(SMALL_BYTES, jsonKeysMax * KEY_BYTES_MIN, jsonElementsMax)) return undefined;
   try {
     const value: unknown = JSON.parse(textOf(buffer, start, limits));
-    // What a name hid that came again is not counted: it is gone.
+    // With duplicate keys only the last value counts, because JSON.parse drops the others.
     containersLeft = jsonKeysMax;
     return isPlain(value, jsonDepthMax) ? value : undefined;
   } catch {
@@ -97,10 +99,10 @@ function parseSmall(buffer: Buffer, start: number, limits: JsonLimits): unknown 
   }
 }
 
-/** How many objects and arrays a value may still have. */
+/** The number of objects and arrays that a value may still have. */
 let containersLeft = 0;
 
-/** Whether a value is nested at most so deep, and all its numbers are what they were as text. */
+/** True if a value is nested at most `depthMax` levels deep and a double holds each of its numbers exactly. */
 function isPlain(value: unknown, depthMax: number): boolean {
   if (typeof value === 'number') return Math.abs(value) <= Number.MAX_SAFE_INTEGER;
   if (typeof value !== 'object' || value === null) return true;
@@ -110,14 +112,14 @@ function isPlain(value: unknown, depthMax: number): boolean {
   return true;
 }
 
-/** A larger body is read in turns of the event loop. Below, the worst takes some 20 ms. */
+/** A larger body is read over several turns of the event loop. The slowest body of this size takes about 20 ms. */
 const IN_TURNS_BYTES = 512 * 1024;
-/** Bytes of a large body that are read in one turn: some 10 ms for the worst of them. */
+/** Bytes of a large body that are read per turn. The slowest take about 10 ms. */
 const SLICE_BYTES = 1024 * 1024;
 
 /**
- * parseJson for a body that may be large: such a one is read in turns of the event loop, and so rejects. The caller
- * goes on in a turn of its own.
+ * parseJson for a body that may be large. A small body is parsed at once: the value is returned, and errors are thrown.
+ * A large body gives a promise, which is read over several turns of the event loop and resolves in a separate turn.
  */
 export function readJson(buffer: Buffer, limits: JsonLimits): unknown {
   return buffer.byteLength <= IN_TURNS_BYTES ? parseJson(buffer, limits) : parseInTurns(buffer, limits);
@@ -159,15 +161,14 @@ function parseText(text: string, inexact: boolean, start: number): unknown {
   }
 }
 
-/** Bytes that are no text. */
+/** The bytes are not valid UTF-8. */
 export class NotUtf8 extends GatewayError {}
 
 const noUtf8 = () => new NotUtf8('invalid_request', 'The body is not valid UTF-8');
 
 /**
- * The text of JSON bytes from a stranger whose structure is within the limits, not parsed yet; for a protocol that
- * reads it by itself. An escaped half of a character in it is U+FFFD. Throws GatewayError `invalid_request` as
- * parseJson does.
+ * Checks the structure of untrusted JSON bytes and returns them as text, for a protocol with its own parser. An escaped
+ * lone surrogate becomes U+FFFD. Throws GatewayError `invalid_request` as parseJson does, except for broken syntax.
  */
 export function jsonText(bytes: Uint8Array, limits: JsonLimits): string {
   const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -176,7 +177,7 @@ export function jsonText(bytes: Uint8Array, limits: JsonLimits): string {
   return textOf(buffer, start, limits);
 }
 
-/** jsonText for a body that may be large, as readJson is parseJson for one. */
+/** jsonText for a body that may be large. It reads a large body over several turns of the event loop. */
 export async function readJsonText(buffer: Buffer, limits: JsonLimits): Promise<string> {
   if (buffer.byteLength <= IN_TURNS_BYTES) return jsonText(buffer, limits);
   const start = hasByteOrderMark(buffer) ? 3 : 0;
@@ -185,9 +186,7 @@ export async function readJsonText(buffer: Buffer, limits: JsonLimits): Promise<
   return text;
 }
 
-/**
- * Refuses JSON bytes whose structure is beyond the limits, as parseJson does; whether they are JSON is not looked at.
- */
+/** Throws for structure beyond the limits, as parseJson does. It does not check whether the bytes are valid JSON. */
 export function guardStructure(bytes: Uint8Array, limits: JsonLimits): void {
   checkStructure(
     Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
@@ -206,7 +205,7 @@ function checkStructure(buffer: Buffer, start: number, limits: JsonLimits): Stru
   return structure;
 }
 
-/** The structure of JSON bytes, looked at piece by piece. Throws where it is beyond the limits. */
+/** Checks the structure of JSON bytes, piece by piece. Throws if it is beyond the limits. */
 class Structure {
   readonly #buffer: Buffer;
   readonly #limits: Required<Pick<JsonLimits, 'jsonDepthMax' | 'jsonKeysMax' | 'jsonElementsMax'>>;
@@ -232,12 +231,12 @@ class Structure {
     this.#limits = { jsonDepthMax, jsonKeysMax, jsonElementsMax };
   }
 
-  /** It has numbers that a double may not hold, and few enough values to look at each. */
+  /** True if a double may not hold some number, and there are few enough values to check each of them. */
   get inexact(): boolean {
     return this.#longNumbers && this.#commas + this.#keys <= EXACT_VALUES_MAX;
   }
 
-  /** Looks at about so many bytes more. True at the end. */
+  /** Checks about `bytes` more bytes. Returns true at the end of the buffer. */
   look(bytes: number): boolean {
     const buffer = this.#buffer;
     const until = Math.min(buffer.length, this.#at + bytes);
@@ -276,17 +275,17 @@ class Structure {
     return i >= buffer.length;
   }
 
-  /** Behind the quote that ends the string, or where the piece ends within it. */
+  /** The index after the string's closing quote, or the end of this piece inside the string. */
   #throughString(from: number, until: number): number {
     const end = stringEnd(this.#buffer, from, until);
     this.#inString = end < 0;
-    // Without an end it is no JSON, which JSON.parse says.
+    // A string without an end is a syntax error, which JSON.parse reports later.
     if (end < 0) return ~end;
     this.#stringBytes = end - this.#stringFrom;
     return end + 1;
   }
 
-  /** At the last character of the number. */
+  /** The index of the number's last character. */
   #throughNumber(first: number): number {
     const buffer = this.#buffer;
     let i = first;
@@ -299,9 +298,12 @@ class Structure {
   }
 }
 
-/** All integers of so many digits are doubles. */
+/** A double holds every integer with this many digits. */
 const SAFE_DIGITS = 15;
-/** Looking at each value costs several times the parse; above this many, numbers are what doubles make of them. */
+/**
+ * Checking each value takes several times as long as the parse. With more values than this, numbers are rounded to
+ * doubles.
+ */
 const EXACT_VALUES_MAX = 10_000;
 
 const isDigit = (byte: number | undefined) => byte !== undefined && byte >= 0x30 && byte <= 0x39;
@@ -314,12 +316,12 @@ const { rawJSON, isRawJSON } = JSON as unknown as {
   readonly isRawJSON: (value: unknown) => value is { readonly rawJSON: string };
 };
 
-/** True of what parseJson makes of a number that no double holds. */
+/** True for the object that parseJson makes of a number that a double cannot hold. */
 export const isExactNumber = isRawJSON;
 
 /**
- * A reviver. Decimals are rounded as every reader rounds them; an integer above 2^53, or what overflows, would be
- * another number.
+ * A reviver for JSON.parse. Decimals are rounded, as in every parser. An integer that a double cannot hold, or a number
+ * that overflows, is kept as it was written, because its value would change.
  */
 function keepExact(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
   if (typeof value !== 'number' || context?.source === undefined) return value;
@@ -328,8 +330,8 @@ function keepExact(_key: string, value: unknown, context?: { readonly source?: s
 }
 
 /**
- * Index of the quote that ends a string. `from` is a position inside the string and not behind a backslash. Without a
- * quote before about `until` it is the complement of such a position there.
+ * The index of the quote that ends a string. `from` is inside the string and not directly after a backslash. If there
+ * is no such quote up to about `until`, the result is the bitwise complement of a position from which to continue.
  */
 function stringEnd(buffer: Buffer, from: number, until: number): number {
   const { length } = buffer;
@@ -343,8 +345,8 @@ function stringEnd(buffer: Buffer, from: number, until: number): number {
     }
     if (i >= length) return ~length;
     if (i >= until) return ~i;
-    // A long string, such as an image: let the native search jump. `i` is known not to be escaped, so backslashes
-    // count down to it only.
+    // For a long string, such as an image, the native search is faster. The character at `i` is not escaped, so
+    // backslashes before `i` do not count.
     const quote = buffer.indexOf(QUOTE, i);
     if (quote === -1) return ~length;
     let backslashes = 0;
@@ -354,7 +356,7 @@ function stringEnd(buffer: Buffer, from: number, until: number): number {
   }
 }
 
-/** JSON of more keys, objects or elements than are read. It may be right, and just large. */
+/** The JSON has more keys, objects or elements than allowed. It may be valid but too large. */
 export class TooMuchStructure extends GatewayError {}
 
 const refusal = (what: string, position: number) =>

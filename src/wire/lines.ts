@@ -4,18 +4,17 @@ const NEWLINE = 10;
 const EMPTY = Buffer.alloc(0);
 
 interface LinesOptions {
-  /** Longest line in bytes, without its end. */
+  /** The longest line in bytes, without its line end. */
   readonly bytesMax: number;
-  /** A line without its end, LF or CRLF. Empty lines are skipped. */
+  /** Called with each line, without its line end (LF or CRLF). Empty lines are skipped. */
   readonly line: (text: string) => void;
-  /** Called with the beginning of a longer line. The rest of it is skipped. */
+  /** Called with the beginning of a longer line. The rest of that line is skipped. */
   readonly tooLong: (beginning: string) => void;
 }
 
-/** Cuts bytes into lines, in linear time and with at most one line in memory. */
+/** Splits bytes into lines, in linear time and with at most one line in memory. */
 export function createLines({ bytesMax, line, tooLong }: LinesOptions): { push(chunk: Buffer): void; end(): void } {
-  // A copy: chunks kept as they came would take a hundred bytes of memory for each byte of a line that comes byte
-  // by byte.
+  // Bytes are copied. If a line arrives byte by byte, keeping the chunks would take a hundred bytes of memory per byte.
   const held = createByteBuffer(bytesMax, () => new Error(`a line is longer than ${bytesMax} bytes`));
   let skipping = false;
 
@@ -49,7 +48,7 @@ export function createLines({ bytesMax, line, tooLong }: LinesOptions): { push(c
       }
       hold(chunk.subarray(from));
     },
-    /** Bytes behind the last line end are a line as well. */
+    /** Bytes after the last line end count as a line. */
     end: () => finish(EMPTY),
   };
 }

@@ -1,2 +1,2 @@
-/** For work that no client can end. Listeners on it stay for the life of the process. */
+/** For work that no client can cancel. Listeners on it are never removed. */
 export const NEVER_ABORTED: AbortSignal = new AbortController().signal;

@@ -4,19 +4,19 @@ import { isLoopback, parseHost, type HostName } from './host-name.ts';
 
 export interface OriginGuardOptions {
   readonly publicUrl: string | null;
-  /** Hosts that wallets sign in for, with a port where it is not the scheme's. */
+  /** Domains of wallet sign-in, with a port if it is not the default port. */
   readonly signInDomains: readonly string[];
   /** The host that the gateway listens on. */
   readonly bindHost: string;
-  /** Serialised origins; `null` may be one. */
+  /** Serialised origins. The origin `null` is allowed too. */
   readonly allowedOrigins: readonly string[];
   /** Host names without a port. */
   readonly allowedHosts: readonly string[];
 }
 
 /**
- * Why a request must not be served, or null. `rawHeaders` is IncomingMessage.rawHeaders, where a repeated Host is
- * seen: Node keeps the first, a proxy before us may have judged by the last.
+ * Returns the reason why a request must not be served, or null. `rawHeaders` is IncomingMessage.rawHeaders, which shows
+ * a repeated Host. Node keeps the first Host, but a proxy in front of the gateway may have checked the last.
  */
 type OriginGuard = (headers: IncomingHttpHeaders, rawHeaders?: readonly string[]) => string | null;
 
@@ -24,11 +24,11 @@ const ORIGIN = /^(https?):\/\/([^/]+)$/i;
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: '80', https: '443' };
 
 /**
- * Refuses what a page of a stranger can make a browser send: requests with the Origin of another place, and
- * requests to a name of the stranger's that leads here (DNS rebinding). A page that is open under a rebound name is
- * of the same origin as the gateway to its browser; only the name tells it. Where a gateway is open to the network
- * and was not told its names, Host is not judged; Origin always is. Ports of Host are not judged, as rebinding
- * changes names alone.
+ * Refuses requests that a stranger's web page can make a browser send: requests with a foreign Origin, and requests to
+ * a stranger's host name that resolves to this gateway (DNS rebinding). With DNS rebinding the browser sees one origin
+ * for the page and the gateway, so only the host name shows the attack. Origin is always checked. Host is not checked
+ * if the gateway listens on the network and no names are configured for it. The port of Host is not checked, because
+ * rebinding changes names only.
  */
 export function createOriginGuard(options: OriginGuardOptions): OriginGuard {
   const { publicUrl, signInDomains, bindHost, allowedOrigins } = options;
@@ -39,7 +39,7 @@ export function createOriginGuard(options: OriginGuardOptions): OriginGuard {
     ...options.allowedHosts,
     ...signInDomains.map((domain) => parseHost(domain)?.name ?? domain),
   ]);
-  // Addresses that stand for all of a machine's are no name of it.
+  // Addresses that mean all interfaces are not host names of the gateway.
   for (const every of ['0.0.0.0', '[::]']) names.delete(every);
   const origins = new Set([...allowedOrigins, ...signInDomains.map((domain) => `https://${domain}`)]);
   if (publicUrl !== null) {
@@ -60,7 +60,7 @@ export function createOriginGuard(options: OriginGuardOptions): OriginGuard {
     return (host.port || usual) === (from.port || usual);
   };
 
-  /** The last Host that was found to be ours: it is read as a URL is, on the way of every request. */
+  /** The last accepted Host. Parsing it for every request would cost a URL parse. */
   let usual: string | null = null;
 
   return (headers, rawHeaders = []) => {
@@ -84,7 +84,7 @@ function isRepeated(rawHeaders: readonly string[]): boolean {
   let origins = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;
-    // Most names are told by their length alone.
+    // Most header names are ruled out by their length.
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
     else if (name.length === 6 && name.toLowerCase() === 'origin') origins += 1;
   }

@@ -1,15 +1,15 @@
 import { BlockList, isIP } from 'node:net';
 
 /**
- * Networks that nobody on the public internet is reached at (IANA special-purpose registry), and those where clouds
- * keep their metadata.
+ * IPv4 networks that are not part of the public internet (IANA special-purpose registry), and addresses of cloud
+ * metadata services.
  */
 const CLOSED_V4: readonly (readonly [network: string, bits: number])[] = [
   ['0.0.0.0', 8], // this network, unspecified
   ['10.0.0.0', 8], // private
   ['100.64.0.0', 10], // carrier-grade NAT; metadata of one cloud is at 100.100.100.200
   ['127.0.0.0', 8], // loopback
-  ['168.63.129.16', 32], // a public address by its look, the host of a virtual machine by its use in one cloud
+  ['168.63.129.16', 32], // looks public, but is the host of a virtual machine in one cloud
   ['169.254.0.0', 16], // link-local; metadata of most clouds
   ['172.16.0.0', 12], // private
   ['192.0.0.0', 24], // protocol assignments; metadata of one cloud is at 192.0.0.192
@@ -26,7 +26,7 @@ const CLOSED_V4: readonly (readonly [network: string, bits: number])[] = [
   ['240.0.0.0', 4], // reserved, broadcast
 ];
 
-/** Inside 2000::/3, which is all of IPv6 that is given to the internet so far. */
+/** Closed networks inside 2000::/3, the only part of IPv6 that is assigned to the public internet so far. */
 const CLOSED_V6: readonly (readonly [network: string, bits: number])[] = [
   ['2001::', 23], // protocol assignments: Teredo, benchmarking, ORCHID
   ['2001:db8::', 32], // documentation
@@ -34,7 +34,7 @@ const CLOSED_V6: readonly (readonly [network: string, bits: number])[] = [
   ['3fff::', 20], // documentation
 ];
 
-/** IPv6 forms that lead to the IPv4 address in their last 32 bits: mapped, and NAT64 of networks without IPv4. */
+/** IPv6 networks whose addresses lead to the IPv4 address in their last 32 bits: IPv4-mapped addresses, and NAT64. */
 const HOLDING_V4: readonly (readonly [network: string, bits: number])[] = [
   ['::ffff:0:0', 96],
   ['64:ff9b::', 96],
@@ -52,8 +52,8 @@ const openV6 = listOf([['2000::', 3]], 'ipv6');
 const holdingV4 = listOf(HOLDING_V4, 'ipv6');
 
 /**
- * Whether an IP address is one of the public internet: not of this machine, its networks, its cloud, nor set aside
- * for any other use. What is no address, and one with a zone, is not.
+ * True if a text is an IP address of the public internet. False for loopback, private, cloud and reserved addresses,
+ * for an address with a zone, and for any other text.
  */
 export function isPublicAddress(address: string): boolean {
   const version = isIP(address);
@@ -65,7 +65,7 @@ export function isPublicAddress(address: string): boolean {
 
 /** The IPv4 address in the last 32 bits of an IPv6 address. */
 function lastFourBytes(address: string): string {
-  // In its shortest form it ends in two hexadecimal groups, or in `::` for zeros.
+  // The shortest form of the address ends in two hexadecimal groups, or in `::` for zeros.
   const tail = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::').at(-1)!.split(':').slice(-2);
   const [high = 0, low = 0] = [0, 0, ...tail.map((group) => Number.parseInt(group || '0', 16))].slice(-2);
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');

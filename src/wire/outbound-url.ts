@@ -2,24 +2,26 @@ import { isIP } from 'node:net';
 import { isPublicAddress } from './outbound-addresses.ts';
 
 interface OutboundUrlOptions {
-  /** Development: http, any port, and this machine and its networks. */
+  /** For development: allows http, any port, and loopback and private hosts. */
   readonly allowPrivate: boolean;
 }
 
 const OUTBOUND_URL_CHARS_MAX = 2_048;
 
-/** Names inside closed networks, which no public name server should know (RFC 6761, 6762, 8375 and custom). */
+/**
+ * Host names of private networks, which public name servers should not know (RFC 6761, 6762, 8375 and common practice).
+ */
 const CLOSED_NAMES =
   /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home|corp|private|home\.arpa|ip6-(?:localhost|loopback))$/;
 
-/** From 1024 on, what browsers do not speak HTTP to either (the Fetch Standard's bad ports). */
+/** Ports from 1024 on to which browsers also refuse to speak HTTP (the Fetch Standard's bad ports). */
 const BAD_PORTS: ReadonlySet<number> = new Set([
   1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10_080,
 ]);
 
 /**
- * The fault of a URL that a stranger wants to be called at, in words that follow its name ("must be https://"); null
- * for a good one. Checks the text alone. The addresses of its host are checked at every call.
+ * The fault of an untrusted callback URL, in words that follow the name of the field ("must begin with https://"); null
+ * for a valid URL. It checks only the text. The addresses of the host are checked at every call.
  */
 export function outboundUrlFault(text: string, { allowPrivate }: OutboundUrlOptions): string | null {
   if (text.length > OUTBOUND_URL_CHARS_MAX) return `is longer than ${OUTBOUND_URL_CHARS_MAX} characters`;
@@ -37,8 +39,8 @@ export function outboundUrlFault(text: string, { allowPrivate }: OutboundUrlOpti
 }
 
 /**
- * Whether a text is a URL of HTTP whose host is, by the text alone, one of this machine or of a private network.
- * For addresses that others fetch; any other text is for them to refuse.
+ * True if a text is an HTTP URL whose host is visibly not public, without name resolution. It is for URLs that others
+ * fetch. They must refuse any other text themselves.
  */
 export function namesPrivateHost(text: string): boolean {
   if (text.startsWith('data:')) return false;
@@ -47,8 +49,8 @@ export function namesPrivateHost(text: string): boolean {
 }
 
 /**
- * The host as a resolver takes it: no brackets, no dot at its end. URL has turned decimal, octal and hexadecimal
- * forms into plain addresses.
+ * The host in the form that a resolver takes: without brackets and without a trailing dot. URL has already turned
+ * decimal, octal and hexadecimal forms into plain addresses.
  */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');

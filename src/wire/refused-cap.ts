@@ -1,29 +1,30 @@
 import type { CapName } from './cap-name.ts';
 
-/** Names of the cap that can be sent. */
+/** The request fields that can carry a cap. */
 export type CapField = Exclude<CapName, 'none'>;
 
 /**
- * Why a cap was refused. `name`: the service does not know this name; `instead` is what it says to use. `bound`:
- * the service gives at most so many tokens; `lasting` is false where that is so for this prompt alone.
+ * The reason why a provider refused a cap. `name`: the provider does not know this field; `instead` is the field that
+ * it recommends. `bound`: the provider allows at most `tokens`; `lasting` is false if the bound holds for this prompt
+ * only.
  */
 type CapRefusal =
   | { readonly of: 'name'; readonly instead: CapField | null }
   | { readonly of: 'bound'; readonly tokens: number; readonly lasting: boolean };
 
-/** Longer texts repeat the request. */
+/** Only the beginning is read, because longer texts repeat the request. */
 const WORDS_MAX = 1_000;
 
-/** The prefix that a proxy writes before the words of the service: `litellm.BadRequestError: OpenAIException - …`. */
+/** The prefix that a proxy puts before the provider's message: `litellm.BadRequestError: OpenAIException - …`. */
 const PREFIX = String.raw`^(?:[\w.]{1,40}(?:Error|Exception)[:\s-]{1,3}){0,3}`;
-/** Not the beginning of a longer name. */
+/** Matches only the complete field name, not the beginning of a longer name. */
 const FIELD = String.raw`['"\x60]?(max_tokens|max_completion_tokens)(?!\w|[.[]\w)['"\x60]?`;
 const words = (pattern: string) => new RegExp(PREFIX + pattern, 'i');
 
 /*
- * All patterns begin where the words begin. Further on a service may repeat what the consumer wrote, who must not
- * be able to make the gateway believe anything of a service. Names of fields are repeated at the beginning, too:
- * whoever learns from a refusal looks whether the request has such words.
+ * All patterns are anchored at the beginning of the message. Later parts may repeat text of the consumer, and a
+ * consumer must not be able to make the gateway believe something about a provider. Providers also repeat field names
+ * at the beginning. So the code that learns from a refusal checks that the request does not contain such words.
  */
 const UNKNOWN_NAME: readonly RegExp[] = [
   words(`Unsupported parameter: ${FIELD}`),
@@ -39,7 +40,7 @@ interface BoundPattern {
   readonly lasting: boolean;
 }
 
-/** `given` is the cap that was refused. */
+/** The group `given` is the refused cap. */
 const BOUNDS: readonly BoundPattern[] = [
   {
     pattern: words(`${FIELD} is too large: (?<given>\\d+)\\. .{0,80}?at most (?<most>\\d+) completion tokens`),
@@ -83,7 +84,8 @@ const BOUNDS: readonly BoundPattern[] = [
     lasting: false,
   },
   {
-    // It stopped counting where the prompt was too long for the cap, so half of what is left may fit.
+    // This server stops counting when the prompt is too long for the cap, so the real prompt may be longer. Half of the
+    // rest may fit.
     pattern: words(
       "This model's maximum context length is (?<context>\\d+) tokens\\. However, you requested (?<given>\\d+) output tokens and your prompt contains (?:at least )?(?<prompt>\\d+) input tokens",
     ),
@@ -99,9 +101,7 @@ const BOUNDS: readonly BoundPattern[] = [
   },
 ];
 
-/**
- * The refusal of `cap`, which was sent as `field`, in an error answer; null for an answer that refuses something else.
- */
+/** Reads an error response as a refusal of `cap`, which was sent as `field`; null if it refuses something else. */
 export function readCapRefusal(status: number, body: Uint8Array, field: CapField, cap: number): CapRefusal | null {
   if (status !== 400 && status !== 422) return null;
   const answer = parse(body);
@@ -113,7 +113,7 @@ export function readCapRefusal(status: number, body: Uint8Array, field: CapField
   return fromDetail(answer['detail'], field, cap);
 }
 
-/** undefined for words that are about something else. */
+/** undefined if the text is about something else. */
 function readWords(text: string, field: CapField, cap: number): CapRefusal | null | undefined {
   if (UNKNOWN_NAME.some((pattern) => pattern.exec(text)?.[1] === field)) {
     const instead = INSTEAD.exec(text)?.[1] as CapField | undefined;
@@ -146,7 +146,7 @@ function parse(body: Uint8Array): Json | null {
   }
 }
 
-/** The texts in which services say what is wrong. Some say it in `param`. */
+/** The texts that may contain the provider's error message. Some providers put it into `param`. */
 function wordsOf(answer: Json): readonly string[] {
   const { error } = answer;
   const { message, param } = (error ?? {}) as Json;

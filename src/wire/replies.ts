@@ -1,4 +1,4 @@
-/* What reading a reply needs. The thread that reads large ones loads no more of the room. */
+/* Everything that is needed to read a reply. The thread that reads large replies loads only this part of the room. */
 export { GatewayError } from './errors.ts';
 export { type JsonLimits, parseJson, TooMuchStructure } from './json-guard.ts';
 export {

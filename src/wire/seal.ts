@@ -1,14 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * Text that a client carries for the gateway and cannot read wrongly: `<payload>.<tag>`, both base64url, bound to
- * one account and a time.
+ * Signed texts that a client stores for the gateway: `<payload>.<tag>`, both base64url. Each is bound to one account
+ * and expires. The payload is not encrypted.
  */
 export interface Seals {
   seal(account: string, payload: unknown): string;
-  /**
-   * The payload as it was sealed for this account; null for anything else: another's, an old one, one that was changed.
-   */
+  /** The payload that was sealed for this account; null if the text is of another account, expired or changed. */
   open(account: string, text: string): unknown;
 }
 
@@ -19,7 +17,7 @@ interface SealsOptions {
   readonly now: () => number;
 }
 
-/** As much as comes in a request. */
+/** The most characters of a sealed text. A request carries no more. */
 const TEXT_MAX = 1024 * 1024;
 
 export function createSeals({ secret, ttlMs, now }: SealsOptions): Seals {

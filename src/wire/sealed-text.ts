@@ -1,10 +1,10 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
-/** Texts that are kept where others may read, such as the database and its backups. */
+/** Encrypts texts that are stored where others may read them, such as the database and its backups. */
 export interface SealedTexts {
-  /** `of`: whose text it is; opened as somebody else's it is not ours. */
+  /** `of` names the owner of the text. It must be the same when the text is opened. */
   seal(of: string, text: string): string;
-  /** null for what was not sealed with this secret, or as another one's. */
+  /** null if the text was sealed with another secret or for another owner. */
   open(of: string, sealed: string): string | null;
 }
 

@@ -1,18 +1,18 @@
-/** Takes the secrets of one endpoint out of a text; the text itself where it has none. */
+/** Replaces the secrets of one endpoint in a text. Returns the text itself if it contains no secret. */
 export type Scrub = (text: string) => string;
 
 type Headers = Readonly<Record<string, string>>;
 
 const REPLACEMENT = '[redacted]';
-/** Shorter values are no secrets, and occur in ordinary words. */
+/** Shorter values are not secrets and occur in ordinary words. */
 const CHARACTERS_MIN = 8;
 
 const scrubs = new WeakMap<Headers, Scrub>();
 
 /**
- * Takes the values of an endpoint's own headers out of what its provider says: servers repeat the credentials that
- * they refuse. Found with and without their scheme, in base64, in the encoding of URLs, and in JSON, also where it
- * writes them with escapes. What a server cuts or masks itself is not found.
+ * Removes the values of an endpoint's configured headers from its provider's messages, because servers repeat
+ * credentials that they refuse. It finds values with and without their scheme, in base64, URL-encoded, and in JSON with
+ * or without escapes. It does not find values that the server has cut or masked.
  */
 export function scrubOf(headers: Headers): Scrub {
   let scrub = scrubs.get(headers);
@@ -20,13 +20,13 @@ export function scrubOf(headers: Headers): Scrub {
   return scrub;
 }
 
-/** For endpoints whose credentials this gateway does not know. */
+/** For endpoints whose credentials the gateway does not know. */
 export const scrubNothing: Scrub = (text) => text;
 
 function createScrub(values: readonly string[]): Scrub {
   const secrets = [...new Set(values.flatMap(formsOf))].filter((form) => form.length >= CHARACTERS_MIN);
   if (secrets.length === 0) return scrubNothing;
-  // The longest first: one may be a part of another. Base64 may be padded.
+  // The longest form comes first, because one form may be part of another. Base64 may have padding.
   const longestFirst = secrets.toSorted((a, b) => b.length - a.length).map((secret) => RegExp.escape(secret));
   const pattern = new RegExp(`(?:${longestFirst.join('|')})={0,2}`, 'g');
   const replace = (text: string): string => text.replace(pattern, REPLACEMENT);
@@ -37,10 +37,10 @@ function createScrub(values: readonly string[]): Scrub {
   };
 }
 
-/** Errors are short. What is longer is searched as it is, as reading it takes time. */
+/** Errors are short. A longer text is not parsed as JSON, because that takes time; it is searched as it is. */
 const READ_MAX = 256 * 1024;
 
-/** A JSON text as JSON.stringify writes it; null for any other text, and for one that is too long. */
+/** Rewrites a JSON text without needless escapes; null if the text is not JSON or too long. */
 function withoutEscapes(text: string): string | null {
   if (text.length > READ_MAX) return null;
   try {
@@ -53,7 +53,7 @@ function withoutEscapes(text: string): string | null {
 function formsOf(value: string): string[] {
   const [, scheme = '', token = value] = /^(\w+) +(.+)$/.exec(value) ?? [];
   const plain = token === value ? [value] : [value, token];
-  // RFC 7617: the name and the password are what is secret.
+  // RFC 7617: the secret is the name and the password.
   if (scheme.toLowerCase() === 'basic') {
     const pair = Buffer.from(token, 'base64').toString('utf8');
     plain.push(pair, pair.slice(pair.indexOf(':') + 1));

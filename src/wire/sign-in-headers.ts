@@ -1,2 +1,2 @@
-/** The header of a sign-in, and the other names that it comes under. Lower case. */
+/** The sign-in header and its other names, in lower case. */
 export const SIGN_IN_HEADERS = ['sign-in-with-x', 'x-sign-in-with-x', 'x-siwx'] as const;

@@ -9,10 +9,7 @@ const LEVELS: Readonly<Record<string, string>> = {
   fatal: '31',
 };
 
-/**
- * A JSON log line as one line for people: time, what happened, and the facts that matter. A line that is no JSON
- * stays as it is.
- */
+/** Formats a JSON log line for people: time, event and important facts. A line that is not JSON stays as it is. */
 export function formatLine(line: string, color: boolean): string {
   let record: Record<string, unknown>;
   try {
@@ -39,9 +36,9 @@ function describeCall(call: Record<string, unknown>, paint: Paint): string {
   const units = Object.entries(usage).map(([meter, count]) => `${count} ${meter}`);
   const cost = call['method'] === undefined ? `$${(Number(call['cost_micro_usd'] ?? 0) / 1e6).toFixed(6)}` : 'free';
   const parts = [
-    // It ends before the call that it was made for, whose line follows.
+    // A call under another call ends first. The line of the outer call follows.
     ...(call['parent'] === undefined ? [] : [paint('2', '┌')]),
-    // A call that is settled with its task has its state in place of a status of its own.
+    // A call that is settled with its task has a task state instead of an HTTP status.
     call['status'] === undefined
       ? paint(call['outcome'] === 'complete' ? '32' : '33', printable(String(call['state'])))
       : paint(status < 400 ? '32' : status < 500 ? '33' : '31', String(status)),
@@ -66,7 +63,7 @@ function describeRefusal(request: Record<string, unknown>, paint: Paint): string
   return [paint(status < 500 ? '33' : '31', String(status)), asked, ...reason].join('  ');
 }
 
-/** A consumer chose the name of the tool: it must not draw on the terminal. */
+/** Consumers choose tool names, so control characters must not reach the terminal. */
 const printable = (text: string) => text.replace(/\p{C}/gu, '?');
 
 function describeFacts(facts: Record<string, unknown>, paint: Paint): string {
@@ -84,20 +81,20 @@ const STDOUT = 1;
 let isStream: boolean | null = null;
 
 /**
- * Writes a line of the log of a program that runs on when its lines cannot be written: where standard output is a file
- * on a full disk, the line is lost. A stream would end the program, or end itself.
+ * Writes a log line. If standard output is a file on a full disk, the line is lost and the program continues. A stream
+ * would end the program, or stop itself.
  */
 export function writeLogLine(line: string): void {
   if ((isStream ??= isTerminalOrPipe())) process.stdout.write(line);
   else writeOrLose(STDOUT, line);
 }
 
-/** Writes a text at once, and loses it where that fails: there is nowhere to say so. */
+/** Writes a text synchronously. If that fails, the text is lost, because there is no other place to report it. */
 export function writeOrLose(descriptor: number, text: string): void {
   try {
     writeSync(descriptor, text);
   } catch {
-    // It is lost.
+    // The text is lost.
   }
 }
 

@@ -1,4 +1,4 @@
-/** Timers of one connection, which end with it. None of them keeps the process running. */
+/** The timers of one connection, which are cleared with it. They do not keep the process running. */
 export class Timers {
   readonly #stops = new Set<() => void>();
 
@@ -17,7 +17,7 @@ export class Timers {
     this.add(() => clearInterval(timer));
   }
 
-  /** Calls `stop` with `clear`. */
+  /** Adds a function that `clear` calls. */
   add(stop: () => void): void {
     this.#stops.add(stop);
   }

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { TUNNEL_PATH } from './tunnel-path.ts';
 
 /**
- * Whether a request with an Upgrade header is a proxy that dials in. All others are answered as if they had none,
- * as HTTP allows.
+ * True if a request with an Upgrade header is a provider's proxy that dials in. All other upgrade requests are answered
+ * as normal requests, as HTTP allows.
  */
 export function asksForTunnel(request: IncomingMessage): boolean {
   const path = request.url ?? '';

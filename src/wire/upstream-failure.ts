@@ -1,25 +1,29 @@
 /**
- * One attempt failed. `retryable`: another provider may do better. `blame`: `provider` counts against its health;
- * `request`: the request itself was refused (4xx), and the refusal passes through unless another provider serves the
- * request; `account`: the account has as many requests there as it may; `nobody` counts against nobody. `unsent`:
- * nothing of the request reached the provider, so that trying another adds no load. `unreachable`: the provider could
- * not be reached. `absent`: it is connected nowhere, and was waited for. `timedOut`: the reply did not begin, or not go
- * on, in time. `tooLarge`: the reply is larger than the gateway takes. Its consumer may have asked for that, so it is
- * treated as a refused request.
+ * One attempt failed.
+ * - `retryable`: another provider may succeed.
+ * - `blame`: `provider` counts against the provider's health. `request` means that the provider refused the request
+ *   itself (4xx); the client gets the refusal, unless another provider serves the request. `account` means that the
+ *   account already has as many requests there as allowed. `nobody` counts against nobody.
+ * - `unsent`: the provider received no part of the request, so trying another provider adds no load.
+ * - `unreachable`: the provider could not be reached.
+ * - `absent`: the provider is not connected to any gateway, and did not connect while the call waited.
+ * - `timedOut`: the reply did not begin, or did not continue, in time.
+ * - `tooLarge`: the reply is larger than the gateway accepts. The consumer may have caused that, so it is treated as
+ *   a refused request.
  */
 export class UpstreamFailure extends Error {
   override readonly name = 'UpstreamFailure';
   readonly status: number | null;
   readonly retryable: boolean;
   readonly blame: 'provider' | 'request' | 'account' | 'nobody';
-  /** The provider's own words, safe to show; null when it gave none. */
+  /** The provider's message, safe to show to clients; null without a message. */
   readonly detail: string | null;
   readonly retryAfterS: number | undefined;
   readonly unsent: boolean;
   readonly unreachable: boolean;
   readonly absent: boolean;
   readonly tooLarge: boolean;
-  /** The content of the request is against the provider's rules. */
+  /** The content of the request violates the provider's policy. */
   readonly policy: boolean;
   readonly timedOut: boolean;
   readonly received: number;
@@ -58,8 +62,8 @@ export class UpstreamFailure extends Error {
 }
 
 /**
- * The failure of a reply that is larger than the gateway takes. Not retryable by itself: another provider would be
- * asked for as much. `received`: bytes of it that had come.
+ * The failure of a reply that is larger than the gateway accepts. It is not retryable, because another provider's reply
+ * would probably be as large. `received` is the number of bytes received.
  */
 export function tooLarge(
   message: string,

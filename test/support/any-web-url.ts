@@ -14,7 +14,7 @@ const part = fc
   .map((units) => units.join(''));
 const partOrNone = fc.option(part, { nil: null });
 
-/** The path of any web address; '' where it has none. */
+/** The path of any web address. It may be empty. */
 export const anyWebPath: fc.Arbitrary<string> = fc.array(part).map((parts) => parts.map((each) => `/${each}`).join(''));
 
 /** Any web address. */

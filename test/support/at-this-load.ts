@@ -1,9 +1,9 @@
 import { availableParallelism, loadavg } from 'node:os';
 
 /**
- * A bound in milliseconds that a machine with nothing else to do keeps easily, made longer by as much as this machine
- * has to do for each of its processors now, and by what it stood still for in the last half minute. What hangs, or
- * computes for too long, still breaks it.
+ * Scales a timeout in milliseconds by the machine's current load. On an idle machine the timeout stays as it is. It
+ * gets longer by the load per processor, and by the time for which the machine stood still in the last half minute.
+ * Code that hangs or computes for too long still exceeds it.
  */
 export const atThisLoad = (ms: number): number => {
   look();
@@ -12,11 +12,11 @@ export const atThisLoad = (ms: number): number => {
 };
 
 const EVERY_MS = 50;
-/** Shorter ones are what the load tells. */
+/** Shorter stops are already part of the load. */
 const STOP_MS = 250;
 const LATELY_MS = 30_000;
 
-/** When this thread had no processor, and for how long. */
+/** The times at which this thread got no processor, and for how long. */
 const stops: { readonly at: number; readonly ms: number }[] = [];
 let last = performance.now();
 let lastCpu = cpuNow();

@@ -5,12 +5,16 @@ import { startPostgres, type Postgres } from './postgres.ts';
 
 const DEBIAN = '/usr/lib/postgresql';
 const CHOSEN = 'TOLLGATE_TEST_POSTGRES_BIN';
-/** The data that servers of a run are copies of: those of another version. */
+/**
+ * The environment variable with the data directory from which a run's servers are copied. It is removed here, because
+ * that data belongs to another PostgreSQL version.
+ */
 const KEPT = 'TOLLGATE_TEST_POSTGRES_DATA';
 
 /**
- * A server with the programs that make backups of it, which have to be of its version: those of the system. The server
- * that tests share has none. Throws what helps where the system has none either.
+ * Finds a PostgreSQL installation that includes the backup programs, which must have the server's version. The server
+ * that the tests share has no such programs, so the system's installation is used. Throws with advice if the system has
+ * none.
  */
 export function backupPostgres(): { readonly bin: string; start(): Promise<Postgres> } {
   const folders = [

@@ -3,32 +3,30 @@ import { createRequire } from 'node:module';
 import { type Browser, type BrowserContext, chromium, type Page, type Request } from 'playwright-core';
 import { findChromium } from './find-chromium.ts';
 
-/** A visitor with a browser window of its own: no cookies, nothing stored. */
+/** A visitor with its own browser window, without cookies or stored data. */
 export interface Visitor {
   readonly page: Page;
-  /**
-   * Messages of the console, errors of scripts and violations of the policy, in order. A test ends with this empty.
-   */
+  /** Console messages, script errors and policy violations, in order. A test must end with none of these. */
   readonly problems: readonly string[];
-  /** Violations of WCAG 2.2 AA that axe finds on the page as it is now, one line each. */
+  /** Violations of WCAG 2.2 AA that axe finds on the current page, one line each. */
   axe(): Promise<readonly string[]>;
-  /** How many pixels the page is wider than the window. */
+  /** By how many pixels the page is wider than the window. */
   overflow(): Promise<number>;
-  /** Resolves when the page has its heading, nothing on it is being fetched, and no request is under way. */
+  /** Resolves when the page has its heading, nothing on it is loading, and no request is running. */
   settled(): Promise<void>;
   close(): Promise<void>;
 }
 
 interface VisitorOptions {
-  /** Of the gateway, such as `http://127.0.0.1:8402`: `page.goto('/marketplace')`. */
+  /** The gateway's origin, such as `http://127.0.0.1:8402`. Then `page.goto('/marketplace')` works. */
   readonly origin: string;
   readonly theme?: 'light' | 'dark';
-  /** Pixels; default 1280. */
+  /** Width of the window in pixels. Default 1280. */
   readonly width?: number;
   readonly height?: number;
-  /** Messages that the page is meant to cause, such as the one of a 404. */
+  /** Messages that the page is expected to cause, such as the one of a 404. */
   readonly expected?: RegExp;
-  /** A wallet is put into the window, which nobody else uses then. */
+  /** Adds a test wallet to the window. The window isn't reused for other visitors. */
   readonly wallet?: boolean;
 }
 
@@ -39,19 +37,20 @@ export interface TestBrowser {
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-// Text, as the tests know no document.
+// These scripts are text because they run in the browser: the tests have no `document` type.
 const TELL_VIOLATIONS = `addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>
   console.error('policy: ' + violatedDirective + ' ' + blockedURI))`;
 const OVERFLOW = 'Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth)';
 const SETTLED = `document.querySelector('main h1') !== null && document.querySelector('.shimmer') === null`;
 const TWO_FRAMES = 'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))';
-// A colour on its way from one theme to the other is no fault of the page. The policy allows no element with styles.
+// A colour in the middle of a transition would be reported as an error. The policy forbids style elements, so a
+// constructed style sheet is used.
 const NO_TRANSITIONS = `{
   const styles = new CSSStyleSheet();
   styles.replaceSync('*, ::before, ::after { transition: none !important }');
   document.adoptedStyleSheets.push(styles);
 }`;
-// The violations alone leave the page: the report of all that is well is a hundred times as long.
+// Returns only the violations, because the full report is a hundred times as long.
 const RUN_AXE = `axe
   .run({
     runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] },
@@ -68,7 +67,7 @@ const RUN_AXE = `axe
 
 let launched: Promise<Browser> | undefined;
 
-/** A real Chromium, one for all files of a worker: it ends with the worker. A new one where it crashed. */
+/** One Chromium for all files of a worker. It ends with the worker. If it crashed, a new one is started. */
 async function sharedChromium(): Promise<Browser> {
   const known = await launched?.catch(() => undefined);
   if (known?.isConnected() === true) return known;
@@ -78,10 +77,10 @@ async function sharedChromium(): Promise<Browser> {
   return launched;
 }
 
-/** Windows of a real Chromium. One for a test file: each visitor is apart from the others. */
+/** Opens windows in a real Chromium. Use one per test file. The visitors are isolated from each other. */
 export async function openBrowser(): Promise<TestBrowser> {
   const browser = await sharedChromium();
-  /** Pages that nobody uses, by origin. A new one costs Chromium more than what is shown on it. */
+  /** Unused pages, by origin. They are reused because a new page costs Chromium more than the content it shows. */
   const idle = new Map<string, Page[]>();
   const contexts = new Set<BrowserContext>();
   const newPage = async (origin: string): Promise<Page> => {
@@ -133,7 +132,7 @@ async function visit(page: Page, options: VisitorOptions): Promise<Omit<Visitor,
   };
 }
 
-/** Takes away what a visitor has left, and what its test has done to the page. */
+/** Removes a visitor's data and everything that the test has changed on the page. */
 async function forget(page: Page, origin: string): Promise<void> {
   page.removeAllListeners();
   await page.unrouteAll();
@@ -158,12 +157,12 @@ function settling(page: Page): () => Promise<void> {
       await page.evaluate(TWO_FRAMES);
       return underWay.size === 0 && (await page.evaluate<boolean>(SETTLED));
     };
-    // Twice: an answer may have led to another request.
+    // Checks twice, because an answer may have started another request.
     while (!((await isSettled()) && (await isSettled())));
   };
 }
 
-/** A policy blocks scripts that a page is given, but not those of its debugger. */
+/** The page's policy blocks added scripts, but not scripts of the debugger. */
 async function axeOf(page: Page): Promise<readonly string[]> {
   if (!(await page.evaluate<boolean>('"axe" in globalThis'))) await page.evaluate(`${AXE};${NO_TRANSITIONS}`);
   return page.evaluate<string[]>(RUN_AXE);

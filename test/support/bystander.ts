@@ -2,19 +2,19 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { atThisLoad } from './at-this-load.ts';
 
-/** How one account's calls fared, made one after the other. Times in milliseconds. */
+/** The results of one account's sequential calls. Times are in milliseconds. */
 export interface Fare {
   readonly tried: number;
   readonly served: number;
-  /** Median and longest wait of all calls, the failed ones too. */
+  /** Median and longest duration of all calls, including failed ones. */
   readonly medianMs: number;
   readonly worstMs: number;
 }
 
 export interface BystanderOptions {
-  /** Makes one call; true where it was served. A rejection is a call that was not. */
+  /** Makes one call. Resolves with true if it was served. A rejection counts as not served. */
   readonly call: () => Promise<boolean>;
-  /** Default 20, in the deep run 30. */
+  /** Default 20. In the deep run 30. */
   readonly calls?: number;
   /** Pause between two calls. Default 20 ms. */
   readonly everyMs?: number;
@@ -23,8 +23,8 @@ export interface BystanderOptions {
 const CALLS = process.env['TOLLGATE_DEEP'] === '1' ? 30 : 20;
 
 /**
- * Calls as an account that does nothing wrong while others misbehave. The gateway must be a process of its own: a
- * stall of its event loop would otherwise stop this clock as well.
+ * Makes calls as a well-behaved account while others misbehave. The gateway must be another process. Otherwise a stall
+ * of its event loop would also stop this clock.
  */
 export async function bystand({ call, calls = CALLS, everyMs = 20 }: BystanderOptions): Promise<Fare> {
   const waits: number[] = [];
@@ -39,12 +39,12 @@ export async function bystand({ call, calls = CALLS, everyMs = 20 }: BystanderOp
   return { tried: calls, served, medianMs: waits[calls >> 1]!, worstMs: waits.at(-1)! };
 }
 
-/** Below this, times the load, a wait is noise of the machine: a ratio of such waits says nothing. */
+/** Shorter waits, scaled by the load, are noise of the machine, so their ratio means nothing. */
 const NOISE_MS = 25;
 
 /**
- * What docs/operations.md promises to every account whatever another one does: 95 % of its calls, and at most twice
- * the wait.
+ * The promise of docs/operations.md to every account, whatever other accounts do: 95 % of its calls are served, and the
+ * wait at most doubles.
  */
 export function expectUnharmed(before: Fare, during: Fare): void {
   expect(during.served / during.tried, JSON.stringify({ before, during })).toBeGreaterThanOrEqual(0.95);

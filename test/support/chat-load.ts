@@ -1,22 +1,22 @@
 import { events } from './spine.ts';
 
-/** What became of one call, as its consumer saw it. */
+/** The result of one call, as its consumer saw it. */
 export interface CallOutcome {
-  /** The request id that it was made with. */
+  /** The request id of the call. */
   readonly id: string;
   readonly model: string;
   readonly stream: boolean;
   readonly startedAt: number;
   readonly endedAt: number;
   /**
-   * `complete`: the whole reply came. `broken`: a reply had begun and ended with an error frame, or was cut.
-   * `refused`: an error status. `lost`: no reply at all.
+   * `complete`: the whole reply arrived. `broken`: a reply began, but ended with an error frame or was cut. `refused`:
+   * an error status. `lost`: no reply at all.
    */
   readonly end: 'complete' | 'broken' | 'refused' | 'lost';
   readonly status: number | null;
-  /** Text of the model has come. */
+  /** Whether text of the model has arrived. */
   readonly begun: boolean;
-  /** In USD, of a complete reply. */
+  /** The cost of a complete reply in USD. */
   readonly cost: number | null;
   readonly detail: string;
 }
@@ -25,11 +25,11 @@ export interface ChatLoadOptions {
   readonly url: () => string;
   readonly key: string;
   readonly clients: number;
-  /** Longest pause of a client between two calls. */
+  /** Longest pause of a client between two calls, in milliseconds. */
   readonly pauseMs: number;
   readonly prefix: string;
   readonly random: () => number;
-  /** A model to call and what to say. */
+  /** Returns the model to call and the message. */
   readonly next: () => {
     readonly model: string;
     readonly stream: boolean;
@@ -41,11 +41,11 @@ export interface ChatLoadOptions {
 export interface ChatLoad {
   readonly outcomes: readonly CallOutcome[];
   running(): number;
-  /** Lets running calls end. */
+  /** Stops after the running calls have ended. */
   stop(): Promise<void>;
 }
 
-/** Calls all the time, whatever comes of it. */
+/** Makes calls all the time, whatever their results are. */
 export function startChatLoad(options: ChatLoadOptions): ChatLoad {
   const { random, pauseMs, clients, prefix } = options;
   const outcomes: CallOutcome[] = [];

@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http';
 import type { Spine } from './spine.ts';
 
 /**
- * Resolves when the gateway knows that the client of the next request has left. A provider that goes on then is never
- * sooner than the client, however busy the machine is.
+ * Resolves when the gateway has noticed that the client of the next request has left. A provider that waits for this
+ * never continues before the client has left, however busy the machine is.
  */
 export const nextClientGone = (spine: Spine): Promise<void> =>
   new Promise((resolve) => {

@@ -7,32 +7,32 @@ import { startProvider, type TestProvider } from './provider.ts';
 import { IDENTITY_SEED, startSpine, UNHURRIED, type Spine, type SpineOptions } from './spine.ts';
 import { DOMAIN } from './wallets.ts';
 
-/** Gateways of one database find each other and take free ports for it. */
+/** With port 0, gateways of one database take any free port and find each other. */
 export const CLUSTER_TOML = '[cluster]\nurl = "https://127.0.0.1:0"\nport = 0\n';
 
 export interface ClusterOptions {
-  /** A PostgreSQL server; the cluster makes a database of its own in it. */
+  /** A PostgreSQL server. The cluster creates its own database there. */
   readonly postgresUrl: string;
   readonly redisUrl?: string;
   readonly size?: number;
-  /** In place of rate limits that nobody meets. */
+  /** Replaces the default rate limits, which no test reaches. */
   readonly toml?: string;
 }
 
-/** Gateways of one database, one provider behind all of them. */
+/** Gateways of one database, with one provider behind all of them. */
 export interface Cluster<G> {
-  /** Those that run. `stop` stops them. */
+  /** The running gateways. `stop` stops them. */
   readonly gateways: readonly G[];
   readonly databaseUrl: string;
   readonly provider: TestProvider;
-  /** One more. */
+  /** Starts one more gateway. */
   add(): Promise<G>;
-  /** It is stopped or killed by the test itself. */
+  /** Removes a gateway from the cluster, because the test itself stops or kills it. */
   forget(gateway: G): void;
   stop(): Promise<void>;
 }
 
-/** Gateways in this process. They share an account that has money, and its key is good at each. */
+/** Starts gateways in this process. They share an account with money, whose key is valid at all of them. */
 export async function startCluster(options: ClusterOptions & Pick<SpineOptions, 'env'>): Promise<Cluster<Spine>> {
   const { postgresUrl, redisUrl, toml = UNHURRIED, env } = options;
   return startAll(options.size ?? 3, postgresUrl, (databaseUrl, provider) =>
@@ -46,15 +46,15 @@ export async function startCluster(options: ClusterOptions & Pick<SpineOptions, 
   );
 }
 
-/** Gateways in processes of their own: they have a processor each, as far as there are any, and can be killed. */
+/** Starts gateways in separate processes. Each can use its own processor, and they can be killed. */
 export async function startProcessCluster(options: ClusterOptions): Promise<Cluster<Gateway>> {
   return startAll(options.size ?? 3, options.postgresUrl, (databaseUrl, provider) =>
-    // Several start at once, on a machine that may be busy.
+    // Several start at once, perhaps on a busy machine.
     startGateway({ ...gatewayOf(options, databaseUrl, provider), timeoutMs: atThisLoad(55_000) }),
   );
 }
 
-/** The first gateway in a process of its own, which can be killed, and the others in this one. */
+/** Starts the first gateway in its own process, so that it can be killed, and the others in this process. */
 export async function startMixedCluster(
   options: ClusterOptions,
 ): Promise<Cluster<Gateway | GatewayHere> & { readonly killable: Gateway }> {
@@ -112,7 +112,7 @@ async function startAll<G extends { stop(): Promise<void> }>(
     },
   };
   try {
-    // The first makes the tables.
+    // The first gateway creates the tables.
     await cluster.add();
     await Promise.all(Array.from({ length: size - 1 }, () => cluster.add()));
   } catch (error) {
@@ -122,7 +122,7 @@ async function startAll<G extends { stop(): Promise<void> }>(
   return cluster;
 }
 
-/** Asks until it is so, and tells after how many milliseconds it was. */
+/** Polls until `isSo` is true. Resolves with the time that it took in milliseconds. */
 export async function until(isSo: () => boolean | Promise<boolean>, what: string, ms = 15_000): Promise<number> {
   const begun = performance.now();
   const withinMs = atThisLoad(ms);
@@ -134,7 +134,7 @@ export async function until(isSo: () => boolean | Promise<boolean>, what: string
   return performance.now() - begun;
 }
 
-/** What a gateway tells everybody of who offers a model; empty where nobody does. */
+/** The offers of a model in the public API of a gateway. Empty if nobody offers it. */
 export async function endpointsOf(origin: string, model: string): Promise<readonly Endpoint[]> {
   const response = await fetch(`${origin}/api/v1/models/${model}/endpoints`);
   const { data } = (await response.json()) as { data?: { endpoints: readonly Endpoint[] } };
@@ -148,7 +148,10 @@ export interface Endpoint {
   readonly pricing: { readonly prompt: string; readonly completion: string };
 }
 
-/** Waits until all these gateways know of a provider of the model that can be called, and tells how long it took. */
+/**
+ * Waits until all these gateways have a callable offer of the model. Resolves with the time that it took in
+ * milliseconds.
+ */
 export const reachable = (origins: readonly string[], model: string, withinMs?: number): Promise<number> =>
   until(
     async () => {

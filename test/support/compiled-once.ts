@@ -1,4 +1,6 @@
 import { join } from 'node:path';
 
-/** First argument of Node, before that of a script: keeps the compiled code of the script for its next process. */
+/**
+ * The first argument of Node, before the path of a script. It caches the script's compiled code for the next process.
+ */
 export const COMPILED_ONCE = join(import.meta.dirname, 'compiled-once.mjs');

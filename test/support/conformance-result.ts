@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** One thing that a scenario looked at. `status`: SUCCESS, FAILURE, WARNING or SKIPPED. */
+/** One check of a scenario. `status`: SUCCESS, FAILURE, WARNING or SKIPPED. */
 export interface Check {
   readonly id: string;
   readonly status: string;
@@ -11,22 +11,22 @@ export interface Check {
 
 export interface Scenario {
   readonly name: string;
-  /** Whether the requirements of the revision count it. */
+  /** Whether the revision requires it. */
   readonly scored: boolean;
-  /** A check of it succeeded and none failed: one that skips all of its checks has shown nothing. */
+  /** At least one check succeeded and no check failed. A scenario that skips all of its checks proves nothing. */
   readonly passed: boolean;
   readonly checks: readonly Check[];
 }
 
 export interface ConformanceResult {
   readonly scenarios: readonly Scenario[];
-  /** Names of scenarios, scored ones and others. */
+  /** Names of all successful scenarios. */
   readonly passed: readonly string[];
   readonly failed: readonly Scenario[];
-  /** How many of those that count passed, and how many there are. */
+  /** The number of required scenarios that passed, and their total number. */
   readonly scored: { readonly passed: number; readonly of: number };
   readonly ms: number;
-  /** What the tool wrote. */
+  /** The tool's output. */
   readonly output: string;
 }
 
@@ -35,7 +35,7 @@ export interface Collected {
   readonly output: string;
 }
 
-/** Gives `run` a directory for what the tool leaves, and sums up what it read there. */
+/** Gives `run` a directory for the tool's files, and summarises what `run` read there. */
 export async function collect(run: (outDir: string) => Promise<Collected>): Promise<ConformanceResult> {
   const outDir = await mkdtemp(join(tmpdir(), 'tollgate-conformance-'));
   const start = performance.now();
@@ -56,15 +56,15 @@ export async function collect(run: (outDir: string) => Promise<Collected>): Prom
 }
 
 /**
- * What the tool left: one directory per scenario, named `<prefix><scenario>-<time>`. Scenarios that count and left
- * none are here too, as failed.
+ * Reads the tool's files: one directory per scenario, named `<prefix><scenario>-<time>`. Required scenarios without a
+ * directory are added as failed.
  */
 export async function readScenarios(outDir: string, prefix: string, scored: ReadonlySet<string>): Promise<Scenario[]> {
   const found = new Map<string, readonly Check[]>();
   for (const directory of await readdir(outDir)) {
     const name = directory.replace(/-\d{4}-\d{2}-\d{2}T[\d-]+Z$/, '').slice(prefix.length);
     const text = await readFile(join(outDir, directory, 'checks.json'), 'utf8').catch(() => '[]');
-    // INFO is what came by, not what was looked at.
+    // INFO entries aren't checks.
     const checks = (JSON.parse(text) as Check[]).filter((check) => check.status !== 'INFO');
     found.set(
       name,

@@ -2,12 +2,14 @@ import { audit, createLedger, type Ledger } from '#billing';
 import { ENGINES, openEngine } from './engines.ts';
 import { createOracleLedger } from './oracle-ledger.ts';
 
-/** Whoever must keep what the interface's documentation promises: both engines, and the model that judges them. */
+/**
+ * The ledgers that must fulfil the interface's documentation: both engines, and the model with which they are compared.
+ */
 export const CONTRACT_LEDGERS = [...ENGINES, 'oracle'] as const;
 
 export interface ContractLedger {
   readonly ledger: Ledger;
-  /** Names of the checks of its books that fail. */
+  /** Names of the audit checks that fail. */
   failing(): Promise<readonly string[]>;
   dispose(): Promise<void>;
 }
@@ -31,7 +33,7 @@ export async function openContractLedger(
   const ledger = await createLedger({ database: engine.database, now });
   return {
     ledger,
-    // Charges are judged by price versions, of which these tests have none.
+    // The check `charges` uses price versions, and these tests have none of them.
     failing: async () =>
       (await audit(engine.database, { overdueMs: null })).checks
         .filter((check) => !check.ok && check.name !== 'charges')

@@ -1,7 +1,7 @@
 import { createPriceBook, escrowOf, priceId, treasuryOf, type Ledger, type PriceVersion } from '#billing';
 import type { Database } from '#store';
 
-/** A call as the pipeline writes it, and how it ended. */
+/** A call in the form in which the pipeline stores it, and its end. */
 export interface CountedCall {
   readonly id: string;
   readonly account: string;
@@ -21,7 +21,7 @@ export interface CountedCall {
 
 const RATES = { call: 1_000_000n };
 
-/** One micro-USD a call. */
+/** One micro-USD per call. */
 export const COUNTED_PRICE: PriceVersion = {
   id: priceId('p', 'counted', RATES),
   provider: 'p',
@@ -29,7 +29,7 @@ export const COUNTED_PRICE: PriceVersion = {
   rates: RATES,
 };
 
-/** Money for these accounts, and the price that calls are settled with. */
+/** Gives these accounts money, and stores the price with which calls are settled. */
 export async function fund(database: Database, ledger: Ledger, accounts: readonly string[]): Promise<void> {
   await createPriceBook(database).remember([COUNTED_PRICE]);
   const credit = (account: string) =>
@@ -43,11 +43,11 @@ export async function fund(database: Database, ledger: Ledger, accounts: readonl
   await Promise.all(accounts.map(credit));
 }
 
-/** Locks a call at `now` and ends it as it says; one that expires or is held stays as it is. */
+/** Locks a call at `now` and ends it as `end` says. A call that expires or is held is left as it is. */
 export async function makeCall(ledger: Ledger, call: CountedCall, now: number): Promise<void> {
   const { id, account, key, primitive, service, end } = call;
   const run = end === 'run' ? { run: true } : {};
-  // A call that was not served has the name that was asked for alone, in the form in which it was.
+  // A call that was not served has only the requested name, in its requested form.
   const asked = end === 'settle' ? `asked/${service}` : `0x${'aB'.repeat(20)}:${service}:nitro`;
   const locked = ledger.lock({
     id,

@@ -3,12 +3,9 @@ import { createLedger, createPriceBook, escrowOf, treasuryOf } from '#billing';
 import { openDatabase } from '#store';
 import { CRASH_PRICE } from './crash-price.ts';
 
-/*
- * Locks and settles on the embedded database of argv[2], and appends each acknowledgement to standard output, a
- * file, synchronously: what was written is there however the process ends. It kills itself at the acknowledgement
- * number argv[4], in the middle of whatever its other calls and the database's thread are doing then. argv[3] keeps
- * the ids of one round apart.
- */
+/* Locks and settles on the embedded database of argv[2]. Each acknowledgement is written synchronously to standard
+   output, which is a file, so it survives any end of the process. The process kills itself at acknowledgement number
+   argv[4], while other calls and the database's thread are running. argv[3] makes the ids of one round unique. */
 const [dataDir, round, last] = process.argv.slice(2) as [string, string, string];
 let said = 0;
 const say = (line: string) => {

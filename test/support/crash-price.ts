@@ -2,5 +2,5 @@ import { priceId, type PriceVersion } from '#billing';
 
 const rates = { call: 1_000_000n };
 
-/** One micro-USD a call: what the crashing child settles with. */
+/** One micro-USD per call: the price with which the crashing child settles. */
 export const CRASH_PRICE: PriceVersion = { id: priceId('p', 'crash', rates), provider: 'p', service: 'crash', rates };

@@ -1,23 +1,20 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/**
- * Where a connection is cut around a message of the client: before the server has it, or after the server has
- * answered it.
- */
+/** When a connection is cut: before the server gets the client's message, or after the server has answered it. */
 export type Cut = 'before' | 'after';
 
 export interface CuttingProxy {
-  /** The URL that was given, through the proxy. */
+  /** The target URL, through the proxy. */
   readonly url: string;
-  /** How often a connection was cut. */
+  /** Number of connections that were cut. */
   readonly cuts: number;
   close(): Promise<void>;
 }
 
 /**
- * A TCP proxy that cuts the connection at messages which contain `marker`, when `decide` says so. The other side
- * learns nothing of it but the end.
+ * A TCP proxy that cuts the connection at messages that contain `marker`, if `decide` says so. Both sides only see that
+ * the connection ended.
  */
 export async function startCuttingProxy(
   target: string,
@@ -53,7 +50,7 @@ export async function startCuttingProxy(
     });
     remote.on('data', (bytes: Buffer) => {
       if (!answerDropped) client.write(bytes);
-      // A transaction that is over: the server says that it is ready, and idle.
+      // The transaction is over: the server reports that it is ready and idle.
       else if (bytes.subarray(-6).equals(Buffer.from([0x5a, 0, 0, 0, 5, 0x49]))) cut();
     });
   });

@@ -2,7 +2,10 @@ import { constants, copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, s
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Names the folder of this run's data directories; the run's setup sets it. Without it they are temporary folders. */
+/**
+ * The environment variable with the folder of this run's data directories. The run's setup sets it. Without it
+ * temporary folders are used.
+ */
 const FOLDER = 'TOLLGATE_TEST_DATA';
 const DATABASE = 'tollgate.db';
 const ROOM_BYTES = 2 * 1024 ** 3;
@@ -10,19 +13,19 @@ const ROOM_BYTES = 2 * 1024 ** 3;
 /** The folder in memory, on Linux. */
 export const MEMORY = '/dev/shm';
 
-/** A new data directory for the embedded database, which has all tables and no rows. Its maker removes it. */
+/** Creates a data directory with an embedded database that has all tables and no rows. The caller removes it. */
 export function newDataDirectory(): string {
   const directory = emptyDataDirectory();
   fillDataDirectory(directory);
   return directory;
 }
 
-/** A new folder without anything in it. Its maker removes it. */
+/** Creates an empty folder. The caller removes it. */
 export function emptyDataDirectory(): string {
   return mkdtempSync(join(process.env[FOLDER] ?? tmpdir(), 'data-'));
 }
 
-/** Puts the embedded database with all its tables into a data directory that is empty or does not exist. */
+/** Puts an embedded database with all its tables into a data directory that is empty or doesn't exist. */
 export function fillDataDirectory(directory: string): void {
   const folder = process.env[FOLDER];
   if (folder === undefined) return;
@@ -32,8 +35,8 @@ export function fillDataDirectory(directory: string): void {
 }
 
 /**
- * Makes the folder of a run's data directories. It is in memory where that has room: no test asks whether bytes
- * outlive the machine. `migrate` makes the database that the others are copies of.
+ * Creates the folder of a run's data directories. It is in memory if there is enough room, because no test needs bytes
+ * that survive a power loss. `migrate` makes the database from which the others are copied.
  */
 export async function prepareDataDirectories(
   prefix: string,

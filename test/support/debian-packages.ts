@@ -4,12 +4,12 @@ import { join, resolve } from 'node:path';
 
 const CACHE = resolve(import.meta.dirname, '../../.cache');
 
-/** Where `unpackPackage` puts what it unpacks under this name. */
+/** The folder to which `unpackPackage` unpacks under this name. */
 export const unpackedAt = (name: string): string => join(CACHE, name);
 
-/** The environment in which a program that `unpackPackage` put there finds the libraries that came with it. */
+/** The environment with which a program that `unpackPackage` unpacked finds its libraries. */
 export function unpackedEnvironment(name: string): NodeJS.ProcessEnv {
-  // Debian's library directories carry the machine's name: usr/lib/x86_64-linux-gnu.
+  // Debian's library folders contain the name of the platform, such as usr/lib/x86_64-linux-gnu.
   const libraries = ['lib', 'usr/lib']
     .map((path) => join(unpackedAt(name), path))
     .filter((directory) => existsSync(directory));
@@ -20,13 +20,13 @@ export function unpackedEnvironment(name: string): NodeJS.ProcessEnv {
   return { ...process.env, LD_LIBRARY_PATH: paths.join(':') };
 }
 
-/** Whether this machine can fetch Debian's packages. */
+/** Whether this machine can download Debian packages. */
 export const hasDebianPackages = (): boolean => existsSync('/usr/bin/apt-get') && existsSync('/usr/bin/dpkg-deb');
 
 /**
- * Fetches a package of Debian, with what it needs that this system does not have, and unpacks it all beside the
- * checkout's other caches: nothing is installed. `finish` may change the unpacked files. Several may do it at once:
- * the first to finish wins. Throws what apt-get says.
+ * Downloads a Debian package and its missing dependencies, and unpacks them in `.cache`. Nothing is installed. `finish`
+ * may change the unpacked files. Several processes may do this at once, and the first one to finish wins. Throws the
+ * error of apt-get.
  */
 export function unpackPackage(name: string, wanted: string, finish: (root: string) => void = () => {}): void {
   mkdirSync(CACHE, { recursive: true });
@@ -54,7 +54,7 @@ function fetchPackages(wanted: string, work: string, target: string): void {
   try {
     fetchWith(wanted, ['-o', 'APT::Sandbox::User=root'], target);
   } catch {
-    // The system's package lists are empty, old or not ours to read: use lists of our own.
+    // The system's package lists are empty, old or not readable, so separate lists are downloaded.
     const lists = join(work, 'lists');
     const cache = join(work, 'cache');
     mkdirSync(join(lists, 'partial'), { recursive: true });
@@ -65,7 +65,7 @@ function fetchPackages(wanted: string, work: string, target: string): void {
   }
 }
 
-/** The package, and what it needs that this system does not have. */
+/** Downloads the package and its dependencies that the system doesn't have. */
 function fetchWith(wanted: string, options: readonly string[], target: string): void {
   const plan = apt([...options, '-s', 'install', '--no-install-recommends', wanted], target);
   const missing = [...plan.matchAll(/^Inst (\S+)/gm)].map((match) => match[1] ?? '');

@@ -4,33 +4,33 @@ import { createProxy, type ProxyLimits } from '../../src/provide/proxy.ts';
 import type { ExitCode } from '../../src/provide/redial.ts';
 import { DOMAIN, solanaWallet, type TestWallet } from './wallets.ts';
 
-/** A provider's proxy in this process, dialled in to a gateway under test. */
+/** A provider's proxy in this process, connected to a gateway under test. */
 export interface DialledIn {
-  /** Public key of the provider. */
+  /** The provider's public key. */
   readonly id: string;
   readonly wallet: TestWallet;
   /** The proxy's log lines, parsed. */
   readonly lines: Record<string, unknown>[];
-  /** Resolves at the next line with this text, or at once if there was one. */
+  /** Resolves when `count` log lines with this text exist, also if they were logged before. */
   logged(text: string, count?: number): Promise<Record<string, unknown>>;
   readonly closed: Promise<ExitCode>;
-  /** Drains, as SIGTERM does. */
+  /** Drains the proxy, like SIGTERM. */
   close(): Promise<ExitCode>;
-  /** Ends at once, as SIGKILL does. */
+  /** Ends the proxy at once, like SIGKILL. */
   kill(): void;
 }
 
 export interface DialInOptions {
-  /** Address of the gateway. */
+  /** The gateway's address. */
   readonly router: string;
-  /** The blocks of the provider's file. */
+  /** The service blocks of the provider's file. */
   readonly services: string;
   readonly wallet?: TestWallet;
-  /** Uses this API key in place of a wallet. */
+  /** Uses this API key instead of a wallet. */
   readonly apiKey?: string;
   readonly domain?: string;
   readonly limits?: Partial<ProxyLimits>;
-  /** Waits until calls can come; default true. */
+  /** Waits until the services can be called. Default true. */
   readonly ready?: boolean;
   readonly random?: () => number;
 }
@@ -44,7 +44,7 @@ export function offeredModel(model: {
   readonly provider?: string;
   readonly prompt?: number | string;
   readonly completion?: number | string;
-  /** More lines of `[models.params]`. */
+  /** Additional lines of `[models.params]`. */
   readonly params?: string;
 }): string {
   const { url, name = 'tunnel/model', provider = 'Tunnel', prompt = 1, completion = 2, params = '' } = model;
@@ -66,7 +66,7 @@ ${params}
 `;
 }
 
-/** Starts a proxy, and by default waits until it is ready. */
+/** Starts a proxy. By default waits until it is ready. */
 export async function dialIn(options: DialInOptions): Promise<DialledIn> {
   const { router, services, apiKey, domain = DOMAIN, limits, ready = true, random = Math.random } = options;
   const wallet = options.wallet ?? solanaWallet();
@@ -126,7 +126,7 @@ export async function dialIn(options: DialInOptions): Promise<DialledIn> {
         new Error(`the proxy ended with ${code}: ${lines.map((line) => JSON.stringify(line)).join('\n')}`),
       ),
     );
-    // Once it is ready nobody waits for this any more.
+    // After the proxy is ready nobody awaits this promise.
     early.catch(() => {});
     await Promise.race([logged(READY), early]);
   }

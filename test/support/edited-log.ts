@@ -6,7 +6,7 @@ import type { Entry } from '../../src/billing/ledger-log-rows.ts';
 import { adHoc } from './ad-hoc.ts';
 import type { OpenedEngine } from './engines.ts';
 
-/** A record of the embedded ledger's log, to be changed. */
+/** A record of the embedded ledger's log, which a test can change. */
 export interface EditableRecord {
   n: number;
   at: number;
@@ -37,8 +37,8 @@ export function readLog(path: string): EditableRecord[] {
 }
 
 /**
- * What somebody with access to the data directory might do: changes records and what the tables know of the log's
- * length, and computes no hash anew.
+ * Simulates an attacker with access to the data directory: changes records and the log's length in the tables, but
+ * computes no new hashes.
  */
 export async function editLog({ database, dataDir }: OpenedEngine, edit: LogEdit): Promise<void> {
   await database.query(adHoc('SELECT n FROM ledger_log'));
@@ -65,8 +65,9 @@ export const editRows =
 const JOURNAL = /\bjournal(?:_batches)?\b/;
 
 /**
- * Tampers with either engine: the journal is in tables on PostgreSQL, and in the log of the embedded database, where
- * `log` does the same as the statements. The statements find the movements of PostgreSQL's groups as rows of `journal`.
+ * Tampers with the journal of either engine. On PostgreSQL the journal is in tables, and `statements` change it. They
+ * see the movements of the groups as rows of the table `journal`. In the embedded database it is in the log, and `log`
+ * makes the same change.
  */
 export async function tamper(
   engine: OpenedEngine,
@@ -82,7 +83,7 @@ export async function tamper(
   if (!isEmbedded && touchesJournal) await pack(database);
 }
 
-/** Makes rows of the movements of all groups. */
+/** Expands the movements of all groups into rows. */
 async function unpack(database: OpenedEngine['database']): Promise<void> {
   await database.batch([
     {
@@ -95,7 +96,7 @@ async function unpack(database: OpenedEngine['database']): Promise<void> {
   ]);
 }
 
-/** Makes movements of the rows again; rows whose group is gone stay. */
+/** Packs the rows into groups again. Rows whose group doesn't exist any more are left. */
 async function pack(database: OpenedEngine['database']): Promise<void> {
   const rows = await database.query(adHoc('SELECT * FROM journal ORDER BY chain, batch, position'));
   for (const { chain, n } of await database.query(adHoc('SELECT chain, n FROM journal_batches'))) {

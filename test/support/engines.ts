@@ -6,21 +6,24 @@ import { bareDatabase, freshDatabase } from './fresh-database.ts';
 
 export interface OpenedEngine {
   readonly database: OpenDatabase;
-  /** Of the embedded database; empty for PostgreSQL. */
+  /** Folder of the embedded database. Empty for PostgreSQL. */
   readonly dataDir: string;
-  /** Another connection to the same data: PostgreSQL only, the embedded database has one opener. */
+  /**
+   * Opens another connection to the same data. Only for PostgreSQL, because the embedded database allows only one
+   * process.
+   */
   again(): Promise<OpenDatabase>;
-  /** Closes every connection and removes the data. */
+  /** Closes every connection and deletes the data. */
   dispose(): Promise<void>;
 }
 
 export const ENGINES = ['sqlite', 'postgres'] as const;
 export type EngineName = (typeof ENGINES)[number];
 
-/** A database of either engine that has no rows, opened by another `openDatabase` where a test brings its own. */
+/** Opens a database of either engine without rows. A test may bring another `openDatabase`. */
 export async function openEngine(engine: EngineName, openDatabase: typeof openReal = openReal): Promise<OpenedEngine> {
   const opened: OpenDatabase[] = [];
-  // What is opened otherwise makes its own tables: a changed copy may have changed those as well.
+  // Another `openDatabase` creates its own tables, because a changed copy may have changed those as well.
   const isReal = openDatabase === openReal;
   const dataDir = engine === 'postgres' ? '' : isReal ? newDataDirectory() : emptyDataDirectory();
   const makeDatabase = isReal ? freshDatabase : bareDatabase;

@@ -2,35 +2,36 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 
-/** What happens to the bytes of one direction. Changes take effect at once, on open connections too. */
+/** The faults of one direction. Changes take effect at once, also on open connections. */
 export interface Faults {
-  /** Each piece of bytes is delivered so much later, in order. */
+  /** Delays each chunk by this time. The order is kept. */
   latencyMs: number;
-  /** Nothing is delivered any more; the sender is left to fill the buffers between. */
+  /** Delivers nothing. The sender only fills the buffers. */
   blackhole: boolean;
-  /** One byte at a time, a turn of the event loop for each. */
+  /** Delivers one byte per turn of the event loop. */
   dribble: boolean;
   /**
-   * After so many bytes in this direction of a connection, counted from its start, both sockets are closed. Exactly
-   * these bytes arrive.
+   * Closes both sockets after this many bytes in this direction, counted from the start of the connection. Exactly
+   * these bytes are delivered.
    */
   cutAfterBytes: number | null;
 }
 
 /**
- * A TCP proxy on loopback that spoils connections while they run. `up` is from the client to the server, `down` back.
+ * A TCP proxy on loopback with faults that can change at any time. `up` is from the client to the server, `down` is the
+ * other direction.
  */
 export interface FaultProxy {
   readonly port: number;
   readonly up: Faults;
   readonly down: Faults;
-  /** Takes connections and closes them at once. */
+  /** Accepts connections and closes them at once. */
   refuse: boolean;
-  /** RST to both ends of all connections. */
+  /** Sends RST to both ends of all connections. */
   reset(): void;
-  /** FIN in one direction of all connections: that end has no more to say, the other may go on. */
+  /** Sends FIN in one direction of all connections: this end sends no more, but the other end may continue. */
   halfClose(direction: 'up' | 'down'): void;
-  /** No faults any more; what a black hole holds back is delivered. */
+  /** Removes all faults. Bytes that a black hole held back are delivered. */
   heal(): void;
   readonly connections: number;
   /** Bytes delivered so far. */
@@ -48,7 +49,7 @@ export async function startFaultProxy(target: { readonly host?: string; readonly
   const up = noFaults();
   const down = noFaults();
   const delivered = { up: 0, down: 0 };
-  // Black holes wait for this.
+  // Resolves when the faults change. Black holes wait for it.
   let changed = Promise.withResolvers<void>();
   const watch = (faults: Faults): Faults =>
     new Proxy(faults, {
@@ -74,7 +75,7 @@ export async function startFaultProxy(target: { readonly host?: string; readonly
     };
     for (const socket of [client, server]) {
       socket.on('error', () => {});
-      // A socket that both ends have finished closes in peace; one that broke takes the other along.
+      // If both ends have finished, the socket closes normally. If one broke, the other one is closed too.
       socket.on('close', (broken) => {
         if (broken || !(socket === client ? server : client).writable) end();
       });
@@ -106,14 +107,14 @@ export async function startFaultProxy(target: { readonly host?: string; readonly
         if (!to.write(bytes.subarray(0, allowed))) await Promise.race([once(to, 'drain'), once(to, 'close')]);
       }
       if (faults.cutAfterBytes === null || passed < faults.cutAfterBytes) return !to.destroyed;
-      // The bytes before the cut first.
+      // Waits until the bytes before the cut are written.
       await new Promise((resolve) => to.write('', resolve));
       end();
       return false;
     };
     try {
-      // `data` events would run ahead of a slow delivery; the iterator holds the sender back. It must not destroy a
-      // socket that can still be written to.
+      // The iterator applies backpressure to the sender, which `data` events wouldn't do. It must not destroy a socket
+      // that can still be written to.
       for await (const chunk of from.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
         if (faults.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, faults.latencyMs));
         if (!faults.dribble) {
@@ -127,7 +128,7 @@ export async function startFaultProxy(target: { readonly host?: string; readonly
       }
       to.end();
     } catch {
-      // The socket broke: its close event ends the pair.
+      // The socket broke. Its close event ends the pair.
     }
   }
 

@@ -4,11 +4,9 @@ import { createLedger } from '#billing';
 import { openDatabase } from '#store';
 import { fund, makeCall } from './counted-calls.ts';
 
-/*
- * Calls on the embedded database of argv[2], which a roll-up adds up all the time, a few at a time. It kills itself
- * after the call number argv[4], in the middle of whatever the roll-up and the database's threads are doing then.
- * argv[3] keeps the ids of one round apart.
- */
+/* Makes calls on the embedded database of argv[2], while a roll-up adds them up in small parts. The process kills
+   itself after call number argv[4], while the roll-up and the database's threads are running. argv[3] makes the ids
+   of one round unique. */
 const [dataDir, round, last] = process.argv.slice(2) as [string, string, string];
 const database = await openDatabase({ dataDir });
 const ledger = await createLedger({ database });

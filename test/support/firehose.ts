@@ -2,17 +2,20 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A provider that streams as fast as it is read: every answer is `events` events of `eventBytes` bytes of text. */
+/**
+ * A provider that streams as fast as the client reads. Every answer has `events` events with `eventBytes` bytes of
+ * text.
+ */
 export interface Firehose {
   readonly url: string;
-  /** Bytes that it got rid of, and answers that it could finish. */
+  /** Bytes that were sent, answers that were finished, and answers that the client left. */
   readonly sent: { bytes: number; finished: number; left: number };
-  /** Resolves when the reader of the newest answer has left it. */
+  /** Resolves when the client has left the newest answer. */
   cutOff(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Claims one completion token for each 8 bytes of text, and 10 for the prompt. */
+/** Reports one completion token per 8 bytes of text, and 10 prompt tokens. */
 export async function startFirehose({
   events,
   eventBytes,

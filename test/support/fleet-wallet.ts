@@ -3,12 +3,12 @@ import bs58 from 'bs58';
 import type { Wallet } from '../../src/provide/wallet/wallet.ts';
 
 const CHAIN = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
-/** DER of an Ed25519 private key (RFC 8410) up to its 32 bytes. */
+/** The DER form of an Ed25519 private key (RFC 8410), before its 32 bytes. */
 const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /**
- * The Solana wallet number `index` of a seed, always the same. It signs natively, which is a hundred times cheaper
- * than in JavaScript.
+ * The Solana wallet number `index` of a seed. The same arguments always give the same wallet. It signs with native
+ * code, which is a hundred times cheaper than JavaScript.
  */
 export function fleetWallet(seed: number, index: number): Wallet {
   const secret = createHash('sha256').update(`${seed}/${index}`).digest();

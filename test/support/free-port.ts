@@ -3,19 +3,19 @@ import { createServer } from 'node:net';
 import { randomInt } from 'node:crypto';
 
 /**
- * Below the ports that Linux (from 32768) and macOS (from 49152) give to whoever asks for any, connections that go out
- * among them: of those, a port that was free a moment ago is often taken in the next one on a busy machine.
+ * Below the ephemeral ports of Linux (from 32768) and macOS (from 49152), which the system also gives to outgoing
+ * connections. On a busy machine, an ephemeral port that is free now is often taken a moment later.
  */
 const FROM = 10_000;
 const BELOW = 32_768;
 const ATTEMPTS_MAX = 100;
 
-/** Ports that this process has given out: two of its servers that start at once get two. */
+/** Ports that this process has returned. Two servers that start at the same time get different ports. */
 const given = new Set<number>();
 
 /**
- * A loopback port for a server that has to know it before it listens, or that comes back at it. Nobody gets it from
- * the system by chance; another process may still listen at it by its number.
+ * Finds a free loopback port, for a server that must know its port before it listens, or that restarts on it. The
+ * system gives this port to nobody by chance. Another process could still listen on it by its number.
  */
 export async function findFreePort(): Promise<number> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
@@ -29,7 +29,7 @@ export async function findFreePort(): Promise<number> {
 
 async function isFree(port: number): Promise<boolean> {
   const probe = createServer();
-  // Without an address: a server that listens on all of them has the port as well.
+  // Listens on all addresses, because another server may use the port on all of them.
   probe.listen(port);
   try {
     await once(probe, 'listening');

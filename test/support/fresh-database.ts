@@ -3,41 +3,41 @@ import { Client } from 'pg';
 
 export interface FreshDatabase {
   readonly url: string;
-  /** Removes it, whoever is still connected. */
+  /** Drops the database, even if clients are still connected. */
   drop(): Promise<void>;
 }
 
-/** The database with all tables as they are made, on the server that tests share, of which the others are copies. */
+/** The template database on the shared server. It has all tables as the migrations leave them. */
 const MIGRATED = 'migrated';
-/** Names the URL of that server to the processes of the run. */
+/** The environment variable with the URL of that server. */
 const SHARED_SERVER = 'TOLLGATE_TEST_POSTGRES_URL';
 
-/** Makes the database that `freshDatabase` copies; `migrate` makes its tables. */
+/** Makes the template that `freshDatabase` copies. `migrate` creates its tables. */
 export async function prepareFreshDatabases(url: string, migrate: (url: string) => Promise<void>): Promise<void> {
   await command(url, `CREATE DATABASE ${MIGRATED}`);
   await migrate(urlOf(url, MIGRATED));
   process.env[SHARED_SERVER] = url;
 }
 
-/** A database of one's own. On the server that tests share it has all tables, as the migrations leave them. */
+/** Makes a database for one test. On the shared server it has all tables as the migrations leave them. */
 export async function freshDatabase(url: string): Promise<FreshDatabase> {
   if (url !== process.env[SHARED_SERVER]) return bareDatabase(url);
   const own = emptied.pop() ?? (await create(url, `TEMPLATE ${MIGRATED}`));
   return { url: own, drop: () => giveBack(url, own) };
 }
 
-/** A database of one's own without any table, on the server of `url`. */
+/** Makes a database without tables on the server of `url`. */
 export async function bareDatabase(url: string): Promise<FreshDatabase> {
   const own = await create(url, '');
   return { url: own, drop: () => remove(url, own) };
 }
 
-/** One statement as the server's superuser, on a connection of its own. */
+/** Runs one statement as the server's superuser, on a separate connection. */
 export async function command(url: string, text: string): Promise<void> {
   await connected(url, (client) => client.query(text));
 }
 
-/** Databases of this process that the next test takes: to empty one costs a tenth of making one. */
+/** Emptied databases of this process that the next tests use. Emptying one costs a tenth of creating one. */
 const emptied: string[] = [];
 
 async function create(url: string, how: string): Promise<string> {
@@ -70,10 +70,12 @@ async function giveBack(url: string, own: string): Promise<void> {
     );
     if ((await shapeOf(client)) !== shape) return false;
     await client.query(rows);
+    // Deadlocks and commits of the test before are not counted for the next one.
+    await client.query('SELECT pg_stat_reset()');
     return true;
   }).catch(() => false);
   if (!isWhole) return remove(url, own);
-  // Under another name: a gateway that a test left behind does not come back to it.
+  // The database gets a new name, so that a gateway which a test left running can't reconnect to it.
   const name = newName();
   const renamed = command(url, `ALTER DATABASE ${nameOf(own)} RENAME TO ${name}`);
   await renamed.then(
@@ -84,7 +86,7 @@ async function giveBack(url: string, own: string): Promise<void> {
 
 let migrated: Promise<{ readonly shape: string; readonly rows: string }> | undefined;
 
-/** Tables, constraints and triggers. A database made from a template has them under the template's own numbers. */
+/** A hash of tables, constraints and triggers. A database made from a template has the template's object ids. */
 async function shapeOf(client: Client): Promise<string> {
   const { rows } = await client.query<{ shape: string }>(`
     SELECT md5(concat(
@@ -96,7 +98,7 @@ async function shapeOf(client: Client): Promise<string> {
   return rows[0]!.shape;
 }
 
-/** Statements that give every table the rows that it has here; meanwhile nothing checks references. */
+/** Statements that restore the rows that every table has now. References aren't checked while they run. */
 async function rowsOf(client: Client): Promise<string> {
   const { rows } = await client.query<{ name: string }>(
     "SELECT quote_ident(tablename) AS name FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'migrations'",

@@ -4,14 +4,14 @@ import { createApp, type App } from '../../src/app/app.ts';
 import { fillDataDirectory, newDataDirectory } from './data-directory.ts';
 import { operatorOf, type Gateway, type GatewayOptions } from './gateway.ts';
 
-/** A gateway in this process that is asked as one in a process of its own. It cannot be killed, only stopped. */
+/** A gateway in this process, with the same interface as one in its own process. It can't be killed, only stopped. */
 export type GatewayHere = Omit<Gateway, 'kill9' | 'pid' | 'readyMs' | 'apiKey'>;
 
 const ADMIN_KEY = 'admin-key-of-the-tests-0123456789';
 
 /**
- * Starts a gateway where it is not the process that is tested: a start takes a tenth of what a process takes. `term`
- * closes it as SIGTERM does, and resolves with 0.
+ * Starts a gateway in this process, which takes a tenth of the time of a new process. Use it if the process itself
+ * isn't under test. `term` closes the gateway like SIGTERM, and resolves with 0.
  */
 export async function startGatewayHere(
   options: Omit<GatewayOptions, 'command' | 'args' | 'timeoutMs'> = {},

@@ -11,23 +11,23 @@ export interface GatewayOptions {
    * `serve` (default) is production; `start` is the development gateway with the demo provider, play money and a key.
    */
   readonly command?: 'serve' | 'start';
-  /** More of the command's line. */
+  /** Additional arguments of the command. */
   readonly args?: readonly string[];
-  /** Text of its TOML file. */
+  /** Text of the TOML file. */
   readonly toml?: string;
-  /** Environment besides PATH and HOME: this process's own is not passed on. */
+  /** Environment variables in addition to PATH and HOME. This process's other variables are not passed on. */
   readonly env?: Readonly<Record<string, string>>;
   readonly databaseUrl?: string;
   readonly redisUrl?: string;
-  /** A data directory that stays; default is a temporary one that `stop` removes. */
+  /** A data directory that is kept. By default a temporary one is used, which `stop` removes. */
   readonly dataDir?: string;
   /** Default 0: any free port. */
   readonly port?: number;
-  /** Until it is ready; default 30 s, more on a machine with much else to do. */
+  /** Timeout for the start. Default 30 s, longer on a busy machine. */
   readonly timeoutMs?: number;
 }
 
-/** A gateway in a process of its own, which ends with this process at the latest. */
+/** A gateway in its own process. The process ends with this one at the latest. */
 export interface Gateway {
   /** `http://127.0.0.1:<port>`. */
   readonly baseUrl: string;
@@ -36,26 +36,26 @@ export interface Gateway {
   readonly apiKey: string | null;
   readonly dataDir: string;
   readonly pid: number;
-  /** Milliseconds from its start until it answered that it is ready. */
+  /** Milliseconds from its start until `/health/ready` answered that it is ready. */
   readonly readyMs: number;
-  /** One request to the admin API, path below `/admin/v1`. Rejects on any status but 2xx. */
+  /** Sends one request to the admin API. `path` is below `/admin/v1`. Rejects on any status except 2xx. */
   admin(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<Record<string, unknown>>;
-  /** Makes an account with this much USD (a number or a decimal string) and a key for it. */
+  /** Creates an account with this much USD (a number or a decimal string), and a key for it. */
   openAccount(name: string, usd: number | string): Promise<{ readonly account: string; readonly key: string }>;
-  /** SIGKILL: a crash. Its data stays until `stop`. */
+  /** Sends SIGKILL, which simulates a crash. The data stays until `stop`. */
   kill9(): Promise<void>;
-  /** SIGTERM, and the exit code once it has gone. */
+  /** Sends SIGTERM. Resolves with the exit code. */
   term(): Promise<number | null>;
   /** Starts it again after `kill9` or `term`, on the same data directory and port. */
   restart(): Promise<void>;
-  /** Everything it wrote on stdout and stderr since its last start. */
+  /** All output on stdout and stderr since the last start. */
   logs(): string;
   stop(): Promise<void>;
 }
 
 /**
- * The program as an argument of Node. It has no links to follow, and to look for some in every path takes a fifth of a
- * start.
+ * The program as arguments of Node. There are no symbolic links in its path. Without these options Node would look for
+ * some, which takes a fifth of the start time.
  */
 export const PROGRAM = [
   '--preserve-symlinks',
@@ -63,7 +63,10 @@ export const PROGRAM = [
   resolve(import.meta.dirname, '../../bin/tollgate.mjs'),
 ];
 
-/** Starts a gateway and waits until `/health/ready` says so. Rejects with its output when it ends before that. */
+/**
+ * Starts a gateway and waits until `/health/ready` says that it is ready. Rejects with its output if it exits before
+ * that.
+ */
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
   const home = emptyDataDirectory();
   const dataDir = options.dataDir ?? join(home, 'data');
@@ -142,7 +145,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   };
 }
 
-/** What an operator does over the network at the gateway that runs now. */
+/** The operator's functions, for the gateway that runs now. */
 export function operatorOf(
   gateway: () => { readonly baseUrl: string; readonly adminKey: string },
 ): Pick<Gateway, 'admin' | 'openAccount'> {
@@ -198,7 +201,7 @@ async function startAndWait(
       );
     }
     const file = readJson(join(dataDir, 'gateway.json'));
-    // A file of an earlier process may still be there.
+    // The file may be from an earlier process.
     if (file !== null && file['pid'] === server.pid && (await isReady(String(file['base_url'])))) {
       const readyMs = performance.now() - begun;
       // The development gateway writes its key a moment later.
@@ -224,6 +227,6 @@ async function isReady(baseUrl: string): Promise<boolean> {
 }
 
 function readJson(path: string): Record<string, unknown> | null {
-  // It is renamed into place, so what is there is whole.
+  // The file is renamed into place, so if it exists it is complete.
   return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>) : null;
 }

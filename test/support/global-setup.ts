@@ -11,27 +11,24 @@ import { startRedis } from './redis.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** One PostgreSQL for the whole run; a test makes a database of its own in it. */
+    /** One PostgreSQL server for the whole run. Each test makes its own database there. */
     postgresUrl: string;
-    /** One Redis for the whole run; a test uses keys of its own in it. */
+    /** One Redis server for the whole run. Each test uses its own keys. */
     redisUrl: string;
   }
 }
 
-/**
- * Starts the servers that tests share and hands their URLs to `inject`. Tests that break a server start one of
- * their own.
- */
+/** Starts the shared servers and passes their URLs to `inject`. Tests that break a server start their own one. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = ownTemporaryDirectory();
   const [postgres, redis] = await Promise.all([
     timed('PostgreSQL', () => startPostgres({ ...UNDURABLE, keepAs: join(directory, 'postgres') })),
     timed('Redis', () => startRedis({ progress: say })),
-    // Built before the first gateway starts: a test that looks at a gateway's processes sees no builder.
+    // The web pages are built before the first gateway starts. Otherwise a test that looks at a gateway's child
+    // processes could see the build.
     findBuilt({ root: ROOT, signal: new AbortController().signal }),
   ]);
-  // What was found once, and perhaps copied to where it can run, need not be found again by tests with a server of
-  // their own.
+  // The programs were found once, and perhaps copied to a readable place. Tests with their own server reuse the result.
   process.env['TOLLGATE_TEST_POSTGRES_BIN'] ??= postgres.bin;
   await prepareFreshDatabases(postgres.url, (url) => migrate({ url, dataDir: '' }));
   const removeData = await prepareDataDirectories(ownPrefix(), (dataDir) => migrate({ dataDir }));
@@ -44,7 +41,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
 }
 
-/** The tests that crash a server or say what outlives it start one of their own. */
+/** Tests that crash a server, or that test durability, start their own one. */
 const UNDURABLE: PostgresOptions = {
   fsync: false,
   settings: { full_page_writes: 'off', synchronous_commit: 'off', autovacuum: 'off' },
@@ -58,8 +55,8 @@ const PREFIX = 'tollgate-tests-';
 const ownPrefix = () => `${PREFIX}${process.pid}-`;
 
 /**
- * Everything that this run writes to the temporary directory goes into one folder, which goes with the run. What an
- * aborted run left goes as well.
+ * Puts all temporary files of this run into one folder, which is deleted at the end. Also deletes the folders of
+ * aborted runs.
  */
 function ownTemporaryDirectory(): string {
   for (const folder of [tmpdir(), MEMORY].filter((each) => existsSync(each)))
@@ -72,7 +69,7 @@ function ownTemporaryDirectory(): string {
   return directory;
 }
 
-/** What another user left stays. */
+/** Files of another user can't be removed. */
 function removeIfPossible(directory: string): void {
   try {
     rmSync(directory, { recursive: true, force: true });

@@ -3,15 +3,15 @@ import { createServer, request as requestOf } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface KeyAddingProxy {
-  /** The target's URL, at the proxy. */
+  /** The target's URL, through the proxy. */
   readonly url: string;
   close(): Promise<void>;
 }
 
 /**
- * A reverse proxy on loopback that adds `authorization: Bearer <key>`, for clients that cannot send one. All else
- * goes through as it is: the path, the client's own `Host` and `Origin`, bodies and streams as their bytes come. A
- * client that closes its request closes the one behind it, and the other way about.
+ * A reverse proxy on loopback that adds `authorization: Bearer <key>`, for clients that can't send this header. It
+ * changes nothing else: not the path, the client's `Host` and `Origin`, or the bytes of bodies and streams. If one side
+ * closes the request, the other side's request is closed too.
  */
 export async function startKeyAddingProxy(target: string, key: string): Promise<KeyAddingProxy> {
   const { hostname, port, pathname } = new URL(target);
@@ -21,14 +21,14 @@ export async function startKeyAddingProxy(target: string, key: string): Promise<
       port,
       method: request.method,
       path: request.url,
-      // As they came, twins and case too, without a `Host` of this hop.
+      // The headers as they arrived, with duplicates and letter case. The `Host` of this hop isn't added.
       headers: [...request.rawHeaders, 'authorization', `Bearer ${key}`],
       setHost: false,
       agent: false,
     });
     upstream.on('response', (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.statusMessage, answer.rawHeaders);
-      // A stream whose first event is far off shows its headers now.
+      // Sends the headers at once, because the first event of a stream may come much later.
       response.flushHeaders();
       answer.pipe(response);
       answer.on('error', () => response.destroy());

@@ -4,10 +4,10 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Ledger, LockRecord } from '#billing';
 
-/** The program that locks and settles until it is killed. */
+/** A program that locks and settles until it is killed. */
 export const CRASH_CHILD = join(import.meta.dirname, 'crash-child.ts');
 
-/** What the child said of one lock last. */
+/** The last acknowledgement that the child wrote about a lock. */
 export interface Told {
   readonly id: string;
   readonly state: string;
@@ -15,22 +15,22 @@ export interface Told {
 }
 
 /**
- * Runs the child until it has acknowledged `acknowledgements` operations, or was killed before; returns the last state
- * it told of each lock, and how many operations it acknowledged.
+ * Runs the child until it has acknowledged `acknowledgements` operations or was killed. Returns the last acknowledged
+ * state of each lock, and the number of acknowledged operations.
  */
 export async function runKilled(options: {
   readonly child?: string;
   readonly dataDir: string;
-  /** Keeps the ids of one run apart. */
+  /** Makes the ids of one run unique. */
   readonly round: string;
   readonly acknowledgements: number;
-  /** More environment. */
+  /** Additional environment variables. */
   readonly env?: Readonly<Record<string, string>>;
-  /** File that the child writes to. */
+  /** The file to which the child writes. */
   readonly log: string;
-  /** Told of the process, to end it otherwise. */
+  /** Called with the process, so that the test can kill it in another way. */
   readonly onStart?: (child: ChildProcess) => void;
-  /** Bytes of the file that count; default is all of them. */
+  /** The number of bytes of the file that count. Default: all. */
   readonly bytes?: () => number;
 }): Promise<{ readonly told: ReadonlyMap<string, Told>; readonly count: number; readonly signal: string | null }> {
   const { child: program = CRASH_CHILD, dataDir, round, acknowledgements, log } = options;
@@ -53,10 +53,10 @@ export async function runKilled(options: {
   return { told, count: lines.length, signal };
 }
 
-/** What the ledger has otherwise than it was told. */
+/** Returns the locks whose state in the ledger contradicts an acknowledgement. */
 export async function contradictedBy(ledger: Ledger, told: ReadonlyMap<string, Told>): Promise<readonly Told[]> {
   const records = await Promise.all([...told.keys()].map((id) => ledger.find(id)));
-  // A lock that was told as held may have been resolved in the moment of the kill.
+  // A lock that was acknowledged as held may have been resolved just when the process was killed.
   const kept = (record: LockRecord | null, { state, charged }: Told) =>
     record !== null && (state === 'held' || (record.state === state && record.charged === charged));
   return [...told.values()].filter((each, index) => !kept(records[index]!, each));

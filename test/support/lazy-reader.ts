@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { openSocket } from './raw-http.ts';
 
-/** A client on a raw socket that takes nothing of its answer until it is told to. */
+/** A client on a raw socket that reads nothing of its answer until the test says so. */
 export interface LazyReader {
   readonly socket: Socket;
-  /** Reads to the end of the connection; resolves with the last 400 characters. */
+  /** Reads until the connection ends. Resolves with the last 400 characters. */
   readAll(): Promise<string>;
-  /** Takes what is there now, a little. */
+  /** Reads a little of what has arrived. */
   sip(): void;
 }
 

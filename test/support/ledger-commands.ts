@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import type { Budget, Ledger, Rates } from '#billing';
 
-/** Commands over few names, so that they meet. A step's operations are submitted together. */
+/**
+ * Commands with few different names, so that they affect each other. The operations of one step are submitted together.
+ */
 export type Command =
   | { readonly do: 'together'; readonly operations: readonly RandomOperation[] }
   | { readonly do: 'expire'; readonly limit: number; readonly spare: 'kept' | undefined }
@@ -9,7 +11,7 @@ export type Command =
 
 export type RandomOperation = (ledger: Ledger, now: number) => Promise<unknown>;
 
-/** One micro-USD per call, so that `usage` can say any charge exactly. */
+/** One micro-USD per call, so that `usage` can express any charge. */
 export const RATES: Rates = { call: 1_000_000n };
 export const PROVIDERS = ['p1', 'p2'] as const;
 export const BUDGETS = ['budget-1', 'budget-2'] as const;
@@ -17,7 +19,7 @@ export const BUDGETS = ['budget-1', 'budget-2'] as const;
 const lockName = (n: number) => `lock-${n}`;
 const amount = fc.oneof(fc.constantFrom(0n, 1n, 100n), fc.bigInt({ min: 0n, max: 150n }));
 const few = fc.bigInt({ min: 0n, max: 30n });
-/** None, one or both. */
+/** No budget, one or both. */
 const budgetsOf = (limit: fc.Arbitrary<bigint>): fc.Arbitrary<readonly Budget[]> =>
   fc.uniqueArray(
     fc.record(
@@ -26,11 +28,11 @@ const budgetsOf = (limit: fc.Arbitrary<bigint>): fc.Arbitrary<readonly Budget[]>
     ),
     { selector: ({ id }) => id, maxLength: 2 },
   );
-/** Of what is locked, in quarters. */
+/** Quarters of the locked amount. */
 const lendablePart = fc.bigInt({ min: 0n, max: 4n });
 const text = fc.constantFrom('{}', '{"a":"b\\"c\\\\d"}', '{"text":"ä 😀 \' , {} NULL"}', '');
 
-/** An operation that prints itself when a counter-example is shown. */
+/** Adds a text form to an operation, for counter-examples. */
 function named<A extends object>(
   kind: string,
   args: A,
@@ -64,7 +66,7 @@ const lockOperation = (args: LockArgs): RandomOperation =>
 
 type Prices = readonly [string, string];
 
-/** What resolves or keeps locks of these ids. */
+/** Operations that resolve or keep locks with these ids. */
 function endings(prices: Prices, lockId: fc.Arbitrary<string>) {
   const keep = fc
     .record({ id: lockId, ttlMs: fc.integer({ min: -10, max: 60 }) })
@@ -95,7 +97,7 @@ const wait: fc.Arbitrary<Command> = fc.integer({ min: 1, max: 40 }).map((ms) => 
 const together = (operation: fc.Arbitrary<RandomOperation>): fc.Arbitrary<Command> =>
   fc.array(operation, { minLength: 1, maxLength: 12 }).map((operations) => ({ do: 'together' as const, operations }));
 
-/** Anything goes, and much of it is refused. Price ids are made by whoever sets up the price book. */
+/** Arbitrary commands, many of which are refused. The price ids come from the caller, who sets up the price book. */
 export function commands(prices: Prices): fc.Arbitrary<readonly Command[]> {
   const lockId = fc.integer({ min: 0, max: 11 }).map(lockName);
   const lock = fc

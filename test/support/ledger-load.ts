@@ -3,16 +3,16 @@ import type { SettleResult } from '../../src/billing/ledger.ts';
 import { CRASH_PRICE } from './crash-price.ts';
 
 export interface LoadResult {
-  /** What each lock was told to be at the end; `unknown` when the ledger was unavailable to lock it. */
+  /** The last acknowledged state of each lock. `unknown` if the ledger was unavailable for the lock. */
   readonly told: ReadonlyMap<string, 'settled' | 'released' | 'unknown'>;
-  /** Settlements and releases that did not answer `ok`, and errors that are no LedgerUnavailable. */
+  /** Results of settlements and releases other than `ok`, and errors other than LedgerUnavailable. */
   readonly surprises: readonly unknown[];
   readonly unavailable: number;
 }
 
 /**
- * Locks, and then settles or releases, `width` calls at a time until `done` says so: plain calls and, in turn,
- * calls under a run of the worker's, which is kept and released at the end.
+ * Locks calls and then settles or releases them, `width` calls at a time, until `done` returns true. Plain calls
+ * alternate with calls under a run, which is kept and released at the end.
  */
 export async function loadLedger(
   ledger: Ledger,
@@ -63,7 +63,8 @@ export async function loadLedger(
           ...(under ? { parent: run } : {}),
         });
         if (!locked.ok) surprises.push({ id, locked });
-        // Most often with the calls of others, now and then alone: that has no row in the journal.
+        // Mostly this is committed in one group with operations of others. Alone in its group, it has no row in the
+        // journal.
         if (under) surprises.push(...[await ledger.keep(run, Date.now() + 600_000 + turn)].filter(({ ok }) => !ok));
       } catch (error) {
         if (!(error instanceof LedgerUnavailable)) surprises.push(error);
@@ -91,7 +92,10 @@ export async function loadLedger(
   return { told, surprises, unavailable };
 }
 
-/** Ids whose lock is not what the load was told. A lock whose answer was lost may be held or not there. */
+/**
+ * Returns the ids of locks whose state contradicts the acknowledgements. A lock whose answer was lost may be held or
+ * missing.
+ */
 export async function contradictions(ledger: Ledger, told: LoadResult['told']): Promise<readonly string[]> {
   const found: string[] = [];
   const waiting = [...told];

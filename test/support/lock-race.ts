@@ -2,7 +2,7 @@ import { escrowOf, treasuryOf, type Ledger, type LockResult } from '#billing';
 import type { LockRequest } from '../../src/billing/ledger.ts';
 
 export interface Race {
-  /** Locks that were granted, refused, and that failed with an error. */
+  /** Number of locks that were granted, refused, or failed with an error. */
   readonly granted: number;
   readonly refused: number;
   readonly failed: number;
@@ -11,7 +11,7 @@ export interface Race {
 }
 
 export interface RaceOptions {
-  /** In flight on each ledger. */
+  /** Number of concurrent operations on each ledger. */
   readonly width: number;
   readonly attempts: number;
   readonly affordable: number;
@@ -20,7 +20,8 @@ export interface RaceOptions {
 const AMOUNT = 10n;
 
 /**
- * `attempts` locks of 10 micro-USD from all ledgers at once on an account that can pay exactly `affordable` of them.
+ * Makes `attempts` locks of 10 micro-USD from all ledgers at once, on an account that can pay for exactly `affordable`
+ * of them.
  */
 export async function raceLocks(ledgers: readonly Ledger[], options: RaceOptions): Promise<Race> {
   const account = await newRacer(ledgers, AMOUNT * BigInt(options.affordable));
@@ -28,8 +29,8 @@ export async function raceLocks(ledgers: readonly Ledger[], options: RaceOptions
 }
 
 /**
- * The same under one lock that can lend exactly `affordable` of them, of an account that could pay them all. `lent`
- * is what the lock says then.
+ * The same under one lock that can lend exactly `affordable` of them, of an account that could pay for all. `lent` is
+ * the amount that the lock has lent at the end.
  */
 export async function raceChildren(
   ledgers: readonly Ledger[],
@@ -54,7 +55,7 @@ async function newRacer(ledgers: readonly Ledger[], funds: bigint): Promise<stri
     amount: funds,
     memo: '',
   });
-  // Every ledger has its connection before the race begins.
+  // Every ledger opens its connection before the race begins.
   await Promise.all(ledgers.map((ledger) => ledger.release({ id: `warm-${account}`, detail: '{}' })));
   return account;
 }

@@ -4,29 +4,29 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A disk of one's own with ext4, in a file. Needs root, loop devices, mkfs.ext4 and perl. */
+/** A separate ext4 disk in a file. Needs root, loop devices, mkfs.ext4 and perl. */
 export interface LoopDisk {
-  /** Where it is mounted. */
+  /** The mount point. */
   readonly folder: string;
   /**
-   * Loses the power: what was not flushed is gone, and nothing can be written any more. What was acknowledged by then
-   * must be there after `restore`.
+   * Simulates a power loss: data that was not flushed is lost, and nothing can be written. Data that was acknowledged
+   * before must exist after `restore`.
    */
   cut(): void;
-  /** Mounts it again, as after a cut. No process may have a file of it open. */
+  /** Mounts it again after a cut. No process may have one of its files open. */
   restore(): void;
-  /** The end of this process, in whatever way, does the same. */
+  /** Unmounts and removes the disk. Any end of this process has the same effect. */
   dispose(): Promise<void>;
 }
 
 const BYTES = 256 * 1024 * 1024;
-/** EXT4_IOC_SHUTDOWN, and its flag not to flush the file system's journal. */
+/** EXT4_IOC_SHUTDOWN, and its flag that prevents a flush of the file system's journal. */
 const SHUTDOWN = '0x8004587D';
 const NO_LOG_FLUSH = 2;
 
 /**
  * Waits for the end of its input, which comes when its owner closes it or dies. $1: folder, $2: device, $3: what to
- * remove. Whoever removes the folder of all tests meanwhile cannot remove what is mounted in it, so it is tried again.
+ * remove. It tries again, because another process that removes all test folders can't remove a mounted folder.
  */
 const KEEPER_SCRIPT = `
 read -r _
@@ -39,7 +39,7 @@ exit 0
 
 const run = (command: string, ...args: readonly string[]) => execFileSync(command, args, { encoding: 'utf8' }).trim();
 
-/** Makes and mounts a disk; null where this machine does not let us. */
+/** Creates and mounts a disk. Returns null if this machine doesn't allow it. */
 export function makeLoopDisk(): LoopDisk | null {
   if (process.getuid?.() !== 0 || !existsSync('/dev/loop-control')) return null;
   const home = mkdtempSync(join(tmpdir(), 'tollgate-disk-'));
@@ -58,7 +58,7 @@ export function makeLoopDisk(): LoopDisk | null {
     rmSync(home, { recursive: true });
     return null;
   }
-  // Detached: a Ctrl-C in the terminal must not end the keeper before its owner.
+  // Detached, so that Ctrl-C in the terminal doesn't end the keeper before its owner.
   const keeper = spawn('/bin/sh', ['-c', KEEPER_SCRIPT, 'keeper', folder, device, home], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,

@@ -2,19 +2,24 @@ import { createServer } from 'node:http';
 import { PerformanceObserver } from 'node:perf_hooks';
 import { isMainThread } from 'node:worker_threads';
 
-/** The longest stalls of an event loop since they were last asked for, in milliseconds. */
+/** The longest stalls of an event loop since the last request, in milliseconds. */
 export interface Stalls {
-  /** From one look at the clock to the next, less what a look at rest takes: what everybody else waited. */
+  /**
+   * The longest time between two looks at the clock, minus the interval itself. All other work of the loop waited this
+   * long.
+   */
   readonly delayMs: number;
-  /** What the loop's own thread computed in one such time. A busy machine makes the delay longer, and not this. */
+  /**
+   * The most CPU time of the loop's thread in one such interval. Unlike the delay, it doesn't grow on a busy machine.
+   */
   readonly cpuMs: number;
-  /** The longest pause for garbage. */
+  /** The longest pause of the garbage collector. */
   readonly garbageMs: number;
 }
 
 const EVERY_MS = 4;
 
-/** Loaded before a program (`--import`), it tells the program's stalls at the socket that STALLS_SOCKET names. */
+/** Loaded before a program with `--import`. Reports the program's stalls at the socket in STALLS_SOCKET. */
 const path = process.env['STALLS_SOCKET'];
 if (isMainThread && path) {
   let delayMs = 0;
@@ -38,13 +43,13 @@ if (isMainThread && path) {
     for (const { duration } of list.getEntries()) garbageMs = Math.max(garbageMs, duration);
   }).observe({ entryTypes: ['gc'] });
   createServer((_request, response) => {
-    // The time that runs now counts as well.
+    // Waits two intervals, so that a stall that is just happening counts as well.
     setTimeout(() => {
       response.end(JSON.stringify({ delayMs, cpuMs, garbageMs } satisfies Stalls));
       delayMs = cpuMs = garbageMs = 0;
     }, 2 * EVERY_MS);
   })
-    // A process that the program starts is not watched.
+    // Child processes of the program aren't watched, because the socket is in use.
     .on('error', () => {})
     .listen(path)
     .unref();

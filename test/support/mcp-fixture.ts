@@ -9,22 +9,22 @@ import { addCompletions, addPrompts, addResources } from './mcp-fixture/resource
 import { createFixtureTasks, TASKS_EXTENSION, type FixtureTasks } from './mcp-fixture/task-tools.ts';
 import { addWorkingTools, type Announcer } from './mcp-fixture/working-tools.ts';
 
-/** An MCP server that has everything the official conformance suite asks for. */
+/** An MCP server with everything that the official conformance suite needs. */
 export interface McpFixture {
   /** `http://127.0.0.1:<port>/mcp`. */
   readonly url: string;
-  /** Legacy sessions that are open. */
+  /** Number of open legacy sessions. */
   readonly sessions: number;
-  /** The headers of every request that came, oldest first; the last 1,000. */
+  /** The headers of the last 1,000 requests, oldest first. */
   readonly headers: readonly Headers[];
   close(): Promise<void>;
 }
 
 export interface McpFixtureOptions {
   readonly port?: number;
-  /** `modern` speaks 2026-07-28 and no other, `legacy` everything before it, `both` (the default) both at one URL. */
+  /** `modern` speaks only 2026-07-28, `legacy` all earlier revisions, `both` (the default) all of them at one URL. */
   readonly eras?: 'both' | 'modern' | 'legacy';
-  /** Tools that ask their client do it by requests in the middle of the call, which a modern client does not take. */
+  /** Tools that ask their client send requests during the call. A modern client doesn't accept these. */
   readonly pushing?: boolean;
 }
 
@@ -78,7 +78,7 @@ export async function startMcpFixture({
   };
 }
 
-/** One server of the SDK with all of the fixture; modern requests get one each, legacy sessions one each. */
+/** One SDK server with all features of the fixture. Each modern request and each legacy session gets its own one. */
 function createFixtureServer(announce: Announcer, pushing: boolean, tasks: FixtureTasks | null = null): McpServer {
   const server = new McpServer(
     { name: 'tollgate-mcp-fixture', version: '1.0.0' },

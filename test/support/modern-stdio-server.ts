@@ -5,12 +5,12 @@ import { fromJsonSchema, inputRequired, McpServer } from '@modelcontextprotocol/
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 
 /*
- * An MCP server of the revision without sessions, on its standard input and output, built on the SDK. argv: options
- * as `name=value`.
- *   journal=FILE    appends its pid and every line it gets
- *   legacy=reject   speaks that revision alone; else the older ones as well
- * Tools: count (how often it was called in this process), progress (twice, then the response), hold (until it is
- * cancelled), add (one more tool, which changes the list), roots (asks for the client's directories).
+ * An MCP server on stdin and stdout, of the revision without sessions, built with the SDK. argv: options as
+ * `name=value`.
+ *   journal=FILE    appends its pid and every received line to the file
+ *   legacy=reject   speaks only that revision. By default it also speaks the older ones
+ * Tools: count (how often it was called in this process), progress (twice, then the response), hold (no response until
+ * it is cancelled), add (adds a tool, which changes the list), roots (asks for the client's directories).
  */
 const options = Object.fromEntries(process.argv.slice(2).map((each) => each.split('=', 2) as [string, string]));
 const journal = (text: string) => {

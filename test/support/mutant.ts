@@ -4,26 +4,26 @@ import { tmpdir } from 'node:os';
 import { pathToFileURL } from 'node:url';
 
 const CHECKOUT = resolve(import.meta.dirname, '../..');
-/** The program that is killed, and what it needs. */
+/** The program that is killed, with its dependency. */
 const CHILD = ['test/support/crash-child.ts', 'test/support/crash-price.ts'];
 
 export interface Mutation {
-  /** Below the checkout. */
+  /** Path below the checkout's root. */
   readonly file: string;
   readonly find: string;
   readonly put: string;
 }
 
 export interface Mutant {
-  /** URL of a module of the changed copy. */
+  /** URL of a module in the changed copy. */
   url(file: string): string;
   path(file: string): string;
   dispose(): void;
 }
 
 /**
- * A copy of the ledger and the store in which something was taken out, to show that the tests notice. Every text to
- * change must be there exactly once.
+ * Makes a copy of the ledger and the store without some protection, to prove that the tests notice. Every text to
+ * replace must occur exactly once.
  */
 export function createMutant(mutations: readonly Mutation[]): Mutant {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-mutant-'));

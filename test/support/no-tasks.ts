@@ -2,7 +2,7 @@ import type { Tasks } from '#tasks';
 
 const refused = () => Promise.reject(new Error('there are no tasks here'));
 
-/** For rooms that are opened without a place for tasks. */
+/** For rooms that are opened without storage for tasks. */
 export const NO_TASKS: Tasks = {
   admit: () => Promise.resolve(),
   begin: refused,

@@ -2,11 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Ledger, LockRecord, LockState } from '#billing';
 import type { Balance, LockRequest, SettleRequest, TransferRequest } from '../../src/billing/ledger.ts';
 
-/*
- * The ledger as one would explain it: one operation after the other on plain maps, with a list of every movement
- * beside them. Written from the interface's documentation and sharing nothing with the real one, so that it can be
- * its judge.
- */
+/* A simple model of the ledger: one operation after the other on plain maps, with a list of all movements. It is
+   written from the interface's documentation and shares no code with the real ledger, so that the two can be
+   compared. */
 
 interface Leg {
   readonly account: string;
@@ -19,17 +17,17 @@ interface Entry {
 }
 
 export interface OracleLedger extends Ledger {
-  /** Every account that ever had an entry. */
+  /** All accounts that ever had an entry. */
   accounts(): readonly string[];
-  /** Every lock id that was ever accepted. */
+  /** All lock ids that were ever accepted. */
   locks(): readonly string[];
-  /** Throws when the oracle contradicts itself: sums, signs, locks. */
+  /** Throws if the model contradicts itself in sums, signs or locks. */
   check(): void;
 }
 
 /**
- * From 0 to 9,999, added to the ten-thousandths of a fee before it is rounded down: as often as the rest is large,
- * it makes a whole one.
+ * A number from 0 to 9,999 for each lock id. It is added to the ten-thousandths of a fee before rounding down. So a
+ * larger fraction is rounded up more often.
  */
 const luckOf = (id: string): number => 9_999 - (createHash('sha256').update(id).digest().readUInt32BE(0) % 10_000);
 
@@ -62,7 +60,7 @@ export function createOracleLedger(now: () => number): OracleLedger {
     entry.record = { ...entry.record, ...changes };
   };
   const holds = ({ amount, lent }: LockRecord) => amount - lent;
-  /** What a lock holds and does not pay with goes up to a parent that is held, else it is free. */
+  /** The unused rest of a lock goes back to its parent if the parent is held, otherwise to the account. */
   const handBack = (id: string, rest: bigint) => {
     const { account, parent, budgets: counted } = locks.get(id)!.record;
     const above = parent === null ? null : locks.get(parent)!.record;
@@ -265,8 +263,8 @@ export function createOracleLedger(now: () => number): OracleLedger {
           total(held.filter((record) => record.budgets.includes(id))) === locked,
           `${id} has locked what its locks hold`,
         );
-      // One cap bounds a whole run, however deep: all that is held and was charged under a lock comes from what it
-      // may lend.
+      // One cap applies to a whole run at any depth: all amounts that are held or charged under a lock come from what
+      // the lock may lend.
       const under = (id: string): bigint =>
         [...locks.values()]
           .filter(({ record }) => record.parent === id)

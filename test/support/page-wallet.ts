@@ -4,23 +4,21 @@ import type { Hex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import type { TestWallet } from './wallets.ts';
 
-/*
- * Wallets that pages find as they find extensions. What they sign is signed in this process, with real keys.
- */
+/* Test wallets that pages find like wallet extensions. This process signs for them with real keys. */
 
-/** The name under which pages list the wallets of tests. */
+/** The names that pages show for the test wallets. */
 export const EVM_WALLET = 'Test Wallet';
 export const SOLANA_WALLET = 'Test Sun Wallet';
 const ICON = 'data:image/svg+xml,<svg xmlns="http://www.w3.org/2000/svg"/>';
 
 interface PageWallet {
-  /** The methods that the wallet was asked for, in order. */
+  /** The methods that the page called, in order. */
   readonly asked: string[];
-  /** Texts that it signed. */
+  /** The signed texts. */
   readonly texts: string[];
 }
 
-/** Puts a wallet of EVM (EIP-6963, EIP-1193) into the pages of a window. Call it before the first page. */
+/** Adds an EVM wallet (EIP-6963, EIP-1193) to the pages of a window. Call it before the first page is opened. */
 export async function injectEvmWallet(page: Page, wallet: TestWallet, chainId: number): Promise<PageWallet> {
   const account = privateKeyToAccount(`0x${Buffer.from(wallet.secret).toString('hex')}`);
   const [asked, texts]: string[][] = [[], []];
@@ -54,7 +52,7 @@ export async function injectEvmWallet(page: Page, wallet: TestWallet, chainId: n
 const SIGNATURE_BYTES = 64;
 const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** Puts a wallet of the Wallet Standard for Solana into the pages of a window. Call it before the first page. */
+/** Adds a Solana wallet of the Wallet Standard to the pages of a window. Call it before the first page is opened. */
 export async function injectSolanaWallet(page: Page, wallet: TestWallet): Promise<PageWallet> {
   const seed = Buffer.from(wallet.secret).subarray(0, 32);
   const key = createPrivateKey({ key: Buffer.concat([PKCS8_HEAD, seed]), format: 'der', type: 'pkcs8' });
@@ -67,7 +65,7 @@ export async function injectSolanaWallet(page: Page, wallet: TestWallet): Promis
   await page.exposeFunction('solanaPayerOfTests', (bytes: readonly number[]) => {
     asked!.push('signTransaction');
     const transaction = Buffer.from(bytes);
-    // Two signatures: that of who pays the fee, which is missing, and the wallet's.
+    // The transaction has two signatures: the fee payer's, which is still missing, and the wallet's.
     const message = transaction.subarray(1 + transaction[0]! * SIGNATURE_BYTES);
     transaction.set(sign(null, message, key), 1 + SIGNATURE_BYTES);
     return [...transaction];

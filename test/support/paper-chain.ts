@@ -2,43 +2,42 @@ import { GatewayError } from '#wire';
 import { escrowOf, formatUsd, treasuryOf, type Ledger, type MicroUsd } from '#billing';
 import type { PaymentReceipt, Payments, PaymentSlip } from '#gateway';
 
-/** The least that the paper chain's terms ask for, micro-USD. */
+/** The smallest payment that the paper chain accepts, in micro-USD. */
 export const PAPER_LEAST = 100_000n;
 export const PAPER_NETWORK = 'paper:1';
 
-/** What a test pays with. */
+/** A payment of a test. */
 export interface PaperPayment {
   readonly wallet: string;
-  /** micro-USD; default PAPER_LEAST. */
+  /** Micro-USD. Default PAPER_LEAST. */
   readonly amount?: bigint;
-  /** Default a new one. */
+  /** Default: a new one. */
   readonly nonce?: string;
-  /** The signature is another's, or too old. */
+  /** The signature is forged or too old. */
   readonly fault?: 'forged' | 'expired';
 }
 
 /**
- * A chain on paper, for tests of what the doors do with a payment: it keeps to the words of `Payments`, and moves
- * money in the real ledger. What a payment is on a real chain (signatures, settlement, crashes) is tested with real
- * chains, elsewhere.
+ * A simulated chain, for tests of how the doors handle payments. It implements `Payments` and moves money in the real
+ * ledger. Other tests cover payments on real chains (signatures, settlement, crashes).
  */
 export interface PaperChain {
   readonly payments: Payments;
-  /** Where payments are credited. Before the first of them. */
+  /** Sets the ledger for the credits. Call it before the first payment. */
   credit(ledger: Pick<Ledger, 'transfer'>): void;
-  /** Payments with these nonces are not known to be settled, until they are. */
+  /** Nonces of payments that are reported as unsettled. Remove them to settle the payments. */
   readonly unsettled: Set<string>;
-  /** Holds back every taking until this resolves; null takes at once again. */
+  /** Delays every payment until this promise resolves. null removes the delay. */
   hold(until: Promise<unknown> | null): void;
-  /** Nonces of payments that were asked to be taken, in order. */
+  /** Nonces of all payments that `take` was called with, in order. */
   readonly taken: string[];
-  /** Nonces of those that were credited. */
+  /** Nonces of the credited payments. */
   readonly credited: ReadonlySet<string>;
 }
 
 export const accountOf = (wallet: string): string => `paper:1:${wallet}`;
 
-/** A payment as x402's PaymentPayload. */
+/** A payment in the form of x402's PaymentPayload. */
 export const payWith = ({ wallet, amount = PAPER_LEAST, nonce = crypto.randomUUID(), fault }: PaperPayment) => ({
   x402Version: 2,
   accepted: {
@@ -59,7 +58,7 @@ export const payWith = ({ wallet, amount = PAPER_LEAST, nonce = crypto.randomUUI
   },
 });
 
-/** The value of PAYMENT-SIGNATURE, and what the others hold. */
+/** Encodes the value of the header PAYMENT-SIGNATURE. */
 export const toHeader = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64');
 export const fromHeader = (value: string | null): Record<string, unknown> =>
   JSON.parse(Buffer.from(value ?? '', 'base64').toString()) as Record<string, unknown>;

@@ -1,11 +1,14 @@
 import fc from 'fast-check';
 
-/** The same values every day; the deep run looks further, and tells where, as fast-check does not know of these. */
+/**
+ * Everyday runs use the same values each time. The deep run uses a random seed and prints it, because fast-check
+ * doesn't know these values.
+ */
 const deep = process.env['TOLLGATE_DEEP'] === '1';
 
 /**
- * One of `count` values that `arbitrary` gives. To make an event of a stream takes longer than to read it, so streams
- * are put together of events that are made once.
+ * Picks one of `count` values that were made once by `arbitrary`. Making an event of a stream takes longer than reading
+ * it, so streams consist of prepared events.
  */
 export function pooled<T>(arbitrary: fc.Arbitrary<T>, count: number): fc.Arbitrary<T> {
   let pool: readonly T[] | null = null;

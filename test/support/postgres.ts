@@ -12,48 +12,48 @@ import { createKeeper } from './server-process.ts';
 import type { ServerProcess } from './server-process.ts';
 
 export interface PostgresOptions {
-  /** Default true: what is committed is on the disk. Off only where nothing is said about durability. */
+  /** Default true: commits are on the disk. Set it to false only for tests that don't test durability. */
   readonly fsync?: boolean;
   /**
-   * A directory that does not exist yet, for a copy of the data as they are before the first start. The servers that
-   * this process and its children start later begin with it: to make them anew takes most of a second of a processor.
+   * A folder that doesn't exist yet. It gets a copy of the data before the first start. Servers that this process and
+   * its children start later begin with this copy, because initdb takes most of a second of CPU time.
    */
   readonly keepAs?: string;
-  /** More settings of postgresql.conf, for example `{ max_connections: '20' }`. */
+  /** Additional settings of postgresql.conf, for example `{ max_connections: '20' }`. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** A PostgreSQL of one's own with an empty data directory. It ends with this process at the latest. */
+/** A separate PostgreSQL server with an empty data directory. It ends with this process at the latest. */
 export interface Postgres {
   /** `postgres://` URL of the superuser's database over TCP. */
   readonly url: string;
   readonly port: number;
-  /** Directory of the Unix socket, for `host=` in connection settings. */
+  /** Folder of the Unix socket, for `host=` in connection settings. */
   readonly socketDir: string;
   readonly version: string;
-  /** Directory of its programs, in a form that this user can run: good for TOLLGATE_TEST_POSTGRES_BIN. */
+  /** Folder of its programs, which this user can run. It can be used as TOLLGATE_TEST_POSTGRES_BIN. */
   readonly bin: string;
   /**
-   * Stops it and starts it again on the same port. `immediate` is PostgreSQL's own crash: no checkpoint, clients
-   * cut off. Also after `kill9`.
+   * Restarts the server on the same port, also after `kill9`. `immediate` is PostgreSQL's own crash: no checkpoint, and
+   * clients are disconnected.
    */
   restart(mode?: 'fast' | 'immediate'): Promise<void>;
-  /** SIGKILL to all its processes. */
+  /** Sends SIGKILL to all its processes. */
   kill9(): Promise<void>;
-  /** SIGSTOP to all its processes: connections stay open and nothing answers. */
+  /** Sends SIGSTOP to all its processes: connections stay open but get no answers. */
   freeze(): void;
   thaw(): void;
-  /** Stops it and removes its files. */
+  /** Stops the server and deletes its files. */
   stop(): Promise<void>;
   logs(): string;
 }
 
-/** Names that directory, to the processes of a run. */
+/** The environment variable with the folder of `keepAs`. */
 const KEPT = 'TOLLGATE_TEST_POSTGRES_DATA';
 const READY = 'database system is ready to accept connections';
 const PORT_ATTEMPTS = 5;
 
-/** Makes a data directory and starts a server in it; takes about a second. */
+/** Makes a data directory and starts a server with it. This takes about a second. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
   const programs = findPostgres();
   const home = mkdtempSync(join(process.getuid?.() === 0 ? '/tmp' : tmpdir(), 'tollgate-pg-'));
@@ -143,13 +143,14 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
 
 const passwordOf = (dataDir: string) => `${dataDir}.password`;
 
-/** With their owner, who is not this user where this is root. */
+/** Keeps the owner of the files. If this user is root, the owner is another user. */
 function copyData(from: string, to: string): void {
   execFileSync('cp', ['-Rp', from, to]);
 }
 
 async function initialise(programs: PostgresPrograms, home: string, dataDir: string): Promise<void> {
-  // Password over loopback instead of trust: other users of the machine must not become this server's superuser.
+  // Passwords instead of `trust` on loopback. Otherwise other users of the machine could become superuser of this
+  // server.
   const args = [
     '-D',
     dataDir,
@@ -181,13 +182,13 @@ async function initialise(programs: PostgresPrograms, home: string, dataDir: str
 function settingsText(options: PostgresOptions, socketDir: string): string {
   const settings: Record<string, string> = {
     listen_addresses: '127.0.0.1',
-    // A socket's path may have 107 bytes; TCP is there in any case.
+    // The path of a socket may have at most 107 bytes. If it is too long, only TCP is used.
     unix_socket_directories: socketDir.length < 80 ? socketDir : '',
     max_connections: '300',
     shared_buffers: '64MB',
     max_wal_size: '1GB',
     fsync: options.fsync === false ? 'off' : 'on',
-    // In the data directory, so that a killed server leaves nothing behind in /dev/shm.
+    // In the data directory, so that a killed server leaves nothing in /dev/shm.
     dynamic_shared_memory_type: 'mmap',
     timezone: 'UTC',
     log_timezone: 'UTC',

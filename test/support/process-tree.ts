@@ -2,18 +2,18 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 
 /**
- * Stops or continues a process and all its descendants, the parent first, so that it starts no new ones meanwhile.
- * Processes that are gone are passed over.
+ * Stops or continues a process and all its descendants. The parent comes first, so that it can't start more. Processes
+ * that have ended are ignored.
  */
 export function signalTree(pid: number, signal: 'SIGSTOP' | 'SIGCONT'): void {
   trySignal(pid, signal);
   for (const child of descendants(pid)) trySignal(child, signal);
 }
 
-/** SIGKILL to a process and all its descendants. */
+/** Sends SIGKILL to a process and all its descendants. */
 export function killTree(pid: number): void {
   trySignal(pid, 'SIGSTOP');
-  // Before the parent dies: its children are nobody's then.
+  // Before the parent dies, because afterwards its children belong to another parent.
   const children = descendants(pid);
   trySignal(pid, 'SIGKILL');
   for (const child of children) trySignal(child, 'SIGKILL');
@@ -50,11 +50,12 @@ function fromProc(): [pid: number, parent: number][] {
     if (!/^\d+$/.test(name)) continue;
     try {
       const stat = readFileSync(`/proc/${name}/stat`, 'latin1');
-      // pid (command) state ppid …: the command may hold spaces and parentheses, so count from its last one.
+      // The format is `pid (command) state ppid …`. The command may contain spaces and parentheses, so the fields are
+      // read after the last parenthesis.
       const parent = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1];
       pairs.push([Number(name), Number(parent)]);
     } catch {
-      // It ended while we looked.
+      // It has ended in the meantime.
     }
   }
   return pairs;

@@ -11,9 +11,9 @@ export interface Figure {
   readonly value: number;
 }
 
-/** A Prometheus of one's own, on loopback. It ends with this process at the latest. */
+/** A separate Prometheus on loopback. It ends with this process at the latest. */
 export interface Prometheus {
-  /** Evaluates PromQL now. Throws what Prometheus says of an expression that is wrong. */
+  /** Evaluates PromQL now. Throws Prometheus's error message for an invalid expression. */
   query(expression: string): Promise<readonly Figure[]>;
   stop(): Promise<void>;
 }
@@ -23,7 +23,7 @@ interface Answer {
   readonly data?: { readonly result: readonly { metric: Record<string, string>; value: [number, string] }[] };
 }
 
-/** `config` is the text of prometheus.yml; paths in it are absolute. */
+/** `config` is the text of prometheus.yml. Paths in it must be absolute. */
 export async function startPrometheus(config: string): Promise<Prometheus> {
   const { file, env } = findProgram('prometheus');
   const home = mkdtempSync(join(tmpdir(), 'tollgate-prometheus-'));

@@ -6,26 +6,26 @@ import { PROGRAM } from './gateway.ts';
 import { createKeeper } from './server-process.ts';
 import { DOMAIN, solanaWallet, type TestWallet } from './wallets.ts';
 
-/** `tollgate provide` in a process of its own, which ends with this process at the latest. */
+/** `tollgate provide` in its own process. The process ends with this one at the latest. */
 export interface ProvideProcess {
   readonly wallet: TestWallet;
-  /** Public key of the provider. */
+  /** The provider's public key. */
   readonly id: string;
   readonly pid: number;
-  /** SIGKILL: a crash. */
+  /** Sends SIGKILL, which simulates a crash. */
   kill9(): Promise<void>;
-  /** SIGTERM, without waiting. */
+  /** Sends SIGTERM without waiting. */
   term(): void;
-  /** Its exit code, once it has gone; null when a signal ended it. */
+  /** Resolves with its exit code. null if a signal ended it. */
   exited(): Promise<number | null>;
-  /** What it wrote. */
+  /** Its output. */
   logs(): string;
   stop(): Promise<void>;
 }
 
 /**
- * Starts it with a wallet of its own and waits until calls can come. `services` are the blocks of its file;
- * upstream keys come from TEST_UPSTREAM_KEY.
+ * Starts it with a new wallet and waits until the services can be called. `services` are the blocks of its file. Keys
+ * of upstreams come from TEST_UPSTREAM_KEY.
  */
 export async function startProvide(options: {
   readonly router: string;

@@ -5,11 +5,11 @@ import type { CommandTarget, ServiceConfig, Target } from '../../src/config/conf
 import { COMPILED_ONCE } from './compiled-once.ts';
 import { seededRandom } from './provider/random.ts';
 
-/** A proxy in this process and its log, kept as parsed lines. */
+/** A proxy in this process and its parsed log lines. */
 export interface RunningProxy {
   readonly proxy: Proxy;
   readonly lines: Record<string, unknown>[];
-  /** Resolves with the next line, from now or before, that has this message. Each line is given out once. */
+  /** Resolves with the next past or future line with this message. Each line is returned only once. */
   logged(msg: string): Promise<Record<string, unknown>>;
 }
 
@@ -106,7 +106,7 @@ export function agentAt(name: string, url: string): ServiceConfig {
   };
 }
 
-/** A tool whose process is a script of Node, one for each session unless `changes` say otherwise. */
+/** A tool whose process is a Node script. Each session has its own process, unless `changes` say otherwise. */
 export function toolOfScript(
   name: string,
   script: string,

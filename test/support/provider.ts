@@ -16,9 +16,9 @@ export type { Behaviour, Instruction, UsageClaim } from './provider/behaviour.ts
 export type { LoggedCall } from './provider/log.ts';
 
 /**
- * An OpenAI-compatible service on a real socket that misbehaves on request. A request takes its behaviour from, the
- * later the stronger: the commands in its model's name, those in its last user message, and the first instruction
- * in the queue. `provider/behaviour.ts` lists them.
+ * An OpenAI-compatible service on a real socket that misbehaves on request. Three sources set the behaviour of a
+ * request, and later ones override earlier ones: commands in the model's name, commands in the last user message, and
+ * the first queued instruction. `provider/behaviour.ts` lists the commands.
  */
 export interface TestProvider {
   /** Base URL with `/v1`, as in `params.api_base`. */
@@ -26,20 +26,20 @@ export interface TestProvider {
   readonly port: number;
   /** Every chat request, in order of arrival. */
   readonly log: LoggedCall[];
-  /** Queues behaviours: each next chat request takes one. */
+  /** Queues behaviours. Each of the next chat requests uses one. */
   instruct(...instructions: readonly Instruction[]): void;
-  /** Holds back every answer until this resolves; null answers at once again. */
+  /** Delays every answer until this promise resolves. null removes the delay. */
   hold(until: Promise<unknown> | null): void;
-  /** Resolves when the log holds this many requests and each of them has ended. */
+  /** Resolves when the log has this many requests and all of them have ended. */
   settled(count: number): Promise<void>;
-  /** Sockets that are open now. */
+  /** Number of open sockets. */
   connections(): Promise<number>;
   stop(): Promise<void>;
 }
 
 export interface TestProviderOptions {
   readonly port?: number;
-  /** Calls kept in the log; default all. 0 for benches. */
+  /** The most calls in the log. Default: all. Benchmarks use 0. */
   readonly logMax?: number;
 }
 
@@ -52,7 +52,8 @@ export async function startProvider(options: TestProviderOptions = {}): Promise<
   const arrivals = new EventTarget();
 
   const server = createServer((request, response) => {
-    // The client's leaving is seen where we write; an error event needs a listener all the same.
+    // A client that leaves is noticed at the next write. The listener is needed because an unhandled error event would
+    // end the process.
     response.on('error', () => {});
     answer(request, response).catch((error: unknown) => {
       if (!response.headersSent)
@@ -62,7 +63,7 @@ export async function startProvider(options: TestProviderOptions = {}): Promise<
       else response.destroy();
     });
   });
-  // Idle connections stay open: a client that picks one must not meet its end by chance.
+  // Idle connections stay open, so that no client picks one just when it is closed.
   server.keepAliveTimeout = 120_000;
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -227,7 +228,7 @@ function errorBody(behaviour: Behaviour): { readonly bytes: Buffer } {
   }
 }
 
-/** False when the client left before the time was over. */
+/** Returns false if the client left before the time was over. */
 async function waited(ms: number, response: ServerResponse): Promise<boolean> {
   const left = new AbortController();
   const leave = (): void => left.abort();
@@ -270,6 +271,7 @@ if (import.meta.main) {
   const provider = await startProvider({ port: Number(values.port), logMax: Number(values['log-max']) });
   process.stdout.write(`${JSON.stringify({ url: provider.url })}\n`);
   const stdin = fstatSync(0);
-  // Whoever started it holds the other end of its input: no owner, no provider.
+  // The process that started this provider has the other end of its stdin. When that process ends, so does the
+  // provider.
   if (stdin.isFIFO() || stdin.isSocket()) process.stdin.on('end', () => process.exit(0)).resume();
 }

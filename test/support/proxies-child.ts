@@ -4,17 +4,15 @@ import { createProxy, type Proxy } from '../../src/provide/proxy.ts';
 import { fleetWallet } from './fleet-wallet.ts';
 import { seededRandom } from './provider/random.ts';
 
-/*
- * Many proxies in one process, each with a wallet of its own, started and ended by their parent's messages. It
- * tells what becomes of them, and ends when its parent does.
- */
+/* Many proxies in one process, each with its own wallet. The parent's messages start and end them. The process
+   reports their events to its parent, and ends with it. */
 
 export interface FleetSettings {
   readonly router: string;
-  /** Domain that the wallets sign in for. */
+  /** The domain that the wallets sign in to. */
   readonly domain: string;
   readonly seed: number;
-  /** Blocks of a provider's file; `{index}` stands for the proxy's number. */
+  /** Blocks of a provider's file. `{index}` is replaced by the proxy's number. */
   readonly services: string;
 }
 
@@ -22,7 +20,7 @@ export type FleetCommand =
   | { readonly do: 'settings'; readonly settings: FleetSettings }
   | { readonly do: 'start' | 'kill' | 'drain'; readonly index: number };
 
-/** By the text of the proxy's log line. */
+/** Events by the text of the proxy's log line. */
 const TOLD = {
   'dialling the router': 'dial',
   'ready: calls can come': 'ready',
@@ -32,10 +30,10 @@ const TOLD = {
 } as const;
 
 export interface FleetEvent {
-  /** `failed`: something that should not happen to a proxy. */
+  /** `failed`: something that must not happen to a proxy. */
   readonly event: (typeof TOLD)[keyof typeof TOLD] | 'listening' | 'drained' | 'failed';
   readonly index: number;
-  /** Which start of this proxy in this process, from 1. */
+  /** The number of this start of the proxy in this process, from 1. */
   readonly life: number;
   readonly at: number;
   readonly detail: string;

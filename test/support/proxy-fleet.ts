@@ -4,26 +4,26 @@ import { resolve } from 'node:path';
 import { until } from './tunnel-spine.ts';
 import type { FleetCommand, FleetEvent, FleetSettings } from './proxies-child.ts';
 
-/** Proxies of many providers, in a few processes of their own. They end with this process at the latest. */
+/** Proxies of many providers, in a few child processes. They end with this process at the latest. */
 export interface ProxyFleet {
   readonly size: number;
   start(index: number): void;
-  /** As SIGKILL does; its process goes on. */
+  /** Ends the proxy like SIGKILL. Its process goes on. */
   kill(index: number): void;
-  /** As SIGTERM does. */
+  /** Drains the proxy like SIGTERM. */
   drain(index: number): void;
-  /** SIGKILL to one of the processes and all proxies in it, which are then started again in a new one. */
+  /** Sends SIGKILL to one of the processes. All its proxies are started again in a new process. */
   killProcess(which: number): Promise<void>;
-  /** Proxies that are up and say that calls can come. */
+  /** Number of running proxies that are ready for calls. */
   ready(): number;
   isReady(index: number): boolean;
   allReady(ms: number): Promise<number>;
-  /** Times of all dials, and of all times that a proxy became ready, in order of their telling. */
+  /** The times of all dials, and of all moments when a proxy became ready, in the order of the reports. */
   readonly dials: readonly number[];
   readonly readies: readonly { readonly index: number; readonly at: number }[];
-  /** Whatever should not have happened to a proxy. */
+  /** Everything that must not happen to a proxy. */
   readonly failures: readonly FleetEvent[];
-  /** Starts of each proxy. */
+  /** Number of starts of a proxy. */
   lives(index: number): number;
   stop(): Promise<void>;
 }
@@ -38,9 +38,9 @@ export async function startFleet(
   const readies: { index: number; at: number }[] = [];
   const failures: FleetEvent[] = [];
   const lives = new Map<number, number>();
-  /** By index, the life that is ready. */
+  /** By proxy, the number of its start that is ready. */
   const ready = new Map<number, number>();
-  /** Killed or drained, and not started again. */
+  /** Proxies that were killed or drained and not started again. */
   const down = new Set<number>();
   const processOf = (index: number) => index % processes;
   const ofProcess = (which: number) =>
@@ -60,7 +60,7 @@ export async function startFleet(
 
   const begin = async (which: number): Promise<ChildProcess> => {
     const child = fork(PROGRAM, [], { execArgv: [], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-    // Lives are counted from 1 in each process.
+    // Each process counts the starts from 1.
     const base = new Map(ofProcess(which).map((index) => [index, lives.get(index) ?? 0]));
     await once(child, 'message');
     child.on('message', (event: FleetEvent) => take(event, base.get(event.index) ?? 0));

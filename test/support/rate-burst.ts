@@ -1,18 +1,21 @@
 import { ask, type Spine } from './spine.ts';
 import { until } from './cluster.ts';
 
-/** What came of a burst of calls by one caller that had made none before. */
+/** The result of a burst of calls by a caller without earlier calls. */
 export interface Burst {
   readonly passed: number;
   readonly seconds: number;
   readonly answers: readonly Response[];
 }
 
-/** Several at each gateway. By day so few that the gateways, which share a thread, still hear Redis in time. */
+/**
+ * Concurrent calls at each gateway. In everyday runs they are few, because the gateways share a thread and must still
+ * read Redis's answers in time.
+ */
 const AT_ONCE = process.env['TOLLGATE_DEEP'] === '1' ? 24 : 9;
 const ATTEMPTS_MAX = 5;
 
-/** One call, with these credentials and no others. Its answer has been read. */
+/** Makes one call with only these credentials, and reads its answer. */
 export async function callAs(gateway: Spine, headers: Record<string, string>): Promise<Response> {
   const response = await fetch(`${gateway.url}/chat/completions`, {
     method: 'POST',
@@ -23,7 +26,7 @@ export async function callAs(gateway: Spine, headers: Record<string, string>): P
   return response;
 }
 
-/** So many calls, taking turns at the gateways. */
+/** Makes this many calls, alternating between the gateways. */
 export async function burst(
   gateways: readonly Spine[],
   calls: number,
@@ -47,8 +50,8 @@ export async function burst(
 }
 
 /**
- * Runs what holds only for limits that are shared. On a busy machine a gateway may be so starved that it takes
- * Redis for gone, and limits by itself, as it should: then it is run again.
+ * Runs a test that needs shared limits. On a busy machine a gateway may get so little CPU time that it considers Redis
+ * unreachable and limits locally, as it should. Then the test is run again.
  */
 export async function whileShared<T>(gateways: readonly Spine[], run: (attempt: number) => Promise<T>): Promise<T> {
   const local = () => gateways.reduce((sum, { logs }) => sum + logs.filter((line) => line.includes(LOCAL)).length, 0);
@@ -65,7 +68,10 @@ export async function whileShared<T>(gateways: readonly Spine[], run: (attempt: 
 
 const LOCAL = 'rate limits are local';
 
-/** Whether all of them count through Redis. Each is called first, as only who is called finds out. */
+/**
+ * Whether all gateways count through Redis. Each one is called first, because a gateway finds this out only when it is
+ * called.
+ */
 export async function isShared(gateways: readonly Spine[]): Promise<boolean> {
   for (const gateway of gateways) await callAs(gateway, { authorization: `Bearer ${gateway.key}` });
   return gateways.every(

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 
-/** An HTTP answer as its bytes say. */
+/** An HTTP answer, read from its bytes. */
 export interface RawAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -9,7 +9,7 @@ export interface RawAnswer {
 
 const NO_BODY: ReadonlySet<number> = new Set([204, 304]);
 
-/** Opens a connection to an origin such as `http://127.0.0.1:8402`; errors end it and are not thrown. */
+/** Opens a connection to an origin such as `http://127.0.0.1:8402`. Errors close it and aren't thrown. */
 export async function openSocket(origin: string): Promise<Socket> {
   const { hostname, port } = new URL(origin);
   const socket = connect({ port: Number(port), host: hostname, noDelay: true });
@@ -19,8 +19,8 @@ export async function openSocket(origin: string): Promise<Socket> {
 }
 
 /**
- * Sends these bytes and reads the first answer: to the end of its body where it has a length or none at all, else
- * until the server closes.
+ * Sends these bytes and reads the first answer. Reads to the end of the body if the body has a length, or if there is
+ * no body. Otherwise reads until the server closes.
  */
 export async function sendRaw(origin: string, bytes: string | Uint8Array): Promise<RawAnswer> {
   const socket = await openSocket(origin);
@@ -33,7 +33,7 @@ export async function sendRaw(origin: string, bytes: string | Uint8Array): Promi
   }
 }
 
-/** The next answer on a socket. Rejects when the socket closes before there is one. */
+/** Reads the next answer on a socket. Rejects if the socket closes before. */
 export function readAnswer(socket: Socket): Promise<RawAnswer> {
   return new Promise((resolve, reject) => {
     let bytes = Buffer.alloc(0);

@@ -2,23 +2,23 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net';
 import { parseMessage } from '../../src/wire/json/message.ts';
 
-/** What a raw MCP server is asked. */
+/** A request to a raw MCP server. */
 export interface Asked {
   readonly text: string;
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly idText: string;
   readonly headers: IncomingHttpHeaders;
-  /** Aborts when the other side leaves before the answer is whole. */
+  /** Aborts if the client leaves before the answer is complete. */
   readonly left: AbortSignal;
 }
 
-/** The result as JSON text; or a function that writes the whole HTTP answer. */
+/** The result as JSON text, or a function that writes the whole HTTP answer. */
 export type RawAnswer = string | ((response: ServerResponse, asked: Asked) => void | Promise<void>);
 
 export interface RawMcp {
   readonly url: string;
-  /** What clients asked, through the gateway or not. */
+  /** The requests of clients. */
   readonly asked: Asked[];
   close(): Promise<void>;
 }
@@ -33,8 +33,8 @@ const DISCOVERED = JSON.stringify({
 });
 
 /**
- * A modern MCP server that writes its results as text, byte by byte as a test wants them. `tools`, JSON texts, are
- * what it lists to the gateway itself.
+ * A modern MCP server whose results are texts, so that a test controls each byte. `tools` are JSON texts of the tools
+ * that it lists to the gateway itself.
  */
 export async function startRawMcp(
   answer: (asked: Asked) => RawAnswer | Promise<RawAnswer>,
@@ -51,7 +51,7 @@ export async function startRawMcp(
           .writeHead(200, { 'content-type': 'application/json' })
           .end(`{"jsonrpc":"2.0","id":${idText},"result":${given}}`);
       if (message.method === 'server/discover') return result(DISCOVERED);
-      // What the gateway lists for itself.
+      // The gateway's own request for the list.
       if (idText.startsWith('"tollgate:'))
         return result(`{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[${tools.join(',')}]}`);
       const left = new AbortController();

@@ -8,19 +8,19 @@ import { findFreePort } from './free-port.ts';
 import { createKeeper } from './server-process.ts';
 import type { ServerProcess } from './server-process.ts';
 
-/** A Redis of one's own, in memory only. It ends with this process at the latest. */
+/** A separate Redis server, only in memory. It ends with this process at the latest. */
 export interface Redis {
   readonly url: string;
   readonly port: number;
   readonly version: string;
-  /** Removes all keys. */
+  /** Deletes all keys. */
   flush(): Promise<void>;
-  /** SIGSTOP: connections stay open and nothing answers. */
+  /** Sends SIGSTOP: connections stay open but get no answers. */
   freeze(): void;
   thaw(): void;
-  /** SIGKILL; `restart` starts it again. */
+  /** Sends SIGKILL. `restart` starts it again. */
   kill9(): Promise<void>;
-  /** Kills it, or takes one that is dead, and starts it on the same port without any keys. */
+  /** Kills the server if it runs, and starts it on the same port without any keys. */
   restart(): Promise<void>;
   stop(): Promise<void>;
   logs(): string;

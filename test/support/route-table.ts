@@ -2,20 +2,20 @@ import type { FastifyInstance } from 'fastify';
 
 export interface Route {
   readonly method: string;
-  /** With `:name` for parameters and `*` for the rest of a path. */
+  /** With `:name` for parameters and `*` for the rest of the path. */
   readonly path: string;
 }
 
-/** Every route that the server has, read from its own router: nothing that is registered can be missing. */
+/** Reads all routes from the server's own router, so that no registered route is missing. */
 export function routesOf(server: FastifyInstance): readonly Route[] {
   const routes: Route[] = [];
   const prefixes: string[] = [];
   for (const line of server.printRoutes({ commonPrefix: false }).split('\n')) {
-    // A route may be for some requests alone: then what it is for stands behind it. One of agent cards is for what
-    // ends so.
+    // A route may have a constraint, which is shown after it. The routes of agent cards have one for the end of the
+    // path.
     const suffix = line.includes('"agentCard":true') ? '/.well-known/agent-card.json' : '';
     const match = /^((?:│ {3}| {4})*)[├└]── (\S*) \(([A-Z, ]+)\)(?: \{.*\})?$/.exec(line);
-    // One more of the same path, for other requests than the one above it.
+    // Another route of the same path with another constraint than the one above it.
     const again = match ? null : /^[│ ]+ \S+ \(([A-Z, ]+)\)(?: \{.*\})?$/.exec(line);
     if (again) {
       for (const method of again[1]!.split(', ')) routes.push({ method, path: pathOf(prefixes) + suffix });
@@ -35,7 +35,7 @@ export function routesOf(server: FastifyInstance): readonly Route[] {
 
 const pathOf = (prefixes: readonly string[]): string => prefixes.join('').replaceAll(/\/{2,}/g, '/');
 
-/** The path with a value for each parameter. */
+/** Replaces the parameters of the path with values. */
 export function fill(path: string, values: Readonly<Record<string, string>>): string {
   return path
     .replaceAll(/:(\w+)/g, (_match, name: string) => encodeURIComponent(values[name] ?? 'x'))

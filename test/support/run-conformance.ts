@@ -9,12 +9,12 @@ import { startKeyAddingProxy } from './key-adding-proxy.ts';
 
 export type Revision = '2026-07-28' | '2025-11-25';
 
-/** A server to be judged. */
+/** The server under test. */
 export interface Judged {
   readonly url: string;
-  /** Adds `authorization: Bearer <key>` to every request; the tool itself cannot. */
+  /** A key that is added to every request as `authorization: Bearer <key>`, because the tool can't send one. */
   readonly key?: string;
-  /** For each process of the tool; a minute. */
+  /** Timeout for each process of the tool. Default: one minute. */
   readonly timeoutMs?: number;
 }
 
@@ -25,16 +25,16 @@ interface Scenarios {
 
 const PACKAGE = dirname(createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/package.json'));
 const CLI = join(PACKAGE, 'dist', 'index.js');
-/** On a machine with nothing else to do. */
+/** On an idle machine. */
 const TIMEOUT_MS = 60_000;
 
-/** Scenarios that run at once where each is a process: they start slowly, and then mostly wait. */
+/** Number of scenario processes that run at once. They start slowly and then mostly wait. */
 const AT_ONCE = 3;
 
 /**
- * Runs all that a revision asks of a server, and what it has beside that, in one process. The tool has time limits of
- * its own, which a busy machine does not hold: there, what fails and is not expected to (`mayFail`) runs once more,
- * alone. Rejects when the tool does not end in time.
+ * Runs all scenarios that a revision requires of a server, and the optional ones, in one process. The tool has its own
+ * timeouts, which a busy machine may exceed. So on a busy machine, scenarios that fail unexpectedly (not in `mayFail`)
+ * run once more, alone. Rejects if the tool doesn't end in time.
  */
 export function runConformance({
   url,
@@ -81,8 +81,9 @@ export function runScenarios({
 }
 
 /**
- * Runs scenarios in which the tool is the server and `command` (words between single spaces) the client; the
- * server's URL becomes its last argument. A client that exits with an error, and a mere warning, fail the scenario.
+ * Runs scenarios in which the tool is the server. `command` (words separated by single spaces) is the client. It gets
+ * the server's URL as its last argument. A scenario fails if the client exits with an error, and also if the tool
+ * reports only a warning.
  */
 export function runClientConformance(
   options: Scenarios & {
@@ -150,7 +151,7 @@ async function runOne(
   );
   const scenario = (await readScenarios(outDir, prefix, new Set([name])))[0]!;
   if (code === 0) return { scenario, output };
-  // The end of what it wrote says why: a check that failed, a client that failed, a warning that it does not let pass.
+  // The end of the output shows the reason: a failed check, a failed client, or a warning that the tool doesn't accept.
   const failure = {
     id: 'exit',
     status: 'FAILURE',
@@ -159,7 +160,7 @@ async function runOne(
   return { scenario: toScenario(name, true, [...scenario.checks, failure]), output };
 }
 
-/** The tool and all that it starts, ended as one when they take too long. */
+/** Runs the tool. If it takes too long, the tool and all its child processes are killed. */
 async function runCli(
   args: readonly string[],
   timeoutMs: number,
@@ -184,7 +185,7 @@ async function runCli(
   return { code, output };
 }
 
-/** The scenarios that a revision counts for servers, as the package says. */
+/** The server scenarios that a revision requires, read from the package. */
 async function requiredOf(revision: Revision): Promise<ReadonlySet<string>> {
   const text = await readFile(join(PACKAGE, 'requirements', `${revision}.yaml`), 'utf8');
   const [, list = ''] = /^server:\n((?: +- .*\n)+)/m.exec(text) ?? [];

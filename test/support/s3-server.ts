@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import S3rver from 's3rver';
 
-/** A store that speaks S3, on loopback, with one bucket. */
+/** An S3-compatible store on loopback, with one bucket. */
 export interface S3Server {
-  /** The bucket with a prefix, for `media.s3_url`. */
+  /** The bucket's URL with a prefix, for `media.s3_url`. */
   readonly url: string;
-  /** Keys in the bucket. */
+  /** All keys in the bucket. */
   keys(): readonly string[];
-  /** The options of a gateway that keeps its files there; TOML of `[media]`. */
+  /** TOML of `[media]` for a gateway that stores its files there. */
   readonly toml: string;
-  /** Refuses connections until `back`, where it was and with what it had. */
+  /** Refuses connections until `back` is called. Then it has the same address and the same content. */
   away(): Promise<void>;
   back(): Promise<void>;
   stop(): Promise<void>;

@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 export interface ScriptedAnswer {
-  /** Of the message; in a stream, a chunk each. */
+  /** Words of the message. In a stream, each word is a chunk. */
   readonly words: readonly string[];
-  /** The `usage` of the reply; undefined for a stream that never ends, with no usage. */
+  /** The `usage` of the reply. undefined: a stream that never ends and has no usage. */
   readonly usage: object | undefined;
-  /** More of the message. */
+  /** Additional members of the message. */
   readonly message?: object;
 }
 
@@ -19,7 +19,7 @@ export interface ScriptedUpstream {
   readonly asked: Record<string, unknown>[];
 }
 
-/** A chat service that says what the test tells it to, to each request. It ends with the test that started it. */
+/** A chat service whose answers the test decides. It ends with the test that started it. */
 export async function startScriptedUpstream(
   answer: (body: Record<string, unknown>) => ScriptedAnswer,
 ): Promise<ScriptedUpstream> {

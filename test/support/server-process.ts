@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** How a child process is started. `uid` and `gid` only work for root. */
+/** How to start a child process. `uid` and `gid` work only for root. */
 export interface ServerCommand {
   readonly file: string;
   readonly args: readonly string[];
@@ -11,36 +11,36 @@ export interface ServerCommand {
   readonly gid?: number | undefined;
 }
 
-/** A child process that cannot outlive this one. */
+/** A child process that can't outlive this one. */
 export interface ServerProcess {
   readonly pid: number;
   readonly exitCode: number | null;
   readonly signalCode: NodeJS.Signals | null;
-  /** Settles when the process is gone. */
+  /** Settles when the process has ended. */
   readonly exited: Promise<void>;
-  /** What it wrote on stdout and stderr, the last MiB of it. */
+  /** The last MiB of its output on stdout and stderr. */
   output(): string;
-  /** The part of it that it wrote on stdout. */
+  /** The part of it on stdout. */
   stdout(): string;
-  /** Resolves when its output holds the text, rejects when it exits without having written it. */
+  /** Resolves when the output contains the text. Rejects if the process exits before that. */
   wrote(text: string): Promise<void>;
   signal(signal: NodeJS.Signals): void;
 }
 
 /**
- * Owns one server's process (or its successive ones) and its temporary directories until `close`, or until this
- * process ends in whatever way.
+ * Owns a server's process (or its successive ones) and its temporary folders until `close`, or until this process ends
+ * in any way.
  */
 export interface Keeper {
   start(command: ServerCommand): ServerProcess;
-  /** Kills what still runs and removes the directories. */
+  /** Kills the running process and deletes the folders. */
   close(): Promise<void>;
 }
 
 const OUTPUT_MAX = 1 << 20;
 
-// Waits for the end of its input, which comes when the owner closes it or dies by any means, SIGKILL included.
-// Each line names the process to look after; an empty line names none.
+// Waits for the end of its input, which comes when the owner closes it or dies, even by SIGKILL. Each line has the id
+// of the process to kill at the end. An empty line means no process.
 const KEEPER_SCRIPT = `
 pid=
 while read -r line; do pid=$line; done
@@ -54,9 +54,9 @@ fi
 [ $# -eq 0 ] || rm -rf -- "$@"
 `;
 
-/** A keeper for one server; `directories` are deleted at the end. */
+/** Creates a keeper for one server. `directories` are deleted at the end. */
 export function createKeeper(directories: readonly string[]): Keeper {
-  // Detached: a Ctrl-C in the terminal must not end the keeper before its owner.
+  // Detached, so that Ctrl-C in the terminal doesn't end the keeper before its owner.
   const keeper = spawn('/bin/sh', ['-c', KEEPER_SCRIPT, 'keeper', ...directories], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,

@@ -1,4 +1,4 @@
-/** A spelling of a name that some decoder takes for the name. */
+/** A spelling of a name that some decoder accepts as the name. */
 export interface Spelling {
   readonly how: string;
   readonly text: string;
@@ -10,17 +10,17 @@ const fullWidth = (text: string) =>
 const title = (name: string) => name.charAt(0).toUpperCase() + name.slice(1);
 const toggled = (char: string) => (char === char.toUpperCase() ? char.toLowerCase() : char.toUpperCase());
 
-/** The last letter in the other case. */
+/** Changes the case of the last letter. */
 function lastToggled(name: string): string {
   const at = name.search(/[a-z][^a-z]*$/i);
   return name.slice(0, at) + toggled(name[at]!) + name.slice(at + 1);
 }
 
 /**
- * Spellings of a name, each with the decoder that takes it for the name: `encoding/json` of Go folds case, ſ and
- * the Kelvin sign included; its second version can pass over `_` and `-`; ProtoJSON and Pydantic know snake case
- * and camel case; the parser of the MCP SDK in Go, up to 1.4.0, passed over U+0000 at the end; what is written in C
- * ends a name there. The rest is what nobody should have to decide. The name itself is never among them.
+ * Returns spellings of a name, each with the decoder that accepts it as the name. Go's `encoding/json` ignores case,
+ * including ſ and the Kelvin sign. Its second version can ignore `_` and `-`. ProtoJSON and Pydantic accept snake case
+ * and camel case. The parser of the Go MCP SDK up to 1.4.0 ignored U+0000 at the end, and C code ends a name there. The
+ * other spellings are cases that no decoder should have to decide. The name itself is never included.
  */
 export function spellingsOf(name: string): Spelling[] {
   const middle = Math.ceil(name.length / 2);

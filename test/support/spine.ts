@@ -13,8 +13,8 @@ import { startProvider, type TestProvider } from './provider.ts';
 import { DOMAIN } from './wallets.ts';
 
 /**
- * A whole gateway in this process, on a real socket and a real database, with one account that has money and one
- * test provider behind it.
+ * A whole gateway in this process, on a real socket and a real database. It has one account with money, and one test
+ * provider.
  */
 export interface Spine {
   /** `http://127.0.0.1:<port>/api/v1`. */
@@ -26,17 +26,20 @@ export interface Spine {
   readonly app: App;
   readonly provider: TestProvider;
   readonly logs: string[];
-  /** Replaces what `toml` was; a reload reads it. */
+  /** Replaces the configuration file's text. A reload reads it. */
   writeFile(toml: string): void;
   balance(): Promise<Balance>;
-  /** Resolves when no call holds a lock any more. */
+  /** Resolves when no call holds a lock. */
   quiet(): Promise<void>;
   audit(): Promise<AuditReport>;
-  /** Waits for all locks and returns what the audit finds wrong: nothing, after every test that moves money. */
+  /**
+   * Waits until no lock is held, and returns the problems that the audit finds. Every test that moves money expects an
+   * empty list.
+   */
   faults(): Promise<readonly unknown[]>;
-  /** Ids of all calls that ever held a lock, in no order. */
+  /** Ids of all calls that ever held a lock, in any order. */
   locks(): Promise<readonly string[]>;
-  /** Another account with this much USD and a key of its own. */
+  /** Creates another account with this much USD and its own key. */
   tenant(
     name: string,
     usd: string,
@@ -51,27 +54,27 @@ export interface Spine {
 export interface SpineOptions {
   readonly databaseUrl?: string;
   readonly redisUrl?: string;
-  /** USD of the account; '0' leaves it unfunded. */
+  /** The account's balance in USD. '0' means no money. */
   readonly credit?: string;
-  /** More TOML: sections and `[[models]]`. `{provider}` is replaced by the test provider's address. */
+  /** Additional TOML: sections and `[[models]]`. `{provider}` is replaced by the test provider's address. */
   readonly toml?: string;
   readonly provider?: TestProvider;
   readonly mode?: 'development' | 'production';
   readonly now?: () => number;
-  /** Milliseconds that only go on; default `now`, where that is given. */
+  /** A monotonic clock in milliseconds. Default: `now`, if it is given. */
   readonly elapsed?: () => number;
   readonly random?: () => number;
   readonly keepAliveMs?: number;
-  /** What takes payments, in place of the chains of the configuration. */
+  /** Accepts payments, instead of the chains in the configuration. */
   readonly payments?: Payments;
-  /** More environment variables; undefined takes one away. */
+  /** Additional environment variables. undefined removes one. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** The directory of the embedded database and the identity; kept when the gateway stops. */
+  /** The folder of the embedded database and the identity. It is kept when the gateway stops. */
   readonly dataDir?: string;
   readonly port?: number;
 }
 
-/** One more `[[models]]` block for `SpineOptions.toml`. Prices are USD per 1M tokens. */
+/** An additional `[[models]]` block for `SpineOptions.toml`. Prices are USD per 1M tokens. */
 export interface ModelBlock {
   readonly name?: string;
   /** Unique per name. */
@@ -82,9 +85,9 @@ export interface ModelBlock {
   readonly completion?: number;
   readonly contextLength?: number;
   readonly maxOutputTokens?: number;
-  /** More lines of `[models.pricing]`. */
+  /** Additional lines of `[models.pricing]`. */
   readonly pricing?: string;
-  /** More lines of `[models.params]`. */
+  /** Additional lines of `[models.params]`. */
   readonly params?: string;
 }
 
@@ -108,7 +111,7 @@ ${block.params ?? ''}
 `;
 }
 
-/** Rate limits that tests about something else do not meet. */
+/** Rate limits that are so high that no other test reaches them. */
 export const UNHURRIED = '[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n';
 
 /** A chat request for the model that every spine serves. */
@@ -119,7 +122,7 @@ export const ask = (content: string, more: object = {}) => ({
   ...more,
 });
 
-/** A call's money record as `/generation` shows it. */
+/** The record of a call, in the form of `/generation`. */
 export interface Generation {
   readonly id: string;
   readonly state: string;
@@ -144,9 +147,9 @@ export const MODEL = 'test/model';
 const LOCKS = { name: 'test/locks', text: 'SELECT id FROM locks' };
 const HELD = { name: 'test/held-locks', text: "SELECT id FROM locks WHERE state = 'held' LIMIT 1" };
 
-/** What gateways of one database share. */
+/** Gateways of one database share this seed. */
 export const IDENTITY_SEED = '00'.repeat(31) + '01';
-/** Longer than any call of a test goes on by itself. */
+/** Longer than any call continues after its client has left. */
 const QUIET_MS = 20_000;
 const ADMIN_KEY = 'admin-key-of-the-tests-0123456789';
 
@@ -275,7 +278,7 @@ ${more.replaceAll('{provider}', provider.url)}`;
     get: (path, headers = {}) =>
       fetch(`${url}/api/v1${path}`, { headers: { authorization: `Bearer ${key}`, ...headers } }),
     async stop() {
-      // Stopped before, and let go.
+      // The gateway was stopped before and its memory released.
       if ('app' in spine) await spine.app.close();
       if (!options.provider) await provider.stop();
       if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
@@ -285,13 +288,13 @@ ${more.replaceAll('{provider}', provider.url)}`;
   return spine;
 }
 
-/** Spines that were stopped last, with all that a test may still look at. */
+/** The last stopped spines, whose data tests may still read. */
 const stopped: (() => void)[] = [];
 const STOPPED_KEPT = 8;
 
 /**
- * A worker keeps the variables of all test files that it has run, and with them their spines: those that were stopped a
- * while ago hold nothing any more. They would be two megabytes each, for every collection of garbage.
+ * A worker keeps the variables of all its test files in memory, and thus their spines. So the data of spines that were
+ * stopped earlier is released. Otherwise each would cost two megabytes in every garbage collection.
  */
 function letGo(spine: Spine, ownProvider: boolean): void {
   stopped.push(() => {
@@ -302,7 +305,7 @@ function letGo(spine: Spine, ownProvider: boolean): void {
   if (stopped.length > STOPPED_KEPT) stopped.shift()!();
 }
 
-/** The `data:` payloads of an SSE text, `[DONE]` as it is, the others parsed. */
+/** The `data:` payloads of an SSE text. `[DONE]` stays text, the others are parsed. */
 export function events(text: string): unknown[] {
   return text
     .split('\n\n')

@@ -3,20 +3,20 @@ import { appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 /*
- * An MCP server on its standard input and output, and ways to misbehave. argv: options as `name=value`.
- *   journal=FILE   appends its pid and every line it gets
- *   start=fail     ends at once, with code 7
- *   start=garbage  writes lines that are no JSON-RPC first
- *   start=modern   knows no `initialize`
- *   start=strict   ends when its first message is not `initialize`
- *   start=slow     does not answer `initialize` unless it is the proxy's own
- *   stop=careless  ends with its input, but not what it started
- *   stop=stubborn  does not end with its input, nor by SIGTERM, and neither does the process that it starts
- * Tools by name: echo (its arguments), env (its environment), slow (progress twice, then echo; with hold=true never
- * the response), crash (exits), noise (writes to standard error), huge (a line of 5 MB, then the response), never
- * (no answer), count (how often it was called in this process), line (writes the text of `arguments.line` as a
- * line), ask (a request and a ping, then the response), elicit (a request of the client, and what the client
- * answered as the response).
+ * An MCP server on stdin and stdout that misbehaves on request. argv: options as `name=value`.
+ *   journal=FILE   appends its pid and every received line to the file
+ *   start=fail     exits at once, with code 7
+ *   start=garbage  first writes lines that aren't JSON-RPC
+ *   start=modern   doesn't know `initialize`
+ *   start=strict   exits if its first message isn't `initialize`
+ *   start=slow     answers only the proxy's own `initialize`
+ *   stop=careless  exits when its stdin closes, but leaves its child process running
+ *   stop=stubborn  exits neither when its stdin closes nor on SIGTERM, and neither does its child process
+ * Tools by name: echo (returns its arguments), env (its environment), slow (progress twice, then like echo; with
+ * hold=true no response), crash (exits), noise (writes to stderr), huge (writes a line of 5 MB, then the response),
+ * never (no answer), count (how often it was called in this process), line (writes the text of `arguments.line` as a
+ * line), ask (sends a request and a ping to the client, then the response), elicit (sends a request to the client and
+ * returns the client's answer).
  */
 const options = Object.fromEntries(process.argv.slice(2).map((each) => each.split('=', 2) as [string, string]));
 const journal = (text: string) => {
@@ -40,7 +40,7 @@ if (options['stop']) {
 
 let calls = 0;
 let first = true;
-/** Requests that wait for what the client answers, by the id of what it was asked. */
+/** Requests that wait for the client's answer, by the id of the server's own request. */
 const asked = new Map<unknown, (line: string) => void>();
 
 const lines = createInterface({ input: process.stdin });
@@ -99,7 +99,7 @@ function call(
     case 'echo':
       return reply(text(params.arguments));
     case 'raw':
-      // As it stood in the line, digits and all.
+      // The text as it was in the line, with unchanged digits.
       return void process.stdout.write(
         `{"jsonrpc":"2.0","id":${id},"result":{"raw":${/"arguments":(\{[^}]*\})/.exec(line)?.[1] ?? 'null'}}}\n`,
       );

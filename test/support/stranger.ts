@@ -5,8 +5,8 @@ import { join, resolve } from 'node:path';
 const CACHE = resolve(import.meta.dirname, '../../.cache/npm');
 
 /**
- * Programs and SDKs that only the deep run needs, as they are on npm: too large for everybody's `npm ci`. Beside
- * the first package stands what the tests use with it.
+ * Programs and SDKs that only the deep run needs, as npm packages. They are too large for everybody's `npm ci`. The
+ * packages after the first one are used together with it.
  */
 const PACKAGES = {
   'claude-code': ['@anthropic-ai/claude-code@2.1.329'],
@@ -22,7 +22,7 @@ const PACKAGES = {
 
 export type Stranger = keyof typeof PACKAGES;
 
-/** The version of each of these packages. */
+/** The version of each package. */
 export const VERSIONS: Readonly<Record<string, string>> = Object.fromEntries(
   Object.values(PACKAGES)
     .flat()
@@ -30,9 +30,9 @@ export const VERSIONS: Readonly<Record<string, string>> = Object.fromEntries(
 );
 
 /**
- * The folder that holds `node_modules` with this program, installed there by npm from the registry of its own
- * settings when it is not there yet: nothing else of the machine changes, and no script of a package runs. Several
- * may do it at once: the first to finish wins. Throws what npm says, and what helps.
+ * Returns the folder whose `node_modules` contains this program. If it doesn't exist yet, npm installs the program
+ * there from its configured registry. Nothing else on the machine changes, and no install script runs. Several
+ * processes may do this at once, and the first one to finish wins. Throws npm's error with advice.
  */
 export function installStranger(name: Stranger): string {
   const packages = PACKAGES[name];

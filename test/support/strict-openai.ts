@@ -4,28 +4,28 @@ import type { AddressInfo } from 'node:net';
 
 type Json = Record<string, unknown>;
 
-/** How one model of the strict service differs from others. */
+/** Properties of one model of the strict service. */
 export interface StrictModel {
-  /** Names of the cap that it takes; the others are refused as OpenAI refuses them. */
+  /** The names of the cap that it accepts. It refuses the others with OpenAI's error. */
   readonly takes: readonly ('max_tokens' | 'max_completion_tokens')[];
-  /** Most completion tokens; more is refused. */
+  /** The most completion tokens. It refuses a larger cap. */
   readonly outputMax: number;
-  /** Prompt and cap together; more is refused. Default no bound. */
+  /** The most tokens of prompt and cap together. It refuses more. Default: no limit. */
   readonly contextLength?: number;
-  /** A reasoning model: it refuses `temperature`, `top_p` and the like. */
+  /** A reasoning model: it refuses `temperature`, `top_p` and similar parameters. */
   readonly reasons?: boolean;
-  /** A smaller cap leaves it no room for a word. Default 1. */
+  /** A smaller cap leaves no room for text, so it is refused. Default 1. */
   readonly roomAtLeast?: number;
-  /** Caps that it takes and does not keep to. Default none. */
+  /** Names of caps that it accepts but doesn't obey. */
   readonly ignores?: readonly string[];
-  /** How it says that a cap is too large. Default OpenAI's words. */
+  /** Its error message for a cap that is too large. Default: OpenAI's message. */
   readonly tooLarge?: (name: string, asked: number, most: number) => string;
 }
 
 export interface StrictOpenAi {
   /** Base URL with `/v1`. */
   readonly url: string;
-  /** Bodies of all requests in order of arrival, and the status that each was answered with. */
+  /** Bodies of all requests in order of arrival, with the status of each answer. */
   readonly asked: { readonly body: Json; readonly status: number }[];
   stop(): Promise<void>;
 }
@@ -41,8 +41,8 @@ const PARAMETERS = new Set(
 const OF_SAMPLING = ['temperature', 'top_p', 'presence_penalty', 'frequency_penalty', 'logprobs', 'logit_bias'];
 
 /**
- * A chat service that refuses what OpenAI refuses, in OpenAI's words. A word is a token; a reply is `words` words,
- * at most its cap.
+ * A chat service that refuses the same requests as OpenAI, with the same messages. Each word is a token. A reply has
+ * `words` words, or fewer if the cap is lower.
  */
 export async function startStrictOpenAi(
   models: Readonly<Record<string, StrictModel>>,

@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { RouterEnd } from './tunnel-router.ts';
 
-/** An address by which HTTP clients reach one service of a proxy, through its tunnel and nothing else of a gateway. */
+/** Serves one service of a proxy over HTTP, through its tunnel but without a gateway. */
 export async function serveTunnel(end: RouterEnd, path: string): Promise<{ readonly url: URL; stop(): void }> {
   const server = createServer((request, response) => {
     const { connection: _connection, host: _host, 'transfer-encoding': _encoding, ...headers } = request.headers;

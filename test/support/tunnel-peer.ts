@@ -13,48 +13,46 @@ import { CONTROL_PATH, registrationText, TUNNEL_PROTOCOL, type GatewayMessage } 
 import { TUNNEL_PATH } from '../../src/wire/tunnel-path.ts';
 import { DOMAIN, signInHeaders, type TestWallet } from './wallets.ts';
 
-/**
- * The proxy's side of a tunnel and nothing else of a proxy: real sockets, and every word to a gateway said by the test.
- */
+/** Only the proxy's side of a tunnel, on real sockets. The test decides every message to the gateway. */
 export interface TunnelPeer {
   readonly socket: WebSocket;
   readonly session: ServerHttp2Session;
   /** The gateway's first message. */
   readonly welcome: Extract<GatewayMessage, { type: 'welcome' }>;
-  /** Its next messages in order; each is given out once. Rejects when the connection ends without another. */
+  /** Resolves with the gateway's next message. Each message is returned once. Rejects if the connection ends before. */
   heard(): Promise<GatewayMessage>;
-  /** Writes to the control stream: a message, or whatever it is. */
+  /** Writes a message, or any other value, to the control stream. */
   say(message: unknown): void;
   /** Registers a document, signed unless another signature is given. Resolves with the answer. */
   register(
     document?: unknown,
     fields?: { readonly router?: string; readonly signature?: string | null; readonly challenge?: string },
   ): Promise<GatewayMessage>;
-  /** Streams of calls that are open. */
+  /** Open streams of calls. */
   readonly streams: Set<ServerHttp2Stream>;
-  /** Settles when the socket is closed, with its code and reason. */
+  /** Settles with the code and the reason when the socket is closed. */
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
-  /** Breaks off, as SIGKILL does. */
+  /** Breaks the connection, like SIGKILL. */
   kill(): void;
 }
 
 export interface TunnelPeerOptions {
-  /** Of the gateway, `http://…`. */
+  /** The gateway's address, `http://…`. */
   readonly url: string;
   readonly wallet?: TestWallet;
-  /** In place of a wallet's sign-in. */
+  /** Used instead of a wallet's sign-in. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Answers a call. */
   readonly serve?: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
-  /** Calls that may run at once. */
+  /** The most calls that may run at once. */
   readonly streamsMax?: number;
-  /** Sends what it has for several streams in one message, as our own proxy does. */
+  /** Sends data of several streams in one WebSocket message, like our own proxy. */
   readonly together?: boolean;
-  /** What the gateway may send ahead, on each stream and on all; default 64 KiB. */
+  /** The flow-control window of each stream and of the connection. Default 64 KiB. */
   readonly window?: number;
 }
 
-/** A document with one model. */
+/** A registration document with one model. */
 export const documentOf = (name = 'peer/model', provider = 'Peer', prompt = '1') => ({
   version: 1,
   models: [
@@ -69,10 +67,7 @@ export const documentOf = (name = 'peer/model', provider = 'Peer', prompt = '1')
   ],
 });
 
-/**
- * Dials in and waits for the welcome. Rejects with the answer's status and text where the gateway answers with an
- * HTTP error.
- */
+/** Dials in and waits for the welcome. Rejects with status and text if the gateway answers with an HTTP error. */
 export async function dialPeer(options: TunnelPeerOptions): Promise<TunnelPeer> {
   const { wallet, streamsMax = 5_000, window = 65_535 } = options;
   const headers = options.headers ?? (wallet ? await signInHeaders(wallet) : {});
@@ -102,7 +97,7 @@ export async function dialPeer(options: TunnelPeerOptions): Promise<TunnelPeer> 
     streamResetRate: 1_000_000,
   });
   session.on('error', () => {});
-  // The library's stream ends then, instead of closing: a session that writes to it later throws within Node.
+  // The library's stream ends instead of closing. A session that writes to it later would throw inside Node.
   socket.once('close', () => session.destroy());
   session.setLocalWindowSize(window);
   const streams = new Set<ServerHttp2Stream>();
@@ -170,7 +165,7 @@ export async function dialPeer(options: TunnelPeerOptions): Promise<TunnelPeer> 
   };
 }
 
-/** Reads a request to its end. */
+/** Reads a whole request body. */
 export async function bodyOf(stream: ServerHttp2Stream): Promise<string> {
   const chunks: Buffer[] = [];
   stream.on('data', (chunk: Buffer) => chunks.push(chunk));

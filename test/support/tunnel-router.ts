@@ -20,42 +20,39 @@ import {
 } from '../../src/network/tunnel/wire.ts';
 import { TUNNEL_PATH } from '../../src/wire/tunnel-path.ts';
 
-/**
- * The gateway's side of tunnels and nothing else of a gateway: real sockets, and every word to a proxy said by the
- * test.
- */
+/** Only the gateway's side of tunnels, on real sockets. The test decides every message to a proxy. */
 export interface TunnelRouter {
-  /** `http://127.0.0.1:<port>`, with `prefix` where one was given. */
+  /** `http://127.0.0.1:<port>`, with `prefix` if there is one. */
   readonly url: string;
   readonly port: number;
-  /** The dials so far, accepted or not. */
+  /** All dials so far, accepted or refused. */
   readonly dials: IncomingMessage[];
-  /** The next connection that no one has taken yet, whose control stream is open. */
+  /** Resolves with the next connection whose control stream is open. Each connection is returned once. */
   next(): Promise<RouterEnd>;
-  /** Closes every connection as a crash does, and listens no more. */
+  /** Closes every connection like a crash, and stops listening. */
   stop(): Promise<void>;
 }
 
-/** A reply as it came through the tunnel. */
+/** A reply that came through the tunnel. */
 export interface TunnelReply {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
 }
 
-/** One connection, as the gateway has it. */
+/** One connection, as the gateway sees it. */
 export interface RouterEnd {
   readonly session: ClientHttp2Session;
   readonly socket: WebSocket;
   readonly request: IncomingMessage;
-  /** Messages of the proxy in order; each is given out once. */
+  /** Resolves with the proxy's next message. Each message is returned once. */
   heard(): Promise<ProxyMessage>;
   say(message: GatewayMessage): void;
-  /** Says a welcome, and `registered` for whatever is registered then. Resolves with the registration. */
+  /** Sends a welcome, and `registered` for all services of the registration. Resolves with the registration. */
   accept(provider?: string): Promise<Extract<ProxyMessage, { type: 'register' }>>;
-  /** Opens a stream; its body is left to the caller unless `body` is given. */
+  /** Opens a stream. Without `body` the caller writes the body. */
   open(headers: OutgoingHttpHeaders, body?: string | Buffer): ClientHttp2Stream;
-  /** One call to its end. */
+  /** Makes one call and reads the whole reply. */
   call(headers: OutgoingHttpHeaders, body?: string | Buffer): Promise<TunnelReply>;
   /** Settles when the WebSocket is closed. */
   readonly closed: Promise<void>;
@@ -63,9 +60,9 @@ export interface RouterEnd {
 
 export interface TunnelRouterOptions {
   readonly port?: number;
-  /** Path that the router lives below. */
+  /** The path below which the router is served. */
   readonly prefix?: string;
-  /** Answers a dial with an HTTP status instead of a tunnel; null lets it in. */
+  /** Refuses a dial with an HTTP status. null accepts it. */
   readonly reject?: (
     request: IncomingMessage,
   ) => { readonly status: number; readonly body: string; readonly headers?: Readonly<Record<string, string>> } | null;
@@ -173,7 +170,7 @@ function routerEnd(socket: WebSocket, request: IncomingMessage): RouterEnd {
   return end;
 }
 
-/** A whole reply. Rejects when its stream is reset. */
+/** Reads a whole reply. Rejects if its stream is reset. */
 export function readReply(stream: ClientHttp2Stream): Promise<TunnelReply> {
   return new Promise((resolve, reject) => {
     let head: IncomingHttpHeaders & { ':status'?: number | undefined } = {};
@@ -194,7 +191,7 @@ export function readReply(stream: ClientHttp2Stream): Promise<TunnelReply> {
   });
 }
 
-/** What is put is taken once, in order; who comes first waits. */
+/** A queue. Each value is taken once, in order. The first waiting taker gets the next value. */
 function createQueue<T>(): { put(value: T): void; take(): Promise<T> } {
   const values: T[] = [];
   const takers: ((value: T) => void)[] = [];

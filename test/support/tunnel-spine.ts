@@ -6,18 +6,18 @@ import { ask, startSpine, UNHURRIED, type Spine, type SpineOptions } from './spi
 import { signInHeaders, type TestWallet } from './wallets.ts';
 
 /**
- * A gateway in this process that providers dial in to. All of it ends with the test that started it, which fails
- * unless the books are in order then.
+ * A gateway in this process to which providers dial in. Everything ends with the test that started it. The test fails
+ * if the books are wrong at its end.
  */
 export interface TunnelSpine {
   readonly spine: Spine;
-  /** A proxy of its own upstream, with `tunnel/model` on offer. */
+  /** Starts a proxy that offers `tunnel/model` from its own upstream. */
   supply(provider: string, options?: SupplyOptions): Promise<Supplied>;
   dialIn(options: Omit<DialInOptions, 'router'> & { readonly router?: string }): Promise<DialledIn>;
   upstream(): Promise<TestProvider>;
-  /** Who offers `tunnel/model`, and how they stand; null when it is not listed at all. */
+  /** The offers of a model with their status. null if the model isn't listed. */
   endpoints(model?: string): Promise<readonly EndpointEntry[] | null>;
-  /** One of a provider's own pages. */
+  /** Reads one of a provider's own pages. */
   ownPage<T>(path: string, wallet: TestWallet): Promise<T>;
 }
 
@@ -51,10 +51,10 @@ export interface EndpointEntry {
 /** The model that `supply` offers. */
 export const TUNNEL_MODEL = 'tunnel/model';
 
-/** A chat request for it. `content` may command the upstream, see `provider/behaviour.ts`. */
+/** A chat request for that model. `content` may contain commands for the upstream, see `provider/behaviour.ts`. */
 export const askTunnel = (content: string, more: object = {}) => ask(content, { model: TUNNEL_MODEL, ...more });
 
-/** `toml` goes after limits that no test meets. */
+/** `toml` is appended to rate limits that no test reaches. */
 export async function startTunnelSpine(toml = '', options: Omit<SpineOptions, 'toml'> = {}): Promise<TunnelSpine> {
   const spine = await startSpine({ ...options, toml: `${UNHURRIED}\n${toml}` });
   let closed = false;
@@ -106,7 +106,7 @@ export async function startTunnelSpine(toml = '', options: Omit<SpineOptions, 't
   return world;
 }
 
-/** Resolves when the condition holds; with how long that took, in milliseconds. */
+/** Polls until the condition is true. Resolves with the time that it took in milliseconds. */
 export async function until(condition: () => boolean | Promise<boolean>, ms = 60_000): Promise<number> {
   const begun = performance.now();
   for (const pause of pauses()) {
@@ -117,14 +117,14 @@ export async function until(condition: () => boolean | Promise<boolean>, ms = 60
   return performance.now() - begun;
 }
 
-/** A streamed reply that is read on as it comes. */
+/** A streamed reply that is read while it arrives. */
 export interface Reading {
   readonly response: Response;
-  /** What has come so far. */
+  /** The text so far. */
   text(): string;
-  /** Resolves once so many events with text of the model have come. */
+  /** Resolves when this many events with text of the model have arrived. */
   tokens(count: number): Promise<void>;
-  /** The whole text, when the stream has ended; rejects when it broke. */
+  /** The whole text, when the stream has ended. Rejects if the stream broke. */
   readonly end: Promise<string>;
 }
 

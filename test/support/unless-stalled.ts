@@ -1,11 +1,10 @@
-/** How late a look at the clock is before one says that the machine stood still. */
+/** Interval in milliseconds at which the clock is checked for stalls. */
 const EVERY_MS = 10;
 const TRIES = 6;
 
 /**
- * For what is true within fractions of a second of a machine that goes on, and of no other: silences and times that are
- * short so that a test is. Runs it again where it failed while this process stood still for `stallMs` or longer. What
- * fails without that, or each time, fails.
+ * Runs a test that depends on times of fractions of a second. If the test fails while this process stood still for at
+ * least `stallMs`, it is run again. It fails if it fails without such a stall, or each time.
  */
 export async function unlessStalled<T>(stallMs: number, run: () => Promise<T>): Promise<T> {
   for (let left = TRIES - 1; ; left -= 1) {

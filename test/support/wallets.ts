@@ -5,11 +5,11 @@ import type { Wallet } from '../../src/provide/wallet/wallet.ts';
 
 export const SOLANA_MAINNET = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
 export const BASE = 'eip155:8453';
-/** The domain that tests sign in for: `[sign_in]\ndomains = ["tollgate.test"]`. */
+/** The domain that tests sign in to: `[sign_in]\ndomains = ["tollgate.test"]`. */
 export const DOMAIN = 'tollgate.test';
 export const SIGN_IN_TOML = `[sign_in]\ndomains = ["${DOMAIN}"]\nfailures_per_minute = 10000000\n`;
 
-/** A throw-away wallet that also signs bytes and shows its secret. */
+/** A throw-away wallet that also signs bytes and exposes its secret. */
 export interface TestWallet extends Wallet {
   /** Ledger account. */
   readonly account: string;
@@ -17,10 +17,10 @@ export interface TestWallet extends Wallet {
   readonly secret: Uint8Array;
 }
 
-/** What comes before the seed of an Ed25519 key in its DER form, RFC 8410. */
+/** The DER form of an Ed25519 private key (RFC 8410), before its seed. */
 const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** Signs with Node's own Ed25519, in tenths of a millisecond; in JavaScript it is ten milliseconds. */
+/** Signs with Node's native Ed25519, which takes tenths of a millisecond. JavaScript needs ten milliseconds. */
 export function solanaWallet(seed: Uint8Array = randomBytes(32)): TestWallet {
   const privateKey = createPrivateKey({ key: Buffer.concat([PKCS8_HEAD, seed]), format: 'der', type: 'pkcs8' });
   const publicKey = Buffer.from(createPublicKey(privateKey).export({ format: 'jwk' })['x']!, 'base64url');
@@ -52,7 +52,7 @@ export function evmWallet(secret: Uint8Array = randomBytes(32)): TestWallet {
   };
 }
 
-/** Lines of a sign-in message that a test sets. null leaves a line out; a list repeats it. */
+/** Lines of a sign-in message that a test sets. null omits a line. A list repeats it. */
 export interface MessageFields {
   readonly domain?: string;
   /** `Ethereum` or `Solana`. */
@@ -73,10 +73,10 @@ export interface MessageFields {
 }
 type Line = string | readonly string[] | null;
 
-/** A time as messages write it, so many seconds from now. */
+/** Formats the time this many seconds from now for a message. */
 export const inSeconds = (seconds: number, now = Date.now()) => new Date(now + seconds * 1000).toISOString();
 
-/** The lines of a sign-in message, in order, that is right but for what `fields` changes. */
+/** The lines of a valid sign-in message, in order, with the changes of `fields`. */
 export function messageLines(wallet: Wallet, fields: MessageFields = {}): string[] {
   const {
     domain = DOMAIN,
@@ -113,20 +113,20 @@ export interface Envelope {
   readonly signature: string;
 }
 
-/** A message in the envelope of shape A, signed by its wallet whatever it says. */
+/** Signs a message with its wallet, whatever its content is. Returns the envelope of shape A. */
 export async function presign(wallet: Wallet, text: string | MessageFields = {}): Promise<Envelope> {
   const signed = typeof text === 'string' ? text : message(wallet, text);
   return { message: signed, signature: await wallet.sign(signed) };
 }
 
-/** The header's value for an envelope, or for any other JSON. */
+/** Encodes an envelope, or any other JSON, for the header. */
 export const encodeEnvelope = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64');
 
-/** The header's value that signs `wallet` in. */
+/** The header value that signs in `wallet`. */
 export const signInValue = async (wallet: Wallet, fields: MessageFields = {}) =>
   encodeEnvelope(await presign(wallet, fields));
 
-/** Request headers that sign `wallet` in. */
+/** Request headers that sign in `wallet`. */
 export const signInHeaders = async (wallet: Wallet, fields: MessageFields = {}) => ({
   'sign-in-with-x': await signInValue(wallet, fields),
 });

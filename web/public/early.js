@@ -1,4 +1,4 @@
-// Runs before anything is painted: the theme that was chosen, and the requests that the page will need at once.
+// Runs before the first paint. Applies the chosen theme, and starts the requests that the page needs first.
 const theme = localStorage.getItem('tollgate.theme');
 if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;
 const boot = /** @type {{ readonly early?: readonly string[] }} */ (

@@ -11,13 +11,13 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: FRESH_MS,
-      // What the gateway refused it refuses again.
+      // A request that the gateway refused would be refused again.
       retry: (failures, error) => failures < 2 && !(error instanceof ApiError && error.status < 500),
     },
   },
 });
 
-// If it cannot be loaded, the page itself says so.
+// If the page can't be loaded, the page shows the error itself.
 await loadFirst(location.pathname).catch(() => {});
 createRoot(document.getElementById('root')!).render(
   <StrictMode>

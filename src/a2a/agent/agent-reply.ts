@@ -19,8 +19,8 @@ export type AgentSaid =
   | { readonly kind: 'error'; readonly error: JsonRpcError };
 
 /**
- * Reads an agent's answer to the request with this id, piece by piece as it arrives. Throws UpstreamFailure for an
- * answer that is not A2A, for the answer to another request, and for more than `bytesMax` at once.
+ * Reads an agent's answer to the request with this id, piece by piece. Throws UpstreamFailure if the answer is not A2A,
+ * belongs to another request, or has a piece of more than `bytesMax` bytes.
  */
 export async function* readAgent(
   link: Link,
@@ -29,7 +29,8 @@ export async function* readAgent(
   bytesMax: number,
 ): AsyncGenerator<AgentSaid, void, undefined> {
   const { status } = reply;
-  // An agent that refuses the provider's credentials says nothing of the client, which would take it for its own.
+  // The agent refuses the credentials of the provider. The status is not passed on, because the client would think that
+  // its own credential is wrong.
   if (status === 401 || status === 403 || status === 407)
     throw broken(`the agent answered with status ${status}`, status);
   if (link.binding === 'jsonrpc') {
@@ -57,7 +58,7 @@ export async function* readAgent(
   }
   const text = await readText(reply, bytesMax);
   if (text.length > OWN_TURN_BYTES) await ownTurn();
-  // Deleting a configuration has an empty answer.
+  // The deletion of a push notification configuration has an empty answer.
   const value = text === '' && status < 300 ? {} : parse(text, status);
   if (status >= 400) return yield { kind: 'error', error: errorOf(parse(reply.scrub(text), status), status) };
   if (link.binding === 'rest') return yield resultOf(text === '' ? '{}' : text, value);
@@ -66,15 +67,15 @@ export async function* readAgent(
   yield resultOf(JSON.stringify(result), result);
 }
 
-/** An agent's word on what this gateway charged is passed on nowhere. */
+/** Removes the members about money from an agent's value, because only this gateway may set them. */
 function resultOf(text: string, value: unknown): AgentSaid {
   const clean = withoutMoney(value);
   return { kind: 'result', text: clean === value ? text : JSON.stringify(clean), value: clean };
 }
 
 /**
- * Reads an error of HTTP+JSON as one of JSON-RPC, by its reason. Throws UpstreamFailure for any other value: a
- * server that is broken says nothing of A2A.
+ * Reads an error of HTTP+JSON as an error of JSON-RPC, by its reason. Throws UpstreamFailure for a value that is no A2A
+ * error: then the server is broken.
  */
 function errorOf(value: unknown, status: number): JsonRpcError {
   const error = isObject(value) && isObject(value['error']) ? value['error'] : value;
@@ -112,7 +113,7 @@ function parse(text: string, status: number): unknown {
   }
 }
 
-/** Never retryable: the agent may have acted. */
+/** A failure that is never retried, because the agent may already have acted. */
 export function broken(message: string, status: number | null, cause?: unknown): UpstreamFailure {
   return new UpstreamFailure(message, {
     status,

@@ -11,30 +11,32 @@ import { VERSION_HEADER, type A2aVersion } from '../wire/version.ts';
 
 interface AgentRequest {
   readonly operation: Operation;
-  /** In which `params` are. */
+  /** The version of `params`. */
   readonly version: A2aVersion;
   readonly params: JsonObject;
-  /** The same as JSON text. */
+  /** `params` as JSON text. */
   readonly paramsText: string;
   /** Id of the JSON-RPC request to the agent. */
   readonly id: string;
   readonly requestId: string;
   readonly extensions: string | null;
-  /** Given to the agent with the message, in `metadata["tollgate/run"]` and the header; null for none. */
+  /**
+   * The run token for the agent, sent in `metadata["tollgate/run"]` of the message and in the header; null for none.
+   */
   readonly run: RunGift | null;
   /**
-   * The address that the agent notifies, in place of the client's; null for no notifications. Absent where the
-   * client asked for nothing.
+   * The webhook that the agent notifies, in place of the client's; null for no notifications. Absent if the client
+   * asked for no notifications.
    */
   readonly webhook?: string | null;
 }
 
-/** Lets an agent make calls in its turn, paid from the lock of the call that it works on. */
+/** Lets an agent make calls under the call that it works on. They are paid from the lock of that call. */
 export interface RunGift {
   readonly token: string;
-  /** Base URL of the OpenAI-style API; null where the gateway does not know its own. */
+  /** Base URL of the OpenAI-style API; null if the gateway does not know its own address. */
   readonly url: string | null;
-  /** USD. */
+  /** Amount in USD. */
   readonly budget: string;
 }
 
@@ -42,8 +44,8 @@ const RUN_HEADER = 'tollgate-run';
 const RUN_KEY = 'tollgate/run';
 
 /**
- * The request of an operation to an agent. Where both speak the same version, the parameters go on as they came.
- * Throws A2aError where the agent has no such operation.
+ * The request of an operation to an agent. If client and agent speak the same version over JSON-RPC, the parameters are
+ * forwarded unchanged. Throws A2aError if the agent has no such operation.
  */
 export function agentRequest(link: Link, asked: AgentRequest): UpstreamRequest {
   const { operation, version, requestId, extensions } = asked;
@@ -84,7 +86,7 @@ export function agentRequest(link: Link, asked: AgentRequest): UpstreamRequest {
 const envelope = (id: string, method: string, params: string): string =>
   `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"${method}","params":${params}}`;
 
-/** A tenant is said to whom a client speaks to, and that is us: the agent gets the one that its card names. */
+/** Replaces the client's tenant, which is meant for this gateway, with the tenant in the agent's card. */
 function withTenant(text: string, params: unknown, { version, tenant }: Link): string {
   if (version !== '1.0' || !isObject(params) || (tenant === null && !Object.hasOwn(params, 'tenant'))) return text;
   return splice(text, [withMembers(text, whole(text), { tenant: tenant === null ? null : JSON.stringify(tenant) })]);
@@ -94,8 +96,8 @@ const withGifts = (text: string, { version }: Link, asked: AgentRequest): string
   withRun(asked.webhook === undefined ? text : withOwnWebhook(version, text, asked.webhook), asked);
 
 /**
- * The message with what the agent needs to make calls in its turn, in its metadata: there executors find it,
- * whatever passes headers on.
+ * Adds the data that the agent needs to make calls to the metadata of the message. Executors find it there even if the
+ * headers are lost on the way.
  */
 function withRun(asIs: string, { run, params }: AgentRequest): string {
   const text = withoutClaims(asIs, params);
@@ -113,7 +115,10 @@ function withRun(asIs: string, { run, params }: AgentRequest): string {
   return splice(text, [withMembers(text, message, { metadata: `{${JSON.stringify(RUN_KEY)}:${value}}` })]);
 }
 
-/** Only the gateway gives runs away: a client that could would have agents call where it likes. */
+/**
+ * Removes a run that the client has set. Only the gateway gives runs, because a client could otherwise make agents call
+ * any address.
+ */
 function withoutClaims(text: string, { metadata, message }: JsonObject): string {
   const holders = [
     { path: [], metadata },

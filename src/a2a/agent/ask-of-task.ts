@@ -15,13 +15,13 @@ export interface AskOfTask {
   readonly replyBytesMax: number;
 }
 
-/** A task as its agent shows it, or why it does not. */
+/** A task as its agent shows it, or the agent's error. */
 type TaskShown =
   | { readonly kind: 'task'; readonly value: unknown; readonly event: A2aEvent }
   | { readonly kind: 'error'; readonly error: (AgentSaid & { readonly kind: 'error' })['error'] };
 
 /**
- * Asks an agent for a task, or to cancel it. Rejects with UpstreamFailure where it gives no answer, or one about
+ * Asks an agent to show or cancel a task. Rejects with UpstreamFailure if the agent does not answer or answers about
  * another task.
  */
 export async function askOfTask(ask: AskOfTask, operation: 'get' | 'cancel', timeoutMs?: number): Promise<TaskShown> {
@@ -57,9 +57,8 @@ export async function askOfTask(ask: AskOfTask, operation: 'get' | 'cancel', tim
 }
 
 /**
- * Asks an agent to stop a task that its client has given up. Resolves with the ended task as the agent shows it (it
- * may have ended in another way meanwhile), or with null where that is not known. Never rejects: nothing depends on
- * it.
+ * Asks an agent to cancel a task. Resolves with the ended task as the agent shows it, which may have ended in another
+ * way meanwhile, or with null if that is not known. Never rejects, because nothing depends on the cancellation.
  */
 export async function cancelAtAgent(ask: AskOfTask): Promise<(TaskShown & { readonly kind: 'task' }) | null> {
   for (const operation of ['cancel', 'get'] as const) {
@@ -74,5 +73,5 @@ export async function cancelAtAgent(ask: AskOfTask): Promise<(TaskShown & { read
   return null;
 }
 
-/** The end of the answer waits for it. */
+/** Short, because the end of the answer waits for this request. */
 const CANCEL_MS = 3_000;

@@ -2,11 +2,14 @@ import type { Offer } from '#gateway';
 import type { CardFacts } from '../cards/read-card.ts';
 import type { A2aVersion } from '../wire/version.ts';
 
-/** How an agent is spoken to. `bare`: a message is posted with nothing around it, and a task comes back. */
+/**
+ * The protocol of the requests to an agent. `bare`: a message is posted without an envelope, and a bare task comes
+ * back.
+ */
 export interface Link {
   readonly version: A2aVersion;
   readonly binding: 'jsonrpc' | 'rest' | 'bare';
-  /** Below the registered endpoint. */
+  /** The path below the registered endpoint. */
   readonly path: string;
   readonly tenant: string | null;
 }
@@ -14,8 +17,8 @@ export interface Link {
 const BARE_PATH = '/a2a';
 
 /**
- * The way to an agent: in the client's version where it speaks that, so that nothing has to be translated; by
- * JSON-RPC where it has that. The provider's own word on the path goes before the card's.
+ * Chooses the link to an agent. It uses the client's version if the agent speaks it, so that nothing needs translation,
+ * and JSON-RPC if the agent has it. The path that the provider registered goes before the path in the card.
  */
 export function chooseLink({ agent }: Pick<Offer, 'agent'>, facts: CardFacts, client: A2aVersion): Link {
   const rpcPath = agent?.rpcPath ?? null;

@@ -2,8 +2,8 @@ import { GatewayError, printable } from '#wire';
 import { nearestHint, type Catalog, type Resolved } from '#gateway';
 
 /**
- * The service of a name, which stands in `param`. Throws GatewayError `invalid_model`, which A2A has a code for
- * that is not that of an unknown task.
+ * The service of a name. `param` is the parameter that holds the name. Throws GatewayError `invalid_model` for an
+ * unknown name, because A2A has a code for it that differs from the code of an unknown task.
  */
 export function resolveAgent(catalog: Pick<Catalog, 'resolve'>, name: string, param?: string): Resolved {
   try {
@@ -14,13 +14,13 @@ export function resolveAgent(catalog: Pick<Catalog, 'resolve'>, name: string, pa
   }
 }
 
-/** `names`: what there is, to name the nearest. */
+/** The error for an unknown name. It suggests the nearest of `names`. */
 export function unknownAgent(name: string, names: Iterable<string> = [], param?: string): GatewayError {
   const hint = nearestHint(name, names) || 'GET /api/v1/agents lists all agents';
   return new GatewayError('invalid_model', `${kindOf(name)} not found: ${printable(name)}. ${hint}`, { param });
 }
 
-/** The primitive that a name has by its prefix: models and tools are agents here as well. */
+/** The primitive that the prefix of a name means. Models and tools can be called as agents here. */
 function kindOf(name: string): string {
   if (name.startsWith('model/')) return 'Model';
   return name.startsWith('mcp/') ? 'Tool' : 'Agent';

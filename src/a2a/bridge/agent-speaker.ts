@@ -28,8 +28,8 @@ interface AgentSpeakerDeps extends SendTalkDeps {
 }
 
 /**
- * An agent spoken to in parts, as other protocols' doors do: a message to it, and what its task says until it ends
- * or asks for something.
+ * Speaks to agents in neutral parts, for the doors of other protocols. A call sends one message and returns the output
+ * of its task until the task ends or asks for input.
  */
 export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
   const { catalog, tasks } = deps;
@@ -96,7 +96,7 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
         metadata: null,
         traceparent,
         wantsReceipt,
-        // The agent does not notice that the client has left.
+        // The agent does not see that the client has disconnected.
         outlivesClient: true,
       };
     },
@@ -104,8 +104,8 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
 }
 
 /**
- * The message to the agent. Earlier turns go in front as text: an agent has no memory of what another said. An
- * agent that goes on with a context or a task remembers them.
+ * The message to the agent. Earlier turns are put in front as text, because an agent does not know what other agents
+ * said. An agent that continues a context or a task already knows them.
  */
 function messageOf({ turns, contextId, taskId }: PartsAsk): JsonObject {
   const last = turns.at(-1)!;
@@ -124,7 +124,7 @@ function messageOf({ turns, contextId, taskId }: PartsAsk): JsonObject {
   };
 }
 
-/** The events of a talk in 1.0 as parts, and its tail as a PartsEnd. */
+/** Turns the events of a talk in 1.0 into parts, and its tail into a PartsEnd. */
 async function* inParts(
   talk: AsyncGenerator<Uint8Array, ReplyEnd, undefined>,
   answer: AnswerReader,

@@ -6,17 +6,17 @@ import { boundedName, createShownArtifacts, REMEMBERED_MAX, textOf, type NewPart
 import { USAGE_KEY } from '../wire/read-result.ts';
 import { isInterrupted, isTerminal, stateOf, type TaskState } from '../wire/task-state.ts';
 
-/** Reads the events of a task as one answer: agents repeat their artifacts, messages and whole tasks. */
+/** Reads the events of a task as one answer, without the artifacts, messages and tasks that agents repeat. */
 export interface AnswerReader {
-  /** Takes a parsed event of A2A 1.0, and returns what it adds to the answer. */
+  /** Takes a parsed event of A2A 1.0. Returns the parts that it adds to the answer. */
   read(event: unknown): readonly PartsEvent[];
-  /** Returns what was held back and belongs to the answer. Call it once, after the last event. */
+  /** Returns the parts that were held back and belong to the answer. Call it once, after the last event. */
   rest(): readonly PartsEvent[];
-  /** How the answer ended. `error` is the reason why it was broken off; null where it was not. */
+  /** The end of the answer. `error`: the reason why it broke off; null if it did not. */
   end(end: Pick<ReplyEnd, 'outcome'>, error: string | null): PartsEnd;
 }
 
-/** `task` is the one that the message goes on with, as it was before; null for none. */
+/** `task`: the task that the message continues, in its state before the message; null for none. */
 export function createAnswerReader(task: Pick<Task, 'output'> | null): AnswerReader {
   const artifacts = createShownArtifacts();
   const lines = createPartLines();
@@ -24,7 +24,10 @@ export function createAnswerReader(task: Pick<Task, 'output'> | null): AnswerRea
   const facts = createTaskFacts();
   let state: TaskState = 'unknown';
   let failure: string | null = null;
-  /** The first event of a follow-up may be the task as it was before: agents of the official SDKs begin with it. */
+  /**
+   * The first event of a follow-up is held back, because it may be the task in its state before the message. Agents of
+   * the official SDKs begin with it.
+   */
   let held: JsonObject | null = null;
   let begun = false;
 
@@ -43,7 +46,7 @@ export function createAnswerReader(task: Pick<Task, 'output'> | null): AnswerRea
     facts.take({ metadata: message['metadata'] }, undefined);
     const parts = fromA2aParts(message['parts']);
     if (isInterrupted(state) || state === 'completed') {
-      // Many agents repeat their artifact in their last message.
+      // Many agents repeat the text of their artifact in their last message.
       const repeated =
         parts.length > 0 && parts.every(({ kind }) => kind === 'text') && artifacts.repeats(textOf(parts));
       return repeated ? [] : lines.of(`message ${boundedName(message['messageId'])}`, parts);
@@ -61,7 +64,10 @@ export function createAnswerReader(task: Pick<Task, 'output'> | null): AnswerRea
     return Array.isArray(all) ? all.flatMap((artifact: unknown) => readArtifact(artifacts.whole(artifact))) : [];
   }
 
-  /** The held task is old: the answer before had it. Only artifacts that the task did not have by then are new. */
+  /**
+   * Skips the held task, because the answer before already had it. Its artifacts are new only if the task had no output
+   * before.
+   */
   function skipHeld(): PartsEvent[] {
     if (held === null) return [];
     const shown = held;
@@ -124,10 +130,10 @@ export function createAnswerReader(task: Pick<Task, 'output'> | null): AnswerRea
 
 const CANCELED = "The agent's task was canceled. What it gave until then is charged";
 
-/** A task that has ended was not continued: the agent would have refused the message. */
+/** Whether the task has ended. Such a task is no earlier state, because the agent would have refused to continue it. */
 const isOver = ({ status }: JsonObject): boolean => isObject(status) && isTerminal(stateOf(status['state']));
 
-/** The names of a task and its usage, of which the latest count. */
+/** The ids and the usage of a task. The latest values count. */
 function createTaskFacts() {
   let taskId: string | null = null;
   let contextId: string | null = null;
@@ -150,7 +156,7 @@ function createTaskFacts() {
 const countOf = (value: unknown): number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0;
 
-/** Parts as events. The text of each message and artifact begins on a new line. */
+/** Turns parts into events. The text of each message and artifact begins on a new line. */
 function createPartLines() {
   let source = '';
   let afterText = false;

@@ -38,19 +38,18 @@ interface BridgedDeps {
 }
 
 /**
- * A model or a tool that is called as an agent: its name as the client wrote it (`model/gpt-mini`), and its
- * speaker.
+ * A model or a tool that is called as an agent. `service`: the name as the client wrote it, such as `model/gpt-mini`.
  */
 export interface Bridge {
   readonly service: string;
   readonly speaker: Speaker;
-  /** Without the prefix. */
+  /** The name without the prefix. */
   readonly name: string;
 }
 
 /**
- * A message to a model or a tool as if it were an agent. A send is answered with a message; a stream with a task,
- * whose one artifact grows as the answer comes.
+ * Answers a message to a model or a tool that is called as an agent. A send is answered with a message. A stream is
+ * answered with a task whose only artifact grows.
  */
 export async function runBridged(
   deps: BridgedDeps,
@@ -118,7 +117,7 @@ async function whole({ ask, opened: { call, frames }, contextId, out }: Answer):
     if (finish === 'failed') throw new GatewayError(errorCode, error ?? 'The work failed');
     const large = new LargeStrings();
     for (const file of files) parts.push(largePart(file, large));
-    // A message says something.
+    // A message must not be empty.
     if (parts.length === 0 && error !== null) parts.push({ kind: 'text', text: error });
     const message = {
       messageId: call.id,
@@ -222,7 +221,7 @@ async function streamed({ deps, ask, service, opened, contextId, out }: Answer):
         out.result(told({ statusUpdate: { ...(last['statusUpdate'] as JsonObject), ...metadataOf(frame) } }));
       if (end.finish === 'failed' || unnoted === null) await tell();
       if (end.finish === 'failed') return null;
-      // What the task is shown from has no room for it.
+      // The stored snapshot has no room for the artifact.
       return unnoted === null
         ? taskAgain(taskId, charged)
         : { text: { text: told({ task: unnoted }), large }, taskId, charged, over: true, tell };
@@ -248,7 +247,10 @@ const said = (taskId: string, contextId: string, text: string): JsonObject => ({
   parts: [{ text }],
 });
 
-/** The usage of a model, in the form that an agent reports it, and why its answer is not whole. */
+/**
+ * Metadata of an answer: the usage of a model in the form that agents report it, and the reason why the answer is
+ * incomplete.
+ */
 function metadataOf({ tail }: SettledFrame): { readonly metadata?: JsonObject } {
   const { promptTokens, completionTokens, finish, error } = tail as PartsEnd;
   const used =
@@ -259,7 +261,7 @@ function metadataOf({ tail }: SettledFrame): { readonly metadata?: JsonObject } 
   return Object.keys(metadata).length === 0 ? {} : { metadata };
 }
 
-/** Texts that follow each other are one. */
+/** Joins consecutive text parts. */
 function joined(parts: readonly Part[]): readonly Part[] {
   const all: Part[] = [];
   for (const part of parts) {

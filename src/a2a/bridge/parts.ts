@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '#wire';
 import type { Part } from '#gateway';
 
-/** Parts of a message or an artifact of 1.0, neutral. Unknown kinds are skipped. */
+/** Turns the parts of a message or an artifact of 1.0 into neutral parts. Unknown kinds are skipped. */
 export function fromA2aParts(parts: unknown): readonly Part[] {
   return Array.isArray(parts) ? parts.flatMap((part: unknown) => (isObject(part) ? fromPart(part) : [])) : [];
 }
@@ -17,7 +17,7 @@ function fromPart({ text, raw, url, data, mediaType, filename, ...rest }: JsonOb
   return data === undefined || rest['kind'] !== undefined ? [] : [{ kind: 'data', data }];
 }
 
-/** A part as 1.0 has it. */
+/** Turns a neutral part into a part of 1.0. */
 export function toA2aPart(part: Part): JsonObject {
   switch (part.kind) {
     case 'text':
@@ -35,7 +35,7 @@ export function toA2aPart(part: Part): JsonObject {
   }
 }
 
-/** Parts as one text, for who reads nothing else. */
+/** Parts as one text, for readers that take only text. */
 export const wordsOf = (parts: readonly Part[]): string => parts.map(wordOf).join(' ');
 
 function wordOf(part: Part): string {

@@ -2,13 +2,13 @@ import { isObject, type JsonObject } from '#wire';
 import type { Part } from '#gateway';
 import { fromA2aParts } from './parts.ts';
 
-/** The artifacts of one answer. Agents repeat them: whole, in pieces, and again as words at the end. */
+/** The artifacts of one answer. Agents repeat them: as a whole, in pieces, and as the text of the last message. */
 interface ShownArtifacts {
-  /** Takes a streamed piece of an artifact, and returns its parts. `append`: it continues the piece before. */
+  /** Takes a streamed piece of an artifact. Returns its parts. `append`: it continues the piece before. */
   piece(artifact: unknown, append: boolean): NewParts | null;
-  /** Takes an artifact as it stands, and returns the parts that are new. */
+  /** Takes a complete artifact. Returns the parts that are new. */
   whole(artifact: unknown): NewParts | null;
-  /** Whether `text` is the text of an artifact, or of all together. */
+  /** Whether `text` is the text of one artifact, or of all artifacts together. */
   repeats(text: string): boolean;
 }
 
@@ -17,20 +17,20 @@ export interface NewParts {
   readonly parts: readonly Part[];
 }
 
-/** The part of an artifact that was shown. */
+/** The part of an artifact that was already shown. */
 interface Shown {
   /** Characters of text. */
   readonly chars: number;
   /** Parts that are not text. */
   readonly others: number;
-  /** The text, while it is short enough to be compared. */
+  /** The text; empty if it is too long to be compared. */
   readonly text: string;
 }
 
 const NOTHING: Shown = { chars: 0, others: 0, text: '' };
-/** Characters of an artifact that is compared with the message at the end. */
+/** The longest artifact, in characters, that is compared with the last message. */
 const COMPARED_MAX = 16 * 1024;
-/** Messages or artifacts of one answer that are remembered. */
+/** How many messages or artifacts of one answer are remembered. */
 export const REMEMBERED_MAX = 20_000;
 const NAME_CHARS_MAX = 256;
 
@@ -70,7 +70,7 @@ function withParts({ chars, others, text }: Shown, parts: readonly Part[]): Show
   };
 }
 
-/** The parts of an artifact that come after those that were shown. */
+/** The parts of an artifact after those that were already shown. */
 function withoutShown(parts: readonly Part[], before: Shown): readonly Part[] {
   let { chars, others } = before;
   return parts.flatMap((part): Part[] => {
@@ -84,6 +84,6 @@ function withoutShown(parts: readonly Part[], before: Shown): readonly Part[] {
 export const textOf = (parts: readonly Part[]): string =>
   parts.map((part) => (part.kind === 'text' ? part.text : '')).join('');
 
-/** A name that an agent gave, bounded; empty where it gave another value. */
+/** A name from an agent, cut to a maximum length; empty if the value is not a string. */
 export const boundedName = (value: unknown): string =>
   typeof value === 'string' ? value.slice(0, NAME_CHARS_MAX) : '';

@@ -1,4 +1,4 @@
-/** A card as A2A 1.0 has it (section 4.4). Unknown members are absent, never empty. */
+/** A card in the form of A2A 1.0 (section 4.4). Unknown members are absent, never empty. */
 export interface AgentCard {
   readonly name: string;
   readonly description: string;
@@ -31,7 +31,10 @@ interface AgentCapabilities {
 export interface AgentExtension {
   readonly uri: string;
   readonly description?: string;
-  /** Absent where a client need not know it: an explicit false is left out by some verifiers and not by others. */
+  /**
+   * Absent if a client need not support the extension. Some verifiers leave out an explicit false and others do not, so
+   * false is never written.
+   */
   readonly required?: true;
   readonly params?: Readonly<Record<string, unknown>>;
 }

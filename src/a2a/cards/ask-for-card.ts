@@ -4,8 +4,8 @@ import { CARD_BYTES_MAX, CARD_REQUEST_HEADERS, type CardReply, type FetchCard } 
 const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null } as const;
 
 /**
- * Asks the agents of offers for their cards, over their registered endpoints, wherever they are connected. The
- * requests are on the gateway's own account.
+ * Fetches the cards of agents through their registered endpoints, directly or over a tunnel. The requests are calls of
+ * the gateway's own account.
  */
 export function createAskForCard(pipeline: Pick<Pipeline, 'prepare' | 'run'>): FetchCard {
   return async (offer, path, signal) => {

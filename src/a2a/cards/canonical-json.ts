@@ -1,7 +1,7 @@
 /**
- * A JSON value as the JSON Canonicalization Scheme (RFC 8785) writes it: members by their UTF-16 code units, no
- * white space, numbers and strings as ECMAScript writes them. Throws TypeError for a value that is not I-JSON: lone
- * surrogates, numbers that are not finite, values that JSON cannot write.
+ * Writes a JSON value by the JSON Canonicalization Scheme (RFC 8785): members sorted by their UTF-16 code units, no
+ * white space, numbers and strings as in ECMAScript. Throws TypeError for a value that is not I-JSON: lone surrogates,
+ * numbers that are not finite, values that JSON cannot write.
  */
 export function canonicalJson(value: unknown): string {
   switch (typeof value) {

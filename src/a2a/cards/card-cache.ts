@@ -21,15 +21,15 @@ export interface CardsOptions {
   readonly auth: CardAuth;
   /** Whether calls can be paid by x402. */
   readonly x402: boolean;
-  /** Of this gateway, in its own card. */
+  /** The version of this gateway, for its own card. */
   readonly version: string;
   readonly now: () => number;
   readonly random: () => number;
-  /** Epoch milliseconds, for when a card was last changed; default the clock. */
+  /** Epoch milliseconds, for the modification time of cards. Default: the system clock. */
   readonly date?: () => number;
-  /** Told why an agent's card could not be fetched. */
+  /** Called with the error when an agent's card cannot be fetched. */
   readonly onError: (error: unknown, offer: Offer) => void;
-  /** Told when an agent's card is another one than before. */
+  /** Called when the content of an agent's card has changed. */
   readonly onChanged?: (offer: Offer) => void;
   /** Longest wait for an agent's card; default 10 s. */
   readonly timeoutMs?: number;
@@ -37,34 +37,34 @@ export interface CardsOptions {
 
 export interface Cards {
   /**
-   * How the agent of an offer is spoken to; DEFAULT_FACTS where it has no card. Waits for one fetch at most. Never
+   * The protocol facts of an offer's agent; DEFAULT_FACTS if it has no card. Waits for at most one fetch. Never
    * rejects.
    */
   facts(offer: Offer): Promise<CardFacts>;
   /**
-   * Our card of a service: what the first of its agents that has a card says, streaming where every agent streams.
-   * Never rejects because of an agent.
+   * The gateway's card of a service. Its content is from the first agent with a card. It says streaming if every agent
+   * streams. A failure of an agent never makes it reject.
    */
   card(request: CardRequest): Promise<CardPage>;
   /** The card of a model or a tool that is called as an agent, made from the catalogue. */
   bridged(request: Omit<CardRequest, 'offers'>, bridged: BridgedAgent): CardPage;
   /**
-   * The card that an agent shows to those whom it knows, as ours, in 1.0's form: made of `card` as the agent gave
-   * it. Not signed yet.
+   * The gateway's form of an agent's extended card, in the form of 1.0 and not yet signed. `card`: the card from the
+   * agent.
    */
   extended(request: CardRequest, card: unknown): AgentCard;
-  /** A card that is shown as it stands, with our signature where the operator has named the address that it is for. */
+  /** Signs a card if the operator named its origin. Otherwise returns the card unchanged. */
   signed(card: object, origin: CardOrigin): object;
   /** The gateway's own card. */
   own(catalog: Pick<Catalog, 'offers' | 'version'>, version: A2aVersion, origin: CardOrigin): CardPage;
 }
 
 interface CardRequest {
-  /** As it was asked for: a pinned provider or a suffix stays in the card's addresses. */
+  /** The name from the request: a pinned provider or a suffix stays in the card's addresses. */
   readonly service: string;
   /** Not empty. */
   readonly offers: readonly Offer[];
-  /** 0.3 is the form that clients of both versions read. */
+  /** The form of the card. Clients of both versions can read 0.3. */
   readonly version: A2aVersion;
   readonly origin: CardOrigin;
 }
@@ -72,16 +72,16 @@ interface CardRequest {
 /** A model or a tool. */
 export interface BridgedAgent extends Spoken {
   readonly primitive: Primitive;
-  /** Its own, without what says which primitive it is. */
+  /** Its name without the prefix of the primitive. */
   readonly name: string;
 }
 
 const NAME_MAX = 200;
 const TEXT_MAX = 8_000;
-/** Of a service with more providers, so many are asked for their card. */
+/** How many providers of a service are asked for their card. */
 const ASKED_MAX = 8;
 
-/** Our cards of the services, made of what their agents show. */
+/** Creates the gateway's cards of services from the cards of their agents. */
 export function createCards(options: CardsOptions): Cards {
   const { fetchCard, sign, auth, x402, version: ownVersion, onChanged } = options;
   const known = createKnownCards({
@@ -90,7 +90,7 @@ export function createCards(options: CardsOptions): Cards {
     ...(onChanged ? { onChanged: (offer: Offer) => onChanged(offer) } : {}),
   });
   const pages = createCardPages({ sign, ...(options.date ? { date: options.date } : {}) });
-  /** Models and tools that are called as agents have no card of their own. */
+  /** The card of an agent; null for models and tools, which have no card. */
   const cardOf = (offer: Offer): Promise<KnownCard | null> =>
     offer.agent ? known.cardOf(offer) : Promise.resolve(null);
 

@@ -2,13 +2,16 @@ import type { AgentCard, AgentExtension, AgentSkill } from './agent-card.ts';
 import { cardText, cardTexts, elementsOfValue, mediaTypes, membersOfValue, webUrl } from './card-text.ts';
 import { plainParams } from './plain-params.ts';
 
-/** The part of an agent's card that does not depend on its address or its callers. Bounded and safe to publish. */
+/**
+ * The part of an agent's card that does not depend on its address or its callers. It is bounded in size and safe to
+ * publish.
+ */
 export interface CardContent extends Pick<AgentCard, 'provider' | 'documentationUrl' | 'iconUrl'> {
-  /** Empty texts and lists: the card does not say. */
+  /** Texts and lists are empty if the card lacks the member. */
   readonly name: string;
   readonly description: string;
   readonly version: string;
-  /** There is a card with more in it for clients that have signed in. */
+  /** The agent has an extended card for authenticated clients. */
   readonly extended: boolean;
   readonly extensions: readonly AgentExtension[];
   readonly inputModes: readonly string[];
@@ -23,8 +26,8 @@ const EXTENSIONS_MAX = 32;
 const URI_MAX = 512;
 
 /**
- * Reads the known members of both versions' cards from a stranger's JSON value. Never throws: members of another
- * form are dropped.
+ * Reads the known members of a card of either version from an untrusted JSON value. Never throws: members of a wrong
+ * type are dropped.
  */
 export function readContent(card: unknown): CardContent {
   const members = membersOfValue(card);
@@ -46,7 +49,7 @@ export function readContent(card: unknown): CardContent {
   };
 }
 
-/** 0.3 readers need both members. */
+/** The provider is dropped unless it has both members, because readers of 0.3 need both. */
 function readProvider(value: unknown): Pick<AgentCard, 'provider'> {
   const members = membersOfValue(value);
   const organization = cardText(members['organization'], NAME_MAX);
@@ -70,7 +73,10 @@ function readExtension(value: unknown): readonly AgentExtension[] {
   ];
 }
 
-/** A skill without an id cannot be told from others; of two with one id the first counts. */
+/**
+ * A skill without an id uses its name as id; without both it is dropped. Of two skills with the same id the first
+ * counts.
+ */
 function readSkills(value: unknown): readonly AgentSkill[] {
   const skills = new Map<string, AgentSkill>();
   for (const element of elementsOfValue(value, SKILLS_MAX)) {

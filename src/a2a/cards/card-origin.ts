@@ -2,17 +2,17 @@ import type { FastifyRequest } from 'fastify';
 import type { CardOrigin } from './card-pages.ts';
 
 interface CardOriginOptions {
-  /** Origin that the world reaches this gateway at; null where that is not known. */
+  /** The public origin of this gateway; null if it is not known. */
   readonly publicUrl: string | null;
-  /** Hosts that this gateway is known by, with a port where it is not the scheme's. */
+  /** The host names of this gateway, with a port if it is not the default of the scheme. */
   readonly domains: readonly string[];
 }
 
 const HOST = /^(?:[a-z0-9_][a-z0-9_.-]{0,252}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
 
 /**
- * Finds the address for the card of a request: the operator's, else the one that the request was sent to. null for
- * a Host that is not valid.
+ * Finds the origin for the card of a request: the operator's public URL, else the Host of the request. null if the Host
+ * is not valid.
  */
 export function createCardOrigin({
   publicUrl,

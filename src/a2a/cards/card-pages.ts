@@ -4,20 +4,20 @@ import type { AgentCard } from './agent-card.ts';
 import { signCard, type SignBytes } from './sign-card.ts';
 import { withLegacyMembers } from './with-legacy-members.ts';
 
-/** A card in bytes, with the tag by which a client asks whether it has changed (strong: of the bytes). */
+/** A card as bytes, with its strong ETag. */
 export interface CardPage {
   readonly body: Buffer;
   readonly etag: string;
-  /** When this gateway first wrote it, epoch milliseconds; null where it is written anew for each request. */
+  /** When this gateway first wrote the card, in epoch milliseconds; null if it is written for each request. */
   readonly modifiedAt: number | null;
 }
 
-/** The address that cards are for. */
+/** The origin that cards name. */
 export interface CardOrigin {
-  /** Without a slash at its end. */
+  /** The URL without a trailing slash. */
   readonly url: string;
   /**
-   * The operator named this address, so cards for it are signed. A request with another Host gets a card without
+   * The operator named this origin, so cards for it are signed. A request with another Host gets a card without a
    * signature.
    */
   readonly known: boolean;
@@ -25,8 +25,7 @@ export interface CardOrigin {
 
 interface CardPages {
   /**
-   * The page of the card that `make` makes, or the one that was made of the same `content` for the same version and
-   * address.
+   * The cached page for the same `content`, version and origin. Without one, writes the page of the card from `make`.
    */
   page(content: string, version: A2aVersion, origin: CardOrigin, make: () => AgentCard): CardPage;
 }
@@ -35,11 +34,11 @@ interface CardPagesOptions {
   /** null: cards are not signed. */
   readonly sign: SignBytes | null;
   readonly bytesMax?: number;
-  /** Epoch milliseconds; default the clock. */
+  /** Epoch milliseconds. Default: the system clock. */
   readonly date?: () => number;
 }
 
-/** Writes, signs and keeps cards. The least recently requested go first. */
+/** Writes, signs and caches cards. The cache drops the least recently requested cards first. */
 export function createCardPages({ sign, bytesMax = 16 * 1024 * 1024, date = Date.now }: CardPagesOptions): CardPages {
   const pages = new Map<string, CardPage>();
   let bytes = 0;
@@ -47,7 +46,8 @@ export function createCardPages({ sign, bytesMax = 16 * 1024 * 1024, date = Date
 
   function write(card: AgentCard, version: A2aVersion, { url, known }: CardOrigin): CardPage {
     const shown = version === '1.0' ? card : withLegacyMembers(card);
-    // Verifiers that know only 1.0 look at its members alone, others at all members.
+    // The card gets two signatures. Verifiers that know only 1.0 check only the members of 1.0; others check all
+    // members.
     const signed = sign && known ? signCard(shown, sign, url, shown === card ? [] : [card]) : shown;
     const body = Buffer.from(JSON.stringify(signed));
     return {
@@ -59,7 +59,7 @@ export function createCardPages({ sign, bytesMax = 16 * 1024 * 1024, date = Date
 
   return {
     page(content, version, origin, make) {
-      // A stranger's names would push out the pages that others ask for.
+      // Pages for unknown Hosts are not cached. Otherwise strangers could fill the cache with invented Hosts.
       if (!origin.known) return write(make(), version, origin);
       const key = JSON.stringify([version, origin.url, content]);
       const page = pages.get(key) ?? write(make(), version, origin);

@@ -2,23 +2,26 @@ import { formatUsd, type MicroUsd, unitUsd } from '#billing/amounts';
 import { byPrice, type Offer } from '#gateway';
 
 /**
- * The price of a message to an agent, as exact decimal texts of USD. It is the cheapest provider's, except for the
- * maximum.
+ * The price of a message to an agent, as exact decimal texts in USD. It is the price of the cheapest provider, except
+ * for the maxima.
  */
 export interface CardPrice {
   readonly currency: 'USD';
-  /** Set where each message is charged; "0" where a message as such costs nothing. */
+  /** Set if each message is charged; "0" if a message itself costs nothing. */
   readonly per_call_usd?: string;
-  /** Set where all messages of a task are charged once. */
+  /** Set if all messages of a task are charged together once. */
   readonly per_task_usd?: string;
   readonly per_second_usd?: string;
   readonly per_1m_prompt_tokens_usd?: string;
   readonly per_1m_completion_tokens_usd?: string;
-  /** The most that one message, or one task, costs: by its use, or at a dearer provider. Only where that is more. */
+  /**
+   * The highest cost of one message or task, by its use or at a more expensive provider. Set only if it is higher than
+   * the price of a call.
+   */
   readonly maximum_usd?: string;
   /**
-   * The most that the agent may spend, on top, on calls of its own in the consumer's name, unless the consumer
-   * names another budget. It is that of the provider that asks most.
+   * The highest amount that the agent may additionally spend on its own calls in the consumer's name, unless the
+   * consumer sets another budget. It is the amount of the provider with the highest one.
    */
   readonly nested_maximum_usd?: string;
 }
@@ -43,7 +46,7 @@ export function cardPrice(offers: readonly Offer[]): CardPrice {
   };
 }
 
-/** Rates are micro-USD for a million. */
+/** Rates are micro-USD per million units. */
 const UNITS = 1_000_000n;
 
 function mostOf({ price, priceCap }: Offer): MicroUsd {

@@ -10,9 +10,9 @@ interface CardRoutesDeps {
   readonly cards: Cards;
   /** Finds the model or tool that is called as an agent by this name; null for any other name. */
   readonly bridged: (service: string) => Promise<BridgedAgent | null>;
-  /** Names of what can be called as an agent that begin with `prefix`, a few. */
+  /** A few names that begin with `prefix` and can be called as agents. */
   readonly namesBelow: (prefix: string) => readonly string[];
-  /** The address for the cards of a request; null where its Host is not valid. */
+  /** The origin for the cards of a request; null if the Host header is not valid. */
   readonly origin: (request: FastifyRequest) => CardOrigin | null;
 }
 
@@ -37,15 +37,15 @@ const CARD = {
 } as const;
 
 /**
- * Agent cards, for everybody: the gateway's own at the root, and those of the services below `/a2a/{service}` and
- * `/api/v1/a2a/{service}`, at the path of both versions. To be called on the root instance: the doors of A2A have
- * routes of their own for the same wildcard, and want a credential.
+ * Adds the routes of agent cards, which need no credential: the gateway's own card at the root, and the cards of
+ * services below `/a2a/{service}` and `/api/v1/a2a/{service}`, at the card paths of both versions. Call it on the root
+ * instance, because the routes of the A2A door use the same wildcard and require a credential.
  */
 export function addCardRoutes(
   app: FastifyInstance,
   { catalog, cards, origin, bridged, namesBelow }: CardRoutesDeps,
 ): void {
-  // A service's name may have slashes in it, so that the end of the address cannot be in the route.
+  // The name of a service may contain slashes, so a route cannot match the end of the path. A constraint does it.
   if (!app.hasConstraintStrategy(CONSTRAINT)) app.addConstraintStrategy(cardConstraint());
 
   void app.register(async (scope) => {
@@ -108,13 +108,16 @@ export function addCardRoutes(
   });
 }
 
-/** Clients look for a card beside an address that does not end with a slash. */
+/**
+ * A hint for an address that has agents below it. Without a trailing slash, clients look for the card beside the
+ * address and not below it.
+ */
 function hintAt(origin: string, names: readonly string[]): string {
   if (names.length === 0) return '';
   return `. There is ${names.join(', ')}: end the address with a slash, such as ${origin}/a2a/${names[0]}/, and clients find the card below it`;
 }
 
-/** The version of the card. A client that asks for an unknown version finds the known ones in the card. */
+/** The version of the card. For an unknown version it is 0.3, because that card lists the known versions. */
 function versionOf(request: FastifyRequest) {
   return readVersion(request.headers[VERSION_HEADER], versionQuery(request)).version ?? '0.3';
 }
@@ -125,7 +128,7 @@ function send(request: FastifyRequest, reply: FastifyReply, { body, etag, modifi
     etag,
     vary: 'A2A-Version',
     'cache-control': 'public, max-age=300',
-    // Clients that run in a browser read it from other origins; nothing in it is secret.
+    // Clients in browsers read the card from other origins. It contains no secrets.
     'access-control-allow-origin': '*',
     'x-content-type-options': 'nosniff',
   });
@@ -133,7 +136,7 @@ function send(request: FastifyRequest, reply: FastifyReply, { body, etag, modifi
   return reply.type('application/json; charset=utf-8').send(body);
 }
 
-/** Routes that want it are for requests of a service's card, whatever the service's name. */
+/** A constraint for routes of cards: it matches each path that ends with a card file. */
 function cardConstraint(): Parameters<FastifyInstance['addConstraintStrategy']>[0] {
   return {
     name: CONSTRAINT,

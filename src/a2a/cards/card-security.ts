@@ -1,22 +1,20 @@
 import type { AgentCard } from './agent-card.ts';
 
-/** OAuth as a card describes it. */
+/** The OAuth settings that a card shows. */
 export interface CardAuth {
-  /** Metadata of the issuer whose access tokens are accepted; null where none are. */
+  /** URL of the metadata of the issuer of access tokens; null if no tokens are accepted. */
   readonly openIdConnectUrl: string | null;
-  /** Scopes that a token may be asked for with. */
+  /** Scopes that a client may request for a token. */
   readonly scopes: readonly string[];
 }
 
 /**
- * Keys have no scopes. An empty list would be left out by some verifiers of a card and not by others, and with it
- * which scheme is needed at all.
+ * API keys have no scopes, but the list must not be empty. Some verifiers of a card leave out an empty list and others
+ * do not, and with the list the name of the required scheme is lost.
  */
 const ANY_KEY = ['call'];
 
-/**
- * How clients sign in here: with an API key in either of two headers, or with an access token where an issuer is known.
- */
+/** How clients authenticate: with an API key in one of two headers, or with an access token if an issuer is known. */
 export function securityOf({
   openIdConnectUrl,
   scopes,

@@ -1,39 +1,42 @@
 import { isObject } from '#wire';
 
 /**
- * Control, format (bidi overrides, zero width), surrogates, private and unassigned code points, but for tabs and
- * line ends.
+ * Code points that do not print: control, format (bidi overrides, zero width), surrogate, private and unassigned,
+ * except tabs and line ends.
  */
 const UNPRINTABLE = /[^\P{C}\t\n]/gu;
 const MEDIA_TYPE = /^[\w!#$&^.+*-]{1,100}(?:\/[\w!#$&^.+*-]{1,100})?(?:; ?[\w.+-]{1,40}=[\w.+-]{1,40})?$/;
 const URL_LENGTH_MAX = 2_048;
 
 /**
- * Text of a stranger for people to read: at most `max` characters, without those that do not print. Empty for any
- * other value.
+ * Untrusted text for display: at most `max` characters, without code points that do not print. Empty for any other
+ * value.
  */
 export function cardText(value: unknown, max: number): string {
   if (typeof value !== 'string') return '';
-  // Cut first: the answer to a megabyte is as cheap as to a word.
+  // The text is cut first, so that a very long text costs no more than a short one.
   const text = value
     .slice(0, max * 2)
     .replace(UNPRINTABLE, '')
     .slice(0, max);
-  // The cut may have split a character of two units.
+  // The cut may have split a surrogate pair.
   return (text.isWellFormed() ? text : text.slice(0, -1)).trim();
 }
 
-/** The texts of a list that have any, each once. */
+/** The distinct texts of a list that are not empty. */
 export function cardTexts(value: unknown, countMax: number, max: number): readonly string[] {
   return distinct(value, countMax, (text) => cardText(text, max) || null);
 }
 
-/** The media types of a list, as `text/plain`; also their first halves alone, which old cards have. */
+/**
+ * The media types of a list, such as `text/plain`. Types without a subtype are accepted too, because old cards have
+ * them.
+ */
 export function mediaTypes(value: unknown): readonly string[] {
   return distinct(value, 64, (text) => (typeof text === 'string' && MEDIA_TYPE.test(text) ? text : null));
 }
 
-/** An address for people to open: http or https without a password in it. null for any other. */
+/** A link for people: http or https without credentials. null for any other value. */
 export function webUrl(value: unknown): string | null {
   if (typeof value !== 'string' || value.length > URL_LENGTH_MAX) return null;
   const url = URL.parse(value);

@@ -20,8 +20,8 @@ interface ExtendedCardDeps {
 const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [] } as const;
 
 /**
- * The extended card of an agent, with our addresses in it. The agent knows the gateway, not its client, so it is
- * the same for everybody who may call.
+ * Answers with the extended card of an agent, with the gateway's addresses. The agent authenticates the gateway and not
+ * its client, so the card is the same for every caller.
  */
 export async function showExtendedCard(
   { pipeline, catalog, cards }: ExtendedCardDeps,
@@ -31,7 +31,7 @@ export async function showExtendedCard(
   const { service, offers } = resolveAgent(catalog, ask.service);
   const offer = offers[0]!;
   const facts = await cards.facts(offer);
-  // 1.0 keeps the other error for a card that is declared and is not there.
+  // 1.0 uses the other error only for an extended card that is declared but missing.
   if (!facts.extended)
     throw new A2aError(
       ask.version === '1.0' ? 'UnsupportedOperation' : 'ExtendedAgentCardNotConfigured',

@@ -12,36 +12,36 @@ export interface CardReply {
 }
 
 /**
- * GETs a path below an offer's endpoint with CARD_REQUEST_HEADERS. Follows no redirect, reads no more of the body
- * than CARD_BYTES_MAX and one byte, and gives up when `signal` aborts.
+ * GETs a path below an offer's endpoint with CARD_REQUEST_HEADERS. Follows no redirect, reads at most one byte more
+ * than CARD_BYTES_MAX, and stops when `signal` aborts.
  */
 export type FetchCard = (offer: Offer, path: string, signal: AbortSignal) => Promise<CardReply>;
 
-/** Asked for in the newest version: its card lists the interfaces of all versions. */
+/** Requests the newest version, whose card lists the interfaces of all versions. */
 export const CARD_REQUEST_HEADERS = { accept: 'application/json', 'a2a-version': '1.0' } as const;
 export const CARD_BYTES_MAX = 256 * 1024;
 const LIMITS = { jsonDepthMax: 32, jsonKeysMax: 10_000, jsonElementsMax: 20_000 };
 
 const WELL_KNOWN = ['/.well-known/agent-card.json', '/.well-known/agent.json'];
 
-/** An agent's card as it was read. */
+/** A parsed card of an agent. */
 export interface KnownCard {
   readonly content: CardContent;
   readonly facts: CardFacts;
-  /** Of all that is kept of the card: another one is another card. */
+  /** The hash of the stored content of the card. */
   readonly hash: string;
-  /** About what keeping it takes. */
+  /** Approximate memory of the card in bytes. */
   readonly bytes: number;
 }
 
-/** No readable card was found. `message` gives the reason for each address. */
+/** Thrown if no readable card was found. `message` gives the reason for each path. */
 export class CardUnavailable extends Error {
   override readonly name = 'CardUnavailable';
 }
 
 /**
- * The card of an agent: at the path that its provider named, else at either well-known one. Throws CardUnavailable;
- * what `fetch` throws ends the search, as the next address is at the same host.
+ * Fetches the card of an agent from the path that its provider registered, else from one of the two well-known paths.
+ * Throws CardUnavailable. An error of `fetch` ends the search, because all paths are on the same host.
  */
 export async function fetchCard(fetch: FetchCard, offer: Offer, signal: AbortSignal): Promise<KnownCard> {
   const faults: string[] = [];
@@ -54,7 +54,7 @@ export async function fetchCard(fetch: FetchCard, offer: Offer, signal: AbortSig
   throw new CardUnavailable(`The agent shows no card: ${faults.join('; ')}`);
 }
 
-/** Reads the reply of an agent: a card, or the reason why it is not one. */
+/** Reads the reply of an agent. Returns the card, or the reason why the reply is no card. */
 function readReply({ status, body }: CardReply, basePath: string | null): KnownCard | string {
   if (status !== 200) return `answers ${status}`;
   if (body.byteLength > CARD_BYTES_MAX) return `is larger than ${CARD_BYTES_MAX} bytes`;

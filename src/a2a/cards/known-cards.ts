@@ -5,43 +5,46 @@ export interface KnownCardsOptions {
   readonly fetch: FetchCard;
   readonly now: () => number;
   readonly random: () => number;
-  /** Called with the reason why a card could not be fetched. The card that is known stays. */
+  /** Called with the error when a card cannot be fetched. The cached card stays. */
   readonly onError: (error: unknown, offer: Offer) => void;
-  /** Told when an agent's card is another one than before. */
+  /** Called when the content of an agent's card has changed. */
   readonly onChanged?: (offer: Offer, card: KnownCard, before: KnownCard) => void;
   readonly timeoutMs?: number;
   readonly countMax?: number;
   readonly bytesMax?: number;
 }
 
-/** The cards of agents, as far as they are known. */
+/** The cached cards of agents. */
 interface KnownCards {
   /**
-   * The agent's card; null where it has none or cannot be asked. Waits for one fetch at most, and only where
-   * nothing is known yet. Never rejects.
+   * The agent's card; null if it has no card or cannot be reached. Waits for at most one fetch, and only if no card is
+   * cached. Never rejects.
    */
   cardOf(offer: Offer): Promise<KnownCard | null>;
 }
 
 const FRESH_MS = 5 * 60_000;
 const RETRY_MS = 30_000;
-/** So long a card stands that cannot be fetched again. */
+/** How long a card is used while it cannot be fetched again. */
 const KEPT_MS = 24 * 3_600_000;
-/** Asking for cards needs no credential: beyond so many fetches at once an agent counts as one without a card. */
+/**
+ * The maximum of concurrent fetches. Anyone can cause a fetch, because requests for cards need no credential. Beyond
+ * the maximum, an agent counts as one without a card.
+ */
 const FETCHES_MAX = 64;
 
 interface Entry {
   card: KnownCard | null;
   fetchedAt: number;
-  /** After this time the next request for it has it fetched again. */
+  /** After this time the next request causes a new fetch. */
   staleAt: number;
   fetching: Promise<void> | null;
 }
 
 /**
- * Keeps the cards of agents. They are fresh for five minutes, give or take a tenth so that not all are fetched at
- * once; then they are fetched again in the background. Bounded by number and size; the least recently requested go
- * first.
+ * Caches the cards of agents. A card is fresh for five minutes plus or minus 10 %, so that not all cards are fetched at
+ * the same time. A stale card is fetched again in the background. The cache is bounded by number and size, and drops
+ * the least recently requested cards first.
  */
 export function createKnownCards(options: KnownCardsOptions): KnownCards {
   const {
@@ -85,7 +88,7 @@ export function createKnownCards(options: KnownCardsOptions): KnownCards {
     entry.staleAt = now() + jittered(FRESH_MS);
     if (before?.hash === card.hash) return;
     entry.card = card;
-    // It may have gone while it was fetched.
+    // The entry may have been dropped during the fetch.
     if (entries.get(keyOf(offer)) === entry) bytes += card.bytes - (before?.bytes ?? 0);
     for (const [key, oldest] of entries) {
       if (bytes <= bytesMax || oldest === entry) break;
@@ -127,7 +130,7 @@ export function createKnownCards(options: KnownCardsOptions): KnownCards {
   };
 }
 
-/** An agent that moved is asked anew. */
+/** The key contains the endpoint, so the card is fetched again when the agent moves. */
 function keyOf({ id, endpoint, agent }: Offer): string {
   return JSON.stringify([
     id,
@@ -136,7 +139,7 @@ function keyOf({ id, endpoint, agent }: Offer): string {
   ]);
 }
 
-/** Rejects when it takes longer, whether or not `fetch` heeds its signal. */
+/** Rejects after `timeoutMs`, even if `fetch` ignores its signal. */
 async function fetchWithin(fetch: FetchCard, offer: Offer, timeoutMs: number): Promise<KnownCard> {
   const gone = new AbortController();
   const late = Promise.withResolvers<never>();

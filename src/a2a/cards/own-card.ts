@@ -4,7 +4,7 @@ import { cardText } from './card-text.ts';
 import { rewriteCard, type CardTerms } from './rewrite-card.ts';
 
 interface OwnTerms extends Pick<CardTerms, 'url' | 'auth' | 'x402'> {
-  /** Of this gateway. */
+  /** The version of this gateway. */
   readonly version: string;
 }
 
@@ -15,7 +15,10 @@ const DESCRIPTION =
   'One address for many agents, paid by use. Each skill is an agent: name it by the skill’s id, as tenant or in the message’s metadata as ' +
   '"tollgate/agent". Each also has a card and an address of its own, at /a2a/ and its id.';
 
-/** The gateway's own card: a skill for each agent service of the catalogue, by name. `offers`: of all agents. */
+/**
+ * The gateway's own card, with one skill for each agent service of the catalogue, by name. `offers`: the offers of all
+ * agents.
+ */
 export function ownCard(offers: readonly Offer[], { version, ...terms }: OwnTerms): AgentCard {
   const skills = byService(offers).slice(0, SKILLS_MAX).map(skillOf);
   const content = {

@@ -1,4 +1,4 @@
-/** How much of an extension's parameters is kept. */
+/** Bounds for the parameters of an extension. */
 const VALUES_MAX = 500;
 const TEXT_MAX = 8_192;
 const KEY_MAX = 128;
@@ -10,9 +10,9 @@ const HOSTLESS: ReadonlySet<string> = new Set(['javascript:', 'data:', 'vbscript
 type Plain = string | number | boolean | readonly Plain[] | { readonly [key: string]: Plain };
 
 /**
- * The parameters of a stranger's extension, for a signed card. Empty values and null are dropped: not everybody
- * verifies them alike. So are names that every object has, and addresses: a call to one would go past the gateway.
- * undefined where nothing is left.
+ * The parameters of an untrusted extension, cleaned for a signed card. Empty values and null are dropped, because
+ * verifiers differ in how they treat them. Names of Object.prototype are dropped. URLs are dropped, because a call to
+ * one would bypass the gateway. undefined if nothing is left.
  */
 export function plainParams(value: unknown): { readonly [key: string]: Plain } | undefined {
   let left = VALUES_MAX;
@@ -51,8 +51,7 @@ export function plainParams(value: unknown): { readonly [key: string]: Plain } |
 }
 
 /**
- * Whether a text leads somewhere as those read it who follow addresses: `https:host` and `\\host` do, `km/h` and
- * `note: 1` do not.
+ * Whether a URL parser would read a host in a text: true for `https:host` and `\\host`, false for `km/h` and `note: 1`.
  */
 function isAddress(text: string): boolean {
   const url = URL.parse(text) ?? URL.parse(text, `https://${NOWHERE}`);

@@ -1,35 +1,32 @@
 import { type A2aVersion, versionOf } from '../wire/version.ts';
 import { cardText, elementsOfValue, membersOfValue } from './card-text.ts';
 
-/** How an agent is spoken to, by its card. The hosts in a card are not used: the registered endpoint is. */
+/** The protocol facts in an agent's card. The hosts in a card are not used: requests go to the registered endpoint. */
 export interface CardFacts {
-  /** In the order in which the agent prefers them; never empty. */
+  /** The versions in the agent's order of preference; never empty. */
   readonly versions: readonly A2aVersion[];
   readonly jsonRpc: readonly CardEndpoint[];
-  /** HTTP+JSON. */
+  /** Endpoints of HTTP+JSON. */
   readonly rest: readonly CardEndpoint[];
   readonly streaming: boolean;
   readonly push: boolean;
-  /** There is an extended card. */
+  /** The agent has an extended card. */
   readonly extended: boolean;
-  /**
-   * The card says nothing of where its agent is, as that of the bare form: a message is posted to `/a2a` with
-   * nothing around it.
-   */
+  /** The card names no address, like cards of the bare form. Messages are then posted to `/a2a` without an envelope. */
   readonly bare: boolean;
-  /** Nobody has looked whether the signatures are good: their keys are at addresses that a stranger chose. */
+  /** Signatures are never verified, because a stranger chose the addresses of their keys. */
   readonly signed: 'none' | 'unverified';
 }
 
 interface CardEndpoint {
   readonly version: A2aVersion;
-  /** Below the registered endpoint: empty, or with a leading slash. */
+  /** The path below the registered endpoint: empty, or with a leading slash. */
   readonly path: string;
-  /** The tenant that 1.0 wants each request to name; null for none. */
+  /** The tenant that each request of 1.0 has to name; null for none. */
   readonly tenant: string | null;
 }
 
-/** Assumed of an agent whose card is not known. */
+/** The facts of an agent whose card is not known. */
 export const DEFAULT_FACTS: CardFacts = {
   versions: ['0.3'],
   jsonRpc: [{ version: '0.3', path: '', tenant: null }],
@@ -46,9 +43,9 @@ const PATH_MAX = 512;
 const TENANT_MAX = 256;
 
 /**
- * Reads a card of either version. Never throws. `basePath`: the path of the registered endpoint, which those in the
- * card are below; null where it is not known (behind a tunnel): they are then taken for paths below the endpoint as
- * they stand.
+ * Reads a card of either version. Never throws. `basePath`: the path of the registered endpoint; the paths in the card
+ * are below it. null if it is not known (behind a tunnel): the paths in the card then count as paths below the
+ * endpoint.
  */
 export function readCard(card: unknown, basePath: string | null): CardFacts {
   const members = membersOfValue(card);
@@ -115,7 +112,7 @@ function legacyInterfaces(members: Readonly<Record<string, unknown>>): readonly 
   return [{ url, binding: preferredTransport, version, tenant: undefined }, ...others];
 }
 
-/** Agents of versions before 0.3 are spoken to as agents of 0.3. */
+/** Versions before 0.3 are read as 0.3. */
 function readVersion(value: unknown): A2aVersion | null {
   return versionOf(value) ?? (typeof value === 'string' && /^0\.[0-2](?:\.\d{1,9})?$/.test(value) ? '0.3' : null);
 }
@@ -132,8 +129,8 @@ function readInterface(
 }
 
 /**
- * The path of an address below the endpoint; null for a text that is not an address. An address that is not below
- * the endpoint cannot be called, so the endpoint itself is.
+ * The path of a URL below the endpoint; null if the text is no URL. A URL outside the endpoint cannot be called, so its
+ * path is empty and the endpoint itself is called.
  */
 function pathBelow(text: string, basePath: string | null): string | null {
   const url = URL.parse(text);
@@ -142,7 +139,7 @@ function pathBelow(text: string, basePath: string | null): string | null {
   const base = basePath?.replace(/\/+$/, '') ?? '';
   if (!`${path}/`.startsWith(`${base}/`)) return '';
   const below = path.slice(base.length);
-  // A path that begins with two slashes names a host when it is resolved against an address.
+  // A path with two leading slashes would name a host when it is resolved against a URL.
   return below.length > PATH_MAX || below.startsWith('//') ? '' : below === '/' ? '' : below;
 }
 

@@ -3,30 +3,30 @@ import type { CardContent } from './card-content.ts';
 import type { CardPrice } from './card-price.ts';
 import { securityOf, type CardAuth } from './card-security.ts';
 
-/** The payment extension: who has no balance may pay for a task by itself. */
+/** The payment extension: a client without a balance can pay for one task. */
 export const X402_EXTENSION = 'https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2';
-/** Names the extension that tells the price. It is only read: there is nothing to do for a client that knows it. */
+/** The extension that contains the price. It is for information only, so clients need no support for it. */
 const PRICING_EXTENSION = 'urn:tollgate:pricing';
 
-/** The gateway's own terms for a service, whatever its agent does. */
+/** The gateway's own terms for a service. */
 export interface CardTerms {
-  /** Our address of the service, without a slash at its end. */
+  /** The gateway's URL of the service, without a trailing slash. */
   readonly url: string;
   readonly name: string;
   /** May be empty. */
   readonly description: string;
-  /** Every agent behind the service can stream. */
+  /** True if every agent of the service can stream. */
   readonly streaming: boolean;
-  /** Webhooks are notified of its tasks; default yes. */
+  /** Whether clients can have push notifications for its tasks. Default: true. */
   readonly push?: boolean;
-  /** null: the card tells no price. */
+  /** null: the card contains no price. */
   readonly price: CardPrice | null;
   readonly auth: CardAuth;
   /** Whether calls can be paid by x402. */
   readonly x402: boolean;
 }
 
-/** The interfaces of the gateway, whatever the agent speaks, in the order in which a client should prefer them. */
+/** The interfaces of the gateway for every agent, in the order in which clients should prefer them. */
 const CARRIED = [
   ['JSONRPC', '1.0'],
   ['HTTP+JSON', '1.0'],
@@ -37,9 +37,8 @@ const CARRIED = [
 const TEXT_MODES = ['text/plain'];
 
 /**
- * The card of a service in the form of 1.0: what its agent says of itself, with our addresses, sign-in and payment
- * in place of the agent's. `content` is null, or has little in it, where the agent has no card or a short one; the
- * rest then comes from the catalogue.
+ * The card of a service in the form of 1.0: the content of the agent's card, with the gateway's addresses,
+ * authentication and payment. `content` is null if the agent has no card. Missing members come from the catalogue.
  */
 export function rewriteCard(content: CardContent | null, terms: CardTerms): AgentCard {
   const { provider, documentationUrl, iconUrl } = content ?? {};
@@ -55,7 +54,8 @@ export function rewriteCard(content: CardContent | null, terms: CardTerms): Agen
     ...(iconUrl ? { iconUrl } : {}),
     capabilities: {
       streaming: terms.streaming,
-      // Ours is the webhook that the agent calls, and where it calls none, we see the end of the task ourselves.
+      // The gateway itself sends push notifications. It learns of changes from its own webhook at the agent or from its
+      // looks.
       pushNotifications: terms.push ?? true,
       ...(content?.extended ? { extendedAgentCard: true as const } : {}),
       ...extensionsOf(content?.extensions ?? [], terms),
@@ -67,12 +67,12 @@ export function rewriteCard(content: CardContent | null, terms: CardTerms): Agen
   };
 }
 
-/** All interfaces at one address: requests say which one they mean. */
+/** All interfaces have the same URL, because each request names its version and binding. */
 function interfacesAt(url: string): readonly AgentInterface[] {
   return CARRIED.map(([protocolBinding, protocolVersion]) => ({ url, protocolBinding, protocolVersion }));
 }
 
-/** The agent's extensions and ours; an agent that has ours too does not speak for us. */
+/** The extensions of the agent and of the gateway. An agent's own entries for the gateway's extensions are removed. */
 function extensionsOf(
   theirs: readonly AgentExtension[],
   { price, x402 }: CardTerms,
@@ -85,8 +85,10 @@ function extensionsOf(
   return extensions.length > 0 ? { extensions } : {};
 }
 
-/** Any version of the payment extension: an agent would be paid past the gateway. */
-/** The beginning of the address of every version of that extension. */
+/**
+ * The common prefix of the URIs of all versions of the payment extension. An agent's entries with it are removed,
+ * because the agent would be paid without the gateway.
+ */
 export const X402_FAMILY = 'https://github.com/google-agentic-commerce/a2a-x402/';
 
 const filled = <T>(list: readonly T[] | undefined): readonly T[] | null => (list && list.length > 0 ? list : null);

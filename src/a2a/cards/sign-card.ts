@@ -1,16 +1,19 @@
 import { canonicalJson } from './canonical-json.ts';
 
-/** A key that cards are signed with, without the key. */
+/** Signs cards with a key that it does not reveal. */
 export interface SignBytes {
   readonly kid: string;
   readonly alg: 'ES256' | 'EdDSA';
-  /** Address of the public key; null: `/.well-known/jwks.json` of the address that the card is for. */
+  /** URL of the public key; null: `/.well-known/jwks.json` of the origin in the card. */
   readonly jku: string | null;
-  /** The signature as JWS has it (RFC 7518 section 3.4, RFC 8037 section 3.1): for ES256 R and S, 32 bytes each. */
+  /**
+   * Returns the signature in the form of JWS (RFC 7518 section 3.4, RFC 8037 section 3.1): for ES256 R and S, 32 bytes
+   * each.
+   */
   sign(input: Uint8Array): Uint8Array;
 }
 
-/** One JWS in flattened form with its payload left out (A2A 1.0 section 8.4.2). */
+/** A JWS in flattened form without its payload (A2A 1.0 section 8.4.2). */
 interface CardSignature {
   readonly protected: string;
   readonly signature: string;
@@ -20,9 +23,9 @@ interface CardSignature {
 const JWKS_PATH = '/.well-known/jwks.json';
 
 /**
- * The signature of a card (A2A 1.0 section 8.4): over its canonical JSON without `signatures`. The card must hold
- * no empty texts, lists and objects and no explicit defaults, which verifiers leave out before they look, each in
- * its own way. `origin`: the address that the card is for.
+ * The signature of a card (A2A 1.0 section 8.4) over its canonical JSON without `signatures`. The card must not contain
+ * empty texts, lists or objects, or explicit defaults: verifiers remove them before they check, each in a different
+ * way. `origin`: the origin that the card names.
  */
 export function signatureOf(card: object, key: SignBytes, origin: string): CardSignature {
   const { signatures: _, ...content } = card as { readonly signatures?: unknown };
@@ -34,8 +37,8 @@ export function signatureOf(card: object, key: SignBytes, origin: string): CardS
 }
 
 /**
- * Signs a card. The signature of `parts`, which has fewer members, comes first: readers that know only those verify
- * it. Earlier `signatures` are replaced.
+ * Signs a card. `parts` are versions of the card with fewer members. Their signatures come first, for readers that know
+ * only those members. Earlier `signatures` are replaced.
  */
 export function signCard<T extends object>(
   card: T,

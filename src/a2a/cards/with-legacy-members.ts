@@ -1,8 +1,8 @@
 import type { AgentCard, SecurityScheme } from './agent-card.ts';
 
 /**
- * Adds the members that a reader of 0.3 needs. Readers of 1.0 ignore them. A client that names no version gets this
- * card: some clients of 1.0 name none when they ask for a card.
+ * Adds the members that readers of 0.3 need. Readers of 1.0 ignore them. A client that names no version gets this card,
+ * because some clients of 1.0 name no version when they request a card.
  */
 export function withLegacyMembers(card: AgentCard): Readonly<Record<string, unknown>> {
   const [primary, ...others] = card.supportedInterfaces.filter(({ protocolVersion }) => protocolVersion === '0.3');
@@ -24,7 +24,7 @@ export function withLegacyMembers(card: AgentCard): Readonly<Record<string, unkn
   };
 }
 
-/** 0.3 tells the kinds apart by `type`, 1.0 by the name of the only member. */
+/** 0.3 names the kind of a scheme in `type`. 1.0 has a single member, whose name is the kind. */
 function legacyScheme(scheme: SecurityScheme): Readonly<Record<string, string>> {
   if ('httpAuthSecurityScheme' in scheme) return { type: 'http', ...scheme.httpAuthSecurityScheme };
   if ('openIdConnectSecurityScheme' in scheme) return { type: 'openIdConnect', ...scheme.openIdConnectSecurityScheme };

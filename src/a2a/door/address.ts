@@ -2,13 +2,13 @@ import { matchRest, type RestMatch, type RestVerb } from '../wire/rest-routes.ts
 import type { A2aVersion } from '../wire/version.ts';
 
 /**
- * The kind of an address below `/a2a`: JSON-RPC (or a bare message) to a service, or a route of HTTP+JSON. The
- * service is empty for all agents together.
+ * The kind of an address below `/a2a`: JSON-RPC (or a bare message) to a service, or a route of HTTP+JSON. An empty
+ * service means the address of all agents.
  */
 export type Address =
   | { readonly kind: 'rpc'; readonly service: string }
   | { readonly kind: 'rest'; readonly service: string; readonly version: A2aVersion; readonly match: RestMatch }
-  /** There is such a route, or an agent, but not with this verb. */
+  /** The route or agent exists, but does not take this verb. */
   | {
       readonly kind: 'verb';
       readonly service: string;
@@ -19,9 +19,9 @@ export type Address =
   | { readonly kind: 'none' };
 
 /**
- * Reads an address. `path` is the part after `/a2a`, percent-encoded: empty, or with a leading slash. Names of
- * services have slashes in them, so the longest known name counts. `version` is the one that the client named; null
- * where it named none, and the route decides.
+ * Reads an address. `path` is the part after `/a2a`, percent-encoded: empty, or with a leading slash. Names of services
+ * contain slashes, so the longest known name counts. `version` is the one that the client named. null: it named none,
+ * and the route decides.
  */
 export function readAddress(
   verb: string,
@@ -37,7 +37,8 @@ export function readAddress(
       : { kind: 'verb', service: '', version: version ?? '0.3', allowed: POST };
   const known = whole !== null && isService(whole);
   const named: Address | null = posted && known ? { kind: 'rpc', service: whole } : null;
-  // A name that looks like a route of another agent must not take that agent's requests.
+  // The name of this service looks like a route. The routes of other agents are tried first, so that it cannot take
+  // their requests.
   if (named !== null && !ROUTE_LIKE.test(path)) return named;
   const places: { readonly at: number; readonly service: string }[] = [];
   for (
@@ -49,7 +50,8 @@ export function readAddress(
     if (service !== null && (at === 0 || isService(service))) places.push({ at, service });
   }
   let wrong: Address | null = null;
-  // Without a word on it a request is of 0.3, before the end of a name counts that looks like its version.
+  // A request without a version matches the routes of 0.3 first, before the longer name of a service whose end looks
+  // like a route of 1.0.
   for (const one of version === null ? VERSIONS : [version])
     for (const { at, service } of places) {
       const match = matchRest(one, verb, path.slice(at));
@@ -59,7 +61,7 @@ export function readAddress(
   if (named !== null) return named;
   if (wrong !== null) return wrong;
   if (known) return { kind: 'verb', service: whole, version: version ?? '0.3', allowed: POST };
-  // An address below an agent that looks like a route of HTTP+JSON is a misspelt route, not another agent's name.
+  // An address below an agent that looks like a route of HTTP+JSON is a misspelt route, not the name of another agent.
   const misspelt = /:[^/]+$/.test(path) && places.some(({ at }) => at > 0);
   return posted && !misspelt ? { kind: 'rpc', service: whole ?? path.slice(1) } : { kind: 'none' };
 }
@@ -69,9 +71,12 @@ const VERSIONS = ['0.3', '1.0'] as const;
 /** Every route that takes POST looks like this. */
 const ROUTE_LIKE = /\/(?:message:|tasks\/)/;
 
-/** Of the longest route, with a slash at its end: an address may consist of slashes. */
+/**
+ * The pieces of the longest route, with a trailing slash. The bound is needed because an address may consist of slashes
+ * only.
+ */
 const PIECES_MAX = 7;
-/** Percent-encoded. Names of services are shorter. */
+/** Counts percent-encoded characters. Names of services are shorter. */
 const SERVICE_CHARS_MAX = 1_024;
 
 function decode(text: string): string | null {

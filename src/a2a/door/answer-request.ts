@@ -28,15 +28,15 @@ import { readVersion, VERSION_HEADER, versionQuery, type VersionReading } from '
 export interface AnswerRequestDeps {
   readonly door: Door;
   readonly payments: Payments;
-  /** Whether there is an agent or a bridge of this name. */
+  /** Whether an agent or a bridge has this name. */
   readonly isService: (name: string) => boolean;
   readonly limits: Pick<Config['limits'], 'bodyBytesMax' | 'jsonDepthMax' | 'jsonKeysMax' | 'clientStallMs'>;
   readonly receipts: Config['billing']['receipts'];
-  /** Files may lie on hosts of private networks: for development. */
+  /** Allows file URLs on hosts of private networks, for development. */
   readonly allowPrivate: boolean;
   readonly keepAlive: KeepAlive;
   readonly origin: (request: FastifyRequest) => CardOrigin | null;
-  /** The value of `WWW-Authenticate` for an error that another credential would change. */
+  /** The value of `WWW-Authenticate` for an error that another credential would avoid; null for other errors. */
   readonly challenge: (request: FastifyRequest, error: GatewayError) => string | null;
   readonly onError: (
     error: unknown,
@@ -44,7 +44,7 @@ export interface AnswerRequestDeps {
   ) => void;
 }
 
-/** Answers one HTTP request below `/a2a`, whatever its version and binding. Never throws. */
+/** Answers one HTTP request below `/a2a`, of any version and binding. Never throws. */
 export function createAnswerRequest(
   deps: AnswerRequestDeps,
   prefix: string,
@@ -63,7 +63,7 @@ export function createAnswerRequest(
       () => rateHeaders(admissionOf(request).rate),
     );
     const extensions = readExtensions(request, payments);
-    // Until the request is understood, errors go out as the address says.
+    // Until the request is parsed, its address decides the form of errors.
     let envelope: ReplyEnvelope = {
       binding: address.kind === 'rpc' ? 'jsonrpc' : 'rest',
       idText: 'null',
@@ -121,19 +121,19 @@ export function createAnswerRequest(
       challenge = deps.challenge(request, toGatewayError(error));
       await writer().fail(error);
     }
-    // The client left before the head, so no answer is sent.
+    // The client disconnected before the head was written, so no response is sent.
     if (!reply.sent) reply.hijack();
   };
 }
 
-/** The version that a request names; the usual one where it names none. */
+/** The version that a request names in its header or query; the default version if it names none. */
 export const readVersionOf = (request: FastifyRequest): VersionReading =>
   readVersion(request.headers[VERSION_HEADER], versionQuery(request));
 
 const saysVersion = (request: FastifyRequest): boolean =>
   request.headers[VERSION_HEADER] !== undefined || versionQuery(request) !== undefined;
 
-/** `version`: null where the request names none. */
+/** Finds the kind of the address of a request. `version`: null if the request names none. */
 export function addressOf(
   { method, url }: FastifyRequest,
   prefix: string,
@@ -145,7 +145,7 @@ export function addressOf(
   return readAddress(method, path, version, isService);
 }
 
-/** The extensions that a request activates at its agent, and the headers that name those of the gateway. */
+/** The extensions that a request activates at its agent, and the response headers that name those of the gateway. */
 function readExtensions(
   { headers }: FastifyRequest,
   { open }: Payments,
@@ -157,10 +157,10 @@ function readExtensions(
   return { forAgent: theirs, activated: x402 ? { [name]: X402_EXTENSION } : {} };
 }
 
-/** Sending is paid for; everything else needs a credential. */
+/** Only sends can be paid in place. Every other operation needs a credential. */
 const sends = (operation: Operation): boolean => operation === 'send' || operation === 'stream';
 
-/** False where the address alone says that nothing is sent. A wrong verb is refused as such. */
+/** False if the address shows that the request is not a send. True for a wrong verb, so that it gets its own error. */
 function maySend(address: Address, method: string): boolean {
   if (address.kind === 'verb') return true;
   return method === 'POST' && (address.kind !== 'rest' || sends(address.match.operation));

@@ -4,30 +4,30 @@ import type { CardOrigin } from '../cards/card-pages.ts';
 import type { Operation } from '../wire/methods.ts';
 import type { A2aVersion } from '../wire/version.ts';
 
-/** One request of a client for one agent, by whatever binding it came. */
+/** One request of a client for one agent, from any binding. */
 export interface Ask {
   readonly operation: Operation;
-  /** That the client speaks. */
+  /** The client's version. */
   readonly version: A2aVersion;
-  /** The name that was called: of a service, pinned or with a suffix, or of what another primitive's bridge has. */
+  /** The called name: a service, which may be pinned or have a suffix, or a model or tool behind a bridge. */
   readonly service: string;
-  /** In the form of JSON-RPC, in the client's version. */
+  /** The parameters in the form of JSON-RPC, in the client's version. */
   readonly params: JsonObject;
-  /** The same as JSON text, as it came where it came so. */
+  /** The same as JSON text: the client's own text where it has this form. */
   readonly paramsText: string;
   readonly caller: Caller;
-  /** The payment that came with the message; null or absent for none. */
+  /** The payment in the message; null or absent for none. */
   readonly payment?: PaymentSlip | null;
   readonly requestId: string;
   readonly traceparent: string | null;
   readonly wantsReceipt: boolean;
-  /** The header that says what the whole run of the call may cost, as it came; null without one. */
+  /** The header with the cap for the cost of the whole run, unchanged; null without one. */
   readonly maxCost: string | readonly string[] | null;
   /** The quote that the call is charged by; null or absent for none. */
   readonly quote?: QuoteAsked | null;
-  /** Extensions that the client activates, as the header said; null for none. */
+  /** The extensions that the client activates, as in the header; null for none. */
   readonly extensions: string | null;
-  /** Gives the address for cards in the answer; null where the Host of the request is not valid. */
+  /** The origin that cards in the response name; null if the Host header of the request is not valid. */
   readonly origin: () => CardOrigin | null;
   /** The id of the client's request, as text for the call's span; null on HTTP+JSON. */
   readonly rpcId: string | null;

@@ -3,7 +3,7 @@ import { PROTOCOL_NAMES } from './unambiguous.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 import { protoName } from '../wire/proto-name.ts';
 
-/** 0.3 calls them otherwise over HTTP+JSON. */
+/** 0.3 has other names for these members over HTTP+JSON. */
 const OTHER_STEPS: ReadonlyMap<string, string> = new Map([
   ['message', 'request'],
   ['parts', 'content'],
@@ -27,10 +27,10 @@ const ANY_PROTO_NAME = new RegExp(
 );
 
 /**
- * Parameters with canonical names in place of proto names. Readers of ProtoJSON accept both, and both of the
- * protocol's test kits send both. The renamed parameters are forwarded, so that the agent reads what the gateway
- * read. Returns the same object where no name changes. `text` is JSON text that holds the parameters; it spares
- * those without proto names the search. Throws A2aError `InvalidParams` where a member stands under both names.
+ * Replaces proto names with canonical names. Readers of ProtoJSON accept both, and both of the protocol's test kits
+ * send both. The renamed parameters are forwarded, so that the agent reads the same as the gateway. Returns the same
+ * object if no name changes. `text` is JSON text that contains the parameters: if it has no proto name, the search is
+ * skipped. Throws A2aError `InvalidParams` if a member is present under both names.
  */
 export function withCanonicalNames(params: JsonObject, text: string): JsonObject {
   if (!ANY_PROTO_NAME.test(text)) return params;

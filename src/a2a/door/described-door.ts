@@ -36,8 +36,8 @@ const example = {
 };
 
 /**
- * The reference's description of an address of A2A. It does not validate. `all`: the address of all agents. `hide`:
- * it is described at another place.
+ * The OpenAPI description of an address of A2A. It does not validate requests. `all`: the address of all agents.
+ * `hide`: leaves the address out, because another one is described instead.
  */
 export function describeDoor(all: boolean, hide: boolean): Readonly<Record<'post' | 'get', FastifySchema>> {
   const params = {

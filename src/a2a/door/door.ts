@@ -11,7 +11,7 @@ import { runTask, type RunTaskDeps } from '../tasks/run-task.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 import type { Operation } from '../wire/methods.ts';
 
-/** Answers one request at one agent. Never throws: what goes wrong is the answer. */
+/** Answers one request to one agent. Never throws: errors become the answer. */
 export type Door = (ask: Ask, reply: ReplyWriter, gone: AbortSignal) => Promise<void>;
 
 interface DoorDeps {
@@ -19,17 +19,15 @@ interface DoorDeps {
   readonly tasks: Tasks;
   readonly taskDeps: RunTaskDeps;
   readonly runSend: RunSend;
-  /** Push notification configurations of the caller's tasks. */
+  /** Answers the operations on push notification configurations. */
   readonly push: (ask: Ask, reply: ReplyWriter) => Promise<void>;
-  /** The extended card. */
+  /** Answers with the extended card. */
   readonly card: (ask: Ask, reply: ReplyWriter) => Promise<void>;
-  /** Answers for a model or a tool that is called as an agent; null for an agent. Throws for an unknown name. */
+  /** The handler of a model or tool that is called as an agent; null for an agent. Throws for an unknown name. */
   readonly bridged: (ask: Ask) => ((reply: ReplyWriter) => Promise<void>) | null;
 }
 
-/**
- * Every operation of A2A at an agent, or, where the request names none in its address, at the one that it names inside.
- */
+/** Handles every operation of A2A. If the address names no agent, the agent is taken from the request. */
 export function createDoor(deps: DoorDeps): Door {
   const table: Readonly<Record<Operation, (ask: Ask, reply: ReplyWriter, gone: AbortSignal) => Promise<void>>> = {
     send: deps.runSend,
@@ -51,7 +49,7 @@ export function createDoor(deps: DoorDeps): Door {
       const ask = { ...asked, service };
       const bridged = await bridgedAt(deps, ask);
       if (bridged !== null && (ask.operation === 'send' || ask.operation === 'stream')) return await bridged(reply);
-      // The gateway's notes are shown without a call, so nothing else authorises it.
+      // Stored tasks are shown without a call, so the authorisation of calls does not cover them.
       if (bridged === null) authorise(ask.caller, resolveAgent(deps.catalog, ask.service).service);
       await table[ask.operation](ask, reply, gone);
     } catch (error) {
@@ -61,8 +59,8 @@ export function createDoor(deps: DoorDeps): Door {
 }
 
 /**
- * `deps.bridged`, once more where the name may be new and another gateway knows it. Rejects where nothing has that
- * name.
+ * Calls `deps.bridged`. For an unknown name, waits until this gateway knows the names that other gateways know, and
+ * tries once more. Rejects if the name is still unknown.
  */
 async function bridgedAt(
   { bridged, taskDeps }: DoorDeps,
@@ -79,8 +77,8 @@ async function bridgedAt(
 }
 
 /**
- * Finds the agent of a request that goes to the address of all agents: by `tenant` (1.0), by metadata, by its task,
- * or because there is only one. null: the request is a list of the tasks of all agents.
+ * Finds the agent of a request to the address of all agents: by metadata, by `tenant` (1.0), by its task, or because
+ * only one agent exists. null: the request is a list of the tasks of all agents.
  */
 async function agentIn({ catalog, tasks }: DoorDeps, { params, caller, operation }: Ask): Promise<string | null> {
   const message = params['message'];
@@ -97,12 +95,12 @@ async function agentIn({ catalog, tasks }: DoorDeps, { params, caller, operation
       : params['id'];
   if (typeof taskId === 'string' && taskId !== '') {
     const found = await tasks.findAll('agent', taskId, ownerOf(caller));
-    // Agents choose the ids of their tasks, and one could choose that of another's.
+    // Agents choose the ids of their tasks, so two agents can use the same id.
     if (found.length > 1) throw whichAgent(found.map(({ service }) => service));
     if (found.length === 1) return found[0]!.service;
     throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId } });
   }
-  // A key for some agents lists the tasks of one agent at a time.
+  // A key that is limited to some agents can list the tasks of only one agent at a time.
   if (operation === 'list' && !caller.key?.allowedServices) return null;
   const names = [...new Set(catalog.offers('agent').map(({ service }) => service))];
   if (names.length === 1) return names[0]!;

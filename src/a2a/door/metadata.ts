@@ -13,15 +13,15 @@ import { costOf, type PaymentSlip } from '#gateway';
 import type { CallCost, TaskCost } from '#tasks';
 import { X402 } from './paid-message.ts';
 
-/** Names an agent among all. */
+/** The metadata member that names the agent in a request to the address of all agents. */
 export const AGENT_KEY = 'tollgate/agent';
 
 const MONEY = ['tollgate/generation', 'tollgate/receipt'] as const;
 const WRAPPED = ['task', 'message', 'statusUpdate', 'artifactUpdate'] as const;
 
 /**
- * A reply with what it cost in the metadata of its task, message or update, as the results of MCP have it in
- * `_meta`. `settled` is null while the work goes on: then only the call is named.
+ * Adds the cost to the metadata of the task, message or update in a reply, as MCP results have it in `_meta`. While the
+ * work goes on, `settled` is null and only the id of the call is added.
  */
 export function withCost(
   text: string,
@@ -31,14 +31,15 @@ export function withCost(
   const cost = settled === null ? {} : costOf(settled);
   return withMetadata(text, {
     'tollgate/generation': JSON.stringify({ id: callId, ...cost }),
-    // An agent's own value there is not a receipt of this gateway.
+    // A value from the agent is removed, because it is not a receipt of this gateway.
     'tollgate/receipt': settled?.receipt ? JSON.stringify(settled.receipt) : null,
   });
 }
 
 /**
- * Adds the cost of a task to it or to an update of it: the call that began it, and the sum of all its messages once
- * the task is settled. `cost` is null before that. The agent's own words about it are removed.
+ * Adds the cost of a task to the task or to one of its updates: the id of the call that began the task, and, after the
+ * settlement, the sum of all its messages. `cost` is null before the settlement. The agent's own values for these
+ * members are removed.
  */
 export function withTaskCost(text: string, began: string | null, cost: TaskCost | null, wantsReceipt: boolean): string {
   const { generation, receipt } = taskMoney(began, cost);
@@ -49,8 +50,7 @@ export function withTaskCost(text: string, began: string | null, cost: TaskCost 
 }
 
 /**
- * The money of a task, for its metadata: the sum of its calls, and each call by itself. `receipt` is that of the
- * first call.
+ * The cost of a task for its metadata: the sum of its calls, and each call. `receipt` is the receipt of the first call.
  */
 export function taskMoney(
   began: string | null,
@@ -74,7 +74,7 @@ export function taskMoney(
   };
 }
 
-/** The same as headers of a reply that is not a stream, as chat has them. */
+/** The cost as headers of a reply that is not a stream, as in chat. */
 export function costHeaders(
   callId: string,
   settled: Pick<SettledFrame, 'settlement' | 'receipt'> | null,
@@ -87,8 +87,8 @@ export function costHeaders(
 }
 
 /**
- * A reply that tells of the payment that was taken for it, by the x402 extension: in the metadata of the message,
- * or of the task or update and of its status message. As it is without one.
+ * Adds the receipt of the payment to a reply, as the x402 extension requires: in the metadata of the message, or of the
+ * task or update and its status message. Without a payment the reply is unchanged.
  */
 export function withReceipt(text: string, payment: PaymentSlip | null | undefined): string {
   if (!payment?.receipt) return text;
@@ -106,7 +106,8 @@ function withPaid(text: string, members: Readonly<Record<string, string>>): stri
 }
 
 /**
- * A result or an event of either version, with members set in the `metadata` of what it holds: JSON text, null removes.
+ * Sets members in the `metadata` of the object in a result or event of either version. Values are JSON text; null
+ * removes a member.
  */
 export function withMetadata(text: string, members: Readonly<Record<string, string | null>>): string {
   return readable(text, (known) => {
@@ -116,8 +117,8 @@ export function withMetadata(text: string, members: Readonly<Record<string, stri
 }
 
 /**
- * Runs `edit` on a text that may be paid for by now. Of a key that stands twice in it the last counts, as for most
- * readers.
+ * Runs `edit` on a text that may already be paid for, so duplicate keys must not fail it. The text is then parsed and
+ * written again, which keeps the last of the duplicates, as most readers do.
  */
 function readable(text: string, edit: (text: string) => string): string {
   try {
@@ -129,8 +130,8 @@ function readable(text: string, edit: (text: string) => string): string {
 }
 
 /**
- * Removes the members that only this gateway may set, which are about money, from an agent's value. Returns the
- * same value where it has no such member.
+ * Removes the members about money, which only this gateway may set, from an agent's value. Returns the same object if
+ * it has none of them.
  */
 export function withoutMoney(value: unknown): unknown {
   if (!isObject(value)) return value;

@@ -4,7 +4,7 @@ import { paidCaller, paymentOf, type Caller, type Payments, type PaymentSlip } f
 import type { Ask } from './ask.ts';
 import { X402_EXTENSION, X402_FAMILY } from '../cards/rewrite-card.ts';
 
-/** Metadata of messages by the x402 extension for A2A (v0.2, section 7). */
+/** Names in message metadata of the x402 extension for A2A (v0.2, section 7). */
 export const X402 = {
   status: 'x402.payment.status',
   required: 'x402.payment.required',
@@ -16,15 +16,15 @@ export const X402 = {
 const KEYS: readonly string[] = Object.values(X402);
 const REJECTED = 'payment-rejected';
 
-/** A message without what it says of a payment, who sends it, and that payment. */
+/** A message without its payment metadata, its caller, and the payment. */
 interface PaidMessage extends Pick<Ask, 'params' | 'paramsText'> {
   readonly caller: Caller;
   readonly payment: PaymentSlip | null;
 }
 
 /**
- * Takes the payment out of a message: it is for the gateway, not for the agent. For a payment, messages that differ
- * only in their ids are the same. Throws GatewayError `invalid_request`, `service_unavailable`.
+ * Takes the payment out of a message, because it is for the gateway and not for the agent. A payment treats messages
+ * that differ only in their ids as the same message. Throws GatewayError `invalid_request`, `service_unavailable`.
  */
 export async function paidMessage(
   payments: Payments,
@@ -56,8 +56,8 @@ function withoutPayment(text: string): string {
 }
 
 /**
- * The extensions that a client activates: those that are the agent's, null for none, and whether this one is among
- * them, which is the gateway's.
+ * Splits the extensions that a client activates. `theirs`: those for the agent, null for none. `x402`: whether the
+ * client activates the x402 extension of the gateway.
  */
 export function splitExtensions(extensions: string | null): { readonly theirs: string | null; readonly x402: boolean } {
   const all = extensions?.split(',') ?? [];

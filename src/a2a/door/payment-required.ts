@@ -7,37 +7,35 @@ import { ID_CHARS_MAX } from '../wire/read-send.ts';
 import { taskTo03 } from '../wire/translate-task.ts';
 
 /**
- * Tasks that wait for their client to pay. No agent has them. Their ids hold all that is to be known, so that
- * nothing is kept.
+ * Tasks that wait for their client to pay. They exist at no agent. All their data is sealed in their ids, so the
+ * gateway stores nothing.
  */
 export interface PaymentTasks {
-  /**
-   * The task that answers a message which was refused for want of money, as the result of a send in the client's
-   * version, JSON text.
-   */
+  /** The task that answers a message without enough money, as JSON text of a result of send in the client's version. */
   unpaid(
     of: {
       readonly ask: Pick<Ask, 'caller' | 'payment' | 'version'>;
       readonly service: string;
       readonly contextId: string | null;
-      /** The task that the message was to go on with; null for a new one. */
+      /** The task that the message would continue; null for a new one. */
       readonly taskId: string | null;
     },
     refusal: Refusal,
   ): Promise<string>;
   /**
-   * The task that the unpaid message was meant for, null for a new one; undefined where the id is not of an unpaid
-   * task of this account.
+   * The task that the unpaid message was sent to; null for a new one. undefined if the id is not that of an unpaid task
+   * of this account.
    */
   goesOnWith(account: string, taskId: string): string | null | undefined;
 }
 
 const PREFIX = 'unpaid-';
-/** Of the one message of such a task. */
+/** The suffix of the messageId of the only message in such a task. */
 const SUFFIX = '-1';
 
 /**
- * Tasks of the x402 extension for A2A (v0.2): `input-required`, with the terms in the metadata of its status message.
+ * Creates tasks of the x402 extension for A2A (v0.2): their state is `input-required`, and the metadata of their status
+ * message holds the payment terms.
  */
 export function createPaymentTasks({
   seals,
@@ -54,10 +52,11 @@ export function createPaymentTasks({
         description: `${service}, at most ${formatUsd(amount)} USDC a message`,
         mimeType: 'application/json',
       });
-      // Whoever pays for it goes on with it: which wallet that will be is not known.
+      // A new task of a caller without an account may be continued by any payer, because the wallet that will pay is
+      // not yet known.
       const account = taskId === null && (caller.anonymous || caller.paying) ? ANONYMOUS_ACCOUNT : caller.account;
       const whole = `${PREFIX}${seals.seal(account, [taskId])}`;
-      // The longest ids do not fit into another.
+      // The id of the agent's task may be too long to fit into this id. Then it is left out.
       const id = whole.length + SUFFIX.length <= ID_CHARS_MAX ? whole : `${PREFIX}${seals.seal(account, [null])}`;
       const context = contextId ?? id;
       const message = {
@@ -83,14 +82,14 @@ export function createPaymentTasks({
   };
 }
 
-/** By the extension (section 9.1). */
+/** Error codes of the extension (section 9.1). */
 const FAILURES: Partial<Record<ErrorCode, string>> = {
   payment_expired: 'EXPIRED_PAYMENT',
   insufficient_payment: 'INVALID_AMOUNT',
   payment_verification_failed: 'INVALID_SIGNATURE',
 };
 
-/** The state of the payment: missing, too small, or not valid, so that another is asked for. */
+/** The state of the payment, as metadata: missing, too small or not valid. The client is asked for another payment. */
 function standing({ code, message }: GatewayError, payment: Ask['payment']): Readonly<Record<string, unknown>> {
   const failure = payment ? FAILURES[code] : undefined;
   if (payment && failure !== undefined) {

@@ -2,9 +2,8 @@ import { isObject, type JsonObject, namesPrivateHost } from '#wire';
 import { A2aError } from '../wire/a2a-error.ts';
 
 /**
- * Refuses a message with a file whose address names a host of a private network: the agent would fetch it from
- * within its own network. The addresses that public names resolve to are the agent's to check. Throws A2aError
- * `InvalidParams`.
+ * Refuses a message with a file URL on a host of a private network, because the agent would fetch it from within its
+ * own network. The agent must check the IP addresses that public names resolve to. Throws A2aError `InvalidParams`.
  */
 export function refusePrivateFiles({ message }: JsonObject): void {
   const parts: unknown = isObject(message) ? message['parts'] : undefined;

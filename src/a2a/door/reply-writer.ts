@@ -21,58 +21,58 @@ import { errorValue, REST_MEDIA_TYPES, toA2aError, type A2aBinding } from '../wi
 import type { A2aVersion } from '../wire/version.ts';
 
 /**
- * Writes the reply to one request. Results are JSON text in the client's version; the binding's envelope goes around
- * them.
+ * Writes the reply to one request. It puts results, JSON text in the client's version, into the envelope of the
+ * binding.
  */
 export interface ReplyWriter {
   /**
    * Writes an event of a stream that goes on. Resolves when more can be written. `headers` are for the head of the
-   * stream: only those of the first event count.
+   * stream, so only those of the first event count.
    */
   event(text: string | MarkedText, headers?: Readonly<Record<string, string>>): Promise<void>;
-  /** Writes the result, or the last event of a stream. `headers` are for a reply that has not begun. */
+  /** Writes the result, or the last event of a stream. `headers` count only if the reply has not begun. */
   result(text: string | MarkedText, headers?: Readonly<Record<string, string>>): Promise<void>;
-  /** The form that the binding has results in. */
+  /** The form of results in this binding. */
   readonly form: ResultForm;
   /** A result in that form. */
   formed<S extends string | MarkedText>(text: S): S;
-  /** The result as a sink of bytes, for one that is kept as a file in that form; null where only texts are taken. */
+  /** A byte sink for a result that is stored as a file in this form; null if the reply takes text only. */
   body(): { readonly client: ClientSink; readonly around: Around } | null;
-  /** Writes any thrown value as the error of the wire. */
+  /** Writes a thrown value as an error of this binding. */
   fail(thrown: unknown): Promise<void>;
-  /** Writes an error in the words of the agent. */
+  /** Writes an error that came from the agent. */
   refused(error: { readonly code: number; readonly message: string; readonly data?: unknown }): Promise<void>;
   /** Ends a stream whose last event was written. */
   close(): Promise<void>;
 }
 
-/** Most bindings have what JSON-RPC has. */
+/** `result` is the form of JSON-RPC, which most bindings use. */
 type ResultForm = 'result' | 'bare' | 'rest-0.3';
 
-/** The form of a reply. */
+/** The binding, version and id that decide the form of a reply. */
 export interface ReplyEnvelope {
   readonly version: A2aVersion;
   readonly binding: A2aBinding;
-  /** JSON text of the id of the request, on JSON-RPC. */
+  /** The id of the request as JSON text, for JSON-RPC. */
   readonly idText: string;
   /** null while the operation is not known. */
   readonly operation: Operation | null;
-  /** The body was a bare message, so that a bare task comes back. */
+  /** The body was a bare message, so the reply is a bare task. */
   readonly bare?: boolean;
 }
 
 interface ReplyWriterOptions extends ReplyEnvelope {
-  /** Opens the answer. `headers` gives the headers of a stream when its head is written. */
+  /** Opens the answer. `headers` is called for the headers of a stream when its head is written. */
   readonly answer: (headers: () => Readonly<Record<string, string>>) => Answer;
-  /** Gives more headers for a reply that is not a stream, when it is written. */
+  /** More headers for a reply that is not a stream. Called when it is written. */
   readonly moreHeaders: () => Readonly<Record<string, string>>;
-  /** Called with errors that are the gateway's own. */
+  /** Called with errors of the gateway itself. */
   readonly onError: (error: unknown) => void;
 }
 
 const NOTHING = Buffer.alloc(0);
 
-/** Writes results as the binding has them: around the id of JSON-RPC, or as they are on HTTP+JSON. */
+/** Writes results in the form of the binding: in a JSON-RPC response with the id, or unchanged on HTTP+JSON. */
 export function createReplyWriter({
   answer: open,
   version,
@@ -83,13 +83,13 @@ export function createReplyWriter({
   moreHeaders,
   onError,
 }: ReplyWriterOptions): ReplyWriter {
-  // A bare message came to an address of JSON-RPC: errors have one form there.
+  // A bare message is sent to a JSON-RPC address, and all errors there have the form of JSON-RPC.
   const rest = binding === 'rest' && !bare;
-  // Clients of 0.3 that asked for events read nothing else.
+  // Clients of 0.3 that asked for a stream can read errors only as events.
   const failsInEvent = version === '0.3' && !rest && operation !== null && isStreaming(operation);
   const streams = operation !== null && isStreaming(operation);
   const around = <S extends string | MarkedText>(said: S): S => editText(said, aroundText);
-  // 0.3 writes on HTTP+JSON what it writes nowhere else.
+  // Version 0.3 has its own form of results on HTTP+JSON.
   const form = bare ? 'bare' : rest && version === '0.3' && operation !== null ? 'rest-0.3' : 'result';
   const formedText = (text: string): string => {
     if (form === 'result') return text;
@@ -107,7 +107,7 @@ export function createReplyWriter({
   const fail = async (status: number, headers: Readonly<Record<string, string>>, text: string, inStream: string) => {
     if (!begun && failsInEvent && status === 200) await answer.events(NOTHING);
     else if (!begun) return answer.end(text, status, { ...headers, ...moreHeaders(), ...type });
-    // On HTTP+JSON nothing but the name of the event tells an error from a result.
+    // On HTTP+JSON only the name of the event distinguishes an error from a result.
     if (!rest) return answer.end(inStream, 200);
     await answer.events(Buffer.from(eventText(inStream, null, 'error')));
     answer.close();
@@ -127,7 +127,7 @@ export function createReplyWriter({
     },
     async result(text, headers = {}) {
       if (streams) {
-        // Also a single event is a stream to a client that asked for one.
+        // A client that asked for a stream gets a stream even for a single event.
         if (!begun) head = headers;
         await answer.events(NOTHING);
         answer.end(around(text), 200);
@@ -160,13 +160,13 @@ export function createReplyWriter({
   };
 }
 
-/** A result without what is around it. */
+/** The bare task of a result; the result unchanged if it holds no task. */
 function bareText(text: string): string {
   const task = bareFromResult(JSON.parse(text));
   return task === null ? text : JSON.stringify(task);
 }
 
-/** An agent's error over HTTP+JSON. */
+/** An agent's error in the form of HTTP+JSON. */
 function restError(
   version: A2aVersion,
   error: { readonly code: number; readonly message: string; readonly data?: unknown },
@@ -181,8 +181,8 @@ const statusOf = (code: number): number => rowOf(code).status;
 const canonicalOf = (code: number): string => rowOf(code).canonical;
 
 /**
- * The part of an error for the operator: its cause, where it is the gateway's own. null for errors of clients and
- * agents, and for intended refusals.
+ * The part of an error that the operator should see: the cause of an error of the gateway. null for errors of clients
+ * and agents, and for intended refusals.
  */
 function worthTelling(thrown: unknown): unknown {
   if (thrown instanceof A2aError) return null;

@@ -12,14 +12,14 @@ export interface A2aRoutesDeps extends AnswerRequestDeps {
 }
 
 /**
- * `/a2a` (all agents) and `/a2a/{service}`: both versions by JSON-RPC and HTTP+JSON, and the bare message. Register
- * it at the root and under `/api/v1`.
+ * The routes of `/a2a` (all agents) and `/a2a/{service}`: both versions by JSON-RPC and HTTP+JSON, and the bare
+ * message. Register them at the root and under `/api/v1`.
  */
 export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
   const { bodyBytesMax } = deps.limits;
   return async (app) => {
     const answer = createAnswerRequest(deps, app.prefix, requireAdmission(app, deps.admit, true, false));
-    // The protocol has its own words for a message that is not valid.
+    // Fastify's validation is off, because the protocol has its own errors for invalid messages.
     app.setValidatorCompiler(() => () => true);
     app.removeAllContentTypeParsers();
     const keep = { parseAs: 'buffer', bodyLimit: bodyBytesMax } as const;

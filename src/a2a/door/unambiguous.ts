@@ -3,7 +3,7 @@ import { MAX_COST_META } from '#gateway';
 import { X402 } from './paid-message.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 
-/** A client may send back a reply's metadata: so the names of replies are known as well. */
+/** The names of replies are included, because a client may send a reply's metadata back. */
 const METADATA = actedOn([
   MAX_COST_META,
   ...'tollgate/agent tollgate/run tollgate/generation tollgate/receipt tollgate/usage tollgate/cut'.split(' '),
@@ -25,12 +25,12 @@ const MESSAGE = actedOn([
 const PART = actedOn(['kind', 'text', 'file', 'data', 'raw', 'url', 'filename', 'mediaType', 'metadata']);
 const FILE = actedOn(['bytes', 'uri', 'fileWithBytes', 'fileWithUri', 'name', 'mimeType']);
 
-/** Names of the protocol, by the object that they stand in, outermost first. Data and metadata are free. */
+/** Names of the protocol by the path of their object, outermost first. Members of data and metadata are free. */
 export const PROTOCOL_NAMES: ActedOnAt = [
   [
     [],
     actedOn([
-      // A bare body has no envelope, and must not seem to have one.
+      // A bare body must not have members that look like a JSON-RPC envelope.
       ...'jsonrpc method params result error'.split(' '),
       ...'id taskId contextId tenant message request metadata configuration name'.split(' '),
       ...'pushNotificationConfig taskPushNotificationConfig pushNotificationConfigId url token authentication'.split(
@@ -57,15 +57,14 @@ export const PROTOCOL_NAMES: ActedOnAt = [
 ];
 
 /**
- * The members of parameters, of both versions and bindings, that the gateway acts on before it forwards the rest as
- * it came.
+ * The members of parameters, of both versions and bindings, that the gateway reads. It forwards all other members
+ * unchanged.
  */
 const ACTED_ON: ActedOnAt = [...PROTOCOL_NAMES, [['metadata'], METADATA], [['message', 'metadata'], METADATA]];
 
 /**
- * Refuses parameters that an agent could read otherwise than the gateway did: whose task a message is for, and what
- * it costs, must be the same to both. Throws A2aError `InvalidParams` for a spelling that is nearly that of a
- * member which counts.
+ * Refuses member names that nearly match a name that the gateway reads. An agent could read them as that member and so
+ * disagree with the gateway about the task or the cost of a message. Throws A2aError `InvalidParams`.
  */
 export function refuseLookAlikes(params: JsonObject): void {
   const fault = lookAlikeAt(params, ACTED_ON);
@@ -73,8 +72,8 @@ export function refuseLookAlikes(params: JsonObject): void {
 }
 
 /**
- * Refuses JSON text of parameters in which a key stands twice: readers differ in which one they take. Throws
- * A2aError `InvalidParams`.
+ * Refuses parameters with duplicate keys, because readers differ in which of the values they take. Throws A2aError
+ * `InvalidParams`.
  */
 export function refuseRepeatedKeys(paramsText: string): void {
   try {

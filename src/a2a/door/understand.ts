@@ -13,20 +13,20 @@ import { legacyRestParams } from '../wire/rest-legacy.ts';
 import { restParams } from '../wire/rest-params.ts';
 import type { A2aVersion, VersionReading } from '../wire/version.ts';
 
-/** One request as it was understood. */
+/** A parsed request. */
 interface Understood {
   readonly ask: Omit<
     Ask,
     'caller' | 'payment' | 'requestId' | 'traceparent' | 'wantsReceipt' | 'maxCost' | 'extensions' | 'origin'
   >;
   readonly binding: A2aBinding;
-  /** JSON text of the id on JSON-RPC. */
+  /** The id as JSON text on JSON-RPC; `null` otherwise. */
   readonly idText: string;
   /** The body is a bare message. */
   readonly bare: boolean;
 }
 
-/** A request that is refused although its id is known. */
+/** A refusal of a request whose id and version may be known, so that the error can carry them. */
 export class Misread extends Error {
   readonly fault: unknown;
   readonly idText: string;
@@ -42,16 +42,13 @@ export class Misread extends Error {
 interface ToUnderstand {
   readonly address: Address;
   readonly request: Pick<FastifyRequest, 'method' | 'body' | 'query'>;
-  /** The version that the request names, and whether it names one. */
+  /** The version that the request names or the default, and whether the request names one. */
   readonly asked: VersionReading;
   readonly said: boolean;
   readonly limits: Pick<Config['limits'], 'jsonDepthMax' | 'jsonKeysMax'>;
 }
 
-/**
- * Reads a request of any version and binding. Throws Misread, A2aError or GatewayError for one that cannot be
- * understood.
- */
+/** Parses a request of any version and binding. Throws Misread, A2aError or GatewayError if it is not valid. */
 export function understand({ address, request, asked, said, limits }: ToUnderstand): Understood {
   if (asked.version === undefined) {
     const idText = address.kind === 'rpc' ? idOfBody(request.body) : 'null';
@@ -107,9 +104,9 @@ function understandRest(
 
 const EMPTY: JsonObject = {};
 
-/** `version` is null where the client said none: then its method tells, and 0.3 is what the rest is taken for. */
+/** `version` is null if the client named none. Then the method decides, and for unknown methods it is 0.3. */
 function understandRpc(service: string, text: string, version: A2aVersion | null): Understood {
-  // The parameters are read once their version is known.
+  // The parameters are read later, when their version is known.
   const message = readClientMessage(text, () => null);
   if (message === undefined) throw noRequest(text, version ?? '0.3');
   if (message?.kind === 'ambiguous')
@@ -190,7 +187,7 @@ function nearMethod(version: A2aVersion, method: string): string {
 
 const FAULTS = { parse: 'ParseError', request: 'InvalidRequest', params: 'InvalidParams' } as const;
 
-/** The id of a request that is refused before it is read, for its answer. */
+/** The id of a request that is refused before parsing, for its error; `null` if it has none. */
 function idOfBody(body: unknown): string {
   try {
     const text = (body as Buffer).toString('utf8');

@@ -15,12 +15,12 @@ interface CreatePushOptions {
   readonly webhooks: Webhooks;
   readonly tasks: Pick<Tasks, 'find' | 'saw' | 'costOf'>;
   readonly catalog: Pick<Catalog, 'offers'>;
-  /** Whether clients' receivers may be on this machine and its networks, and without TLS. */
+  /** Allows webhooks of clients on this machine and its networks, and without TLS. */
   readonly allowPrivate: boolean;
   readonly publicUrl: string | null;
-  /** Looks at a task at its agent. */
+  /** Asks an agent for the state of a task. */
   readonly look: Look;
-  /** 32 bytes that all gateways of one database share. */
+  /** 32 bytes, shared by all gateways of one database. */
   readonly secret: Uint8Array;
   readonly limits: JsonLimits;
   readonly now: () => number;
@@ -28,11 +28,11 @@ interface CreatePushOptions {
 }
 
 /**
- * Push notifications: the configurations of clients, the notifications to them, and the gateway's own webhook at
- * the agents.
+ * Push notifications: the configurations of clients, the notifications to clients, and the gateway's own webhook for
+ * agents.
  */
 export interface PushNotifications extends Push {
-  /** Our own webhook. Register it at the root. */
+  /** The gateway's own webhook. Register it at the root. */
   readonly routes: FastifyPluginAsync;
 }
 

@@ -5,16 +5,16 @@ import { eventOf, KIND_NAMES, WRAPPERS, type EventKind, type EventValue } from '
 import { translateEvent } from '../wire/translate-result.ts';
 import type { A2aVersion } from '../wire/version.ts';
 
-/** As the SDKs of the versions send it (1.0 section 11.2; 0.3 section 9.5). */
+/** The content type that the SDKs of each version send (1.0 section 11.2; 0.3 section 9.5). */
 const CONTENT_TYPES = { '0.3': 'application/json', '1.0': 'application/a2a+json' } as const satisfies Record<
   A2aVersion,
   string
 >;
 
 /**
- * The notification of an event of a task for clients' webhooks, in the version that each client speaks; null for a
- * value that is not an event. The same event seen twice, on whatever path, is one notification. A part that is
- * appended to an artifact is always a new one: it may say the same as the one before and mean more.
+ * The notification of a task's event for the webhooks of clients, in the version of each client; null for a value that
+ * is not an event. An event that is seen twice, on any path, is one notification. A part that is appended to an
+ * artifact is always new: it can equal the part before and still be more output.
  */
 export function notificationOf(version: A2aVersion, value: unknown): Notification | null {
   const event = eventOf(version, value);
@@ -23,9 +23,9 @@ export function notificationOf(version: A2aVersion, value: unknown): Notificatio
 }
 
 export interface Notification extends WebhookEvent {
-  /** The task has ended with it. */
+  /** The event ends the task. */
   readonly ended: boolean;
-  /** The same, with what the task has cost: it is the same event, whether that is known or not. */
+  /** The same notification with the cost of the task. Its identity does not depend on the cost. */
   priced(generation: JsonObject | null): Notification;
 }
 
@@ -35,7 +35,7 @@ function notification(version: A2aVersion, event: EventValue, generation: JsonOb
     ended: isTerminal(stateOf(isObject(status) ? status['state'] : undefined)),
     priced: (known) =>
       known === null ? notification(version, event, generation) : notification(version, event, known),
-    // Most tasks have no webhook, so this is made when it is needed.
+    // Computed when needed, because most tasks have no webhook.
     get identity() {
       return event.kind === 'artifact' && event.value['append'] === true
         ? null
@@ -60,20 +60,21 @@ function contentOf(version: A2aVersion, form: A2aVersion, event: EventValue): We
   const body = bodyOf(form, inForm(version, form, event));
   if (body === null) return null;
   if (Buffer.byteLength(body) <= WEBHOOK_BODY_BYTES_MAX) return { contentType, body };
-  // A client that hears of the change can ask for the rest.
+  // A client that learns of the change can ask for the rest.
   const short = shortened(event);
   const shortBody = short === null ? null : bodyOf(form, inForm(version, form, short));
   return shortBody === null ? null : { contentType, body: shortBody };
 }
 
-/** The event in the version that its reader speaks. */
+/** The event in the version of its reader. */
 function inForm(version: A2aVersion, form: A2aVersion, { kind, value }: EventValue): EventValue {
   const wrapped = version === '1.0' ? { [WRAPPERS[kind]]: value } : { ...value, kind: KIND_NAMES[kind] };
   return eventOf(form, translateEvent(version, form, wrapped)) ?? { kind, value };
 }
 
 /**
- * 1.0 sends what it streams (section 4.3.3). 0.3 sends the task (section 9.5): of an update, what it says of the task.
+ * 1.0 sends the same events as in a stream (section 4.3.3). 0.3 sends the task (section 9.5): for a status update, a
+ * task with this status.
  */
 function bodyOf(form: A2aVersion, { kind, value }: EventValue): string | null {
   if (form === '1.0') return JSON.stringify({ [WRAPPERS[kind]]: value });
@@ -97,7 +98,7 @@ const SHORT_MEMBERS: Readonly<Record<EventKind, readonly string[] | null>> = {
   message: null,
 };
 
-/** The event without its texts and artifacts; null where nothing would be left of it. */
+/** The event without its texts and artifacts; null if nothing would remain. */
 function shortened({ kind, value }: EventValue): EventValue | null {
   const members = SHORT_MEMBERS[kind];
   if (members === null) return null;

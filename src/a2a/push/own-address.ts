@@ -1,32 +1,32 @@
 import { createSealedTexts } from '#wire';
 import type { TaskOwner } from '#tasks';
 
-/** The subject of one of the gateway's own webhooks. An agent can notify it of nothing else. */
+/** The subject of one of the gateway's own webhooks. Through it an agent can notify the gateway of nothing else. */
 export interface OwnAddress extends TaskOwner {
-  /** The offer whose agent was given it. */
+  /** The offer whose agent got the webhook. */
   readonly offerId: string;
   readonly service: string;
-  /** null for one that was given with the message that begins the task. */
+  /** null if the webhook was sent with the message that begins the task. */
   readonly taskId: string | null;
 }
 
-/** The gateway's own webhooks at agents. They are not stored: the address holds its subject, sealed. */
+/** The gateway's own webhooks for agents. They are not stored: each URL contains its subject, sealed. */
 export interface OwnAddresses {
-  /** The URL to give to an agent; null where the gateway does not know its own. */
+  /** The URL for an agent; null if the gateway does not know its own address. */
   urlFor(address: OwnAddress): string | null;
-  /** Opens the path of a notification; null for one that is not ours, or too old. */
+  /** Opens the sealed part of a notification's path; null if the gateway did not make it, or if it has expired. */
   open(sealed: string): OwnAddress | null;
 }
 
 interface OwnAddressesOptions {
-  /** 32 bytes that all gateways of one database share. */
+  /** 32 bytes, shared by all gateways of one database. */
   readonly secret: Uint8Array;
-  /** Origin that the world reaches this gateway at, without a slash at its end; null where that is not known. */
+  /** The public origin of this gateway, without a trailing slash; null if it is not known. */
   readonly publicUrl: string | null;
   readonly now: () => number;
 }
 
-/** Names of services cannot have `~`, so that none is hidden behind this path. */
+/** Names of services cannot contain `~`, so this path hides no service. */
 export const PUSH_PATH = '/a2a/~push/';
 
 const TTL_MS = 60 * 24 * 3_600_000;

@@ -21,21 +21,21 @@ import type { A2aVersion } from '../wire/version.ts';
 interface PushConfigsOptions {
   readonly webhooks: Pick<Webhooks, 'set' | 'list' | 'delete'>;
   readonly tasks: Pick<Tasks, 'find'>;
-  /** Whether clients' receivers may be on this machine and its networks, and without TLS. */
+  /** Allows webhooks of clients on this machine and its networks, and without TLS. */
   readonly allowPrivate: boolean;
 }
 
 type PushOperation = Extract<Operation, `push-${string}`>;
 
-/** A configuration with everything that it has once it is kept. */
+/** A stored configuration, which always has an id and a task. */
 type KeptConfig = PushConfig & { readonly id: string; readonly taskId: string };
 
-/** Characters that a header may have. */
+/** Characters that are allowed in a header value. */
 const HEADER_TEXT = /^[!-~](?:[ -~]*[!-~])?$/;
 
 /**
- * Push notification configurations of the caller's own tasks, for agents of every kind: the gateway notifies of
- * what it sees of them. Throws A2aError `TaskNotFound`, also for an unknown configuration (1.0 section 3.1.8), or
+ * Push notification configurations for the caller's own tasks, at agents of every kind, because the gateway itself
+ * sends the notifications. Throws A2aError `TaskNotFound`, also for an unknown configuration (1.0 section 3.1.8), or
  * `InvalidParams`.
  */
 export function createPushConfigs({
@@ -51,7 +51,7 @@ export function createPushConfigs({
     path: string,
   ): Promise<KeptConfig> => {
     checkConfig(asked, path);
-    // A client of 0.3 that names none means the only one that it has.
+    // A client of 0.3 that names no id has only one configuration and means it.
     const config = { ...asked, id: asked.id ?? (version === '0.3' ? key.taskId : randomUUID()), taskId: key.taskId };
     if (!(await webhooks.set(key, owner, toWebhook(version, config))))
       throw new A2aError(
@@ -76,7 +76,7 @@ export function createPushConfigs({
 
   const find = async (key: TaskKey, owner: TaskOwner, id: string | null): Promise<KeptConfig> => {
     const all = await webhooks.list(key, owner);
-    // 0.3 need not name one; a configuration that was made without a name has the task's.
+    // A request of 0.3 may name no id. A configuration that was made without an id has the id of its task.
     const found =
       id === null ? (all.find(({ name }) => name === key.taskId) ?? all[0]) : all.find(({ name }) => name === id);
     if (!found)
@@ -140,7 +140,7 @@ const INLINE_PATHS = {
 
 const wrong = (param: string, fault: string) => new A2aError('InvalidParams', `${param} ${fault}`, { param });
 
-/** 1.0 calls the task `taskId` everywhere, 0.3 only where the configuration is given. */
+/** The id of the task in the parameters. 1.0 always names it `taskId`; 0.3 does so only when a configuration is set. */
 function taskIdIn({ operation, version, params }: Ask): string {
   const name = version === '1.0' || operation === 'push-set' ? 'taskId' : 'id';
   const taskId = params[name];

@@ -4,8 +4,8 @@ import type { A2aVersion } from '../wire/version.ts';
 import { notificationOf, type Notification } from './notification.ts';
 
 /**
- * Notifies the webhooks of a task's clients of an event, whatever its source: a reply, a stream, a look at the
- * task, the agent's own notification. Returns at once and never throws. The events of one task are sent in order.
+ * Notifies the webhooks of a task's clients of an event from any source: a reply, a stream, a look at the task, or the
+ * agent's own notification. Returns at once and never throws. The events of one task are sent in order.
  */
 export type Notify = (key: TaskKey, seen: { readonly version: A2aVersion }, value: unknown) => void;
 
@@ -16,15 +16,21 @@ interface PushRelayOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Events of one task that wait for the database. An agent that streams faster has its oldest ones dropped. */
+/**
+ * How many events of one task may wait for the database. If an agent streams faster, the oldest waiting events are
+ * dropped.
+ */
 const WAITING_MAX = 1_000;
-/** Waits for a database that cannot be reached. */
+/** Pauses between the attempts while the database cannot be reached. */
 const PAUSES_MS = [1_000, 5_000, 15_000] as const;
 
 export function createPushRelay({ webhooks, generationOf, onError }: PushRelayOptions): Notify {
   const waiting = new Map<string, Notification[]>();
 
-  /** Most tasks have no webhook: a stream of a thousand parts asks for one a few times, not a thousand times. */
+  /**
+   * Delivers the waiting events. It checks for a webhook once for each group of events and not for each event, because
+   * most tasks have no webhook.
+   */
   const deliverAll = async (key: TaskKey, events: Notification[]) => {
     while (events.length > 0) {
       if (!(await webhooks.has(key))) return void events.splice(0);
@@ -56,7 +62,7 @@ export function createPushRelay({ webhooks, generationOf, onError }: PushRelayOp
     const name = JSON.stringify([key.primitive, key.service, key.taskId]);
     const events = waiting.get(name);
     if (events) {
-      // The first one is on its way.
+      // The first event is being delivered, so the second is dropped.
       if (events.length >= WAITING_MAX) events.splice(1, 1);
       events.push(event);
       return;

@@ -8,37 +8,37 @@ import { ID_CHARS_MAX } from '../wire/read-send.ts';
 import type { A2aVersion } from '../wire/version.ts';
 import { PUSH_PATH, type OwnAddress, type OwnAddresses } from './own-address.ts';
 
-/** A notification of an agent about a task of its own. */
+/** A notification of an agent about one of its tasks. */
 interface PushedEvent {
   readonly key: TaskKey;
   readonly address: OwnAddress;
   readonly version: A2aVersion;
   readonly event: A2aEvent;
-  /** As it came. */
+  /** The body of the notification, unchanged. */
   readonly value: unknown;
 }
 
 export interface PushRoutesOptions {
   readonly addresses: Pick<OwnAddresses, 'open'>;
   readonly limits: JsonLimits;
-  /** Resolves with false where the owner of the address has no such task. */
+  /** Resolves with false if the owner of the address has no such task. */
   readonly onEvent: (pushed: PushedEvent) => Promise<boolean>;
 }
 
 const BODY_BYTES_MAX = 1024 * 1024;
-/** Notifications of one offer that are worked on at once. */
+/** How many notifications of one offer are handled at the same time. */
 const AT_ONCE_MAX = 32;
 
 /**
- * `POST /a2a/~push/<sealed>`: agents notify the gateway of their tasks. The address is the credential: any other is
- * answered as unknown. Register it at the root.
+ * `POST /a2a/~push/<sealed>`: agents notify the gateway of their tasks. The address is the credential, so any other
+ * address is answered as unknown. Register the route at the root.
  */
 export function pushRoutes({ addresses, limits, onEvent }: PushRoutesOptions): FastifyPluginAsync {
   const running = new Map<string, number>();
 
   return async (app) => {
     app.removeAllContentTypeParsers();
-    // Agents say application/json, application/a2a+json, or forget it.
+    // Agents send application/json, application/a2a+json, or no content type.
     app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
 
     app.post<{ Params: { '*': string } }>(
@@ -46,7 +46,7 @@ export function pushRoutes({ addresses, limits, onEvent }: PushRoutesOptions): F
       {
         bodyLimit: BODY_BYTES_MAX,
         schema: { hide: true },
-        // Before the body is read: a stranger's is not.
+        // Checked before the body is read, so that bodies of strangers are not read.
         onRequest: async (request) => {
           if (addresses.open(request.params['*']) === null) throw unknown();
         },
@@ -76,7 +76,7 @@ export function pushRoutes({ addresses, limits, onEvent }: PushRoutesOptions): F
 const unknown = () => new GatewayError('not_found', 'No such endpoint');
 
 /**
- * Reads a notification of either version: 1.0 wraps the event, 0.3 sends the task as it is. Throws GatewayError
+ * Reads a notification of either version: 1.0 wraps the event, 0.3 sends the bare task. Throws GatewayError
  * `invalid_request` for any other body, and for another task.
  */
 function readPushed(address: OwnAddress, value: unknown): PushedEvent {

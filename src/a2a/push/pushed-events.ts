@@ -8,25 +8,24 @@ import type { PushRoutesOptions } from './push-routes.ts';
 
 interface PushedEventsOptions {
   readonly tasks: Pick<Tasks, 'find' | 'saw'>;
-  /** The offer with this id; null for one that is gone. */
+  /** The offer with this id; null if it no longer exists. */
   readonly offer: (id: string) => PricedByUse | null;
-  /** Looks at a task at its agent. */
+  /** Asks an agent for the state of a task. */
   readonly look: Look;
   readonly notify: Notify;
 }
 
 /**
- * Handles the notifications of agents: an end is noted and settled, then the client's webhooks are notified. A task
- * that is not the agent's own counts as unknown. A notification that is repeated, or that comes after the end,
- * changes nothing.
+ * Handles the notifications of agents. The end of a task is stored and settled, then the webhooks of its clients are
+ * notified. A task of another agent counts as unknown. A repeated notification, or one after the end, changes nothing.
  */
 export function createPushedEvents({ tasks, offer, look, notify }: PushedEventsOptions): PushRoutesOptions['onEvent'] {
   return async ({ key, address, version, event, value }) => {
     const task = await tasks.find(key, address);
     if (task === null || task.offerId !== address.offerId) return false;
     if (!task.live) return true;
-    // The price of an offer that is gone is not known. The task is settled when the offer is back and the task is
-    // looked at.
+    // The price of a removed offer is not known. The task is settled when the offer is back and a look finds the end of
+    // the task.
     const own = offer(address.offerId);
     let sight: Sight | null = null;
     if (own !== null) {
@@ -40,5 +39,5 @@ export function createPushedEvents({ tasks, offer, look, notify }: PushedEventsO
   };
 }
 
-/** The agent waits for the answer to its notification. */
+/** Short, because the agent waits for the answer to its notification. */
 const LOOK_MS = 3_000;

@@ -15,13 +15,13 @@ interface TellAgentDeps {
 }
 
 const FREE: ReplyEnd = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null };
-/** The client's answer waits for it. */
+/** Short, because the answer to the client waits for this request. */
 const TELL_MS = 2_000;
 const REPLY_BYTES_MAX = 64 * 1024;
 
 /**
- * Asks an agent to notify the gateway of a task, so that the task's client hears of it before the gateway's next
- * look. Nothing depends on it: where the agent does not notify, the looks go on.
+ * Asks an agent to notify the gateway of a task, so that the client learns of changes before the gateway's next look.
+ * Nothing depends on it: if the agent does not notify, the looks go on.
  */
 export async function tellAgent({ pipeline, catalog, cards, ownWebhook }: TellAgentDeps, task: Task): Promise<void> {
   const offer = catalog.offers('agent').find(({ id }) => id === task.offerId);

@@ -5,7 +5,9 @@ const NAMES = { '0.3': 'pushNotificationConfig', '1.0': 'taskPushNotificationCon
   A2aVersion,
   string
 >;
-/** Of drafts and of the other version: no agent is to read a client's from there either. */
+/**
+ * Names of drafts and of other spellings. They are removed too, so that no agent reads a client's webhook from them.
+ */
 const FOREIGN = [
   'pushNotification',
   'push_notification_config',
@@ -14,8 +16,8 @@ const FOREIGN = [
 ] as const;
 
 /**
- * The parameters of a send, as JSON text in the agent's version, with the gateway's webhook in place of the
- * client's. The client's address and secrets stay with the gateway, which notifies it. `url` null: without a
+ * Replaces the client's webhook with the gateway's in the parameters of a send, which are JSON text in the agent's
+ * version. The gateway keeps the client's address and secrets, and notifies the client itself. `url` null: removes the
  * webhook.
  */
 export function withOwnWebhook(version: A2aVersion, paramsText: string, url: string | null): string {

@@ -15,29 +15,29 @@ import { bytesBehind, bytesOfTask } from './measured-work.ts';
 import { whyEnded } from './open-streams.ts';
 import { type RunningTask, type SentMessage, update } from './sent-message.ts';
 
-/** The agent that is talked to, and how. */
+/** The agent of a message, and the way to it. */
 interface AgentTalkOptions {
   readonly offer: Offer;
   readonly link: Link;
   readonly operation: 'send' | 'stream';
   readonly send: Send;
   readonly detached: Send;
-  /** Of the call. */
+  /** Aborts when the call ends. */
   readonly signal: AbortSignal;
 }
 
-/** One message to one agent: the request, what the agent says, and what becomes of it where that breaks off. */
+/** One message to one agent: the request, the events of the agent, and the end of the call if the connection breaks. */
 export class AgentTalk {
-  /** The task that the agent told of; null before. */
+  /** The task that the agent named; null before. */
   task: RunningTask | null = null;
   readonly #message: SentMessage;
   readonly #options: AgentTalkOptions;
   readonly #stopping = new AbortController();
-  /** Most messages are answered at once, and nobody asks for it. */
+  /** Created on first use, because most messages are answered at once and need no signal. */
   #ending: AbortSignal | null = null;
-  /** The consumer knows of the task. */
+  /** An event of the task was returned for the client. */
   #told = false;
-  /** Why it was not noted who else is to be told of the task; null where it was. */
+  /** The reason why the push notification configuration was not stored; null if it was stored. */
   #unkept: string | null = null;
   #place: ListenPlace | null = null;
   #forget: () => void = () => {};
@@ -47,17 +47,17 @@ export class AgentTalk {
     this.#options = options;
   }
 
-  /** Aborts when the call or the gateway ends it. */
+  /** Aborts when the call ends or the gateway stops. */
   get ending(): AbortSignal {
     return (this.#ending ??= AbortSignal.any([this.#options.signal, this.#stopping.signal]));
   }
 
-  /** The call goes on until its task ends or asks for something. */
+  /** The call goes on until its task ends or asks for input. */
   get waits(): boolean {
     return this.#message.ask.waits && !isInterrupted(this.task!.state);
   }
 
-  /** Sends the message. */
+  /** Sends the message. Returns the exchange with the agent. */
   ask({ push }: CardFacts): UpstreamExchange {
     const { ask, call, deps } = this.#message;
     const { offer, link, operation, send } = this.#options;
@@ -85,12 +85,12 @@ export class AgentTalk {
     return exchange;
   }
 
-  /** The client of the stream has left. */
+  /** Called when the client of the stream disconnects. */
   #unread: () => void = () => {};
 
   /**
-   * The stream of a task that goes on and that nobody reads any more only listens. Without a place for that the end
-   * of the task is seen by looking at it.
+   * Keeps a stream open after its client has left, only to see the end of the task. If no place for listening is free,
+   * the stream is closed, and looks at the task find its end.
    */
   #onlyListen(exchange: UpstreamExchange): void {
     if (!this.#told || this.#place !== null || this.#options.operation !== 'stream') return;
@@ -102,8 +102,8 @@ export class AgentTalk {
   }
 
   /**
-   * The agent said something. Returns the text for the client, the end of the call, or null where nothing more is
-   * read. Throws UpstreamFailure.
+   * Handles an event of the agent. Returns the text for the client, the end of the call, or null if no more is read.
+   * Throws UpstreamFailure.
    */
   async heard(said: AgentSaid, status: number): Promise<string | ReplyEnd | null> {
     const { ask, deps, measuring } = this.#message;
@@ -142,21 +142,21 @@ export class AgentTalk {
     const { ask } = this.#message;
     const { offer, link } = this.#options;
     const key = await this.#message.begin(offer, link.version, event);
-    // From here on the task is known, also where its first event cannot be passed on.
+    // From here on the task is known, even if its first event cannot be passed on.
     this.task = { offer, link, key, contextId: ask.contextId, state: null, gave: false };
     this.#unkept = await this.#message.unkeptOf(ask.onTask?.(key));
     return this.task;
   }
 
-  /** Notes how the task stands where that has changed. Returns the end of the call where the task was over before. */
+  /** Stores the state of the task if it has changed. Returns the end of the call if the task was already over. */
   async #saw(task: RunningTask, event: A2aEvent, first: boolean): Promise<ReplyEnd | null> {
     const { ask, deps, call, measuring } = this.#message;
     const moved = event.state !== null && event.state !== task.state && !first;
     if (isTerminal(event.state) || !(moved || (event.output && !task.gave))) return null;
     const sight = sightOf(task.offer, event, task.gave, measuring.bytes);
     const seen = sight && (await deps.tasks.saw(task.key, sight));
-    // It was ended at another door, and nothing that it gives after that would be paid. The client of a completed
-    // task gets what was completed.
+    // The task was ended through another door, so later output would not be paid. But the client of a completed task
+    // still gets the complete result.
     if (seen?.task.live !== false || (ask.waits && seen.task.state === 'completed')) return null;
     return ask.waits ? endedElsewhere(deps, call, task.key) : pendingEnd({ cut: `The task is ${seen.task.state}` });
   }
@@ -169,12 +169,15 @@ export class AgentTalk {
     return this.#message.over(task, tail, bytes, tell);
   }
 
-  /** A client without a way to the task is not left with half of an answer: the task is waited for. */
+  /**
+   * Whether to wait for the task in spite of the error. A client that cannot ask for the task would otherwise keep half
+   * of an answer.
+   */
   waitsDespite(error: unknown): boolean {
     return this.#told && this.#message.ask.waits && !this.ending.aborted && !isTooLarge(error);
   }
 
-  /** How the call ends that has failed. Throws where nothing is known of a task. */
+  /** The end of a failed call. Throws if no task is known. */
   async failed(error: unknown): Promise<ReplyEnd> {
     const { ask, deps, call, measuring } = this.#message;
     const { offer, signal, detached } = this.#options;
@@ -193,7 +196,7 @@ export class AgentTalk {
     return pendingEnd({ cut: deps.streams.ended ? null : whyEnded(error, signal) });
   }
 
-  /** Nothing is read any more. */
+  /** Called when no more is read from the agent. */
   over(): void {
     this.#forget();
     this.#place?.leave();

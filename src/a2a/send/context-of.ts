@@ -3,9 +3,9 @@ import type { Caller } from '#gateway';
 import { ownerOf, type Task, type Tasks } from '#tasks';
 
 /**
- * The caller's last task in the context that a message names; null without one. To an agent all clients of
- * the gateway are one, and it would tell any of them what was said in a context: so a context is its first user's
- * alone. Throws GatewayError `invalid_request` for another's.
+ * The caller's last task in the context that a message names; null without one. A context belongs to its first user: an
+ * agent sees all clients of the gateway as one, so it would tell one client what another said. Throws GatewayError
+ * `invalid_request` for the context of another user.
  */
 export async function lastInContext(
   tasks: Pick<Tasks, 'lastIn'>,
@@ -20,8 +20,8 @@ export async function lastInContext(
 }
 
 /**
- * Takes a context for the caller before a provider hears of it. Throws GatewayError `invalid_request` where it is
- * somebody else's.
+ * Claims a context for the caller before a provider gets the message. Throws GatewayError `invalid_request` if the
+ * context belongs to another user.
  */
 export async function claimContext(
   tasks: Pick<Tasks, 'claim'>,

@@ -20,7 +20,7 @@ import type { A2aVersion } from '../wire/version.ts';
 /** The reason why the gateway ends a task that its agent has not ended. */
 export interface TaskCut {
   readonly reason: 'timeout' | 'shutdown' | 'too_large' | 'gave_up';
-  /** The same for people. */
+  /** The same reason in words. */
   readonly failure: Error;
 }
 
@@ -30,29 +30,28 @@ interface CutTaskDeps {
   readonly onError: (error: unknown) => void;
 }
 
-/** A task at the moment when it is cut. */
+/** A task at the moment of the cut. */
 interface TaskAtCut {
   readonly call: Call;
   readonly offer: Offer;
   readonly link: Link;
   readonly key: TaskKey;
   readonly contextId: string | null;
-  /** It has given output. */
+  /** The task has given output. */
   readonly gave: boolean;
-  /** Of the client. */
+  /** The client's version. */
   readonly version: A2aVersion;
   readonly later: boolean;
   readonly covered: boolean;
-  /** Of the message. */
+  /** The work for the message. */
   readonly work: MeasuredWork;
-  /** The agent's last word on the task that it has canceled; null where it says nothing. */
+  /** The agent's answer to the cancellation; null if it gave no answer. */
   readonly canceled: A2aEvent | null;
 }
 
 /**
- * Ends a task that the gateway does not wait for any longer, before anybody is told of it: what it has given is
- * charged, and whatever becomes of it at its agent charges nothing more. Where somebody else has seen its end, that
- * counts.
+ * Ends a task that the gateway no longer waits for, and then notifies the client's webhooks. The output until then is
+ * charged. Later output charges nothing. If another request has already seen the task's end, that end counts.
  */
 export async function cutTask(
   { tasks, notify, onError }: CutTaskDeps,
@@ -82,7 +81,7 @@ export async function cutTask(
     ...(gave ? { metadata: { 'tollgate/cut': why } } : {}),
   };
   const event: JsonObject = { statusUpdate: said };
-  // What is not paid is not shown later, and what is too large cannot be.
+  // Only paid output is shown later, and output that is too large cannot be shown.
   const snapshot = gave && large === null ? null : JSON.stringify({ id: key.taskId, ...contextOf(contextId), status });
 
   const reported = canceled?.usage;
@@ -115,7 +114,7 @@ export async function cutTask(
   return { ...(later ? ONE_CALL : used), outcome: 'cut', estimated, finishReason: reason, tail };
 }
 
-/** The end of a call whose task was ended by somebody else: it is settled by that before this resolves. */
+/** The end of a call whose task ended through another request. The call is settled before this resolves. */
 export async function endedElsewhere(
   { tasks }: Pick<CutTaskDeps, 'tasks'>,
   call: Call,

@@ -16,13 +16,13 @@ import type { A2aVersion } from '../wire/version.ts';
 
 /** The outcome of a call, for the door that writes it. */
 export interface A2aTail {
-  /** The result, or the last event, as JSON text in the client's version; null where a stream ended before one. */
+  /** The result or the last event, as JSON text in the client's version; null if a stream ended without one. */
   readonly text: string | null;
-  /** The same, read; null where `text` is. */
+  /** The same after parsing; null if `text` is null. */
   readonly event: A2aEvent | null;
-  /** The agent's own words where it refused. */
+  /** The agent's own error if it refused. */
   readonly error: { readonly code: number; readonly message: string; readonly data?: unknown } | null;
-  /** Why a stream broke off whose task goes on; null where it did not. */
+  /** The reason why a stream broke off although its task goes on; null if it did not. */
   readonly cut: string | null;
 }
 
@@ -32,8 +32,8 @@ export const isTooLarge = (error: unknown): error is UpstreamFailure =>
 export const FREE = { usage: null, outcome: 'free', estimated: false, flags: [] } as const;
 
 /**
- * The use of a message that is paid: one call; where the agent is priced by its use, its report, held against
- * `work`. `cut`: it was stopped, and need not have come to a report.
+ * The use that is charged for a message: one call. For an agent that is priced by its use, it is the agent's report,
+ * checked against `work`. `cut`: the work was stopped, so a report may be missing.
  */
 export function usageOf(offer: PricedByUse, reported: unknown, cut: boolean, work: MeasuredWork): ReportedUsage {
   const unreported = reported === undefined || reported === null;
@@ -42,14 +42,13 @@ export function usageOf(offer: PricedByUse, reported: unknown, cut: boolean, wor
     : heldAgainst(readReportedUsage(reported), offer, work);
 }
 
-/** The part of an offer that says how a claim of use is read. */
+/** The part of an offer that decides how a reported use is read. */
 export type PricedByUse = Pick<Offer, 'priceCap' | 'endpoint'>;
 
 /**
- * How a call ends whose last event this is: charged where the agent answered or its task is completed, free where
- * the task failed or was rejected, pending where it goes on. One that was canceled is cut: charged where it had
- * given output (`gave`), else free. `later`: the message went on with a task, whose use is charged with its first
- * message.
+ * The end of a call after its last event. The call is charged if the agent answered or its task is completed. It is
+ * free if the task failed or was rejected, and pending if the task goes on. A canceled task is cut: charged if it had
+ * given output (`gave`), else free. `later`: the message continued a task, whose use is charged with its first message.
  */
 export function toEnd(
   offer: Offer,
@@ -66,9 +65,9 @@ export function toEnd(
 }
 
 /**
- * The answer is larger than the gateway takes, and no task is known by it. The agent has done its work, and its
- * client may have asked for as much: it is charged as it can be measured, and the client is told by a message in
- * the place of the answer.
+ * The end of a call whose answer is larger than the gateway accepts, when no task of the call is known yet. The agent
+ * did its work, and the client may have asked for such an answer. So the call is charged by what was measured, and the
+ * client gets a message in place of the answer.
  */
 export function tooLargeEnd(
   { priceCap }: Offer,
@@ -108,7 +107,7 @@ export const refusedEnd = (error: NonNullable<A2aTail['error']>): ReplyEnd => ({
   tail: { text: null, event: null, error, cut: null } satisfies A2aTail,
 });
 
-/** The stream is over, and its task is not. */
+/** The end of a stream whose task goes on. */
 export const pendingEnd = (tail: Partial<A2aTail>): ReplyEnd => ({
   ...FREE,
   outcome: 'pending',

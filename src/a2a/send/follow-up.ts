@@ -1,7 +1,10 @@
 import { pinned, type Catalog } from '#gateway';
 import type { Task } from '#tasks';
 
-/** Whether another message to a task costs anything: not where its first has paid for all of it. */
+/**
+ * Whether another message to a task is charged. A message to a live task is covered if the first message paid for the
+ * whole task, or if a call has no price.
+ */
 export function followUpOf(
   catalog: Pick<Catalog, 'resolve'>,
   { offerId, live }: Pick<Task, 'offerId' | 'live'>,

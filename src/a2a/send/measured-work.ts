@@ -4,13 +4,13 @@ import type { PricedByUse } from './ending.ts';
 import type { A2aEvent } from '../wire/read-result.ts';
 import { isTerminal } from '../wire/task-state.ts';
 
-/** Measures the work of one message, for an agent that is paid by what it reports; of others nothing is counted. */
+/** Measures the work of one message, for an agent that is priced by its use. For other agents no bytes are counted. */
 export interface Measuring {
-  /** Counts what the agent said. */
+  /** Counts the bytes of an event of the agent. */
   hear(text: string): void;
-  /** Bytes that were heard so far. */
+  /** Bytes received so far. */
   readonly bytes: number;
-  /** The work until now, with so many bytes for its output; default those that were heard. */
+  /** The work so far. `bytesOut`: bytes of output, by default those received. */
   work(bytesOut?: number): MeasuredWork;
 }
 
@@ -33,9 +33,9 @@ export function measureWork({ priceCap }: Pick<PricedByUse, 'priceCap'>, message
 }
 
 /**
- * Bytes of output that the end of a task is held against. Where those that were heard with it do not explain its
- * claim, `shown` is asked for those of the whole task: the end may be a bare status, after output that somebody
- * else has heard, or a task without the history that has its output.
+ * The bytes of output against which the reported use of a finished task is checked. If the received bytes do not
+ * explain the report, `shown` gives the bytes of the whole task. There are two reasons for that: the last event may be
+ * a bare status after output that another request received, or a task without the history that holds its output.
  */
 export async function bytesBehind(
   offer: PricedByUse,
@@ -51,11 +51,11 @@ export async function bytesBehind(
   return event.kind === 'task' ? Math.max(heard, whole) : heard + whole;
 }
 
-/** Bytes of a task as its agent shows it; 0 where it does not. Rejects with UpstreamFailure. */
+/** Bytes of a task as its agent shows it; 0 if the agent does not show it. Rejects with UpstreamFailure. */
 export async function bytesOfTask(ask: AskOfTask): Promise<number> {
   const shown = await askOfTask(ask, 'get', SHOW_MS);
   return shown.kind === 'task' ? Buffer.byteLength(JSON.stringify(shown.value)) : 0;
 }
 
-/** The end of the answer waits for it. */
+/** Short, because the end of the answer waits for this request. */
 const SHOW_MS = 3_000;

@@ -1,10 +1,13 @@
 import { UpstreamFailure } from '#wire';
 
-/** Streams of tasks that go on, so that their clients can be sent away in good order before the gateway stops. */
+/** The open streams of running tasks, so that they can be ended cleanly before the gateway stops. */
 export interface OpenStreams {
-  /** `leave` is called when they are to end, at once where that has been said. Returns what forgets it. */
+  /**
+   * Adds a stream. `leave` is called when the streams must end, or at once if `end` was called before. Returns a
+   * function that removes the stream.
+   */
   add(leave: () => void): () => void;
-  /** Ends them, and those that are opened from now on. Their tasks go on. */
+  /** Ends all streams, and each stream that is added later. Their tasks go on. */
   end(): void;
   readonly ended: boolean;
 }
@@ -29,7 +32,7 @@ export function createOpenStreams(): OpenStreams {
   };
 }
 
-/** Why a stream ended whose task goes on, for its client. */
+/** The text that tells a client why its stream ended although the task goes on. */
 export function whyEnded(error: unknown, signal: AbortSignal): string {
   const timedOut = error instanceof UpstreamFailure && error.timedOut;
   const why = signal.aborted ? messageOf(signal.reason) : timedOut ? error.message : null;

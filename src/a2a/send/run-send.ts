@@ -39,15 +39,15 @@ interface RunSendDeps extends SendTalkDeps {
   readonly catalog: Pick<Catalog, 'resolve'>;
   readonly serveMessage: ServeMessage;
   readonly unpaid: PaymentTasks;
-  /** Push notifications that are asked for with a message. */
+  /** Checks and stores the push notification configuration of a message. */
   readonly push: Pick<Push, 'check' | 'keep'>;
 }
 
 export type RunSend = (ask: Ask, out: ReplyWriter, gone: AbortSignal) => Promise<void>;
 
 /**
- * Takes a message to its agent, once for each `messageId` of an account, and writes what comes of it. Throws what
- * is wrong before anything was written.
+ * Sends a message to its agent and writes the reply. The message is sent once for each `messageId` of an account.
+ * Throws an error only before anything was written.
  */
 export function createRunSend(deps: RunSendDeps): RunSend {
   return async (asked, out, gone) => {
@@ -76,14 +76,14 @@ export function createRunSend(deps: RunSendDeps): RunSend {
   };
 }
 
-/** A message as it was read. */
+/** A message after parsing. */
 interface Message {
   readonly ask: Ask;
   readonly fields: SendParams;
-  /** The task that it goes on with; null for a new one. */
+  /** The task that the message continues; null for a new one. */
   readonly task: Task | null;
   readonly service: string;
-  /** Aborts when the client leaves. */
+  /** Aborts when the client disconnects. */
   readonly left: AbortSignal;
 }
 
@@ -109,7 +109,7 @@ async function open(
     left,
     ...pushOf(deps, ask, fields),
   });
-  // Another provider knows nothing of the context.
+  // The context exists at one provider only, so the message goes to the same offer.
   const last = await lastInContext(deps.tasks, ask.caller, service, fields.contextId);
   const request = toCallRequest(ask, fields, task, talk, covered, last?.offerId ?? null);
   return { ...(await openCall(deps.pipeline, request, callId, gone)), talk };
@@ -132,7 +132,7 @@ async function write(
     if (frame.type !== 'settled') continue;
     await talk.noted();
     const answered = await writeEnd(deps, ask, call, frame, out);
-    // Whatever became of the stream, its task goes on: a repeat of the message is shown the task.
+    // The task goes on even if the stream broke off, so a repeat of the message gets the task.
     return answered ?? (talk.task() === null ? null : taskAgain(talk.task()!, mayCost(call)));
   }
   return null;
@@ -161,7 +161,7 @@ async function writeEnd(
   let shown: string;
   if (call.free === null) shown = withReceipt(withCost(text, call.id, over ? settled : null), payment);
   else {
-    // The task's first message has paid for this one.
+    // The task's first message paid for this one too.
     const cost = over && taskId !== null ? await tasks.costOf(keyOf(call.service, taskId), beganBy) : null;
     shown = withTaskCost(text, null, cost, wantsReceipt);
   }
@@ -173,17 +173,20 @@ async function writeEnd(
   return taskId === null ? null : taskAgain(taskId, charged);
 }
 
-/** Whether something could be charged for a call, now or when its task ends. */
+/** Whether the call can cost something, now or when its task ends. */
 const mayCost = ({ candidates, lendable }: Call): boolean =>
   lendable > 0n || candidates.some(({ estimate }) => estimate > 0n);
 
-/** The client's webhook is noted before any event of the task is seen. */
+/** Stores the client's webhook before any event of the task is sent to the client. */
 function pushOf({ push }: RunSendDeps, ask: Ask, { pushConfig }: SendParams): Pick<SendAsk, 'pushes' | 'onTask'> {
   if (pushConfig === null) return { pushes: false };
   return { pushes: true, onTask: ({ service, taskId }) => push.keep(ask, service, taskId, pushConfig) };
 }
 
-/** A message to a task that waits for money is what could not be sent then: that task is nobody's. */
+/**
+ * If the message names a task that waits for a payment, restores the message that could not be sent before. The unpaid
+ * task exists at no agent, so its id is removed.
+ */
 function withoutUnpaid(
   { unpaid }: RunSendDeps,
   ask: Ask,
@@ -197,7 +200,7 @@ function withoutUnpaid(
     message: {
       ...said,
       ...(meant === null ? {} : { taskId: meant }),
-      // One that had no context was given its own id for that.
+      // An unpaid task without a context used its own id as the context.
       ...(contextId === undefined || contextId === taskId ? {} : { contextId }),
     },
     ...rest,
@@ -205,7 +208,10 @@ function withoutUnpaid(
   return { ask: { ...ask, params, paramsText: JSON.stringify(params) }, taskId: meant };
 }
 
-/** An agent knows nothing of whose its tasks are: what a message refers to has to be the caller's own. */
+/**
+ * Throws A2aError `TaskNotFound` if a message refers to a task of another caller. The gateway checks it because the
+ * agent does not know the owners of its tasks.
+ */
 async function refuseForeignTasks(
   { tasks }: RunSendDeps,
   { caller }: Ask,
@@ -254,13 +260,13 @@ function toCallRequest(
     ...(ask.payment ? { payment: ask.payment } : {}),
     ...(ask.quote ? { quote: ask.quote } : {}),
   };
-  // What is covered costs nothing more.
+  // A covered message costs nothing, so it needs no cap.
   return covered ? request : capCost(request, cap);
 }
 
 /**
- * The most that the run may cost: the lowest that the header, the metadata of the request and that of the message
- * say. Throws GatewayError `invalid_request`.
+ * The cap for the cost of the run: the lowest of the header, the metadata of the request and the metadata of the
+ * message. Throws GatewayError `invalid_request`.
  */
 export function capOf({ params, maxCost }: Ask): CostCap | null {
   refuseCapBeside(params, 'metadata');

@@ -19,20 +19,19 @@ import { waitForTask } from './wait-for-task.ts';
 export interface SendTalkDeps {
   readonly cards: Pick<Cards, 'facts'>;
   readonly tasks: Tasks;
-  /** The token and budget of an agent that may make calls in the name of its consumer; null for none. */
+  /** The run token and budget for an agent that may make calls in the name of its consumer; null for none. */
   readonly runGift: (call: Call) => RunGift | null;
   /**
-   * The address at which an agent tells of the task that a message begins; null where the gateway does not know its
-   * own.
+   * The webhook at which an agent reports on the task of a message; null if the gateway does not know its own address.
    */
   readonly ownWebhook: (offer: Offer, owner: TaskOwner, taskId: string | null) => string | null;
-  /** Told of what an event of a task says, whoever else may want to know: the client's webhooks. */
+  /** Called with each event of a task, for the client's webhooks. */
   readonly notify: (key: TaskKey, link: Link, value: unknown) => void;
   readonly streams: OpenStreams;
   readonly places: ListenPlaces;
   readonly replyBytesMax: number;
   readonly taskTtlMs: number;
-  /** Told of tasks whose end could not be noted; they are looked at later. */
+  /** Called with the error when the end of a task cannot be stored. The watch looks at such a task later. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -40,44 +39,44 @@ export interface SendAsk extends Pick<
   Ask,
   'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'
 > {
-  /** The task that the message goes on with; null for a new one. */
+  /** The task that the message continues; null for a new one. */
   readonly taskId: string | null;
-  /** The version that this task was begun in. */
+  /** The A2A version in which this task began. */
   readonly begunIn?: A2aVersion | null;
-  /** That the message names; null for none. */
+  /** The context that the message names; null for none. */
   readonly contextId: string | null;
-  /** The message goes on with a task that has not ended. */
+  /** The message continues a task that has not ended. */
   readonly later: boolean;
-  /** All that the task costs is charged with its first message, so that this call is a free one. */
+  /** The first message of the task pays for the whole task, so this call is free. */
   readonly covered: boolean;
   /**
-   * The call lasts until its task ends or asks for something, also where the agent answers at once: whoever called
-   * has no way to ask for the task.
+   * The call lasts until its task ends or asks for input, even if the agent answers earlier. It is set for callers that
+   * have no way to ask for the task.
    */
   readonly waits: boolean;
-  /** Aborts when the client of a stream leaves. The call goes on. */
+  /** Aborts when the client of a stream disconnects. The call goes on. */
   readonly left?: AbortSignal;
-  /** The client asked to be told of the task: that is for the gateway to do, and not for the agent. */
+  /** The client asked for push notifications. The gateway sends them, not the agent. */
   readonly pushes: boolean;
-  /** Called once, when it is noted which task the message is of, and before anybody hears of it. */
+  /** Called once, after the task of the message is stored and before the client sees it. */
   readonly onTask?: (key: TaskKey) => Promise<void>;
 }
 
 /**
- * The native side of a message to an agent: its data frames are events, JSON text in the client's version, its tail
+ * The native side of a message to an agent. Its data frames are events, as JSON text in the client's version. Its tail
  * is an A2aTail.
  */
 export interface SendTalk extends Conversation {
-  /** Id of the task that the message began or went on with; null while the agent named none. */
+  /** Id of the task that the message began or continued; null until the agent names one. */
   task(): string | null;
-  /** When this resolves, the task that has ended is noted as such and all its calls are settled. */
+  /** Resolves when the end of the task is stored and all its calls are settled. */
   noted(): Promise<void>;
 }
 
 /**
- * Sends a message to an agent and reads what comes of it. A task is noted, and its lock kept, before the client
- * hears of it. From then on nothing that befalls the connection is an error of the call, since the task goes on:
- * its end is seen by another way.
+ * Sends a message to an agent and reads the answer. The task is stored, and its lock kept, before the client sees it.
+ * From then on a broken connection is not an error of the call, because the task goes on. The gateway then sees the end
+ * of the task another way.
  */
 export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
   const message = new SentMessage(deps, ask);
@@ -87,7 +86,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
     },
     converse: (offer, send, signal, detached) => converse(message, offer, send, signal, detached),
     resolved(resolution) {
-      // A lock that could not be settled is settled when the task is looked at.
+      // If the settlement failed, a later look at the task settles the lock.
       if (resolution === 'settled') message.note(message.call.id);
     },
     noted: () => message.noted,
@@ -133,7 +132,7 @@ async function* converse(
   }
 }
 
-/** Throws A2aError `UnsupportedOperation` where the client asks for a stream that the agent does not have. */
+/** Throws A2aError `UnsupportedOperation` if the client asks for a stream and the agent does not stream. */
 function operationOf({ operation, waits }: SendAsk, { service }: Offer, streams: boolean): 'send' | 'stream' {
   if (operation !== 'stream') return 'send';
   if (streams) return 'stream';

@@ -15,14 +15,14 @@ import { refusedEnd, toEnd, type A2aTail } from './ending.ts';
 import { measureWork, type Measuring } from './measured-work.ts';
 import type { SendAsk, SendTalkDeps } from './send-talk.ts';
 
-/** A task that goes on, by the last event of it. */
+/** A running task, as of its last event. */
 export interface RunningTask {
   readonly offer: Offer;
   readonly link: Link;
   readonly key: TaskKey;
   contextId: string | null;
   state: A2aEvent['state'];
-  /** It is noted that the task has given output. */
+  /** The task has given output, and this is stored. */
   gave: boolean;
 }
 
@@ -32,22 +32,22 @@ export function update(task: RunningTask, { contextId, state, output }: A2aEvent
   task.gave ||= output;
 }
 
-/** A task that has ended: `sight` is noted once the call is settled, and told then. */
+/** A task that has ended. `sight` is stored after the call is settled; then `tell` is called. */
 interface EndedTask {
   readonly key: TaskKey;
   readonly sight: NonNullable<ReturnType<typeof sightOf>>;
   readonly tell: () => void;
 }
 
-/** One message with its call: notes the task that it begins or goes on with, and how that ends. */
+/** One message with its call. It stores the task that the message begins or continues, and the end of that task. */
 export class SentMessage {
   readonly deps: SendTalkDeps;
   readonly ask: SendAsk;
-  /** Of the attempt that runs. */
+  /** Measures the current attempt. */
   measuring: Measuring = measureWork({ priceCap: null }, '');
-  /** Id of the task; null while the agent named none. */
+  /** Id of the task; null until the agent names one. */
   taskId: string | null = null;
-  /** Resolves when the task that has ended is noted as such. */
+  /** Resolves when the end of the task is stored. */
   noted: Promise<void> = Promise.resolve();
   #call: Call | null = null;
   #ended: EndedTask | null = null;
@@ -66,7 +66,7 @@ export class SentMessage {
     this.#call = prepared;
   }
 
-  /** Notes the task that has ended, if one has. `except`: the call that is settled already. */
+  /** Stores the end of the task, if it has ended. `except`: the call that is already settled. */
   note(except: string | undefined): void {
     if (this.#ended === null) return;
     const { key, sight, tell } = this.#ended;
@@ -74,7 +74,7 @@ export class SentMessage {
     this.noted = this.deps.tasks.saw(key, sight, except).then(tell, this.deps.onError);
   }
 
-  /** Notes the task of a first event. Throws UpstreamFailure where this call cannot be about that task. */
+  /** Stores the task of a first event. Throws UpstreamFailure if this call cannot own that task. */
   async begin(offer: Offer, version: A2aVersion, { taskId, contextId, state }: A2aEvent): Promise<TaskKey> {
     const { ask, deps } = this;
     if (taskId === null || taskId.length > ID_CHARS_MAX || taskId.includes('\0') || !taskId.isWellFormed())
@@ -96,18 +96,18 @@ export class SentMessage {
         messageBytes: Buffer.byteLength(ask.paramsText),
         ttlMs: deps.taskTtlMs,
       },
-      // A task that is at its end with its first message is settled with this call, which its notes name.
+      // A task that ends with its first message needs no lock: it is settled with this call, which its notes name.
       ask.covered || (isTerminal(state) && ask.taskId === null) ? null : { callId: id, price: price.id, most },
     );
     if (begun === 'taken' || (ask.taskId === null && begun !== 'begun'))
       throw broken("the agent's task has the id of another one", null);
-    // Its end was seen, or it was given up: nothing would ever settle what goes on of it.
+    // The task's end was seen, or the gateway gave it up. No later work on it would ever be settled.
     if (begun === 'over' && !isTerminal(state)) throw broken('the agent goes on with a task that is over', null);
     this.taskId = taskId;
     return key;
   }
 
-  /** The end of the call whose task has ended with this event. `bytes`: heard of the task. */
+  /** The end of a call whose task ended with this event. `bytes`: the output of the task so far. */
   async over(
     { offer, key }: Pick<RunningTask, 'offer' | 'key'>,
     tail: A2aTail & { readonly event: A2aEvent },
@@ -125,32 +125,32 @@ export class SentMessage {
     return toEnd(offer, event, tail, { later: ask.later, gave, work: this.measuring.work(bytes) });
   }
 
-  /** The work until now, as `toEnd` takes it. */
+  /** The work so far, in the form that `toEnd` takes. */
   sofar(gave: boolean): Parameters<typeof toEnd>[3] {
     return { later: this.ask.later, gave, work: this.measuring.work() };
   }
 
-  /** A look at the task, as `askOfTask` takes it. */
+  /** A request for the task, in the form that `askOfTask` takes. */
   asking({ link, key }: RunningTask, send: Send): AskOfTask {
     const { id } = this.call;
     const { requestId } = this.ask;
     return { link, taskId: key.taskId, id, requestId, replyBytesMax: this.deps.replyBytesMax, send };
   }
 
-  /** A task that was asked for, as a client of a send is shown it. */
+  /** A task as JSON text, in the form of a result of send in the client's version. */
   textOf({ version }: Link, value: unknown): string {
     const result = version === '1.0' ? { task: value } : value;
     return JSON.stringify(translateResult('send', version, this.ask.version, result));
   }
 
-  /** An agent that has lost a task does nothing more for it, and is owed nothing. */
+  /** The end of a call whose agent no longer knows the task. Such an agent is paid nothing. */
   async lost(key: TaskKey, error: NonNullable<A2aTail['error']>): Promise<ReplyEnd> {
     const { deps, ask, call } = this;
     const seen = await deps.tasks.saw(key, { state: 'failed', end: 'free' }, ask.covered ? undefined : call.id);
     return seen?.task.state === 'failed' ? refusedEnd(error) : endedElsewhere(deps, call, key);
   }
 
-  /** The gateway ends the task: nobody hears more of it. */
+  /** Cancels the task at its agent and ends the call. No more events of the task follow. */
   async cut(task: RunningTask, detached: Send, why: TaskCut): Promise<ReplyEnd> {
     const { link } = task;
     const { version, later, covered } = this.ask;
@@ -167,8 +167,8 @@ export class SentMessage {
   }
 
   /**
-   * Why it could not be noted who is to be told of the task; null where it was. The task goes on all the same, and
-   * its lock stays.
+   * The reason why the push notification configuration could not be stored; null if it was stored. In both cases the
+   * task goes on and keeps its lock.
    */
   async unkeptOf(noting: Promise<void> | undefined): Promise<string | null> {
     try {

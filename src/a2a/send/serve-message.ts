@@ -31,11 +31,11 @@ interface ServeMessageDeps {
   readonly serve: Serve;
   readonly tasks: Pick<Tasks, 'ofCall' | 'find'>;
   readonly unpaid: PaymentTasks;
-  /** Keeps results that are too large for the database. Default: they are not kept. */
+  /** Stores results that are too large for the database. Default: they are not kept. */
   readonly largeReplies?: KeptReplies;
-  /** Told why one could not be kept. */
+  /** Called with the error when a large result cannot be stored. */
   readonly onError: (error: unknown) => void;
-  /** Shows a task as it is now: the outcome of a message that was sent before. */
+  /** Writes the present state of a task, as the answer to a repeat of its message. */
   readonly show: (ask: Ask, taskId: string, out: ReplyWriter) => Promise<void>;
 }
 
@@ -44,37 +44,37 @@ interface MessageAsked<O extends Opened> {
   readonly ask: Ask;
   readonly service: string;
   readonly messageId: string;
-  /** The context and the task that a refused message waits in for its payment; null for new ones. */
+  /** The context and the task in which a refused message waits for its payment; null for new ones. */
   readonly contextId: string | null;
   readonly taskId: string | null;
   /** Prepares the call. Rejects with GatewayError. */
   open(callId: string, gone: AbortSignal): Promise<O>;
-  /** Writes the answer. Resolves with what a repeat is answered; null where it is done again. */
+  /** Writes the answer. Resolves with the answer for repeats, or null if a repeat is executed again. */
   write(opened: O): Promise<Answered | null>;
 }
 
 /**
- * Sends a message once, however often it is repeated, and writes its answer. Throws what is wrong before anything
- * was written.
+ * Sends a message once, even if the client repeats it, and writes its answer. Throws an error only before anything was
+ * written.
  */
 export type ServeMessage = <O extends Opened>(asked: MessageAsked<O>, out: ReplyWriter) => Promise<void>;
 
 const AGAIN = 'tollgate/task';
 
-/** The end of an answer, and the answer to a repeat of its message. */
+/** The end of an answer, and the data from which repeats of the message are answered. */
 export interface Answered {
-  /** The result, which is repeated as it was. null: the task is shown as it is by then. */
+  /** The result, which repeats get unchanged. null: repeats get the task in its present state. */
   readonly text: string | MarkedText | null;
-  /** It is shown where the text is too long to be kept. null: the result is a message. */
+  /** The task that repeats get if the text is too long to be kept. null: the result is a message. */
   readonly taskId: string | null;
   readonly charged: boolean;
-  /** Nothing changes of the result any more: it is kept as a file where it is too large for the database. */
+  /** The result is final. If it is too large for the database, it is kept as a file. */
   readonly over: boolean;
-  /** Writes the end of the answer. Absent where it is written. */
+  /** Writes the end of the answer. Absent if the end is already written. */
   readonly tell?: () => Promise<void>;
 }
 
-/** A repeat shows the task as it is by then: the last event of a stream alone would be no answer. */
+/** An answer whose repeats get the task in its present state. The last event of a stream would not be a full answer. */
 export const taskAgain = (taskId: string, charged: boolean): Answered => ({
   text: null,
   taskId,
@@ -89,10 +89,7 @@ const kept = (body: Uint8Array | null, charged: boolean): Written => ({
   charged,
 });
 
-/**
- * One messageId begins at most so many tasks with the same words, one after the other. Each of them is looked up
- * before the next.
- */
+/** How many tasks one messageId can begin with the same words. Each earlier task costs one lookup. */
 const BEGUN_MAX = 100;
 
 export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
@@ -101,7 +98,7 @@ export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
     serve({
       caller: ask.caller,
       repeats: ask.caller.anonymous ? null : repeatsOf(ask, service, messageId, out),
-      // Leaving never cancels a task.
+      // A client that disconnects does not cancel its task.
       gone: NEVER_ABORTED,
       open,
       async write(opened, isKept) {
@@ -118,7 +115,7 @@ export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
       isOwnError: (error) => error instanceof A2aError,
     });
 
-  /** Writes the end of the answer, and tells what is kept. */
+  /** Writes the end of the answer. Resolves with the data to keep for repeats. */
   async function keep({ caller }: Ask, callId: string, answered: Answered, out: ReplyWriter): Promise<Written> {
     const { text, taskId, charged, over, tell = WRITTEN } = answered;
     const shown = () => kept(taskId === null ? null : Buffer.from(JSON.stringify({ [AGAIN]: taskId })), charged);
@@ -128,7 +125,8 @@ export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
       const isKept = await largeReplies
         .keep(caller.account, callId, { status: 200, headers: {} }, inForm, out.form)
         .catch(onError);
-      // The file takes its time: a client that had the end of the answer before could repeat it too soon.
+      // The end goes out only after the file is written. Otherwise a client could repeat the message before its file
+      // exists.
       return { ...(isKept === true ? kept(null, charged) : shown()), end: () => void tell().catch(onError) };
     }
     await tell();
@@ -136,7 +134,7 @@ export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
     return whole === null ? shown() : kept(whole, charged);
   }
 
-  /** Gives a repeat the file of a large result. False where none is kept in the form that its binding has. */
+  /** Answers a repeat with the file of a large result. False if no file is kept in the form of this binding. */
   async function repeatLarge({ caller }: Ask, by: TakenKey, out: ReplyWriter): Promise<boolean> {
     const reply = await largeReplies?.find(caller.account, by, out.form);
     const body = reply ? out.body() : null;
@@ -146,14 +144,14 @@ export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
   }
 
   /**
-   * A message is told from others by its account, service, `messageId`, `taskId` and `contextId`. A message that
-   * begins a task is also told by what it says, as the messageId alone would make two of them one. A message that
-   * is paid for in place is told by its payment.
+   * The key of a message consists of its account, service, `messageId`, `taskId` and `contextId`. A message that begins
+   * a task also has its content in the key, because the messageId alone could make two such messages one. A message
+   * that is paid in place has its payment as key.
    */
   function repeatsOf(ask: Ask, service: string, messageId: string, out: ReplyWriter): RepeatKey {
     const { caller } = ask;
     const { named, bodyHash } = identityOf(ask, messageId);
-    /** Tasks that the same message has begun and that its sender has gone on with. */
+    /** Tasks that the same message began before, and that its sender answered or canceled. */
     const before: string[] = [];
     const key = () =>
       `a2a ${hash('sha256', JSON.stringify([service, ownerOf(caller).within, named, ...before])).slice(0, 40)}`;
@@ -169,8 +167,8 @@ export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
       },
       async taken(by) {
         if (await repeatLarge(ask, by, out)) return;
-        // Its gateway may have died, or its answer have made room for others: a task that the message began can
-        // still be shown.
+        // The answer can be missing because its gateway died, or because newer answers displaced it. A task that the
+        // message began can still be shown.
         const callId = by.kind === 'conflict' ? null : by.callId;
         const task = callId === null ? null : await tasks.ofCall(callId, ownerOf(caller));
         if (task === null) throw repeated(by.kind);
@@ -186,9 +184,8 @@ export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
   }
 
   /**
-   * The task that an answer began with a question, where its sender has answered that since, or canceled it: such a
-   * sender has had the answer, so the message is no repeat of a request whose answer was lost. null for every other
-   * answer.
+   * The task id of an answer that asked for input, if the sender has since answered or canceled that task. Such a
+   * sender has seen the answer, so its message is new and not a retry. null for every other answer.
    */
   async function answeredTask({ version, caller, params }: Ask, service: string, text: string): Promise<string | null> {
     if (taskIdOf(params['message']) !== null) return null;
@@ -201,7 +198,7 @@ export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
   }
 }
 
-/** How a message is recognised when it comes again, and the digest of what it must say then. */
+/** The members that identify a message, and the digest that a repeat must match. */
 function identityOf(
   { caller, payment, version, params }: Ask,
   messageId: string,

@@ -9,15 +9,15 @@ import { endedElsewhere } from './cut-task.ts';
 import { isTooLarge, toEnd } from './ending.ts';
 import { type RunningTask, type SentMessage, update } from './sent-message.ts';
 
-/** An agent that says this shows no task, however often it is asked. */
+/** Errors of an agent that never shows a task, so that retries are useless. */
 const UNSHOWN: ReadonlySet<number> = new Set([A2A_ERRORS.MethodNotFound.code, A2A_ERRORS.UnsupportedOperation.code]);
 
 const WAIT_MIN_MS = 500;
 const WAIT_MAX_MS = 5_000;
 
 /**
- * Asks for the task of a client that has no other way to it, once nothing more is heard of the task: until it has
- * ended, or waits for its client.
+ * Polls the task after its stream or answer has ended, for a client that cannot ask for the task. Ends when the task
+ * ends or asks for input.
  */
 export async function* waitForTask(
   message: SentMessage,
@@ -42,7 +42,7 @@ export async function* waitForTask(
   }
 }
 
-/** The end of the call, the task as text where it has given output, or null where there is nothing new. */
+/** Returns the end of the call, the task as text if it has given output, or null if nothing has changed. */
 async function look(message: SentMessage, task: RunningTask, send: Send): Promise<ReplyEnd | string | null> {
   const { deps, measuring } = message;
   const { offer, link, key } = task;

@@ -1,40 +1,40 @@
-/** One source that is read once and given to many readers, each at its own pace. */
+/** Copies one source to many readers. Each reader has its own pace. */
 export interface FanOut<Item, End> {
   /**
-   * Gives an item of so many bytes to all. Resolves when another is wanted: as soon as the reader that is furthest
-   * ahead has room.
+   * Gives an item of `bytes` bytes to all readers. Resolves when the next item is wanted: as soon as the fastest reader
+   * has room.
    */
   push(item: Item, bytes: number): Promise<void>;
-  /** Nothing follows. */
+  /** Ends the source: no item follows. */
   end(end: End): void;
-  /** Readers throw this once they have read what came before. */
+  /** Fails the source. Each reader throws `error` after it has read the items before. */
   fail(error: unknown): void;
-  /** A reader of all that is given from now on. */
+  /** Adds a reader, which gets the items that are pushed from now on. */
   join(): FanReader<Item, End>;
   readonly readers: number;
-  /** Something was given. */
+  /** At least one item was pushed. */
   readonly begun: boolean;
 }
 
 interface FanReader<Item, End> {
   /**
-   * The next item, or the end. `behind`: so much waited for this reader, who was slower than others, that it is
-   * given no more. `stopped`: by `stop`. Throws what the source failed with.
+   * The next item, or the end. `behind`: too many bytes waited for this slow reader, so it gets no more. `stopped`:
+   * `stop` was called. Throws the error of the source.
    */
   next(): Promise<Step<Item, End>>;
-  /** Nothing more is wanted: a `next` that waits resolves. */
+  /** Stops this reader. A pending `next` resolves. */
   stop(): void;
-  /** Drops what waits and is not wanted. */
+  /** Drops the waiting items for which `wanted` is false. */
   keep(wanted: (item: Item) => boolean): void;
   leave(): void;
 }
 
 export type Step<Item, End> = { readonly item: Item } | { readonly end: End } | 'behind' | 'stopped';
 
-/** So much may wait for the fastest reader before the source is held back. */
+/** When so many bytes wait for the fastest reader too, the source has to wait. */
 const ROOM_BYTES = 64 * 1024;
 /**
- * So much may wait for a slower reader. Readers share the items, so this bounds the memory of a source, not of a
+ * How many bytes may wait for a slower reader. Readers share the items, so this bounds the memory of a source, not of a
  * reader.
  */
 const BEHIND_BYTES = 1024 * 1024;

@@ -26,9 +26,9 @@ interface ListParams {
 }
 
 /**
- * `ListTasks`: the caller's own tasks, each as its agent shows it. The gateway's notes say which they are, as an
- * agent does not know whose its tasks are. A task that its agent does not show any more, or that is very large, is
- * shown from the notes.
+ * Answers `ListTasks`: the caller's own tasks, each as its agent shows it. The list comes from the gateway's stored
+ * tasks, because agents do not know the owners of their tasks. If the agent no longer shows a task, or the task is very
+ * large, the stored data is shown.
  */
 export async function listTasks(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter, gone: AbortSignal): Promise<void> {
   const service = ask.service === '' ? null : deps.nameOf(ask.service);
@@ -45,7 +45,7 @@ export async function listTasks(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter,
     );
     const texts = seen.map((task, index) => {
       const text = JSON.stringify(includeArtifacts ? task : withoutArtifacts(task as JsonObject));
-      // Among those of all agents a task says whose it is.
+      // In a list over all agents each task names its agent.
       return service === null ? withMetadata(text, { [AGENT_KEY]: JSON.stringify(group[index]!.service) }) : text;
     });
     chars += texts.reduce((sum, { length }) => sum + length, 0);
@@ -55,9 +55,9 @@ export async function listTasks(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter,
   await reply.result(`{"tasks":[${tasks.join(',')}],${rest.slice(1)}`);
 }
 
-/** For all tasks of a page together. The tasks after that are shown from the notes. */
+/** A bound for all tasks of a page together. The tasks after it are shown from the stored data. */
 const LIST_CHARS_MAX = 16 * 1024 * 1024;
-/** Of one task, as long as several are asked for. */
+/** A bound for one task, because several tasks are requested at the same time. */
 const SHOWN_BYTES_MAX = 8 * 1024 * 1024;
 
 async function shown(
@@ -94,7 +94,7 @@ async function shown(
     )) as A2aTail | null;
     if (tail?.text) return JSON.parse(tail.text);
   } catch {
-    // Its agent is away or broken: the noted task is the best answer.
+    // The agent is offline or broken, so the stored task is the best answer.
   }
   return notedTask(task);
 }
@@ -106,7 +106,7 @@ function withoutArtifacts(shown: JsonObject): JsonObject {
   return task;
 }
 
-/** 1.0 alone lists tasks. Throws A2aError `InvalidParams`. */
+/** Reads the parameters of `ListTasks`, which only 1.0 has. Throws A2aError `InvalidParams`. */
 function readList(params: JsonObject): ListParams {
   const { contextId, status, pageSize, pageToken, historyLength, statusTimestampAfter, includeArtifacts } = params;
   const fault = (param: string, right: string) => new A2aError('InvalidParams', `${param} must be ${right}`, { param });
@@ -135,7 +135,7 @@ function readList(params: JsonObject): ListParams {
     contextId: text(contextId, 'contextId'),
     state,
     since,
-    // 0 is what ProtoJSON writes for nothing.
+    // ProtoJSON writes 0 for an absent value.
     pageSize: count(pageSize, 'pageSize', 0, PAGE_MAX) || PAGE_DEFAULT,
     pageToken: text(pageToken, 'pageToken'),
     historyLength: count(historyLength, 'historyLength', 0, 1_000_000),

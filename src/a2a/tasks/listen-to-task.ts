@@ -13,8 +13,8 @@ import { translateResult } from '../wire/translate-result.ts';
 import type { A2aVersion } from '../wire/version.ts';
 
 /**
- * Tells a client of its task until that ends, or the client leaves. Throws GatewayError `rate_limit_exceeded` where
- * the account listens on too many streams.
+ * Streams the events of a task to a client until the task ends or the client disconnects. Throws GatewayError
+ * `rate_limit_exceeded` if the account listens to too many streams.
  */
 export type ListenToTask = (ask: Ask, task: Task, reply: ReplyWriter, gone: AbortSignal) => Promise<void>;
 
@@ -23,24 +23,24 @@ interface ListenToTaskDeps extends TaskTalkDeps {
   readonly places: ListenPlaces;
 }
 
-/** A subscription at an agent, and all who listen to it here. Its events are JSON text in `version`. */
+/** A subscription at an agent, and its listeners at this gateway. Its events are JSON text in `version`. */
 interface Subscription {
   readonly version: A2aVersion;
   readonly events: FanOut<string, A2aTail>;
-  /** Nobody listens any more. */
+  /** Ends the subscription. Called when no listener is left. */
   readonly leave: () => void;
 }
 
 /**
- * The timeout of the call is longer than the subscription by this, so that the subscription ends with its last
- * event.
+ * The timeout of the call is longer than the subscription by this margin, so that the subscription ends by itself and
+ * not by an error of the call.
  */
 const MARGIN_MS = 60_000;
 const OVER: A2aTail = { text: null, event: null, error: null, cut: null };
 
 /**
- * All who listen to one task share one subscription at its agent, whatever version they speak; another where they
- * ask for other extensions.
+ * All listeners of a task share one subscription at its agent, in whatever version they speak. Listeners with other
+ * extensions have their own subscription.
  */
 export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
   const { pipeline, places } = deps;
@@ -60,7 +60,7 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
     }, LISTEN_MS).unref();
     const subscription: Subscription = { version: ask.version, events, leave: close };
     open.set(key, subscription);
-    // It is asked for the task alone: what else a request says is of one of those who listen.
+    // The request names only the task, because its other parameters belong to one listener only.
     const params = { id: task.taskId };
     const request = { ...ask, params, paramsText: JSON.stringify(params) };
     look(request, task, stop.signal, (bytes) => events.push(Buffer.from(bytes).toString(), bytes.byteLength))
@@ -72,7 +72,7 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
     return subscription;
   }
 
-  /** One request to the agent, as a call of its own. */
+  /** Sends one request to the agent, as a separate free call. */
   async function look(
     ask: Ask,
     task: Task,
@@ -95,7 +95,7 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
     return (await runFree(pipeline, call, gone, onEvent)) as A2aTail | null;
   }
 
-  /** Shows the task as it is, to a client that comes later. Resolves with false where nothing follows. */
+  /** Shows the present task to a client that joins later. Resolves with false if nothing follows. */
   async function catchUp(ask: Ask, task: Task, reply: ReplyWriter, gone: AbortSignal): Promise<boolean> {
     const params = { id: task.taskId };
     const tail = await look({ ...ask, operation: 'get', params, paramsText: JSON.stringify(params) }, task, gone);
@@ -131,7 +131,8 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
     try {
       if (late) {
         if (!(await catchUp(ask, task, reply, gone))) return;
-        // The shown task has all output by then; only its status may be repeated.
+        // The shown task already has the output of the waiting events, so only status events are kept. A status may be
+        // repeated.
         reader.keep((text) => readEvent(version, JSON.parse(text))?.kind === 'status');
       }
       for (;;) {

@@ -15,13 +15,13 @@ import { translateResult } from '../wire/translate-result.ts';
 
 export interface RunTaskDeps extends TaskTalkDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run' | 'lookUp'>;
-  /** The name under which the tasks of an agent are noted. Throws GatewayError `invalid_model`. */
+  /** The name under which the tasks of an agent are stored. Throws GatewayError `invalid_model`. */
   readonly nameOf: (name: string) => string;
   readonly tasks: Tasks;
   readonly listen: ListenToTask;
 }
 
-/** The caller's task with the id that a request names. Throws A2aError `TaskNotFound`, also for another's. */
+/** The caller's task with the id in a request. Throws A2aError `TaskNotFound`, also for a task of another caller. */
 export async function taskOf(
   { nameOf, tasks }: Pick<RunTaskDeps, 'nameOf' | 'tasks'>,
   ask: Ask,
@@ -35,7 +35,7 @@ export async function taskOf(
   return task;
 }
 
-/** `tasks/get`, `tasks/cancel`, `tasks/resubscribe` and their twins: of the caller's own tasks. */
+/** Answers `tasks/get`, `tasks/cancel`, `tasks/resubscribe` and their names in 1.0, for the caller's own tasks. */
 export async function runTask(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter, gone: AbortSignal): Promise<void> {
   const task = await taskOf(deps, ask, ask.params['id']);
   const { operation } = ask;
@@ -79,10 +79,10 @@ export async function runTask(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter, g
   else await reply.result(tail.text!);
 }
 
-/** Names of free calls in logs and figures: 0.3's, and ours where it has none. */
+/** The name of a free call in logs and figures: the method of 0.3, or our own name if 0.3 has none. */
 const nameOfFree = (operation: Ask['operation']): string => methodOf('0.3', operation) ?? `tasks/${operation}`;
 
-/** Shows one task of the caller as it is now, whatever was asked. */
+/** Shows a task of the caller in its present state, for any operation. */
 export async function showTask(
   deps: RunTaskDeps,
   ask: Ask,
@@ -96,13 +96,13 @@ export async function showTask(
     ? reply
     : {
         ...reply,
-        // The result of a send is wrapped in 1.0, that of a get is not.
+        // In 1.0 the result of a send is wrapped, and the result of a get is not.
         result: (text) => reply.result(ask.version === '1.0' ? `{"task":${text}}` : text),
       };
   return runTask(deps, { ...ask, operation: 'get', params, paramsText: JSON.stringify(params) }, shown, gone);
 }
 
-/** A task that no agent keeps, from what was noted at its end. Kept in 1.0's form. */
+/** Shows a task that no agent stores, from its stored snapshot, which has the form of 1.0. */
 async function showSnapshot(
   { tasks }: Pick<RunTaskDeps, 'tasks'>,
   { operation, version, wantsReceipt }: Ask,
@@ -119,18 +119,18 @@ async function showSnapshot(
   await reply.result(withTaskCost(text, began, live ? null : await tasks.costOf(task, beganBy), wantsReceipt));
 }
 
-/** A task in 1.0's form, from the gateway's notes. */
+/** A task in the form of 1.0, from the gateway's stored data. */
 export function notedTask({ snapshot, taskId, contextId, state, updatedAt }: Task): unknown {
   if (snapshot !== null) return JSON.parse(snapshot);
   const status = { state: stateName(stateOf(state)), timestamp: new Date(updatedAt).toISOString() };
   return { id: taskId, ...(contextId === null ? {} : { contextId }), status };
 }
 
-/** Looks at a task for the gateway itself, so that its end is seen even without a client. */
+/** Creates the looks of the gateway at tasks, which find the end of a task even without a client. */
 export function createLook(deps: RunTaskDeps & { readonly onError: (error: unknown) => void }): Look {
   return async (task, signal, whole = false) => {
     const { taskId, service, offerId, account, notes, output } = task;
-    // Only the gateway that made the answer knew of it.
+    // A bridged task exists at no agent, so nobody can be asked for it.
     if (notes === BRIDGED) return null;
     const params: JsonObject = { id: taskId, ...(whole ? {} : { historyLength: 0 }) };
     const caller: Caller = { account: OWN_ACCOUNT, key: null, wallet: null };
@@ -144,7 +144,7 @@ export function createLook(deps: RunTaskDeps & { readonly onError: (error: unkno
       looks: true,
     } as const;
     let seen: Sight | null = null;
-    // The caller of the look gets what the talk would note.
+    // The talk would store the sight. Here the caller of the look gets it instead.
     const tasks = {
       saw: async (_key: unknown, sight: NonNullable<typeof seen>) => {
         seen = sight;

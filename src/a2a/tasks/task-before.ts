@@ -13,13 +13,13 @@ interface TaskBeforeDeps {
   readonly replyBytesMax: number;
 }
 
-/** The longest that a message waits for it. */
+/** The longest time that a message waits for this look. */
 const LOOK_MS = 3_000;
 
 /**
- * The task that a message is about to go on with, as an event of 1.0, from an agent that does not stream: its
- * answer is the whole task, with all that it gave in earlier rounds. null for one that streams, as it begins with
- * that by itself, and where the agent does not show its task.
+ * The task that a message will continue, as an event of 1.0. It is needed for agents that do not stream, because they
+ * answer with the whole task, including the output of earlier rounds. null if the agent streams, since its stream
+ * begins with the task, or if the agent does not show the task.
  */
 export async function taskBefore(
   deps: TaskBeforeDeps,

@@ -27,18 +27,18 @@ export interface TaskTalkDeps {
 }
 
 const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [] } as const;
-/** The stream is over, and its task is not. */
+/** The end of a stream whose task goes on. */
 const OVER: ReplyEnd = { ...FREE, tail: { text: null, event: null, error: null, cut: null } satisfies A2aTail };
 
 /**
- * Asks an agent for a known task: to show it, cancel it or continue its events. Data frames are events, the tail is
- * an A2aTail. A seen end is settled before the client gets it.
+ * Asks an agent to show or cancel a known task, or to stream its further events. Data frames are events; the tail is an
+ * A2aTail. When the task has ended, it is settled before the client gets the end.
  */
 export function createTaskTalk(
   { cards, tasks, notify, streams: open, replyBytesMax }: TaskTalkDeps,
   ask: Pick<Ask, 'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'> & {
     readonly wantsReceipt?: boolean;
-    /** The gateway asks for itself, without the history. A task that is still too large has large output. */
+    /** The gateway itself asks, without the history. If the task is still too large, its output is large. */
     readonly looks?: boolean;
   },
   { service, taskId, live, notes, output }: Pick<Task, 'service' | 'taskId' | 'live' | 'notes' | 'output'>,
@@ -53,7 +53,7 @@ export function createTaskTalk(
     const heard = measureWork(offer, '');
     let told = false;
     const began = beganBy({ notes, taskId });
-    /** With what the task has cost by then. A stream tells it at its beginning and at its end. */
+    /** The text with the cost of the task. A stream has it in its first event and in its last. */
     const priced = async (text: string, ended: boolean): Promise<string> => {
       if (ask.looks || (told && !ended)) return text;
       return withTaskCost(text, began, ended ? await tasks.costOf(key, beganBy) : null, ask.wantsReceipt === true);
@@ -71,7 +71,7 @@ export function createTaskTalk(
       const reply = await exchange.head;
       for await (const said of readAgent(link, requestId, reply, replyBytesMax)) {
         if (said.kind === 'error') {
-          // An agent that has lost a task does nothing for it any more, and is owed nothing.
+          // An agent that no longer knows a task does no more work on it and is paid nothing.
           const lost =
             said.error.code === A2A_ERRORS.TaskNotFound.code && (begunIn === null || begunIn === link.version);
           if (lost && live) await tasks.saw(key, { state: 'failed', end: 'free' });

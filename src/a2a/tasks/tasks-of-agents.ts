@@ -5,24 +5,24 @@ import type { A2aEvent } from '../wire/read-result.ts';
 import { isTerminal, type TaskState } from '../wire/task-state.ts';
 import type { A2aVersion } from '../wire/version.ts';
 
-/** Notes of a task that no agent has: it is an answer of another primitive. */
+/** Notes of a task that exists at no agent, because it is the answer of another primitive. */
 export const BRIDGED = '{"bridged":true}';
 
 /**
- * Notes of a task that was begun in this version, by this call. It is asked for in no other version, as an agent of
- * both may keep the tasks of each for themselves.
+ * Notes of a task that began in this version, with this call. The task is requested only in this version, because an
+ * agent that speaks both versions may store the tasks of each separately.
  */
 export const notesOf = (version: A2aVersion, call: string): string => JSON.stringify({ version, call });
 
-/** The version that a task was begun in; null for one that does not say. */
+/** The version in which a task began; null if its notes do not say. */
 export function versionIn(notes: string): A2aVersion | null {
   const { version } = JSON.parse(notes) as { readonly version?: unknown };
   return version === '0.3' || version === '1.0' ? version : null;
 }
 
-/** The call that a task was begun by; null where its notes do not say. */
+/** The call with which a task began; null if its notes do not say. */
 export function beganBy({ notes, taskId }: Pick<Task, 'notes' | 'taskId'>): string | null {
-  // An answer of another primitive is called as its call.
+  // A bridged task has the id of its call.
   if (notes === BRIDGED) return taskId;
   const { call } = JSON.parse(notes) as { readonly call?: unknown };
   return typeof call === 'string' ? call : null;
@@ -31,8 +31,8 @@ export function beganBy({ notes, taskId }: Pick<Task, 'notes' | 'taskId'>): stri
 export const keyOf = (service: string, taskId: string): TaskKey => ({ primitive: 'agent', service, taskId });
 
 /**
- * The news of an event about its task; null for an event without news of the task's state. `gave`: the task is
- * known to have given output. `bytes`: received of the task, where the event is its end.
+ * The change that an event brings to its task; null if the event changes nothing. `gave`: the task is known to have
+ * given output. `bytes`: the output received from the task, if the event is its end.
  */
 export function sightOf(
   offer: PricedByUse,
@@ -54,7 +54,10 @@ export function sightOf(
   };
 }
 
-/** How an end is charged: a cancellation is the client's doing, a failure or a rejection is the agent's own. */
+/**
+ * How the end of a task is charged. A canceled task is cut, because the client canceled it. A failed or rejected task
+ * is free, because its agent failed.
+ */
 function endOf(state: TaskState | null): Sight['end'] {
   if (!isTerminal(state)) return null;
   return state === 'completed' ? 'complete' : state === 'canceled' ? 'cut' : 'free';

@@ -1,7 +1,7 @@
 /**
- * Errors of the protocol itself: JSON-RPC's, and A2A's by their names without `Error`. The code on JSON-RPC; status
- * and canonical code of the HTTP+JSON binding (1.0.1 section 5.4; 0.3 section 8.2 has the first seven and no
- * canonical codes); `reason` of the `google.rpc.ErrorInfo` of 1.0.
+ * Errors of the protocol: those of JSON-RPC, and those of A2A by their names without `Error`. `code`: the code on
+ * JSON-RPC. `status` and `canonical`: the status and canonical code of the HTTP+JSON binding (1.0.1 section 5.4; 0.3
+ * section 8.2 has the first seven and no canonical codes). `reason`: for the `google.rpc.ErrorInfo` of 1.0.
  */
 export const A2A_ERRORS = {
   ParseError: { code: -32700, status: 400, canonical: 'INVALID_ARGUMENT', reason: 'PARSE_ERROR' },
@@ -55,13 +55,13 @@ export interface A2aErrorRow {
 export type A2aErrorName = keyof typeof A2A_ERRORS;
 
 interface A2aErrorOptions {
-  /** The member that is wrong, as a path: `message.parts[0].text`. */
+  /** The path of the wrong member, such as `message.parts[0].text`. */
   readonly param?: string | undefined;
-  /** More texts that help, by name, such as the task's id. */
+  /** More helpful texts by name, such as the id of the task. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
-/** An error that A2A has a name for and the gateway's vocabulary has not. `message` is shown to the client. */
+/** An error that A2A names and the gateway's error codes do not include. `message` is shown to the client. */
 export class A2aError extends Error {
   override readonly name = 'A2aError';
   readonly type: A2aErrorName;

@@ -6,11 +6,11 @@ import { partTo10 } from './translate-part.ts';
 
 /*
  * The bare form of the interface specification (section 4.10): `POST /a2a` with `{message: {messageId, role, parts:
- * [{text}]}}` and no JSON-RPC around it; the reply is the task itself, `{id, status: {state}, artifacts:
- * [{parts}]}`. Its parts are 1.0's, its words of roles and states 0.3's. Here it is turned into 1.0 and back.
+ * [{text}]}}` and no JSON-RPC envelope. The reply is the task itself, `{id, status: {state}, artifacts: [{parts}]}`.
+ * Its parts have the form of 1.0; its roles and states have the names of 0.3. This file translates it to 1.0 and back.
  */
 
-/** Whether a parsed body is of the bare form: a message, and nothing of JSON-RPC. */
+/** Whether a parsed body has the bare form: a message without members of JSON-RPC. */
 export function isBareBody(body: unknown): body is JsonObject {
   return (
     isObject(body) &&
@@ -28,21 +28,21 @@ const messageFromBare: Edit = onObject((message) =>
   editMembers(message, { kind: () => undefined, role: (role) => ROLES.get(role) ?? role, parts: each(partTo10) }),
 );
 
-/** A bare body as 1.0's parameters of a send. Parts of 0.3 (`kind`) are taken as well. */
+/** Turns a bare body into the parameters of a send in 1.0. Parts of 0.3 (`kind`) are accepted too. */
 export const sendFromBare = (body: JsonObject): JsonObject => editMembers(body, { message: messageFromBare });
 
 const messageToBare: Edit = onObject((message) =>
   editMembers(message, { role: (role) => (role === 'ROLE_AGENT' || role === 2 ? 'agent' : 'user') }),
 );
 
-/** 1.0's parameters of a send as a bare body, for agents that are called so. */
+/** Turns the parameters of a send in 1.0 into a bare body, for agents that use the bare form. */
 export const bareFromSend = (params: JsonObject): JsonObject => editMembers(params, { message: messageToBare });
 
 const statusToBare: Edit = onObject((status) => editMembers(status, { state: stateOf, message: messageToBare }));
 
 /**
- * 1.0's result of a send as the bare reply; null for any other value. The bare form knows only tasks, so an agent's
- * message becomes a completed task with the message's parts as its one artifact.
+ * Turns a result of a send in 1.0 into the bare reply; null for any other value. The bare form knows only tasks, so an
+ * agent's message becomes a completed task with the message's parts as its only artifact.
  */
 export function bareFromResult(result: unknown): JsonObject | null {
   const event = eventOf('1.0', result);
@@ -64,7 +64,10 @@ const statusFromBare: Edit = onObject((status) =>
 
 const artifactFromBare: Edit = onObject((artifact) => editMembers(artifact, { parts: each(partTo10) }));
 
-/** The bare reply of an agent as 1.0's result of a send; null for a value that is not a task. */
+/**
+ * Turns the bare reply of an agent into a result of a send in 1.0; null for a value that is neither a task nor a
+ * message.
+ */
 export function resultFromBare(reply: unknown): JsonObject | null {
   const event = eventOf('1.0', reply);
   if (event === null || event.kind === 'status' || event.kind === 'artifact') return null;

@@ -1,15 +1,15 @@
 import { isObject, type JsonObject } from '#wire';
 
-/** A changed value; `undefined` leaves the member out. */
+/** Returns the new value of a member; `undefined` drops the member. */
 export type Edit = (value: unknown) => unknown;
 
-/** By the name of a member: its new value, or its new name and new value. */
+/** Edits by the name of a member: its new value, or its new name and new value. */
 export type Edits = Readonly<Record<string, Edit | readonly [name: string, edit?: Edit]>>;
 
 /**
- * An object with some of its members changed, renamed or left out. Every other member stays, and all stay in their
- * order. A member that stands there under another one's new name is left out: it meant nothing where it comes from,
- * and must not mean something unchecked where it goes.
+ * Changes, renames or drops members of an object. Every other member stays, and the order stays. A member that already
+ * has the new name of a renamed member is dropped: nothing checked it in the source version, so it must not get a
+ * meaning in the target.
  */
 export function editMembers(object: JsonObject, edits: Edits): Record<string, unknown> {
   const newNames = new Set(Object.values(edits).flatMap((edit) => (typeof edit === 'function' ? [] : [edit[0]])));
@@ -24,20 +24,20 @@ export function editMembers(object: JsonObject, edits: Edits): Record<string, un
   return Object.fromEntries(members);
 }
 
-/** Leaves a member out. */
+/** Drops a member. */
 export const drop: Edit = () => undefined;
 
-/** Changes each element of an array; leaves any other value as it is. */
+/** Changes each element of an array. Other values stay unchanged. */
 export const each =
   (edit: Edit): Edit =>
   (value) =>
     Array.isArray(value) ? value.map((one) => edit(one)) : value;
 
-/** Changes an object; leaves any other value as it is. */
+/** Changes an object. Other values stay unchanged. */
 export const onObject =
   (edit: (value: JsonObject) => unknown): Edit =>
   (value) =>
     isObject(value) ? edit(value) : value;
 
-/** Whether a member says something. ProtoJSON reads null as a member that is not there. */
+/** Whether a member is present. ProtoJSON reads null as an absent member. */
 export const isSet = (value: unknown): boolean => value !== undefined && value !== null;

@@ -3,18 +3,18 @@ import { toGatewayError } from '#gateway';
 import { A2A_ERRORS, A2aError, type A2aErrorRow } from './a2a-error.ts';
 import type { A2aVersion } from './version.ts';
 
-/** A row of A2A_GATEWAY_ERRORS: as in A2A_ERRORS, and the HTTP status on JSON-RPC. */
+/** A row of A2A_GATEWAY_ERRORS: the fields of A2A_ERRORS, and the HTTP status on JSON-RPC. */
 interface GatewayErrorRow extends A2aErrorRow {
   readonly rpcStatus: number;
 }
 
 /**
- * The A2A wires. JSON-RPC: code and HTTP status. Clients of both versions read an error from a reply of 200; the
- * official JavaScript ones from any status, the Python ones from 200 alone, telling of other replies by their
- * status. So errors are 200 but where a status does something by itself: credentials (401, 403: the clients'
- * authentication retries), money (402), rate (429) and bodies that are not read to their end (413). Codes that
- * JSON-RPC and A2A have none for are ours, −32010 to −32019, the same as on MCP. HTTP+JSON: status, canonical code
- * and reason.
+ * The gateway's errors in both bindings. On JSON-RPC most errors have HTTP status 200. The official Python clients read
+ * an error only from a 200 and otherwise report only the status; the JavaScript clients read it from any status.
+ * Another status is used only where it has an effect itself: credentials (401, 403: the clients' authentication
+ * retries), money (402), rate (429) and bodies that are not read to their end (413). Codes that JSON-RPC and A2A do not
+ * define are the gateway's own, −32010 to −32019, the same as on MCP. HTTP+JSON uses `status`, `canonical` and
+ * `reason`.
  */
 export const A2A_GATEWAY_ERRORS = {
   invalid_request: { ...A2A_ERRORS.InvalidParams, rpcStatus: 200 },
@@ -117,7 +117,7 @@ export const A2A_GATEWAY_ERRORS = {
   internal: { ...A2A_ERRORS.InternalError, rpcStatus: 200 },
 } as const satisfies Record<ErrorCode, GatewayErrorRow>;
 
-/** How a request came: over JSON-RPC, or over HTTP+JSON (REST). */
+/** The binding of a request: JSON-RPC, or HTTP+JSON (REST). */
 export type A2aBinding = 'jsonrpc' | 'rest';
 
 /** The media type of replies over HTTP+JSON: 1.0.1 section 11.1; 0.3 section 3.2.3. */
@@ -129,20 +129,20 @@ export const REST_MEDIA_TYPES = { '0.3': 'application/json', '1.0': 'application
 interface A2aErrorTarget {
   readonly version: A2aVersion;
   readonly binding: A2aBinding;
-  /** The JSON text of the request's id, on JSON-RPC; `null` where it is not known. */
+  /** The id of the request as JSON text, on JSON-RPC; `null` if it is not known. */
   readonly idText?: string;
-  /** The request was a bare message: its error is JSON-RPC's, with the status of HTTP+JSON. Default no. */
+  /** The request was a bare message. Its error has the form of JSON-RPC and the status of HTTP+JSON. Default: false. */
   readonly bare?: boolean;
 }
 
 export interface A2aErrorReply {
   readonly status: number;
-  /** Without `content-type`. */
+  /** The headers without `content-type`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
 }
 
-/** Any thrown value as an error of A2A: an A2aError, a GatewayError, or (anything else) an internal one. */
+/** Turns a thrown value into an error of A2A: an A2aError, a GatewayError, or (anything else) an internal error. */
 export function toA2aError(
   thrown: unknown,
   { version, binding, idText = 'null', bare = false }: A2aErrorTarget,
@@ -157,8 +157,8 @@ export function toA2aError(
 }
 
 /**
- * The error alone, for an event in a stream that has begun: the member `error` of JSON-RPC, or (REST) the data of
- * an event named `error`.
+ * The error value for an event in a started stream: the member `error` of JSON-RPC, or (REST) the data of an event
+ * named `error`.
  */
 export function errorValue(thrown: unknown, { version, binding }: A2aErrorTarget): object {
   const fault = faultOf(thrown, version);
@@ -167,7 +167,7 @@ export function errorValue(thrown: unknown, { version, binding }: A2aErrorTarget
 
 interface A2aFault {
   readonly row: GatewayErrorRow;
-  /** Our own word for it, as on the other wires; null for errors of the protocol. */
+  /** The gateway's error code, as in the other protocols; null for errors of the protocol. */
   readonly type: ErrorCode | null;
   readonly message: string;
   readonly param: string | undefined;
@@ -195,8 +195,8 @@ function faultOf(thrown: unknown, version: A2aVersion): A2aFault {
 }
 
 /**
- * The row of an error in a version. 0.3 has no error for required extensions. The error for an unsupported version
- * has the same code in both.
+ * The row of an error in a version. 0.3 has no error for required extensions. The error for an unsupported version has
+ * the same code in both versions.
  */
 const rowOf = (type: A2aError['type'], version: A2aVersion): A2aErrorRow =>
   version === '0.3' && type === 'ExtensionSupportRequired' ? A2A_ERRORS.UnsupportedOperation : A2A_ERRORS[type];
@@ -206,7 +206,7 @@ function toJsonRpcError(fault: A2aFault, version: A2aVersion): JsonRpcError {
   return { code: fault.row.code, message: fault.message, ...(data === undefined ? {} : { data }) };
 }
 
-/** 0.3's servers and clients on HTTP+JSON exchange the JSON-RPC error as it is; 1.0 follows AIP-193 (section 11.6). */
+/** On HTTP+JSON, 0.3 uses the JSON-RPC error unchanged; 1.0 follows AIP-193 (section 11.6). */
 function restBody(fault: A2aFault, version: A2aVersion): object {
   if (version === '0.3') return toJsonRpcError(fault, version);
   const { status, canonical } = fault.row;

@@ -3,7 +3,7 @@ import type { A2aVersion } from './version.ts';
 
 export type EventKind = 'message' | 'task' | 'status' | 'artifact';
 
-/** An event or a result of a send without its wrapping; `value` is still written in its version. */
+/** An event or a result of a send without its wrapper. `value` keeps the form of its version. */
 export interface EventValue {
   readonly kind: EventKind;
   readonly value: JsonObject;
@@ -16,7 +16,7 @@ const KINDS: ReadonlyMap<unknown, EventKind> = new Map<unknown, EventKind>([
   ['artifact-update', 'artifact'],
 ]);
 
-/** The member that 1.0 wraps an event in (`StreamResponse`, section 3.2.3). */
+/** The member in which 1.0 wraps an event (`StreamResponse`, section 3.2.3). */
 export const WRAPPERS = {
   task: 'task',
   message: 'message',
@@ -33,8 +33,8 @@ export const KIND_NAMES = {
 } as const satisfies Record<EventKind, string>;
 
 /**
- * Finds the kind of an event of a stream or of the result of a send; null for any other value. Without wrapper and
- * `kind` the members decide: results of `GetTask` have neither, and some servers forget them.
+ * Finds the kind of a stream event or of a result of a send; null for any other value. Without a wrapper and without
+ * `kind`, the members decide: results of `GetTask` have neither, and some servers forget them.
  */
 export function eventOf(version: A2aVersion, value: unknown): EventValue | null {
   if (!isObject(value)) return null;

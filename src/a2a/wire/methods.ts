@@ -1,6 +1,6 @@
 import type { A2aVersion } from './version.ts';
 
-/** Operations of an agent, whatever the version and the binding. */
+/** Operations of an agent, for all versions and bindings. */
 export const OPERATIONS = [
   'send',
   'stream',
@@ -17,8 +17,8 @@ export const OPERATIONS = [
 export type Operation = (typeof OPERATIONS)[number];
 
 /**
- * Names of the methods on JSON-RPC (0.3 section 3.5.6, 1.0 section 5.3). Methods that a version does not have are
- * missing from its table. No name stands in both tables, so that a name implies its version.
+ * The names of the methods on JSON-RPC (0.3 section 3.5.6, 1.0 section 5.3). Methods that a version does not have are
+ * missing from its table. No name is in both tables, so a name implies its version.
  */
 export const METHODS = {
   '0.3': {
@@ -56,21 +56,20 @@ const BY_NAME: ReadonlyMap<string, { readonly version: A2aVersion; readonly oper
   ),
 );
 
-/** The operation of a method of this version; null where the version has no such method. */
+/** The operation of a method in this version; null if the version has no such method. */
 export function operationOf(version: A2aVersion, method: string): Operation | null {
   const found = BY_NAME.get(method);
   return found?.version === version ? found.operation : null;
 }
 
 /**
- * The version and the operation of a method of any version, for clients that forget to say their version. null for
- * an unknown name.
+ * The version and the operation of a method of any version, for clients that send no version. null for an unknown name.
  */
 export function findMethod(method: string): { readonly version: A2aVersion; readonly operation: Operation } | null {
   return BY_NAME.get(method) ?? null;
 }
 
-/** The method of an operation; null where the version has none (0.3 cannot list tasks). */
+/** The method of an operation; null if the version has no such method (0.3 cannot list tasks). */
 export function methodOf(version: A2aVersion, operation: Operation): string | null {
   const names: Partial<Record<Operation, string>> = METHODS[version];
   return names[operation] ?? null;

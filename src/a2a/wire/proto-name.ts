@@ -1,2 +1,2 @@
-/** The name that a field has in `a2a.proto`, by its name in JSON: `taskId` → `task_id`. */
+/** The name of a field in `a2a.proto`, from its name in JSON: `taskId` → `task_id`. */
 export const protoName = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

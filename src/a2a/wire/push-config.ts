@@ -1,10 +1,10 @@
 import { isObject, type JsonObject } from '#wire';
 import type { A2aVersion } from './version.ts';
 
-/** The address and credentials for notifications of a task, in neither version's spelling. */
+/** The URL and credentials for notifications of a task, independent of the version. */
 export interface PushConfig {
   readonly id: string | null;
-  /** null where the configuration stands in a send: the task is not known yet. */
+  /** null if the configuration is part of a send, because its task is not known yet. */
   readonly taskId: string | null;
   readonly url: string;
   readonly token: string | null;
@@ -17,9 +17,9 @@ const SECRET_CHARS_MAX = 8_192;
 const SCHEME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/;
 
 /**
- * Reads a push notification configuration: the parameters and the result of `push-set`, the result of `push-get`,
- * and (inline) the one in a send. A text instead says which member is wrong. Whether the URL may be called is for
- * its user to check.
+ * Reads a push notification configuration: the parameters and the result of `push-set`, the result of `push-get`, and
+ * (inline) the one in a send. Returns a text that names the wrong member if it is not valid. The caller must check
+ * whether the URL may be called.
  */
 export function readPushConfig(
   version: A2aVersion,
@@ -44,7 +44,7 @@ export function readPushConfig(
   return { id, taskId, url, token, authentication };
 }
 
-/** 0.3 lists schemes and lets the agent choose; the first one counts, as 1.0 has one alone. */
+/** 0.3 lists schemes, from which the agent chooses. Here the first counts, because 1.0 has only one. */
 function readAuthentication(version: A2aVersion, value: unknown): PushConfig['authentication'] | string {
   if (!isObject(value)) return ' must be an object';
   const schemes: unknown = value['schemes'];
@@ -62,8 +62,8 @@ function readAuthentication(version: A2aVersion, value: unknown): PushConfig['au
 }
 
 /**
- * The configuration in a version's spelling: the parameters of `push-set` and its result; without its wrapping
- * (inline) the one in a send.
+ * Writes a configuration in the form of a version: as the parameters and the result of `push-set`, or (inline) as the
+ * one in a send, without its wrapper.
  */
 export function writePushConfig(
   version: A2aVersion,

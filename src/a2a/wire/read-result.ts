@@ -3,33 +3,33 @@ import { eventOf, type EventKind, type EventValue } from './event.ts';
 import { isInterrupted, isTerminal, stateOf, type TaskState } from './task-state.ts';
 import type { A2aVersion } from './version.ts';
 
-/** The member of `metadata` by which an agent says what its work used. */
+/** The member of `metadata` in which an agent reports its usage. */
 export const USAGE_KEY = 'tollgate/usage';
 
-/** The part of an event or a result that the gateway acts on. */
+/** The members of an event or a result that the gateway uses. */
 export interface A2aEvent {
   readonly kind: EventKind;
   readonly taskId: string | null;
   readonly contextId: string | null;
-  /** Of a task and of a status update; null for the others. */
+  /** The state in a task or status update; null for other kinds. */
   readonly state: TaskState | null;
   /**
-   * It has output of the work: an artifact, or a question to the client. The status messages of a working task are
-   * not output.
+   * The event has output: an artifact, a message, or a question to the client. The status messages of a working task
+   * are not output.
    */
   readonly output: boolean;
-  /** Nothing follows in the stream: the task has ended, or waits for its client, or the event is a message. */
+  /** No event follows in the stream: the task has ended or waits for its client, or the event is a message. */
   readonly final: boolean;
   /**
-   * `metadata["tollgate/usage"]` of the event, else of the message in its status, else of the task; undefined where
-   * none has it.
+   * The usage in `metadata["tollgate/usage"]`. Of a task: from the event, else the message in its status, else the
+   * task. Of other kinds: from the event, else the message in its status. undefined if absent.
    */
   readonly usage: unknown;
 }
 
 /**
- * Reads a result (of send, get, cancel) or an event of a stream, of either version; null for any other value. Never
- * throws: a member of a wrong type counts as absent, and a state that no version has is `unknown`.
+ * Reads a result (of send, get, cancel) or a stream event of either version; null for any other value. Never throws: a
+ * member of a wrong type counts as absent, and a state that no version has is `unknown`.
  */
 export function readEvent(version: A2aVersion, value: unknown): A2aEvent | null {
   const event = eventOf(version, value);
@@ -64,13 +64,13 @@ function hasOutput(
   );
 }
 
-/** Whether an artifact or a message says anything. */
+/** Whether an artifact or a message has content. */
 const hasParts = (holder: unknown): boolean =>
   isObject(holder) &&
   Array.isArray(holder['parts']) &&
   holder['parts'].some((part) => isObject(part) && part['text'] !== '');
 
-/** 0.3 says `final` of a status; a task that has ended ends its stream whatever is said. */
+/** Whether the stream ends. 0.3 has `final` in a status update; a task that has ended ends its stream in any case. */
 function isFinal(state: TaskState | null, said: unknown): boolean {
   if (isTerminal(state) || said === true) return true;
   return isInterrupted(state) && said !== false;
@@ -84,10 +84,10 @@ function usageOf(holders: readonly unknown[]): unknown {
   return undefined;
 }
 
-/** An id that is empty is one that ProtoJSON wrote out as its default. */
+/** An empty id counts as absent, because ProtoJSON may write the default value. */
 const idOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
-/** The tasks of a list (1.0 alone has one), each read as a result; null for any other value. */
+/** The tasks of a list (only 1.0 has lists), each read as a result; null for any other value. */
 export function readTaskList(value: unknown): readonly (A2aEvent | null)[] | null {
   const tasks = isObject(value) ? value['tasks'] : undefined;
   return Array.isArray(tasks) ? tasks.map((task) => readEvent('1.0', task)) : null;

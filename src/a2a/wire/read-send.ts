@@ -2,19 +2,19 @@ import { isObject, type JsonObject } from '#wire';
 import { readPushConfig, type PushConfig } from './push-config.ts';
 import type { A2aVersion } from './version.ts';
 
-/** The parameters of a send or a stream that the gateway acts on. */
+/** The parameters of a send or a stream that the gateway uses. */
 export interface SendParams {
   readonly messageId: string;
-  /** The task that the message goes on with; null for a new one. */
+  /** The task that the message continues; null for a new one. */
   readonly taskId: string | null;
   readonly contextId: string | null;
   readonly referenceTaskIds: readonly string[];
   /** The texts of the text parts, in order. */
   readonly texts: readonly string[];
-  /** How many parts are files, by value or by reference, and how many are data. */
+  /** The number of file parts, by value or by reference, and of data parts. */
   readonly files: number;
   readonly data: number;
-  /** Whether the reply waits for the end of the work. Both versions default to yes. */
+  /** Whether the reply waits for the end of the work. Both versions wait by default. */
   readonly blocking: boolean;
   readonly historyLength: number | null;
   readonly pushConfig: PushConfig | null;
@@ -29,9 +29,9 @@ const REFERENCES_MAX = 100;
 class Fault extends Error {}
 
 /**
- * Reads the parameters of `message/send`, `SendMessage` and their streaming twins; a text instead says which member
- * is wrong and what would be right. Required by the versions: `messageId`, `role` (user), `parts` (at least one).
- * Unknown members and unknown kinds of part are let through.
+ * Reads the parameters of `message/send`, `SendMessage` and their streaming forms. Returns a text that names the wrong
+ * member and the right value if they are not valid. Both versions require `messageId`, `role` (user) and `parts` (at
+ * least one). Unknown members and unknown kinds of parts are accepted.
  */
 export function readSend(version: A2aVersion, params: unknown): SendParams | string {
   try {
@@ -49,7 +49,7 @@ function parseSend(version: A2aVersion, params: unknown): SendParams {
   const messageId = readId(message, 'messageId');
   if (messageId === null) throw new Fault(`message.messageId must be a string of 1 to ${ID_CHARS_MAX} characters`);
   const role = message['role'];
-  // An agent reads a role that its version does not know as none at all.
+  // An agent reads a role that its version does not know as an absent role.
   if (version === '1.0' ? role !== 'ROLE_USER' && role !== 1 : role !== 'user') {
     throw new Fault(`message.role must be "${version === '1.0' ? 'ROLE_USER' : 'user'}"`);
   }
@@ -128,7 +128,7 @@ function kindOfPart(
 ): 'text' | 'file' | 'data' | 'other' | { readonly fault: string } {
   if (!isObject(part)) return { fault: ' must be an object' };
   if (version === '0.3') return kindOfLegacyPart(part);
-  // Only `data` may hold null: it is a JSON value of its own there, and an absent member for the others.
+  // Only `data` may be null, because null is a JSON value there. In the other members null means absent.
   const contents = CONTENTS.filter((name) =>
     name === 'data' ? Object.hasOwn(part, name) : part[name] !== undefined && part[name] !== null,
   );
@@ -165,7 +165,7 @@ function kindOfLegacyPart(part: JsonObject): 'text' | 'file' | 'data' | 'other' 
   }
 }
 
-/** An id that is absent or empty is null. */
+/** Reads an id; null if it is absent or empty. */
 function readId(message: JsonObject, name: string): string | null {
   const value = message[name];
   if (value === undefined || value === null || value === '') return null;

@@ -9,9 +9,9 @@ import { roleTo03, roleTo10 } from './translate-message.ts';
 import { requirementsTo10, schemesTo10 } from './translate-security.ts';
 
 /*
- * The HTTP+JSON binding of 0.3 is not written as its JSON-RPC is: clients and servers of every official SDK
- * exchange the ProtoJSON of 0.3's `a2a.proto` there (`content` for `parts`, `ROLE_USER`, `file.fileWithUri`, events
- * in wrappers). Here that is turned into the JSON-RPC form of 0.3 and back.
+ * The HTTP+JSON binding of 0.3 has another form than its JSON-RPC. Clients and servers of every official SDK exchange
+ * the ProtoJSON of 0.3's `a2a.proto` there (`content` for `parts`, `ROLE_USER`, `file.fileWithUri`, events in
+ * wrappers). This file translates it to the JSON-RPC form of 0.3 and back.
  */
 
 const partFrom: Edit = onObject((part) => {
@@ -24,8 +24,8 @@ const partFrom: Edit = onObject((part) => {
 });
 
 /**
- * `parts`, which the prose of the specification has, is taken where there is no `content`. A message that is sent
- * is the user's where it does not say whose.
+ * The proto names the parts `content`; the text of the specification names them `parts`, which counts if `content` is
+ * absent. A sent message without a role is the user's.
  */
 const messageFrom: Edit = onObject((message) => ({
   kind: 'message',
@@ -37,13 +37,13 @@ const messageFrom: Edit = onObject((message) => ({
   }),
 }));
 
-/** ProtoJSON leaves `blocking` out where it is false. */
+/** `blocking` is false by default, because ProtoJSON leaves out false. */
 const configurationFrom: Edit = onObject((configuration) => ({
   blocking: false,
   ...editMembers(configuration, { pushNotification: ['pushNotificationConfig'] }),
 }));
 
-/** The parameters of a 0.3 request over HTTP+JSON as its JSON-RPC has them, or a text that names what is wrong. */
+/** The parameters of a 0.3 request over HTTP+JSON in the form of JSON-RPC, or a text that names the fault. */
 export function legacyRestParams({ operation, ids }: RestMatch, { query = {}, body }: RestInput): JsonObject | string {
   const { id = '', configId = '' } = ids;
   switch (operation) {
@@ -64,7 +64,10 @@ export function legacyRestParams({ operation, ids }: RestMatch, { query = {}, bo
   }
 }
 
-/** The body is the request as the proto has it, with the configuration in its `config`, or that configuration alone. */
+/**
+ * The body is either the request in the proto's form, with the configuration in its `config`, or only that
+ * configuration.
+ */
 function pushFrom(taskId: string, { config, configId, ...body }: JsonObject): JsonObject {
   const { pushNotificationConfig: inner } = isObject(config) ? config : body;
   const id = isObject(inner) && !isSet(inner['id']) && typeof configId === 'string' ? { id: configId } : {};
@@ -101,7 +104,7 @@ const messageOf: Edit = onObject((message) =>
 );
 const artifactOf: Edit = onObject((artifact) => editMembers(artifact, { parts: each(partOf) }));
 
-/** 0.3's enum alone writes it with two L. */
+/** Only the enum of 0.3 writes CANCELLED with two L. */
 const stateIn03 = (state: unknown): string =>
   stateOf(state) === 'canceled' ? 'TASK_STATE_CANCELLED' : stateName(stateOf(state));
 
@@ -126,7 +129,7 @@ const configOf: Edit = onObject((config) => {
   };
 });
 
-// A signature is of the card as JSON-RPC has it.
+// The signature covers the JSON-RPC form of the card, so it is dropped here.
 const cardOf: Edit = onObject((card) =>
   editMembers(card, {
     signatures: drop,
@@ -136,7 +139,7 @@ const cardOf: Edit = onObject((card) =>
   }),
 );
 
-/** A result of 0.3, or an event of a stream, as its HTTP+JSON has it. A value of another shape stays as it is. */
+/** Turns a result or a stream event of 0.3 into its HTTP+JSON form. A value of another shape stays unchanged. */
 export function legacyRestResult(operation: Operation, result: unknown): unknown {
   switch (operation) {
     case 'get':

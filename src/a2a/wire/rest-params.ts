@@ -6,8 +6,8 @@ import { REST_ROUTES, type RestMatch, type RestVerb } from './rest-routes.ts';
 import { stateName, stateOf } from './task-state.ts';
 
 /**
- * The parts of a request over HTTP+JSON that become its parameters. `query` as it was decoded: a text, or several
- * of one name.
+ * The parts of a request over HTTP+JSON that become its parameters. `query` is decoded: each value is a text, or a list
+ * of texts if its name is repeated.
  */
 export interface RestInput {
   readonly query?: Readonly<Record<string, unknown>>;
@@ -17,11 +17,13 @@ export interface RestInput {
 
 type Reader = (value: string) => unknown;
 
-/** Each reads a text of the query as the JSON-RPC form has it (1.0 section 11.5); undefined for what it is not. */
+/**
+ * Each reader turns a query text into the value of the JSON-RPC form (1.0 section 11.5); undefined for an invalid text.
+ */
 const text: Reader = (value) => value;
 const integer: Reader = (value) => (/^-?\d{1,9}$/.test(value) ? Number(value) : undefined);
 const boolean: Reader = (value) => (value === 'true' ? true : value === 'false' ? false : undefined);
-/** By 1.0's name, by 0.3's word and by its number: section 11.5 itself writes `status=working`. */
+/** Reads a state by its name in 1.0, its name in 0.3, or its number. Section 11.5 itself writes `status=working`. */
 const state: Reader = (value) => {
   const found = stateOf(/^\d$/.test(value) ? Number(value) : value);
   return found === 'unknown' && value !== 'TASK_STATE_UNSPECIFIED' ? undefined : stateName(found);
@@ -44,9 +46,9 @@ const QUERY: Readonly<Partial<Record<Operation, Readonly<Record<string, Reader>>
 const WITH_BODY: ReadonlySet<Operation> = new Set(['send', 'stream', 'cancel', 'push-set']);
 
 /**
- * The parameters of a 1.0 request over HTTP+JSON as JSON-RPC has them, or a text that names what is wrong. The
- * path's ids count before the query's members, and those before the body's. Query parameters that the operation
- * does not have are ignored, as `A2A-Version` may be among them.
+ * The parameters of a 1.0 request over HTTP+JSON in the form of JSON-RPC, or a text that names the fault. Ids from the
+ * path go before the query, and the query before the body. Unknown query parameters are ignored, because `A2A-Version`
+ * may be among them.
  */
 export function restParams({ operation, ids }: RestMatch, { query = {}, body }: RestInput): JsonObject | string {
   const fromBody = WITH_BODY.has(operation) && body !== undefined && body !== null ? body : {};
@@ -78,7 +80,7 @@ const EXPECTED: ReadonlyMap<Reader, string> = new Map([
   [state, 'a state such as TASK_STATE_WORKING'],
 ]);
 
-/** A request over HTTP+JSON below the interface's URL; `path` has its query. */
+/** A request over HTTP+JSON. `path` is below the interface's URL and includes the query. */
 interface RestRequest {
   readonly verb: RestVerb;
   readonly path: string;
@@ -86,8 +88,8 @@ interface RestRequest {
 }
 
 /**
- * The request of 1.0's HTTP+JSON binding for parameters in the form of JSON-RPC. A text instead names the id that
- * is missing.
+ * The request of the HTTP+JSON binding of 1.0 for parameters in the form of JSON-RPC. Returns a text that names a
+ * missing id.
  */
 export function restRequest(operation: Operation, params: JsonObject): RestRequest | string {
   const { verb, path } = REST_ROUTES['1.0'].find((route) => route.operation === operation)!;
@@ -118,5 +120,5 @@ function queryOf(operation: Operation, params: JsonObject): string {
 const isId = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value !== '.' && value !== '..';
 
-/** A lone surrogate has no UTF-8 and would throw. */
+/** A lone surrogate has no UTF-8 form, so encodeURIComponent would throw. */
 const encoded = (value: unknown): string => encodeURIComponent(String(value).toWellFormed());

@@ -14,9 +14,9 @@ interface RestRoute {
 }
 
 /**
- * 1.0: section 5.3 and the `google.api.http` options of `a2a.proto`; each may stand below `/{tenant}`. Section 5.3
- * subscribes by POST, the proto by GET: both are served. 0.3: section 3.5.6; its clients subscribe by GET as well.
- * Longer literals come first, as an id may hold anything but a slash.
+ * 1.0: section 5.3 and the `google.api.http` options of `a2a.proto`; each route may also be below `/{tenant}`. For
+ * subscribe, section 5.3 uses POST and the proto uses GET, so both are served. 0.3: section 3.5.6; its clients
+ * subscribe by GET too. Routes with longer literals come first, because an id may contain any character but a slash.
  */
 export const REST_ROUTES: Readonly<Record<A2aVersion, readonly RestRoute[]>> = {
   '1.0': routesBelow('', 'extendedAgentCard', true),
@@ -43,11 +43,11 @@ function routesBelow(root: string, card: string, lists: boolean): readonly RestR
 
 export interface RestMatch {
   readonly operation: Operation;
-  /** Decoded. `tenant` is there where the path has one before the route (1.0). */
+  /** The decoded ids. `tenant` is present if the path has a tenant before the route (1.0). */
   readonly ids: { readonly tenant?: string; readonly id?: string; readonly configId?: string };
 }
 
-/** A path without a route for the verb. Lists the verbs that it has; empty for an unknown path. */
+/** A path without a route for the verb. `allowed`: the verbs of the path; empty for an unknown path. */
 interface RestMiss {
   readonly allowed: readonly RestVerb[];
 }
@@ -85,7 +85,7 @@ function toPattern(route: RestRoute, tenants: boolean): Pattern {
   return { route, pattern: new RegExp(`^${tenants ? '\\/(?<tenant>[^/]+)' : ''}${path}\\/?$`) };
 }
 
-/** null where a percent sign encodes nothing. */
+/** Decodes the ids; null for an invalid percent encoding. */
 function decoded(groups: Record<string, string>): RestMatch['ids'] | null {
   try {
     return Object.fromEntries(Object.entries(groups).map(([name, text]) => [name, decodeURIComponent(text)]));

@@ -1,6 +1,6 @@
 import { waitsForClient } from '#tasks';
 
-/** States of a task, by 0.3's words. `unknown` also stands for states that no version has. */
+/** The states of a task, by their names in 0.3. `unknown` also means a state that no version has. */
 export const TASK_STATES = [
   'submitted',
   'working',
@@ -14,7 +14,7 @@ export const TASK_STATES = [
 ] as const;
 export type TaskState = (typeof TASK_STATES)[number];
 
-/** By the numbers of 1.0's enum, which ProtoJSON lets writers use. */
+/** The states by their numbers in the enum of 1.0, which ProtoJSON allows. */
 const BY_NUMBER: readonly TaskState[] = [
   'unknown',
   'submitted',
@@ -30,25 +30,25 @@ const BY_NUMBER: readonly TaskState[] = [
 const NAMES: ReadonlyMap<unknown, TaskState> = new Map<unknown, TaskState>([
   ...TASK_STATES.flatMap((state) => [[state, state] as const, [stateName(state), state] as const]),
   ...BY_NUMBER.map((state, number) => [number, state] as const),
-  // As the enum of 0.3's REST binding writes it, and many servers with it.
+  // The spelling of 0.3's REST binding, which many servers use.
   ['TASK_STATE_CANCELLED', 'canceled'],
   ['cancelled', 'canceled'],
 ]);
 
 /**
- * Reads a state in any version's spelling: `input-required`, `TASK_STATE_INPUT_REQUIRED`, `6`. Any other value is
+ * Reads a state in the spelling of any version: `input-required`, `TASK_STATE_INPUT_REQUIRED`, `6`. Any other value is
  * `unknown`.
  */
 export const stateOf = (value: unknown): TaskState => NAMES.get(value) ?? 'unknown';
 
-/** 1.0's name of a state. */
+/** The name of a state in 1.0. */
 export function stateName(state: TaskState): string {
   return state === 'unknown' ? 'TASK_STATE_UNSPECIFIED' : `TASK_STATE_${state.toUpperCase().replace('-', '_')}`;
 }
 
-/** Whether nothing can happen to the task any more. */
+/** Whether the task has ended for good. */
 export const isTerminal = (state: TaskState | null): boolean =>
   state === 'completed' || state === 'canceled' || state === 'failed' || state === 'rejected';
 
-/** Whether the task waits for its client: the stream ends, the task goes on with the client's next message. */
+/** Whether the task waits for its client. Its stream ends, and the task goes on with the client's next message. */
 export const isInterrupted = (state: TaskState | null): boolean => state !== null && waitsForClient(state);

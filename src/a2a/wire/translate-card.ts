@@ -11,8 +11,9 @@ const skillTo03: Edit = onObject((skill) =>
 );
 
 /**
- * 0.3 → 1.0 of an agent card. `url`, `preferredTransport` and `protocolVersion` become the first interface,
- * `additionalInterfaces` the next ones. Signatures are left out: they sign the card as it was written.
+ * Translates an agent card from 0.3 to 1.0. `url`, `preferredTransport` and `protocolVersion` become the first
+ * interface, and `additionalInterfaces` the others. Signatures are dropped, because they cover the original form of the
+ * card.
  */
 export const cardTo10: Edit = onObject((card) => {
   const {
@@ -52,9 +53,9 @@ const interfaceTo10: Edit = onObject((one) => ({
 }));
 
 /**
- * 1.0 → 0.3 of an agent card. The first interface of 0.3 becomes `url` and `preferredTransport`, the other ones of
- * 0.3 `additionalInterfaces`. A card without an interface of 0.3 lists all: its publisher puts its own addresses
- * there.
+ * Translates an agent card from 1.0 to 0.3. The first interface of 0.3 becomes `url` and `preferredTransport`, and the
+ * other interfaces of 0.3 become `additionalInterfaces`. If the card has no interface of 0.3, all interfaces are kept,
+ * because the gateway replaces their addresses when it publishes the card.
  */
 export const cardTo03: Edit = onObject((card) => {
   const { supportedInterfaces, ...rest } = card;

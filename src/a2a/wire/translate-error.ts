@@ -6,8 +6,8 @@ const ERROR_INFO = 'type.googleapis.com/google.rpc.ErrorInfo';
 const STRUCT = 'type.googleapis.com/google.protobuf.Struct';
 
 /**
- * An agent's JSON-RPC error in another version's shape. Code and message stay. 1.0's `data` is an array of details
- * with an ErrorInfo for A2A's own codes; 0.3's is anything, and goes into that array as a Struct.
+ * Translates an agent's JSON-RPC error to another version. Code and message stay. In 1.0 `data` is an array of details,
+ * with an ErrorInfo for the codes of A2A. In 0.3 `data` may be any value; it goes into that array as a Struct.
  */
 export function translateError(from: A2aVersion, target: A2aVersion, error: JsonRpcError): JsonRpcError {
   const { code, message, data } = error;

@@ -7,7 +7,10 @@ const ROLES_TO_10: ReadonlyMap<unknown, string> = new Map([
   ['agent', 'ROLE_AGENT'],
 ]);
 
-/** By name and by number, as ProtoJSON lets writers choose. 0.3 has no unspecified role: it becomes the agent's. */
+/**
+ * Roles of 1.0 by name and by number, because ProtoJSON allows both. 0.3 has no unspecified role, so it becomes the
+ * agent's.
+ */
 const ROLES_TO_03: ReadonlyMap<unknown, string> = new Map<unknown, string>([
   ['ROLE_USER', 'user'],
   [1, 'user'],
@@ -17,16 +20,16 @@ const ROLES_TO_03: ReadonlyMap<unknown, string> = new Map<unknown, string>([
   [0, 'agent'],
 ]);
 
-/** A role that neither version has stays as it is. */
+/** An unknown role stays unchanged. */
 export const roleTo10: Edit = (role) => ROLES_TO_10.get(role) ?? role;
 export const roleTo03: Edit = (role) => ROLES_TO_03.get(role) ?? role;
 
-/** 0.3 → 1.0 of a message in any place: in parameters, in a history, in a status, as a result. */
+/** Translates a message from 0.3 to 1.0, in any place: in parameters, in a history, in a status, as a result. */
 export const messageTo10: Edit = onObject((message) =>
   editMembers(message, { kind: drop, role: roleTo10, parts: each(partTo10) }),
 );
 
-/** 1.0 → 0.3. ProtoJSON leaves out empty members; 0.3 requires `role` and `parts`. */
+/** Translates a message from 1.0 to 0.3. ProtoJSON leaves out empty members, but 0.3 requires `role` and `parts`. */
 export const messageTo03: Edit = onObject((message) => ({
   kind: 'message',
   ...withDefaults(editMembers(message, { kind: drop, role: roleTo03, parts: each(partTo03) }), {
@@ -42,8 +45,8 @@ export const artifactTo03: Edit = onObject((artifact) =>
 );
 
 /**
- * Members that the target requires, where the source may leave them out. They come last, so that the order of the
- * others stays.
+ * Adds members that the target version requires and the source may leave out. They come last, so that the order of the
+ * other members stays.
  */
 export function withDefaults(object: JsonObject, defaults: JsonObject): JsonObject {
   const missing = Object.entries(defaults).filter(([name]) => !Object.hasOwn(object, name));

@@ -15,8 +15,7 @@ const configurationTo10: Edit = onObject((configuration) =>
 );
 
 /**
- * 0.3's servers differ in what they do where `blocking` is not said (some wait, some do not), and 1.0 waits: so it
- * is said.
+ * A request of 1.0 waits by default. Servers of 0.3 differ in their default for `blocking`, so it is always written.
  */
 const configurationTo03: Edit = onObject((configuration) => ({
   ...(typeof configuration['returnImmediately'] === 'boolean' ? {} : { blocking: true }),
@@ -66,9 +65,9 @@ const TO_03: Readonly<Record<Operation, Edit>> = {
 };
 
 /**
- * The parameters of an operation in another version's spelling. Never throws: members of
- * another shape stay as they are, for the target to refuse. `methodOf` tells whether the target has the operation.
- * Losses are listed in the README of this room.
+ * Translates the parameters of an operation to another version. Never throws: members of another shape stay unchanged,
+ * so that the target can refuse them. `methodOf` tells whether the target has the operation. The README of this room
+ * lists the losses.
  */
 export function translateParams(operation: Operation, from: A2aVersion, target: A2aVersion, params: unknown): unknown {
   if (from === target) return params;

@@ -2,14 +2,14 @@ import { isObject, type JsonObject } from '#wire';
 import { isSet } from './edit-members.ts';
 
 /**
- * The member of `metadata` that marks 0.3 data of a kind that 0.3 has not: it stands in `data.value`. The official
- * SDKs write and read it.
+ * Data in 0.3 must be an object. This member of `metadata` marks another value, which is wrapped in `data.value`. The
+ * official SDKs write and read the mark.
  */
 const WRAPPED = 'data_part_compat';
 
 /**
- * 0.3 → 1.0: the content becomes a member of the part, and the members of `file` its neighbours. A value
- * that is not a part of 0.3 stays as it is.
+ * Translates a part from 0.3 to 1.0. The content becomes a member of the part, and so do the members of `file`. A value
+ * that is not a part of 0.3 stays unchanged.
  */
 export function partTo10(part: unknown): unknown {
   if (!isObject(part)) return part;
@@ -40,8 +40,8 @@ function unwrapped(data: unknown, others: JsonObject): JsonObject {
 }
 
 /**
- * 1.0 → 0.3. `filename` and `mediaType` of texts and data, which 0.3 has no names for, stay where they are. A value
- * that is not a part of 1.0 stays as it is.
+ * Translates a part from 1.0 to 0.3. 0.3 has no names for `filename` and `mediaType` of texts and data, so they keep
+ * theirs. A value that is not a part of 1.0 stays unchanged.
  */
 export function partTo03(part: unknown): unknown {
   if (!isObject(part)) return part;

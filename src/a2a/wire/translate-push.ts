@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '#wire';
 import { drop, editMembers, isSet, onObject, type Edit } from './edit-members.ts';
 
-/** 0.3 lists schemes; 1.0 has one. */
+/** 0.3 has a list of schemes; 1.0 has one scheme. */
 const authenticationTo10: Edit = onObject((authentication) => ({
   scheme: '',
   ...editMembers(authentication, {
@@ -14,19 +14,20 @@ const authenticationTo03: Edit = onObject((authentication) => ({
   ...editMembers(authentication, { scheme: ['schemes', (scheme) => (isSet(scheme) && scheme !== '' ? [scheme] : [])] }),
 }));
 
-/** 0.3 → 1.0 of the configuration that stands in a send: it belongs to the task that the send makes. */
+/** Translates the configuration in a send from 0.3 to 1.0. It belongs to the task that the send begins. */
 export const inlinePushTo10: Edit = onObject((config) =>
   editMembers(config, { authentication: authenticationTo10, taskId: drop, tenant: drop }),
 );
 
-/** 1.0 → 0.3, which has no place for a task in it, and none for a tenant at all. */
+/** Translates the configuration in a send from 1.0 to 0.3, which has neither a task nor a tenant there. */
 export const inlinePushTo03: Edit = onObject((config) =>
   editMembers(config, { authentication: authenticationTo03, taskId: drop, tenant: drop }),
 );
 
 /**
- * 0.3 → 1.0 of the parameters of `push-set` and of the results of set and get. The task is the outer one. The rest is
- * the inner configuration's, whatever stands beside it: the checked members must be those that are sent.
+ * Translates from 0.3 to 1.0 the parameters of `push-set` and the results of set and get. The task comes from the outer
+ * object. `id`, `url`, `token` and `authentication` come only from the inner configuration, so that the members that
+ * were checked are the members that are sent.
  */
 export const pushTo10: Edit = onObject((config) => {
   const {
@@ -43,17 +44,17 @@ export const pushTo10: Edit = onObject((config) => {
   return { ...(taskId === undefined ? {} : { taskId }), ...others, ...(inlinePushTo10(inner) as JsonObject) };
 });
 
-/** 1.0 → 0.3: everything but the task is the inner configuration's. */
+/** Translates from 1.0 to 0.3: all members except the task go into the inner configuration. */
 export const pushTo03: Edit = onObject((config) => ({
   ...(config['taskId'] === undefined ? {} : { taskId: config['taskId'] }),
   pushNotificationConfig: inlinePushTo03(config),
 }));
 
-/** 0.3 → 1.0 of a list: an array becomes a page, the only one. */
+/** Translates a list from 0.3 to 1.0: an array becomes a single page. */
 export const pushListTo10: Edit = (result) =>
   Array.isArray(result) ? { configs: result.map((one: unknown) => pushTo10(one)) } : result;
 
-/** 1.0 → 0.3: a page becomes an array. ProtoJSON leaves an empty list out. */
+/** Translates a list from 1.0 to 0.3: a page becomes an array. ProtoJSON leaves out an empty list. */
 export const pushListTo03: Edit = onObject(({ configs = [] }) =>
   Array.isArray(configs) ? configs.map((one: unknown) => pushTo03(one)) : configs,
 );

@@ -29,8 +29,8 @@ const EVENT_TO_03: Readonly<Record<EventKind, Edit>> = {
 };
 
 /**
- * An event of a stream, the body of a push notification or the result of a send, in another version's spelling: 1.0
- * wraps it by its kind, 0.3 has a `kind`. A value that is not an event stays as it is.
+ * Translates a stream event, the body of a push notification or a result of a send to another version. 1.0 wraps it by
+ * its kind; 0.3 has a member `kind`. A value that is not an event stays unchanged.
  */
 export function translateEvent(from: A2aVersion, target: A2aVersion, value: unknown): unknown {
   if (from === target) return value;
@@ -62,8 +62,8 @@ const TO_03: Readonly<Partial<Record<Operation, Edit>>> = {
 };
 
 /**
- * The result of an operation in another version's spelling; of a streaming one, each event. Never throws: a
- * value of another shape stays as it is. Losses are listed in the README of this room.
+ * Translates the result of an operation to another version; for a stream, each event. Never throws: a value of another
+ * shape stays unchanged. The README of this room lists the losses.
  */
 export function translateResult(operation: Operation, from: A2aVersion, target: A2aVersion, result: unknown): unknown {
   if (from === target) return result;

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '#wire';
 import { drop, each, editMembers, onObject, type Edit } from './edit-members.ts';
 
-/** 0.3's `type` of a scheme and 1.0's member that holds it. */
+/** The `type` of a scheme in 0.3, and the member that holds the scheme in 1.0. */
 const SCHEMES = [
   ['apiKey', 'apiKeySecurityScheme'],
   ['http', 'httpAuthSecurityScheme'],
@@ -10,7 +10,7 @@ const SCHEMES = [
   ['mutualTLS', 'mtlsSecurityScheme'],
 ] as const;
 
-/** 1.0 has one flow (a oneof); where 0.3 declares several, the first of these. */
+/** 1.0 has one flow (a oneof). If 0.3 declares several, the first of this list counts. */
 const FLOWS = ['authorizationCode', 'clientCredentials', 'implicit', 'password'] as const;
 
 const oneFlow: Edit = onObject((flows) => {
@@ -39,18 +39,18 @@ const schemeTo03: Edit = onObject((scheme) => {
   return scheme;
 });
 
-/** 0.3 → 1.0 of `securitySchemes`, a map by name. */
+/** Translates `securitySchemes`, a map by name, from 0.3 to 1.0. */
 export const schemesTo10: Edit = onObject((schemes) => mapValues(schemes, schemeTo10));
 
-/** 1.0 → 0.3 of `securitySchemes`. */
+/** Translates `securitySchemes` from 1.0 to 0.3. */
 export const schemesTo03: Edit = onObject((schemes) => mapValues(schemes, schemeTo03));
 
-/** 0.3 → 1.0 of `security`: `[{name: scopes}]` → `[{schemes: {name: {list: scopes}}}]`. */
+/** Translates `security` from 0.3 to 1.0: `[{name: scopes}]` → `[{schemes: {name: {list: scopes}}}]`. */
 export const requirementsTo10: Edit = each(
   onObject((requirement) => ({ schemes: mapValues(requirement, (scopes) => ({ list: scopes })) })),
 );
 
-/** 1.0 → 0.3 of `securityRequirements`. ProtoJSON leaves an empty list of scopes out. */
+/** Translates `securityRequirements` from 1.0 to 0.3. ProtoJSON leaves out an empty list of scopes. */
 export const requirementsTo03: Edit = each(
   onObject((requirement) => {
     const { schemes } = requirement;

@@ -11,12 +11,12 @@ const statusTo03: Edit = onObject((status) =>
   withDefaults(editMembers(status, { state: stateOf, message: messageTo03 }), { state: 'unknown' }),
 );
 
-/** 0.3 → 1.0. */
+/** Translates a task from 0.3 to 1.0. */
 export const taskTo10: Edit = onObject((task) =>
   editMembers(task, { kind: drop, status: statusTo10, artifacts: each(artifactTo10), history: each(messageTo10) }),
 );
 
-/** 1.0 → 0.3, which requires a context and a status. */
+/** Translates a task from 1.0 to 0.3, which requires a context and a status. */
 export const taskTo03: Edit = onObject((task) => ({
   kind: 'task',
   ...withDefaults(
@@ -28,14 +28,14 @@ export const taskTo03: Edit = onObject((task) => ({
   ),
 }));
 
-/** 0.3 → 1.0 of a status update. `final` has no place in 1.0, where the state and the end of the stream say it. */
+/** Translates a status update from 0.3 to 1.0. 1.0 has no `final`: the state and the end of the stream replace it. */
 export const statusUpdateTo10: Edit = onObject((update) =>
   editMembers(update, { kind: drop, final: drop, status: statusTo10 }),
 );
 
 /**
- * 1.0 → 0.3 of a status update. 0.3's clients take `final` for the last event of the stream, which 1.0 ends at a
- * terminal and at an interrupted state (sections 3.1.2 and 11.7).
+ * Translates a status update from 1.0 to 0.3. Clients of 0.3 read `final` as the end of the stream. 1.0 ends a stream
+ * at a terminal and at an interrupted state (sections 3.1.2 and 11.7).
  */
 export const statusUpdateTo03: Edit = onObject((update) => ({
   kind: 'status-update',

@@ -1,10 +1,8 @@
-/** The versions of A2A that are spoken here, as `Major.Minor`. */
+/** The supported versions of A2A, as `Major.Minor`. */
 const A2A_VERSIONS = ['0.3', '1.0'] as const;
 export type A2aVersion = (typeof A2A_VERSIONS)[number];
 
-/**
- * The header that names the version, as Node gives header names; the query parameter has the same name and any case.
- */
+/** The header with the version, in lower case as in Node. The query parameter has the same name in any case. */
 export const VERSION_HEADER = 'a2a-version';
 
 export type VersionReading =
@@ -12,9 +10,9 @@ export type VersionReading =
   | { readonly version?: never; readonly fault: string };
 
 /**
- * The version of a request: the header, else the query parameter (A2A 1.0 section 3.6.1), else 0.3 (section 3.6.2).
- * A patch number is looked past, as it must not be considered. Any other version is a fault, to be answered with
- * VersionNotSupported.
+ * The version of a request: from the header, else the query parameter (A2A 1.0 section 3.6.1), else 0.3 (section
+ * 3.6.2). A patch number is ignored, as the specification requires. Any other version is a fault, which is answered
+ * with VersionNotSupported.
  */
 export function readVersion(header: unknown, query?: unknown): VersionReading {
   const asked = textOf(header) || textOf(query);
@@ -25,13 +23,13 @@ export function readVersion(header: unknown, query?: unknown): VersionReading {
     : { version };
 }
 
-/** The version that a text such as `1.0` or `0.3.0` names; null for every other one. */
+/** The version in a text such as `1.0` or `0.3.0`; null for any other text. */
 export function versionOf(text: unknown): A2aVersion | null {
   const found = typeof text === 'string' ? /^(\d{1,4}\.\d{1,4})(?:\.\d{1,9})?$/.exec(text.trim())?.[1] : undefined;
   return A2A_VERSIONS.find((version) => version === found) ?? null;
 }
 
-/** A value that came several times counts where it is always the same one. */
+/** Reads a repeated value as one value if all its copies are equal. */
 function textOf(value: unknown): string {
   if (value === undefined) return '';
   if (typeof value === 'string' && !value.includes(',')) return value.trim();
@@ -45,7 +43,7 @@ function textOf(value: unknown): string {
 
 const shown = (text: string): string => JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
 
-/** The query parameter of that name, in any case; undefined where it is absent. `query` as it was decoded. */
+/** The query parameter with the version, its name in any case; undefined if it is absent. `query` is decoded. */
 export function versionQuery({ query }: { readonly query: unknown }): unknown {
   if (typeof query !== 'object' || query === null) return undefined;
   for (const [name, value] of Object.entries(query)) if (name.toLowerCase() === VERSION_HEADER) return value;

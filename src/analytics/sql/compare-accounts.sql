@@ -1,4 +1,5 @@
--- Days of accounts on which usage_days and the ledger differ. What is no call of somebody is left out, as the roll-up leaves it out.
+-- Finds days of accounts on which usage_days and the ledger differ. Locks that the roll-up doesn't count are left out
+-- here too.
 SELECT day, account, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(failed) AS BIGINT) AS failed, CAST(SUM(charged) AS BIGINT) AS charged,
   CAST(SUM(fee) AS BIGINT) AS fee
 FROM (

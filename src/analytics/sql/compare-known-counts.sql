@@ -1,4 +1,4 @@
--- Days since which other accounts are counted than known_users has.
+-- Finds days for which known_counts and known_users have different numbers of accounts.
 SELECT since AS day, CAST(SUM(ABS(users)) AS BIGINT) AS users FROM (
   SELECT since, wallet, SUM(users) AS users FROM (
     SELECT since, wallet, users FROM known_counts

@@ -1,4 +1,4 @@
--- Days of users that know another day than the one before them.
+-- Finds days of users whose column previous is not their last active day before.
 SELECT day, COUNT(*) AS users FROM (
   SELECT day, previous, LAG(day) OVER (PARTITION BY account_hash ORDER BY day) AS earlier FROM user_days
 ) AS told

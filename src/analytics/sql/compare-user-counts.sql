@@ -1,4 +1,4 @@
--- Days whose users are counted otherwise than user_days has them.
+-- Finds days for which user_counts and user_days have different numbers of users.
 SELECT day, CAST(SUM(ABS(users)) AS BIGINT) AS users FROM (
   SELECT day, previous, SUM(users) AS users FROM (
     SELECT day, previous, users FROM user_counts

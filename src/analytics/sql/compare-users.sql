@@ -1,4 +1,4 @@
--- Days on which user_days has other users than the accounts of usage_days.
+-- Finds days on which user_days has another number of users than usage_days has accounts.
 SELECT day, CAST(SUM(users) AS BIGINT) AS users FROM (
   SELECT day, COUNT(*) AS users FROM user_days WHERE day >= $1 GROUP BY day
   UNION ALL

@@ -1,4 +1,4 @@
--- Moves users whose day before has changed, and those that are not counted yet, to the counts that they belong to.
+-- Moves user days to the right counts: those that are not counted yet, and those whose previous active day has changed.
 INSERT INTO user_counts (day, previous, users)
 SELECT day, previous, CAST(SUM(users) AS BIGINT) FROM (
   SELECT day, previous, 1 AS users FROM user_days WHERE counted <> previous

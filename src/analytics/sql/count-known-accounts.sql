@@ -1,4 +1,4 @@
--- As count-active-users, for the day since which an account is known.
+-- The same as count-active-users, for the first day of each account.
 INSERT INTO known_counts (since, wallet, users)
 SELECT since, wallet, CAST(SUM(users) AS BIGINT) FROM (
   SELECT since, wallet, 1 AS users FROM known_users WHERE counted <> since

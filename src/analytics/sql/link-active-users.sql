@@ -1,4 +1,4 @@
--- Days of users that come after added ones, which may come in any order: the added day may be nearer than the one that they know.
+-- Days are added in any order. So the days after an added one get a new previous day where the added day is nearer.
 UPDATE user_days SET previous = (
   SELECT MAX(earlier.day) FROM user_days AS earlier WHERE earlier.account_hash = user_days.account_hash AND earlier.day < user_days.day
 )

@@ -1,4 +1,4 @@
--- Accounts that somebody got a key for, paid into, or bound a wallet to, since $1.
+-- Accounts that got a key, a deposit or a bound wallet since $1.
 SELECT account, MIN(at) AS at FROM (
   SELECT account, created_at AS at FROM api_keys WHERE created_at >= $1
   UNION ALL

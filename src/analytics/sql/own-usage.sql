@@ -1,4 +1,5 @@
--- $4 to $7: only this service, key, provider, primitive; empty for all. $8 to $12: 1 where the rows are apart by day, service, key, provider, primitive.
+-- $4 to $7: only this service, key, provider, primitive; empty for all. $8 to $12: 1 to group by day, service, key,
+-- provider, primitive.
 SELECT CASE WHEN $8 = 1 THEN day ELSE 0 END AS day, CASE WHEN $9 = 1 THEN service ELSE '' END AS service,
   CASE WHEN $10 = 1 THEN key ELSE '' END AS key, CASE WHEN $11 = 1 THEN provider ELSE '' END AS provider,
   CASE WHEN $12 = 1 THEN primitive ELSE '' END AS primitive,

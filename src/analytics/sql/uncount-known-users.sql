@@ -1,2 +1,3 @@
--- The accounts stay, as some of them have not called: all are counted anew.
+-- The accounts are kept, because some of them have no calls and could not be found again. All of them are counted
+-- again.
 UPDATE known_users SET counted = -2 WHERE counted <> -2

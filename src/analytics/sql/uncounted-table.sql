@@ -1,2 +1,2 @@
--- Calls that the roll-up has not reached.
+-- Calls that the roll-up has not added yet.
 CREATE TEMP TABLE uncounted (id TEXT PRIMARY KEY)

@@ -1,4 +1,5 @@
--- Users whose first active day of the range is left out, and who were active on a day that is not. $4: JSON object whose members are arrays of one day, the days that are left out.
+-- Counts users whose first active day of the range is hidden but who were also active on a later visible day. $4: the
+-- hidden days, a JSON object of arrays, each with one day.
 SELECT COUNT(*) AS users FROM user_days AS hidden
 WHERE hidden.day IN (SELECT CAST(value ->> 0 AS BIGINT) FROM json_each($4)) AND hidden.day BETWEEN $1 AND $2 AND hidden.previous < $1
   AND hidden.account_hash <> $3

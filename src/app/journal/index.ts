@@ -1,3 +1,3 @@
-/* What guards the journal against loss, without the gateway that uses it. */
+/* The guard of the journal against loss, for commands that do not load a gateway. */
 export { auditWithJournal, lossOf } from './journal.ts';
 export { JournalLost, openJournalFile, refuseMissingDatabase } from './journalfile.ts';

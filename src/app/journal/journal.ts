@@ -23,13 +23,15 @@ import {
 } from './journalfile.ts';
 
 /**
- * Keeps `journal-head.json` near the journal's end. The file is a lower bound: up to a second of operations may have
- * followed.
+ * Keeps `journal-head.json` near the end of the journal. The file is a lower bound: the journal may have up to one
+ * second of later operations.
  */
 export interface JournalWatch {
-  /** Notes every batch and passes it to `told`. The file is written later. */
+  /**
+   * Wraps `told`: the result passes every batch to it and notes the batch. The file is written about a second later.
+   */
   noting(told: (batch: LedgerBatch) => void): (batch: LedgerBatch) => void;
-  /** Writes for the last time. Later batches are not noted. */
+  /** Writes the file for the last time. Later batches are not noted. */
   close(): Promise<void>;
 }
 
@@ -39,13 +41,13 @@ interface JournalWatchOptions {
   readonly config: Pick<Config, 'dataDir' | 'databaseUrl' | 'identitySeed'>;
   readonly database: OpenDatabase;
   readonly now: () => number;
-  /** Told once while the file cannot be written. */
+  /** Called at the first failure to write the file, and again only after a write has succeeded. */
   readonly onError: (error: unknown) => void;
 }
 
 /**
- * Opens the database, and watches over its journal; `opened` closes both. Rejects with JournalLost where the database
- * is gone, or has less than `journal-head.json` remembers.
+ * Opens the database and the watch of its journal. `opened` closes both. Rejects with JournalLost if the database is
+ * missing, or if its journal lacks the batch that `journal-head.json` names.
  */
 export async function openJournaled({
   config,
@@ -73,8 +75,8 @@ export async function openJournaled({
 }
 
 /**
- * A directory of before the ledger's log is taken over as it is: its tables are the books until the log begins. They
- * are audited once, so that what differs is known to be of before.
+ * Audits a data directory that is older than the ledger's log, once, before the log begins. Until then its tables are
+ * the books. The warning shows that a difference is older than the log.
  */
 async function auditOldBooks(
   database: OpenDatabase,
@@ -115,7 +117,8 @@ async function watchJournal(options: JournalWatchOptions): Promise<JournalWatch>
       chain ??= noted;
     }
   };
-  // From the first start on, so that a database that is emptied before its first operation is noticed as well.
+  // The file is written at the first start already, so that a database that is emptied before its first operation is
+  // noticed too.
   await write();
 
   return {
@@ -137,8 +140,8 @@ async function watchJournal(options: JournalWatchOptions): Promise<JournalWatch>
 }
 
 /**
- * The audit of the books, with two more checks: whether the sums of analytics are those of the ledger, and whether the
- * journal has all that `journal-head.json` remembers.
+ * Audits the books, with two more checks. One compares the sums of analytics with the ledger. The other checks that the
+ * journal has the batch that `journal-head.json` names.
  */
 export async function auditWithJournal(
   config: JournalWatchOptions['config'],
@@ -169,7 +172,7 @@ async function checkJournal(file: JournalFile, dataDir: string, database: OpenDa
   }
 }
 
-/** Says which operations are missing; null where the journal has all of them. */
+/** A text that says what the database lacks, for the operator. null if the journal has the remembered batch. */
 export async function lossOf(database: OpenDatabase, remembered: RememberedHead): Promise<string | null> {
   const { chain, n, at } = remembered;
   const found = await compareJournal(database, remembered);

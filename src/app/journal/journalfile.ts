@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import type { JournalHead } from '#billing';
 import type { Config } from '#config';
 import { databaseName } from '#store/database-name';
-// Not by the public face: a command would load a gateway to read one file.
+// Not from `#auth`, because a command would then load a whole gateway to read one file.
 import { createIdentity } from '#auth/identity';
 
-/** A head that the journal of a database is known to have had, as the data directory remembers it. */
+/** A head that the journal of a database once had, as stored in the data directory. */
 export interface RememberedHead extends JournalHead {
   /** RFC 3339. */
   readonly at: string;
@@ -19,7 +19,7 @@ type Place = Pick<Config, 'dataDir' | 'databaseUrl' | 'identitySeed'>;
 const FILE = 'journal-head.json';
 const IDENTITY = 'identity.json';
 
-/** Acknowledged operations are missing from the database, or all of it is gone. `message` says what to do. */
+/** The database lacks acknowledged operations, or is missing. `message` says what to do. */
 export class JournalLost extends Error {
   override readonly name = 'JournalLost';
 }
@@ -27,19 +27,19 @@ export class JournalLost extends Error {
 export const journalFile = (dataDir: string): string => join(dataDir, FILE);
 
 /**
- * `journal-head.json` of a data directory: by database, a head that its journal had. It is kept apart from the
- * database, so that a database that lost its end, or was exchanged for an older one, is noticed. Each entry is
- * authenticated with the identity.
+ * `journal-head.json` of a data directory. For each database it has a head that the journal once had. Because the file
+ * is separate from the database, a truncated database, or an older copy in its place, is noticed. The identity
+ * authenticates each entry.
  */
 export interface JournalFile {
   /**
-   * null where nothing is remembered of this database. Throws JournalLost for an entry that this identity did not
-   * write.
+   * null if the file has no entry for this database. Throws JournalLost if the file cannot be read, or if this identity
+   * did not write the entry.
    */
   read(): RememberedHead | null;
   /** Durable when it resolves. */
   write(head: JournalHead, at: number): Promise<void>;
-  /** Forgets this database. */
+  /** Removes the entry of this database. */
   remove(): Promise<void>;
 }
 
@@ -96,14 +96,13 @@ export function openJournalFile({ dataDir, databaseUrl, identitySeed }: Place): 
   };
 }
 
-/** The advice about a loss that cannot be undone. */
+/** The advice for an operator who accepts the loss. */
 export const ACCEPT =
   'If you restored a backup on purpose, or want to begin again: "tollgate restored" shows what is missing, and "tollgate restored --accept" goes on without it.';
 
 /**
- * Throws JournalLost where the embedded database is missing or empty in a directory that a gateway has run in:
- * opening it would begin new books under the old identity. Call it before the database is opened, which makes
- * it.
+ * Throws JournalLost if the embedded database is missing or empty in a directory where a gateway has run. Opening it
+ * would begin new books under the old identity. Call this before openDatabase, which creates a missing file.
  */
 export function refuseMissingDatabase({ dataDir, databaseUrl }: Pick<Config, 'dataDir' | 'databaseUrl'>): void {
   if (databaseUrl !== null) return;
@@ -117,7 +116,10 @@ export function refuseMissingDatabase({ dataDir, databaseUrl }: Pick<Config, 'da
   );
 }
 
-/** Entries by database. A file that cannot be read as such has none; the database then has to show for itself. */
+/**
+ * The entries of the file by the name of the database. A missing file has no entries. Throws JournalLost if the file
+ * cannot be read or parsed.
+ */
 function readEntries(path: string): Readonly<Record<string, unknown>> {
   try {
     const content: unknown = JSON.parse(readFileSync(path, 'utf8'));

@@ -5,28 +5,28 @@ import type { Caller } from '#gateway';
 import { isSubjectAccount } from '../oauth/subject-account.ts';
 
 /*
- * An account has two names. The ledger's name is `eip155:<address in lower case>` or `solana:<address>` for an
- * ordinary wallet, which is one account whatever network it signs on; `eip155:<chain>:<address>` for a contract
- * wallet, which exists on one chain; `tollgate:local:<name>` for an account without a wallet;
- * `oauth:<issuer>:<subject>` for the subject of an access token. The other name is CAIP-10, with a network. Every
- * answer shows that one.
+ * An account has two names: the ledger's name and a CAIP-10 id. The ledger's name of an ordinary wallet is
+ * `eip155:<address in lower case>` or `solana:<address>`, because the wallet is one account on all networks. A contract
+ * wallet exists on one chain, so its name is `eip155:<chain>:<address>`. An account without a wallet is
+ * `tollgate:local:<name>`. The subject of an access token is `oauth:<issuer>:<subject>`. The CAIP-10 id has a network.
+ * Every response shows the CAIP-10 id.
  */
 
 const BASE_CHAIN = '8453';
 const SOLANA_MAINNET = '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
 
-/** The account of a development gateway: without a wallet, filled with play money. */
+/** The account of a development gateway. It has no wallet, and its balance is play money. */
 export const DEVELOPMENT_ACCOUNT = 'tollgate:local:dev';
 
 const LOCAL = /^tollgate:local:[a-z0-9-]{1,64}$/;
 const EVM = /^eip155:(?:(\d{1,32}):)?(0x[0-9a-fA-F]{40})$/;
-/** Stands before the CAIP-10 id of a contract wallet, which looks like an ordinary wallet's. */
+/** Prefix for the CAIP-10 id of a contract wallet, because the id alone looks like one of an ordinary wallet. */
 const CONTRACT = 'contract:';
 const SOLANA = /^solana:(?:[1-9A-HJ-NP-Za-km-z]{32}:)?([1-9A-HJ-NP-Za-km-z]{32,44})$/;
-/** Longer than any account id. Longer texts are refused unread. */
+/** No account id is this long. Longer texts are refused without parsing. */
 const LENGTH_MAX = 128;
 
-/** Ledger name of the account without a wallet that is called `name`. Throws GatewayError `invalid_request`. */
+/** The ledger name of the local account `name`. Throws GatewayError `invalid_request` for an invalid name. */
 export function localAccount(name: string): string {
   const account = `tollgate:local:${name}`;
   if (!LOCAL.test(account)) {
@@ -39,24 +39,25 @@ export function localAccount(name: string): string {
   return account;
 }
 
-/** Whether an account is a wallet's, an ordinary one's or a contract's. */
+/** Whether an account belongs to a wallet, ordinary or contract. */
 export function isWallet(account: string): boolean {
   return account.startsWith('eip155:') || account.startsWith('solana:');
 }
 
 /**
- * Whether an account exists without having been made. Accounts of wallets and of subjects of an issuer do; local
- * accounts do not.
+ * Whether an account exists without being created. This holds for accounts of wallets and of an issuer's subjects, but
+ * not for local accounts.
  */
 export function needsNoMaking(account: string): boolean {
   return isWallet(account) || isSubjectAccount(account);
 }
 
 /**
- * Ledger name of an account given by either of its names; null when the text is neither, or has an EVM address with
- * a wrong digit. An EVM address on a chain is an ordinary wallet's, `contract:` before it a contract wallet's. On
- * `contractNetworks` (CAIP-2), where contract wallets sign in, an address alone could be either's: throws
- * GatewayError `invalid_request` that gives both forms, as money for the wrong one is lost.
+ * The ledger name of an account, from either of its names. null if the text is neither, or has an EVM address with a
+ * wrong checksum. An EVM address on a chain means an ordinary wallet. With the prefix `contract:` it means a contract
+ * wallet. On `contractNetworks` (CAIP-2) contract wallets can sign in, so an address without the prefix is ambiguous,
+ * and money for the wrong account would be lost. Throws GatewayError `invalid_request` then, with both forms in its
+ * text.
  */
 export function parseAccountId(text: string, contractNetworks: readonly string[] = []): string | null {
   if (text.length > LENGTH_MAX) return null;
@@ -80,9 +81,8 @@ export function parseAccountId(text: string, contractNetworks: readonly string[]
 }
 
 /**
- * CAIP-10 id of a ledger account. Ordinary wallets, which are one account on every network, are shown on the first
- * of `networks` (CAIP-2) of their family: the gateway's own chain. Where it has none, on Base or on Solana's
- * mainnet.
+ * The CAIP-10 id of a ledger account. An ordinary wallet, which is one account on all networks, gets the first network
+ * of its family in `networks` (CAIP-2), the gateway's own chains. Without one it gets Base or Solana's mainnet.
  */
 export function toCaip10(account: string, networks: readonly string[]): string {
   const own = (family: string, usual: string) =>
@@ -93,7 +93,10 @@ export function toCaip10(account: string, networks: readonly string[]): string {
   return account;
 }
 
-/** CAIP-10 id of a caller's account: with the network that was signed for, where the account is the wallet's own. */
+/**
+ * The CAIP-10 id of a caller's account. If the account is the caller's own wallet, it has the network that the wallet
+ * signed for.
+ */
 export function callerCaip10(
   { account, wallet, member }: Pick<Caller, 'account' | 'wallet' | 'member'>,
   networks: readonly string[],

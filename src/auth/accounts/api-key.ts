@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import bs58 from 'bs58';
 
-/** A key opens calls of a real account, calls of the development account, or the admin API. */
+/** A key is for calls of a real account, for calls of the development account, or for the admin API. */
 export type KeyKind = 'live' | 'development' | 'admin';
 
 const PREFIXES = { live: 'svc-sk-v2-', development: 'svc-sk-dev-', admin: 'svc-admin-' } as const satisfies Record<
@@ -12,10 +12,12 @@ const KINDS = Object.keys(PREFIXES) as KeyKind[];
 
 const SECRET_BYTES = 32;
 const CHECKSUM_BYTES = 4;
-/** 36 bytes are 36 to 50 base58 digits. Checked before decoding, whose time grows with the square of the length. */
+/**
+ * 36 bytes are 36 to 50 base58 digits. The length is checked first, because the time of decoding grows with its square.
+ */
 const DIGITS_MAX = 50;
 
-/** A key's text, which is shown once, and the hash that stands for it everywhere else. */
+/** A key's text, which is shown once, and the hash that identifies it everywhere else. */
 interface NewKey {
   readonly text: string;
   readonly hash: string;
@@ -26,7 +28,10 @@ interface ParsedKey {
   readonly hash: string;
 }
 
-/** A new key: prefix, then base58 of 32 random bytes and 4 bytes of checksum over prefix and bytes. */
+/**
+ * A new key. Its text is the prefix, then base58 of 32 random bytes and a checksum. The checksum has 4 bytes and covers
+ * the prefix and the random bytes.
+ */
 export function createKey(kind: KeyKind, random: (bytes: number) => Uint8Array = randomBytes): NewKey {
   const secret = random(SECRET_BYTES);
   const bytes = Buffer.concat([secret, checksum(PREFIXES[kind], secret)]);
@@ -35,8 +40,8 @@ export function createKey(kind: KeyKind, random: (bytes: number) => Uint8Array =
 }
 
 /**
- * The kind and hash of a well-formed key; null for anything else. A mistyped key fails here by its checksum, before
- * any lookup.
+ * The kind and hash of a well-formed key. null for any other text. The checksum detects a mistyped key without a
+ * lookup.
  */
 export function parseKey(text: string): ParsedKey | null {
   const kind = kindOf(text);
@@ -49,12 +54,12 @@ export function parseKey(text: string): ParsedKey | null {
   return { kind, hash: hashKey(text) };
 }
 
-/** SHA-256 of the whole key in hex. It is stored, cached and shown in the key's place. */
+/** The SHA-256 of the whole key in hex. It is stored, cached and shown instead of the key. */
 export function hashKey(text: string): string {
   return hash('sha256', text);
 }
 
-/** The kind that a text claims by its prefix, without checking the rest; null for texts that are not our keys. */
+/** The kind that a text claims by its prefix. The rest is not checked. null for a text without a known prefix. */
 export function kindOf(text: string): KeyKind | null {
   for (const kind of KINDS) if (text.startsWith(PREFIXES[kind])) return kind;
   return null;

@@ -1,4 +1,4 @@
-/* Names of accounts and keys, without what checks requests. */
+/* The names of accounts and the format of keys, without the authentication of requests. */
 export {
   callerCaip10,
   DEVELOPMENT_ACCOUNT,

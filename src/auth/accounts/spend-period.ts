@@ -2,8 +2,8 @@ import type { Budget, BudgetUse, MicroUsd } from '#billing';
 import type { CallerBudget } from '#gateway';
 
 /**
- * How often a spending limit starts anew; null is never. Periods begin at 00:00 UTC: each day, each Monday,
- * each first of the month.
+ * How often a spending limit starts again. Periods begin at 00:00 UTC: each day, each Monday, or each first of the
+ * month.
  */
 export const LIMIT_RESETS = ['daily', 'weekly', 'monthly'] as const;
 export type LimitReset = (typeof LIMIT_RESETS)[number];
@@ -11,7 +11,7 @@ export type LimitReset = (typeof LIMIT_RESETS)[number];
 interface SpendPeriod {
   /** Epoch milliseconds of the first instant. */
   readonly start: number;
-  /** Epoch milliseconds of the first instant after it. */
+  /** Epoch milliseconds of the first instant after the period. */
   readonly end: number;
 }
 
@@ -30,30 +30,30 @@ export function periodAt(reset: LimitReset, now: number): SpendPeriod {
   return { start, end: start + length };
 }
 
-/** A spending limit of somebody, micro-USD in each reset period. */
+/** A spending limit in micro-USD for each period. */
 export interface SpendLimit {
-  /** null: without an end. */
+  /** null: no limit. */
   readonly limit: MicroUsd | null;
-  /** When it starts anew; null is never. */
+  /** How often the limit starts again. null: never. */
   readonly limitReset: LimitReset | null;
-  /** It refuses nothing, and is told of alone. */
+  /** A soft limit refuses no calls. It only causes notices. */
   readonly limitSoft: boolean;
-  /** Counts besides in one of its periods, see CarriedSums; left out where nothing does. */
+  /** Further spending that counts in one of its periods. Absent if there is no such spending. See CarriedSums. */
   readonly carried?: CarriedUse;
 }
 
-/** Spending that is carried to a budget of the ledger: to one period of a limit. */
+/** Spending that is carried to a budget of the ledger, which is one period of a limit. */
 export interface CarriedUse extends BudgetUse {
   readonly budget: string;
 }
 
-/** Nobody reaches it: far above all money, and small enough for sums in 64 bits. */
+/** A limit that nobody reaches. Sums with it still fit into 64 bits. */
 const NO_LIMIT: MicroUsd = 2n ** 61n;
 
 /**
- * The ledger's budget of what somebody may spend now: `<name>:all`, or `<name>:daily-2026-01-31` with the reset and
- * the period's first day, so that a new period is a new budget that starts at 0. Without a limit there is one too, so
- * that what each key spends is counted; the ledger writes it once for all calls of a key in a batch.
+ * The ledger's budget for the current period of a limit. Its id is `<name>:all`, or `<name>:daily-2026-01-31` with the
+ * reset and the first day of the period. So each period is a new budget that starts at 0. A key without a limit has a
+ * budget too, so that its spending is counted. The ledger writes it once for all calls of a key in a batch.
  */
 export function budgetAt(
   name: string,
@@ -67,9 +67,9 @@ export function budgetAt(
 }
 
 interface BudgetPeriod {
-  /** Of the ledger's budget, see budgetAt. */
+  /** The id of the ledger's budget. See budgetAt. */
   readonly id: string;
-  /** As those of a SpendPeriod; null where the limit never starts anew. */
+  /** As in SpendPeriod. null if the limit never starts again. */
   readonly start: number | null;
   readonly end: number | null;
 }
@@ -81,6 +81,6 @@ export function budgetPeriod(name: string, reset: LimitReset | null, at: number)
   return { id: `${name}:${periodName(reset, start)}`, start, end };
 }
 
-/** `daily-2026-01-31`: a reset, and the first day of a period. */
+/** The name of a period: the reset and the first day, such as `daily-2026-01-31`. */
 export const periodName = (reset: LimitReset, start: number): string =>
   `${reset}-${new Date(start).toISOString().slice(0, 10)}`;

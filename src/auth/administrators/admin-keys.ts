@@ -2,7 +2,9 @@ import { loadStatement, type Database, type Row } from '#store';
 import { createKey } from '../accounts/api-key.ts';
 import { ADMIN_ROLES, type AdminRole } from './admin-roles.ts';
 
-/** A stored key of an administrator. Times are epoch milliseconds. Its text cannot be had again. */
+/**
+ * A stored key of an administrator. Times are epoch milliseconds. The key's text is not stored and cannot be recovered.
+ */
 export interface AdminKeyRecord {
   /** The first 16 hex digits of the key's SHA-256. */
   readonly id: string;
@@ -13,19 +15,19 @@ export interface AdminKeyRecord {
   readonly revokedAt: number | null;
 }
 
-/** Keys that count at once. */
+/** Valid keys that may exist at the same time. */
 const ADMIN_KEYS_MAX = 1_000;
 
 export interface AdminKeys {
-  /** Makes a key; `text` is shown here and never again. null when there are ADMIN_KEYS_MAX already. */
+  /** Creates a key. `text` is available only here. null if ADMIN_KEYS_MAX valid keys exist already. */
   create(
     fields: Pick<AdminKeyRecord, 'label' | 'roles' | 'expiresAt'>,
   ): Promise<{ readonly text: string; readonly record: AdminKeyRecord } | null>;
-  /** A key that counts now; null for any other. */
+  /** A key that is valid now. null for an unknown, revoked or expired key. */
   find(hash: string): Promise<AdminKeyRecord | null>;
-  /** Oldest first, revoked ones too. */
+  /** Oldest first, including revoked and expired keys. */
   list(page: { readonly offset: number; readonly limit: number }): Promise<readonly AdminKeyRecord[]>;
-  /** Refused from the next request on. null when there is no such key. */
+  /** The key is refused from the next request on. null if there is no such key. */
   revoke(id: string): Promise<AdminKeyRecord | null>;
 }
 
@@ -35,7 +37,7 @@ const LIST = loadStatement(import.meta.url, './sql/list-admin-keys.sql');
 const REVOKE = loadStatement(import.meta.url, './sql/revoke-admin-key.sql');
 const ID_DIGITS = 16;
 
-/** Keys of administrators in the database. Rejects with the database's error when it cannot be reached. */
+/** Keys of administrators in the database. All methods reject with the database's error. */
 export function createAdminKeys(database: Pick<Database, 'query'>, { now }: { readonly now: () => number }): AdminKeys {
   return {
     async create({ label, roles, expiresAt }) {

@@ -1,30 +1,30 @@
 import { randomBytes } from 'node:crypto';
 import { loadStatement, type Database } from '#store';
 
-/** A change that an administrator made, or was refused. */
+/** A change that an administrator made or tried to make. */
 export interface AdminAct {
-  /** Sorts by time. */
+  /** Ids sort by time. */
   readonly id: string;
   /** Epoch milliseconds. */
   readonly at: number;
-  /** Id of the key; `root`, or `command` for a command on the database. */
+  /** The id of the key, `root` for TOLLGATE_ADMIN_KEY, or `command` for a command on the database. */
   readonly actor: string;
-  /** Label of the key; null for the last two. */
+  /** The label of the key. null for `root` and `command`. */
   readonly label: string | null;
   readonly address: string;
   readonly method: string;
   readonly path: string;
-  /** JSON of the body, shortened, without secrets; null without one. */
+  /** The JSON of the request body, shortened and without secrets. null without a body. */
   readonly body: string | null;
-  /** HTTP status of the answer; null where the gateway ended before it. */
+  /** The HTTP status of the response. null if the request runs, or if the gateway stopped before it ended. */
   readonly status: number | null;
 }
 
 export interface AdminLog {
-  /** On the disk when it resolves, with the act's id. */
+  /** Resolves with the id of the act, once the act is durable. */
   note(act: Omit<AdminAct, 'id' | 'at' | 'label'>): Promise<string>;
   end(id: string, status: number): Promise<void>;
-  /** The newest first, before the act `before` where it is given. */
+  /** Newest first. `before`: only acts before this id. */
   list(page: { readonly before: string | null; readonly limit: number }): Promise<readonly AdminAct[]>;
 }
 
@@ -33,7 +33,7 @@ const END = loadStatement(import.meta.url, './sql/end-act.sql');
 const LIST = loadStatement(import.meta.url, './sql/list-acts.sql');
 /** Twelve hex digits of milliseconds last until the year 10,889. */
 const TIME_DIGITS = 12;
-/** Comes after every id. */
+/** Sorts after every id, because ids are hex. */
 const AFTER_ALL = 'g';
 
 export function createAdminLog(database: Pick<Database, 'query'>, { now }: { readonly now: () => number }): AdminLog {

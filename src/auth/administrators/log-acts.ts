@@ -7,8 +7,8 @@ const BODY_MAX = 2_000;
 const PATH_MAX = 500;
 
 /**
- * Logs each change that passes the gate below `app`: before it is made, so that none is made unlogged, and again with
- * its outcome. Without the log no change is made.
+ * Logs each change that passes the gate on the routes of `app`. The entry is written before the change, so that no
+ * change is unlogged. Its status is added after the response. If the log cannot be written, the change is refused.
  */
 export function logActs(
   app: FastifyInstance,
@@ -22,12 +22,12 @@ export function logActs(
   });
   app.addHook('onResponse', async (request, reply) => {
     const id = acts.get(request);
-    // The act is in the log either way.
+    // A failure is reported only, because the act itself is already in the log.
     if (id !== undefined) await log.end(id, reply.statusCode).catch(onError);
   });
 }
 
-/** The facts of a request that are logged. */
+/** The parts of a request that go into the log. */
 export function factsOf({ ip, method, url, body }: Pick<FastifyRequest, 'ip' | 'method' | 'url' | 'body'>) {
   const text = body === undefined || body === null ? null : JSON.stringify(redact(body));
   return { address: ip, method, path: url.slice(0, PATH_MAX), body: text?.slice(0, BODY_MAX) ?? null };

@@ -2,32 +2,32 @@ import type { MicroUsd } from '#billing';
 import { LIMIT_RESETS, type CarriedUse, type LimitReset } from '../accounts/spend-period.ts';
 import type { Rates } from '#gateway';
 
-/** The most that somebody may spend in each reset period. */
+/** A budget of an account or member: the most that it may spend in each period. */
 export interface BudgetRule {
   readonly limit: MicroUsd;
-  /** null is never. */
+  /** How often it starts again. null: never. */
   readonly limitReset: LimitReset | null;
-  /** It refuses nothing, and is told of alone. */
+  /** A soft limit refuses no calls. It only causes notices. */
   readonly limitSoft: boolean;
-  /** Percentages of the limit that are told of when they are spent. */
+  /** A notice is sent when these percentages of the limit are spent. */
   readonly notify: readonly number[];
-  /** As that of a SpendLimit; nothing that is set. */
+  /** As in SpendLimit. It is computed, never set. */
   readonly carried?: CarriedUse;
 }
 
 /** Limits beyond those of single keys. */
 export interface AccountLimits extends Rates {
-  /** At most one of each reset. */
+  /** At most one for each value of `limitReset`. */
   readonly budgets: readonly BudgetRule[];
 }
 
 /**
- * The limits that the owner set for all of the account, those that the operator set for it, or those of a member, by
- * its account, for what that one's keys spend.
+ * Which limits of an account: `account` for those that the owner set, `operator` for those that the operator set. Any
+ * other value is the account of a member: the limits for the spending of that member's keys.
  */
 export type LimitsSubject = 'account' | 'operator' | (string & {});
 
-/** Whose budgets and rates these are, as callers are told. */
+/** The kind of a subject, as shown to callers. */
 export function ownerOfLimits(subject: LimitsSubject): 'account' | 'operator' | 'member' {
   if (subject === 'account') return 'account';
   return subject === 'operator' ? 'operator' : 'member';
@@ -40,10 +40,13 @@ export interface LimitsOf {
 
 export const NO_LIMITS: AccountLimits = { budgets: [], requestsPerMinute: null, tokensPerMinute: null };
 
-/** The percentages that are told of where nobody says which. */
+/** The default percentages for notices. */
 export const USUAL_PERCENTAGES: readonly number[] = [50, 80, 100];
 
-/** The ledger's name of a budget, before the period: see budgetAt. Accounts have no `|` in their names. */
+/**
+ * The ledger's name of a budget, without the period. See budgetAt. The separator `|` never occurs in the name of an
+ * account.
+ */
 export function budgetName(account: string, subject: LimitsSubject): string {
   const of = ownerOfLimits(subject);
   return of === 'member' ? `member:${account}|${subject}` : `${of}:${account}`;

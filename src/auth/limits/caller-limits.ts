@@ -2,16 +2,16 @@ import type { Caller, CallerBudget, Rates } from '#gateway';
 import { budgetAt, type SpendLimit } from '../accounts/spend-period.ts';
 import { budgetName, ownerOfLimits, type LimitsOf } from './account-limits.ts';
 
-/** The part of a caller that says what it may spend and how fast, and until when that holds. */
+/** The budgets and rates of a caller, and the time until which they are valid. */
 export interface CallerLimits {
   readonly parts: Pick<Caller, 'budgets' | 'rates'>;
-  /** Epoch milliseconds of the first end of a period; Infinity where none ends. */
+  /** Epoch milliseconds of the earliest end of a period. Infinity if no period ends. */
   readonly until: number;
 }
 
 type LimitedKey = SpendLimit & Rates & { readonly hash: string };
 
-/** The limits of a key, beside those of its account and of its member (`ofAccount`). */
+/** Combines the limits of a key with those of its account and its member (`ofAccount`). */
 export function callerLimits(
   account: string,
   key: LimitedKey | null,
@@ -43,7 +43,7 @@ const isUnset = ({ requestsPerMinute, tokensPerMinute }: Rates): boolean =>
 
 const ratesOf = ({ requestsPerMinute, tokensPerMinute }: Rates): Rates => ({ requestsPerMinute, tokensPerMinute });
 
-/** The lower of each; null where neither says any. */
+/** The lower value of each rate. null if neither has a rate. */
 function tighter(one: Rates | null, other: Rates): Rates | null {
   if (isUnset(other)) return one;
   if (one === null) return ratesOf(other);

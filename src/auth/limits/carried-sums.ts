@@ -3,39 +3,46 @@ import { readCarriedSum, type CarriedSum, type CarryingBudget } from '#billing';
 import { loadStatement, type Database } from '#store';
 import { budgetPeriod, type CarriedUse, type LimitReset } from '../accounts/spend-period.ts';
 
-/** A limit whose period may be newer than what was spent in it. */
+/** A limit that may have got its period after spending in that period had begun. */
 export interface CarryingLimit extends Pick<CarryingBudget, 'account' | 'of' | 'name' | 'member'> {
   readonly limitReset: LimitReset | null;
-  /** When its period became what it is, epoch milliseconds; null: its counter has all that counts. */
+  /** Epoch milliseconds of the last change of its period. null: the ledger's counter has all spending. */
   readonly countedSince: number | null;
 }
 
 /**
- * The sums of what was spent in the period of a limit before the limit had that period. They are derived from the
- * books, so that nothing is lost or counted twice however often the period changes: a lock says what it counts in.
+ * The spending in the current period of a limit from before the limit got that period. The ledger's counter lacks it.
+ * The sums are computed from the ledger, where each lock names the budgets that it counts in. So no spending is lost or
+ * counted twice, however often the period changes.
  */
 export interface CarriedSums {
   /**
-   * Of the period of an instant (epoch milliseconds). null where nothing is carried: at once, without the database,
-   * where the period began after the change. Rejects with the database's error.
+   * The sum for the period at `at` (epoch milliseconds). null if nothing is carried. Answers without the database if
+   * the period began at least CHANGING_MS after the change. Rejects with the database's error.
    */
   of(limit: CarryingLimit, at: number): CarriedUse | null | Promise<CarriedUse | null>;
   /**
-   * To be called before a limit gets its period: reads what takes long in an account with many calls, so that no call
-   * waits for it after the change, on no gateway.
+   * Must be called before a limit gets a new period. Computes and stores the sum, which takes long for an account with
+   * many calls. So after the change no call has to wait for it, on any gateway.
    */
   prepare(limit: Omit<CarryingLimit, 'countedSince'>): Promise<void>;
 }
 
-/** Callers who were let in with the budgets of before have made their locks by then. */
+/** Callers that were admitted with the old budgets have made their locks within this time after a change. */
 const CHANGING_MS = 10 * 60_000;
-/** A lock is in the tables so long after its time: a group that waits for its database is given up much earlier. */
+/**
+ * A lock is in the tables at most this long after its time. A batch that waits longer for the database was given up
+ * before.
+ */
 const SETTLING_MS = 2 * 60_000;
-/** Pause between two looks of a sum that may still change: this, or so many times as long as the look took. */
+/**
+ * Pause between two reads of a sum that may still change: REST_MS, or REST_TIMES the duration of the read if that is
+ * longer.
+ */
 const REST_MS = 1_000;
 const REST_TIMES = 20;
 const KNOWN_MAX = 20_000;
-/** Notices look at a period for 31 days after its end. */
+/** Rows are kept longer than the 31 days after a period's end in which notices still read them. */
 const KEPT_MS = 62 * 86_400_000;
 
 interface Look {
@@ -47,7 +54,7 @@ interface Look {
 
 interface Known {
   look: Look | null;
-  /** The look that is under way. */
+  /** The read that is running. */
   running: { readonly since: number; readonly result: Promise<Look> } | null;
 }
 
@@ -63,7 +70,7 @@ export function createCarriedSums(database: Pick<Database, 'query' | 'snapshot'>
     const [row] = await database.query(FIND, [budget]);
     if (!row) return null;
     const [edge, spent] = [Number(row['edge']), row['spent'] as bigint];
-    // What the running ones had locked is not kept, as nobody goes by such a sum.
+    // `locked` is not stored, because a sum with running calls is never used as it is.
     const sum = { edge, settled: row['settled'] as bigint, spent, locked: 0n, running: row['running'] === 1n };
     return { sum, asOf: Number(row['as_of']), restMs: 0 };
   };
@@ -86,7 +93,7 @@ export function createCarriedSums(database: Pick<Database, 'query' | 'snapshot'>
     return before !== null && isFinal(before, since) ? before : look(budget, end, before, since);
   };
 
-  /** The newest look, from after the change, that is not older than it may be. */
+  /** The sum of the newest read, if it began after the change and is still fresh. Otherwise reads again. */
   const current = async (budget: CarryingBudget, end: number | null, since: number): Promise<CarriedUse | null> => {
     const of: Known = known.get(budget.id) ?? { look: null, running: null };
     known.delete(budget.id);
@@ -122,7 +129,7 @@ export function createCarriedSums(database: Pick<Database, 'query' | 'snapshot'>
   };
 }
 
-/** Nothing changes it any more. */
+/** Whether the sum can no longer change. */
 const isFinal = ({ sum, asOf }: Look, since: number): boolean =>
   !sum.running && asOf >= since + CHANGING_MS + SETTLING_MS;
 

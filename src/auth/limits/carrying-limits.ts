@@ -10,7 +10,7 @@ const TIMES: Readonly<Record<LimitReset | 'ever', string>> = {
   ever: 'ever_since',
 };
 
-/** One of the budgets of an account or member. The row has the times of `account_limits`. */
+/** One budget of an account or member. `row` has the time columns of `account_limits`. */
 export function carryingBudget(
   account: string,
   subject: LimitsSubject,
@@ -28,7 +28,7 @@ export function carryingBudget(
   };
 }
 
-/** The limit of a key, by a row with the columns of `api_keys`. */
+/** The limit of a key. `row` has the columns of `api_keys`. */
 export function carryingKey(row: Row): CarryingLimit {
   return {
     account: row['account'] as string,

@@ -4,13 +4,13 @@ import { ownerOfLimits } from './account-limits.ts';
 import { callerLimits, type CallerLimits } from './caller-limits.ts';
 import type { LimitsStore } from './limits-store.ts';
 
-/** The longest that limits which another gateway has changed may still be the old ones here. */
+/** The longest time that this gateway may still use limits which another gateway has changed. */
 const CACHE_TTL_MS = 1_000;
 const CACHED_MAX = 20_000;
 
 /**
- * Adds the limits of the account to callers without an API key, whose lookup has them already. A promise where they
- * have to be looked up: at most once a second for each account.
+ * Adds the limits of the account to callers without an API key. The lookup of an API key has them already. Returns a
+ * promise if the limits must be looked up, which happens at most once a second for each account.
  */
 interface LimitedAccounts {
   limited(caller: Caller): Caller | Promise<Caller>;
@@ -19,9 +19,9 @@ interface LimitedAccounts {
 
 interface Look {
   readonly from: number;
-  /** Exclusively; Infinity while it is under way. */
+  /** Exclusive. Infinity while the lookup runs. */
   until: number;
-  /** null while it is under way. */
+  /** null while the lookup runs. */
   found: CallerLimits['parts'] | null;
   readonly result: Promise<CallerLimits['parts']>;
 }
@@ -31,7 +31,7 @@ export function createLimitedAccounts(
   now: () => number,
 ): LimitedAccounts {
   const looks = new Map<string, Look>();
-  // A look that is under way may have read what was there before the change: it is not gone by any more.
+  // A running lookup is dropped too, because it may have read the limits from before the change.
   const stop = limits.onChange((account) => looks.delete(account));
 
   const begin = (account: string, from: number): Look => {
@@ -65,7 +65,7 @@ export function createLimitedAccounts(
       const { account } = caller;
       const at = now();
       const known = looks.get(account);
-      // An answer counts from the start of its look, as a change is to hold within that time.
+      // The TTL counts from the start of the lookup, so that a change takes effect within that time.
       const isGood = known !== undefined && at >= known.from && at < Math.min(known.until, known.from + CACHE_TTL_MS);
       const look = isGood ? known : begin(account, at);
       if (look.found !== null) return withLimits(caller, look.found);

@@ -13,24 +13,24 @@ import {
 import { createCarriedSums, type CarriedSums } from './carried-sums.ts';
 import { carryingBudget } from './carrying-limits.ts';
 
-/** Limits of accounts in the database. Rejects with the database's error when it cannot be reached. */
+/** Limits of accounts in the database. All methods reject with the database's error. */
 export interface LimitsStore {
   /**
-   * All limits of an account, by their subject. What is carried to budgets is that of their periods at an instant:
-   * `at`, epoch milliseconds, default now.
+   * All limits of an account, one entry for each subject. `at` (epoch milliseconds, default now) selects the periods
+   * whose carried sums are added to the budgets.
    */
   of(account: string, at?: number): Promise<readonly LimitsOf[]>;
   get(account: string, subject: LimitsSubject): Promise<AccountLimits>;
   /**
-   * Replaces what is given, and leaves the rest: at once here, within a second on every other gateway. Resolves with
-   * the limits as they are then. Nothing is kept for who is no member.
+   * Replaces the given fields and keeps the others. Takes effect at once here, and within a second on other gateways.
+   * Resolves with the new limits. Changes nothing if the subject is an account that is not a member.
    */
   change(account: string, subject: LimitsSubject, changes: Partial<AccountLimits>): Promise<AccountLimits>;
-  /** Before budgets are set by `limitsSteps`: see CarriedSums. */
+  /** Must be called before `limitsSteps` sets budgets. See CarriedSums.prepare. */
   prepare(account: string, subject: LimitsSubject, budgets: readonly BudgetRule[]): Promise<void>;
-  /** Tells the listeners of an account whose limits were changed by `limitsSteps`. */
+  /** Notifies the listeners of an account whose limits `limitsSteps` changed. */
   changed(account: string): void;
-  /** `listener` is given each account whose limits this store has changed. Returns a function that ends it. */
+  /** Calls `listener` with each account whose limits this store has changed. Returns a function that unsubscribes. */
   onChange(listener: (account: string) => void): () => void;
 }
 
@@ -39,8 +39,8 @@ const CHANGE = loadStatement(import.meta.url, './sql/change-limits.sql');
 const DELETE_NONE = loadStatement(import.meta.url, './sql/delete-no-limits.sql');
 
 /**
- * Steps that replace the limits that are given. The first gives back what they are then: nothing for a member that is
- * not there, or has not got `role` by then. `at`: now, in epoch milliseconds.
+ * Steps that replace the given limits. The first step returns the new limits, or no row if the member does not exist or
+ * does not have `role` at that time. `at`: now, in epoch milliseconds.
  */
 export function limitsSteps(
   account: string,
@@ -95,7 +95,7 @@ export function createLimitsStore(
     async change(account, subject, changes) {
       await prepare(account, subject, changes.budgets ?? []);
       const steps = limitsSteps(account, subject, changes, { at: now() });
-      // Also after a failure: a commit whose answer was lost may have happened.
+      // Listeners are notified after a failure too: the commit may have happened although its response was lost.
       const [rows] = await database.batch(steps).finally(() => changed(account));
       const [row] = rows!;
       return row ? (await carryingLimitsOf(account, row, sums, now())).limits : NO_LIMITS;
@@ -109,8 +109,8 @@ export function createLimitsStore(
 }
 
 /**
- * A row with the columns `subject`, `rules`, the two rates and the times of `account_limits`, with what is carried to
- * its budgets in their periods of `at`.
+ * The limits in a row, with the sums that are carried to its budgets in the periods at `at`. `row` has `subject`,
+ * `rules`, the two rates and the time columns of `account_limits`.
  */
 export async function carryingLimitsOf(account: string, row: Row, sums: CarriedSums, at: number): Promise<LimitsOf> {
   const subject = row['subject'] as string;

@@ -13,9 +13,10 @@ interface ActDeps {
 }
 
 /**
- * The caller as a member that acts for the account of its header. Looked up for each request, so that a removed member
- * stops at once. Rejects with GatewayError `not_found` for an account that it is no member of, `permission_denied` for
- * a role that may not, and where nobody acts for others.
+ * The caller as a member that acts for the account in its header. The membership is looked up for each request, so that
+ * a removed member loses access at once. Rejects with GatewayError `not_found` if the caller is not a member of the
+ * account. Rejects with `permission_denied` if the role is too low, if the credential may not act for others, or if the
+ * route does not allow it.
  */
 export async function actFor(headers: IncomingHttpHeaders, caller: Caller, deps: ActDeps): Promise<Caller> {
   const needed = roleToAct(headers);

@@ -4,9 +4,9 @@ import type { KeyStore } from '../key-store.ts';
 import type { BudgetRule } from '../limits/account-limits.ts';
 import { limitsSteps, type LimitsStore } from '../limits/limits-store.ts';
 
-/** Somebody who may act for an account. Times are epoch milliseconds. */
+/** An account that may act for another account. Times are epoch milliseconds. */
 export interface Member {
-  /** The account that is acted for: the organisation. */
+  /** The organisation: the account that the member acts for. */
   readonly account: string;
   /** The account that the member signs in as. */
   readonly member: string;
@@ -15,19 +15,22 @@ export interface Member {
   readonly createdAt: number;
 }
 
-/** Members of accounts in the database. Rejects with the database's error when it cannot be reached. */
+/** Members of accounts in the database. All methods reject with the database's error. */
 export interface MemberStore {
   find(account: string, member: string): Promise<Member | null>;
-  /** The one who came first is the first. */
+  /** In the order in which they were added. */
   list(account: string): Promise<readonly Member[]>;
-  /** The accounts that somebody is a member of, with their labels: those first that it made itself, then the oldest. */
+  /**
+   * The accounts that `member` belongs to, with their labels. Accounts that it created itself come first, then by age
+   * of the membership.
+   */
   of(
     member: string,
     page: { readonly offset: number; readonly limit: number },
   ): Promise<readonly (Member & { readonly label: string })[]>;
   /**
-   * Makes an account of which `member` is the owner, and gives back that one. null where it has made ORGANISATIONS_MAX
-   * already.
+   * Creates an account with `member` as its owner, and resolves with the owner. null if `member` has created
+   * ORGANISATIONS_MAX already.
    */
   makeOrganisation(organisation: {
     readonly account: string;
@@ -35,12 +38,12 @@ export interface MemberStore {
     readonly member: string;
     readonly name: string;
   }): Promise<Member | null>;
-  /** null where it is a member already, or the account has MEMBERS_MAX. */
+  /** null if it is a member already, or if the account has MEMBERS_MAX members. */
   add(member: Omit<Member, 'createdAt'>): Promise<Member | null>;
   /**
-   * null where there is no such member, or it is the last owner and would not be one any more: then nothing changes.
-   * `budgets`, for its keys together, replace those before. Keys of a viewer open nothing: at once here, within a
-   * second on every other gateway.
+   * null, and nothing changes, if there is no such member, or if the change would leave the account without an owner.
+   * `budgets` replace the member's budgets, which its keys share. The keys of a viewer are refused at once here, and
+   * within a second on other gateways.
    */
   change(
     account: string,
@@ -52,13 +55,13 @@ export interface MemberStore {
     },
   ): Promise<Member | null>;
   /**
-   * Removes a member with its keys and limits: at once here, within a second on every other gateway. False where there
-   * is no such member, or it is the last owner.
+   * Removes a member with its keys and limits. Takes effect at once here, and within a second on other gateways. False
+   * if there is no such member, or if it is the last owner.
    */
   remove(account: string, member: string): Promise<boolean>;
 }
 
-/** Organisations that an account may make. Those that others make it an owner of do not count. */
+/** Organisations that an account may create. Organisations where others made it an owner do not count. */
 export const ORGANISATIONS_MAX = 20;
 /** Members that an account may have. */
 export const MEMBERS_MAX = 1_000;
@@ -127,7 +130,7 @@ export function createMemberStore(
         for (const { hash } of owned!) keys.memberChanged(hash as string);
         return changed![0] ? memberOf(changed![0]) : null;
       } finally {
-        // Also after a failure: a commit whose answer was lost may have happened.
+        // Listeners are notified after a failure too: the commit may have happened although its response was lost.
         if (budgets !== undefined) limits.changed(account);
       }
     },

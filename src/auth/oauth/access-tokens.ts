@@ -9,42 +9,48 @@ import type { Resources } from './resources.ts';
 import { subjectAccount } from './subject-account.ts';
 import { scopeError, tokenError } from './token-error.ts';
 
-/** Access tokens (RFC 9068) of the one issuer that the operator has named. */
+/** Access tokens (RFC 9068) of the one configured issuer. */
 export interface AccessTokens {
   /** The caller of a token that was verified in the last minute and is still valid; null otherwise. */
   known(token: string): Caller | null;
   /**
-   * The caller of a token; null for a text that is not a JWT. `address` is the client's. Rejects with GatewayError
-   * `unauthorized` that says what is wrong; `permission_denied` without the required scope; `rate_limit_exceeded`
-   * when too many failed; `service_unavailable` without the issuer's keys.
+   * The caller of a token. null for a text that is not a JWT. `address` is the client's. Rejects with GatewayError
+   * `unauthorized` with the reason, `permission_denied` without the required scope, `rate_limit_exceeded` after too
+   * many failures from the address, `service_unavailable` without the issuer's keys.
    */
   verify(token: string, address: string): Promise<Caller> | null;
 }
 
 export interface AccessTokensOptions extends IssuerKeysOptions, Pick<OAuthConfig, 'requiredScope'> {
   readonly resources: Pick<Resources, 'isAudience'>;
-  /** How far the issuer's clock may be from the gateway's. */
+  /** The largest accepted difference between the issuer's clock and the gateway's. */
   readonly skewMs: number;
   readonly attempts: Attempts;
   readonly now: () => number;
 }
 
-/** Algorithms with a private key, which only the issuer has. A verifier of an HMAC could sign tokens itself. */
+/** Only asymmetric algorithms, whose private key only the issuer has. With an HMAC every verifier could sign tokens. */
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'];
-/** Many issuers do not write `at+jwt`. Other types are not access tokens: logout tokens, proofs of possession. */
+/**
+ * Many issuers do not send `at+jwt`. Other types, such as logout tokens and proofs of possession, are not access
+ * tokens.
+ */
 const TYPES: ReadonlySet<unknown> = new Set(['', 'jwt', 'at+jwt', 'application/at+jwt']);
 const FORM = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 const LENGTH_MAX = 8 * 1024;
 
 /**
- * How long a token is trusted without another check: its signature costs 50 to 100 µs, and its key may be
- * withdrawn.
+ * How long a verified token is accepted without a new check. A check of the signature costs 50 to 100 µs. The time is
+ * short because the issuer may withdraw the key.
  */
 const VERIFIED_MS = 60_000;
 const VERIFIED_MAX = 10_000;
 const VERIFIED_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Resolves when everything that verifying needs is loaded: the first token does not block others with an import. */
+/**
+ * Resolves when everything for verification is loaded, so that the first token does not block other requests with an
+ * import.
+ */
 export async function createAccessTokens(options: AccessTokensOptions): Promise<AccessTokens> {
   const { issuer, resources, requiredScope, skewMs, attempts, now } = options;
   const { decodeJwt, decodeProtectedHeader, errors, jwtVerify } = await import('jose');
@@ -52,7 +58,10 @@ export async function createAccessTokens(options: AccessTokensOptions): Promise<
   const verified = createVerified({ countMax: VERIFIED_MAX, bytesMax: VERIFIED_BYTES_MAX });
   const running = new Map<string, Promise<Caller>>();
 
-  /** Refuses, before anything is computed, what costs nothing to see; a mistyped key is refused in the same way. */
+  /**
+   * Refuses wrong algorithms, types and issuers before the costly check. Like a mistyped key, such a token does not
+   * count as a failed attempt.
+   */
   const precheck = ({ alg, typ = '' }: Readonly<Record<string, unknown>>, claims: JWTPayload) => {
     if (!ALGORITHMS.some((one) => one === alg)) throw tokenError(`is not signed with one of ${ALGORITHMS.join(', ')}`);
     if (typeof typ !== 'string' || !TYPES.has(typ.toLowerCase()))
@@ -83,8 +92,8 @@ export async function createAccessTokens(options: AccessTokensOptions): Promise<
 
   const check = async (token: string, at: number): Promise<Caller> => {
     const claims = await verifySignature(token, at);
-    // The holder of a token that is bound to a key must prove that key. This gateway cannot check the proof, so the
-    // token may be a thief's.
+    // A token that is bound to a key needs a proof of possession of that key. This gateway cannot check the proof, so
+    // the token might be stolen.
     if (claims['cnf'] !== undefined) throw tokenError('is bound to a key of its client, which is not supported');
     if (![claims.aud ?? []].flat().some(resources.isAudience))
       throw tokenError('is not for this gateway: ask for one whose audience is its address');
@@ -120,7 +129,7 @@ export async function createAccessTokens(options: AccessTokensOptions): Promise<
   };
 }
 
-/** `scope` is RFC 9068's; others write a list, `scp`. */
+/** RFC 9068 has `scope`. Some issuers send a list, `scp`, instead. */
 function scopesOf({ scope, scp }: JWTPayload): readonly unknown[] {
   return [scope ?? scp ?? []].flat().flatMap((text: unknown) => (typeof text === 'string' ? text.split(' ') : []));
 }

@@ -5,14 +5,14 @@ import { createAccessTokens, type AccessTokens, type AccessTokensOptions } from 
 import { createResources } from './resources.ts';
 import { resourceRoutes } from './resource-routes.ts';
 
-/** A gateway's side of OAuth: it takes the tokens of one issuer. */
+/** The gateway as an OAuth resource server. It accepts the tokens of one issuer. */
 export interface ProtectedResource {
   /** null without a configured issuer. */
   readonly accessTokens: AccessTokens | null;
-  /** The metadata (RFC 9728); no routes without an issuer. Register it without a prefix. */
+  /** The metadata (RFC 9728). No routes without an issuer. Register it without a prefix. */
   readonly routes: FastifyPluginAsync;
   readonly challengeFor: ChallengeFor;
-  /** A warning for the operator at the start; null without one. */
+  /** A warning for the operator at the start. null if there is no problem. */
   readonly warning: string | null;
 }
 
@@ -24,7 +24,7 @@ interface ProtectedResourceOptions extends Pick<
 }
 
 /**
- * Resolves when everything that verifying tokens needs is loaded. The issuer is not asked for anything before the
+ * Resolves when everything for the verification of tokens is loaded. The first request to the issuer is sent when the
  * first token comes.
  */
 export async function createProtectedResource({

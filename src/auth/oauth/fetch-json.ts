@@ -1,14 +1,14 @@
 import { fetchText } from '#wire';
 
 export interface FetchJsonOptions {
-  /** Bytes of the answer, unpacked. */
+  /** The limit for the body in bytes, after decompression. */
   readonly bytesMax: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * The JSON that an address answers with. Follows no redirect. Rejects where the answer is another one, is too
- * large, or takes too long.
+ * Fetches JSON. Follows no redirect. Rejects if the status is not 200, if the body is too large or not JSON, or when
+ * the signal aborts.
  */
 export async function fetchJson(url: string, { bytesMax, signal }: FetchJsonOptions): Promise<unknown> {
   const { status, text } = await fetchText(url, { bytesMax, signal });

@@ -2,8 +2,8 @@ import { isLoopback, isIssuerUrl } from '#wire';
 import { fetchJson, type FetchJsonOptions } from './fetch-json.ts';
 
 /**
- * The address of an issuer's keys, from its metadata (RFC 8414) or from that of OpenID Connect. Rejects with an
- * Error that names each address that was asked, and what is wrong with its answer.
+ * The URL of an issuer's keys, from its metadata by RFC 8414 or OpenID Connect. Rejects with an Error that names each
+ * URL that was tried, with the reason why it failed.
  */
 export async function findJwksUrl(issuer: string, options: FetchJsonOptions): Promise<string> {
   const failures: string[] = [];
@@ -17,7 +17,7 @@ export async function findJwksUrl(issuer: string, options: FetchJsonOptions): Pr
   throw new Error(`The issuer's metadata names no keys: ${failures.join('; ')}`);
 }
 
-/** The well-known part stands before the issuer's path (RFC 8414) or behind it (OpenID Connect). */
+/** The well-known segment comes before the issuer's path (RFC 8414) or after it (OpenID Connect). */
 function metadataUrls(issuer: string): readonly string[] {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
@@ -28,16 +28,18 @@ function metadataUrls(issuer: string): readonly string[] {
   return path === '' ? urls : [...urls, `${origin}/.well-known/openid-configuration${path}`];
 }
 
-/** The address of the keys in the metadata of an issuer. Throws an Error that says what is wrong with it. */
+/**
+ * The URL of the keys in the metadata of an issuer. Throws an Error with the reason if the metadata is not acceptable.
+ */
 export function jwksUrlOf(metadata: unknown, issuer: string): string {
   const { issuer: named, jwks_uri: found } = (metadata ?? {}) as {
     readonly issuer?: unknown;
     readonly jwks_uri?: unknown;
   };
-  // The metadata of another issuer would give its keys for this issuer's tokens.
+  // With the metadata of another issuer, that issuer's keys would verify this issuer's tokens.
   if (named !== issuer) throw new Error('names another issuer');
   if (typeof found !== 'string' || !isIssuerUrl(found)) throw new Error('has no jwks_uri with https');
-  // A page on the network must not send the gateway to a service of its own machine.
+  // Metadata from the network must not direct the gateway to a service on its own machine.
   if (isLoopback(new URL(found).hostname) && !isLoopback(new URL(issuer).hostname))
     throw new Error('has a jwks_uri that leads to this machine');
   return found;

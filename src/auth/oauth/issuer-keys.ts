@@ -9,28 +9,28 @@ export interface IssuerKeysOptions {
   readonly jwksUrl: string | null;
   /** Monotonic milliseconds. */
   readonly elapsed: () => number;
-  /** Called with the reason when keys could not be fetched. */
+  /** Called with the error if the keys could not be fetched. */
   readonly onError: (error: unknown) => void;
-  /** The longest that all requests of one refresh may take together. */
+  /** Timeout for all requests of one refresh together. */
   readonly timeoutMs?: number;
 }
 
 const TIMEOUT_MS = 5_000;
 const BYTES_MAX = 256 * 1024;
 const KEYS_MAX = 100;
-/** Age at which keys are fetched anew, so that a key that the issuer has withdrawn is not accepted for longer. */
+/** Keys of this age are fetched again, so that a key that the issuer withdrew is not accepted for much longer. */
 const FRESH_MS = 10 * 60_000;
-/** How long keys are used while the issuer cannot be asked. */
+/** How long keys are used while the issuer cannot be reached. */
 const KEEP_MS = 60 * 60_000;
-/** Least time between two refreshes: anybody can send a token with a key id that does not exist. */
+/** Minimum time between two refreshes, because anybody can send tokens with unknown key ids. */
 const REFRESH_EVERY_MS = 60_000;
-/** The same while no keys are known. */
+/** Minimum time between two refreshes while no usable keys are known. */
 const RETRY_EVERY_MS = 5_000;
 
 /**
- * The public keys of an issuer, fetched when the first token needs one. Resolves with the key that a token's header
- * names. Rejects with an error of jose if the issuer does not have that key, and with GatewayError
- * `service_unavailable` if the issuer has never been reached, or not for an hour.
+ * A lookup of the issuer's public keys, which are fetched when the first token needs one. The lookup resolves with the
+ * key that a token's header names. Rejects with an error of jose if the issuer does not have that key, and with
+ * GatewayError `service_unavailable` if the issuer has never been reached, or not for an hour.
  */
 export async function createIssuerKeys({
   issuer,
@@ -60,7 +60,7 @@ export async function createIssuerKeys({
     }
   };
 
-  /** Fetches the keys, or waits for a fetch that runs; null if it is too early to ask again. */
+  /** Fetches the keys, or waits for a running fetch. null if it is too early for another fetch. */
   const refresh = (everyMs: number): Promise<void> | null => {
     if (running) return running;
     const at = elapsed();
@@ -73,7 +73,7 @@ export async function createIssuerKeys({
   return async (header, token) => {
     const isUsable = () => current !== null && elapsed() - current.at < KEEP_MS;
     if (!isUsable()) await refresh(RETRY_EVERY_MS);
-    // Keys that are still good are used while new ones are fetched.
+    // Old keys stay in use while new ones are fetched in the background.
     else if (elapsed() - current!.at >= FRESH_MS) void refresh(REFRESH_EVERY_MS);
     if (!isUsable()) {
       const message =

@@ -23,7 +23,7 @@ const answer = {
 } as const;
 
 /**
- * `GET /.well-known/oauth-protected-resource` (RFC 9728), and with the path of an MCP or A2A endpoint behind it.
+ * `GET /.well-known/oauth-protected-resource` (RFC 9728), also with the path of an MCP or A2A endpoint appended.
  * Public. Register it without a prefix.
  */
 export function resourceRoutes({ issuer, resources, scopes }: ResourceDeps): FastifyPluginAsync {
@@ -45,7 +45,7 @@ export function resourceRoutes({ issuer, resources, scopes }: ResourceDeps): Fas
         (request, reply) => {
           const resource = resources.resourceOf(request, pathOf(request).slice(METADATA_PATH.length));
           if (resource === null) return reply.callNotFound();
-          // Clients that run in a browser read it from other origins; nothing in it is secret.
+          // Browser clients of other origins may read it, because it has no secrets.
           return reply.header('access-control-allow-origin', '*').send({
             resource,
             authorization_servers: [issuer],

@@ -1,21 +1,23 @@
 import type { FastifyRequest } from 'fastify';
 import { isLoopback, parseHost } from '#wire';
 
-/** The parts of a request that tell the address that it was sent to. */
+/** The parts of a request that show the URL that it was sent to. */
 export type Asked = Pick<FastifyRequest, 'url' | 'protocol' | 'host'>;
 
-/** This gateway as protected resources (RFC 9728): one for each path of MCP and A2A, and one for the whole. */
+/**
+ * The protected resources (RFC 9728) of this gateway: one for each path of MCP and A2A, and one for the whole gateway.
+ */
 export interface Resources {
   /**
-   * The identifier of the resource of a path, at the address that the request was sent to; null for a path without
-   * a resource, and for an invalid host.
+   * The identifier of the resource at `path`, with the origin that the request was sent to. null for a path without a
+   * resource, and for an invalid host.
    */
   resourceOf(request: Asked, path: string): string | null;
-  /** The address of the metadata of a request's resource; null for an invalid host. */
+  /** The URL of the metadata of a request's resource. null for an invalid host. */
   metadataUrlOf(request: Asked): string | null;
   /** Whether a token for this audience is meant for this gateway. */
   isAudience(audience: string): boolean;
-  /** False if the gateway knows no name of its own: then no token can be meant for it. */
+  /** False if neither an origin nor an audience of the gateway is configured. Then no token can be meant for it. */
   readonly named: boolean;
 }
 
@@ -23,7 +25,7 @@ interface ResourcesOptions {
   readonly publicUrl: string | null;
   /** Hosts of this gateway, with a port unless it is the scheme's default. */
   readonly domains: readonly string[];
-  /** One more audience; null for no other. */
+  /** A further accepted audience. null: no further one. */
   readonly audience: string | null;
 }
 
@@ -31,19 +33,19 @@ export const METADATA_PATH = '/.well-known/oauth-protected-resource';
 
 const RESOURCE_PATH = /^(?:\/api\/v1)?\/(?:mcp|a2a)(?:\/[A-Za-z0-9._~:%/-]{0,512})?$/;
 
-/** Whether requests to a path, without its query, are MCP's or A2A's. */
+/** Whether a path (without query) belongs to MCP or A2A. */
 export function isResourcePath(path: string): boolean {
   return RESOURCE_PATH.test(path);
 }
 
-/** The path of a request, without its query. */
+/** The path of a request, without the query. */
 export function pathOf({ url }: Pick<Asked, 'url'>): string {
   return url.split('?', 1)[0]!;
 }
 
 /**
- * A token's audience is compared with the names that the operator gave, never with the Host of the request: a
- * service that was given somebody's token could send its own name as Host.
+ * A token's audience is compared with the configured names, never with the Host header. Otherwise a service that
+ * received a user's token could use it here, with its own name as Host.
  */
 export function createResources({ publicUrl, domains, audience }: ResourcesOptions): Resources {
   const origins = new Set(
@@ -51,7 +53,8 @@ export function createResources({ publicUrl, domains, audience }: ResourcesOptio
   );
   if (publicUrl !== null) origins.add(new URL(publicUrl).origin);
 
-  // The host stands in an answer's header, where a quote of its own would end the value.
+  // The host is validated, because it goes into a quoted value of a response header, which a quote in the host would
+  // end.
   const originOf = ({ protocol, host }: Asked): string | null =>
     publicUrl ??
     (parseHost(host) === null

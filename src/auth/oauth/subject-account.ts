@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 
 /*
- * The account of a subject that an authorization server vouches for: `oauth:<issuer>:<subject>`, valid as a CAIP-10
- * id. The issuer is its host with `_` for the dots. If its URL has more than a host (a path, a port), a digest of
- * the whole URL follows, so that two realms of one host are two issuers. The subject is written as it is, with
- * characters that CAIP-10 does not allow percent-encoded. A long subject is replaced by its digest, which is longer
- * than any subject that is written out.
+ * The account of a subject of an OAuth issuer: `oauth:<issuer>:<subject>`, which is a valid CAIP-10 id. `<issuer>` is
+ * the issuer's host with `_` instead of dots. If the issuer's URL has more than a host, such as a path or a port, or if
+ * the host is long, `<issuer>` ends in a digest of the whole URL. So two realms of one host are two issuers.
+ * `<subject>` is the subject, with percent-encoding for characters that CAIP-10 does not allow. A long subject is
+ * replaced by its SHA-256, which is longer than any subject that is written out.
  */
 
 const WRITTEN_LENGTH_MAX = 63;
@@ -17,8 +17,8 @@ const DIGEST = /^[0-9a-f]{64}$/;
 const HOST = /^[-a-z0-9]+(?:\.[-a-z0-9]+)*$/;
 
 /**
- * Ledger name of the account of a subject. `issuer` is the whole URL as the issuer writes it, `subject` a
- * well-formed text that is not empty.
+ * The ledger name of a subject's account. `issuer` is the issuer's whole URL, exactly as the issuer writes it.
+ * `subject` is a well-formed text and not empty.
  */
 export function subjectAccount(issuer: string, subject: string): string {
   const written = encode(subject);
@@ -26,7 +26,8 @@ export function subjectAccount(issuer: string, subject: string): string {
 }
 
 /**
- * Whether a text is the name of such an account. Each has one name: a character that need not be encoded must not be.
+ * Whether a text is the name of such an account. Each account has exactly one name, so a text with a needless
+ * percent-encoding is not accepted.
  */
 export function isSubjectAccount(text: string): boolean {
   const written = FORM.exec(text)?.[1];

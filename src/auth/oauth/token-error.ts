@@ -1,13 +1,13 @@
 import { GatewayError } from '#wire';
 
-/** The error of an access token that is refused. `why` completes "it …". */
+/** The error for an invalid access token. `why` completes the sentence "it …". */
 export function tokenError(why: string): GatewayError {
   return new GatewayError('unauthorized', `Invalid access token: it ${why}`, {
     headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
   });
 }
 
-/** The error of a good access token without the scope. */
+/** The error for a valid access token without the required scope. */
 export function scopeError(scope: string): GatewayError {
   return new GatewayError(
     'permission_denied',

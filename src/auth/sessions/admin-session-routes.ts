@@ -7,7 +7,7 @@ import type { SessionCookies } from './session-cookie.ts';
 
 interface AdminSessionDeps {
   readonly gate: AdminGate;
-  /** IP addresses and networks that an operator comes from; empty: everywhere. */
+  /** IP addresses and networks that operators may come from. Empty: all. */
   readonly networks: readonly string[];
   readonly adminSessions: AdminSessions;
   readonly cookies: SessionCookies;
@@ -62,18 +62,19 @@ export function adminSessionRoutes({ gate, networks, adminSessions, cookies }: A
     });
 
     const end = schemaOf('Sign an operator out', 'Ends the session of the cookie.');
-    // A key that is sent along has to be right, as everywhere: it is refused before the body is read.
+    // If the request also has a key, the key must be valid, as on every route. A wrong key is refused before the body
+    // is read.
     const kept = { schema: { ...end, security: [] }, onRequest: [onRequest, refuseWrongKey] };
     app.delete('/session', kept, async (request, reply) => {
       void reply.header('set-cookie', cookies.remove(request, 'admin')).header('cache-control', 'no-store');
-      // Whose session is over is signed out already.
+      // If the session is over, the operator is signed out already.
       await adminSessions.end(request).catch(passOver);
       return NOBODY;
     });
   };
 }
 
-/** For what is fine without a session. Throws what says anything else. */
+/** Ignores the error of a missing or ended session. Throws every other error. */
 function passOver(error: unknown): null {
   if (error instanceof GatewayError && error.code === 'unauthorized') return null;
   throw error;

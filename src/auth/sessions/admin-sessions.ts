@@ -7,24 +7,27 @@ import { findGuarded, type LookupDeps } from './guarded-lookup.ts';
 import type { SessionCookies } from './session-cookie.ts';
 import { ADMIN, type WebSession, type WebSessions } from './web-sessions.ts';
 
-/** `ip` is the client's. */
+/** `ip`: the client's address. */
 type FromAddress = WebRequest & { readonly ip: string };
 type AdminRequest = FromAddress & { readonly url: string; readonly headers: IncomingHttpHeaders };
 
 /**
- * Sessions of operators' browsers. A look-up rejects with GatewayError `rate_limit_exceeded` when too many from the
- * address failed.
+ * Sessions of operators' browsers. A lookup rejects with GatewayError `rate_limit_exceeded` after too many failures
+ * from the address.
  */
 export interface AdminSessions {
   begin(request: WebRequest): ReturnType<WebSessions['begin']>;
-  /** Rejects with GatewayError `unauthorized` without a session, or if it is over or of another admin key. */
+  /**
+   * Rejects with GatewayError `unauthorized` without a session, or if the session is over or belongs to another admin
+   * key.
+   */
   find(request: FromAddress): Promise<WebSession>;
-  /** Rejects as find does, and with `permission_denied` for a request of another site. */
+  /** Rejects like find, and with `permission_denied` for a request from another site. */
   end(request: FromAddress): Promise<void>;
   /**
-   * Whether the cookie lets a request of the admin API pass. It may read. What changes something needs the key itself,
-   * as most of it moves money or makes keys. Rejects with GatewayError `unauthorized` for a session that is over or
-   * not enough, `permission_denied` for a request of another site.
+   * Whether the cookie authorises a request of the admin API. A session may only read. A change needs the key itself,
+   * because most changes move money or create keys. Rejects with GatewayError `unauthorized` if the session is over or
+   * the request is a change, and with `permission_denied` for a request from another site.
    */
   passes(request: AdminRequest): Promise<boolean>;
 }
@@ -33,13 +36,16 @@ interface AdminSessionsOptions extends LookupDeps {
   readonly sessions: Pick<WebSessions, 'begin' | 'known' | 'wasGood' | 'find' | 'end'>;
   readonly cookies: SessionCookies;
   readonly adminKey: string | null;
-  /** Keys the digest of the admin key that a row has: who reads the database cannot try keys against it. */
+  /**
+   * The HMAC key for the digest of the admin key in each row. Without it, a reader of the database cannot test guesses
+   * of the admin key.
+   */
   readonly secret: Buffer;
 }
 
 export function createAdminSessions(options: AdminSessionsOptions): AdminSessions {
   const { sessions, cookies, adminKey, secret: seed } = options;
-  // With another admin key all sessions of the last one are over.
+  // A new admin key ends all sessions of the old one.
   const keyHash = adminKey === null ? null : createHmac('sha256', seed).update(adminKey).digest('hex');
   const ofThisKey = (session: WebSession | null): WebSession => {
     if (session?.signedInBy === 'admin_key' && keyHash !== null && session.keyHash === keyHash) return session;

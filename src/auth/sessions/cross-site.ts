@@ -1,14 +1,17 @@
 import { GatewayError } from '#wire';
 import type { WebRequest } from '#gateway';
 
-/** Only a script of the same origin can send it without being asked first. The pages of the gateway always do. */
+/**
+ * Only a script of the same origin can send this header without a CORS preflight. The gateway's own pages always send
+ * it.
+ */
 const WEB_HEADER = 'x-tollgate-web';
 const HOW = `send it from a page of this gateway, with the header ${WEB_HEADER}: 1`;
 
 /**
- * Refuses what a page of another site can make a browser send along with its cookie. Browsers tell the site by
- * Sec-Fetch-Site, over https and on this machine; elsewhere an Origin of our own or the header of our pages stands for
- * it. What is not a GET needs the header in any case. Throws GatewayError `permission_denied`.
+ * Refuses requests that a page of another site made a browser send with its cookie (CSRF). Over https and on localhost,
+ * browsers send Sec-Fetch-Site. Without it, the request needs the gateway's own Origin or the header of its pages.
+ * Every method except GET and HEAD needs the header in any case. Throws GatewayError `permission_denied`.
  */
 export function refuseCrossSite({ method, protocol, host, headers }: WebRequest): void {
   const site = headers['sec-fetch-site'];
@@ -21,7 +24,10 @@ export function refuseCrossSite({ method, protocol, host, headers }: WebRequest)
     throw new GatewayError('permission_denied', `A cookie alone does not change anything: ${HOW}`);
 }
 
-/** Whether an Origin is the one that the request went to. Behind a proxy that ends TLS, `protocol` is http. */
+/**
+ * Whether an Origin is the gateway's own. https is accepted too, because `protocol` is http behind a proxy that
+ * terminates TLS.
+ */
 function isOwn(origin: string | undefined, protocol: string, host: string): boolean {
   return origin === `${protocol}://${host}` || origin === `https://${host}`;
 }

@@ -7,9 +7,10 @@ export interface LookupDeps {
 }
 
 /**
- * Looks the session of a cookie up. A cookie that was not good lately may be a guess, so `attempts` counts it. One that
- * was good is not held up by strangers who fail from the same address. `accept` throws GatewayError `unauthorized` for
- * a session that does not count, and does nothing else: it runs while a place of the address is taken.
+ * Looks up the session of a cookie. A cookie without a recent valid session may be a guess, so `attempts` counts it. A
+ * cookie that was valid does not wait because of other clients that fail from the same address. `accept` throws
+ * GatewayError `unauthorized` for a session that is not valid. It must do nothing else, because it runs inside
+ * `attempts.check`, which limits concurrency.
  */
 export function findGuarded(
   { sessions, attempts }: LookupDeps,

@@ -2,9 +2,10 @@ import { isLoopback, parseHost } from '#wire';
 import type { WebRequest } from '#gateway';
 
 /**
- * Whether a browser of this very machine asks: its address is of this machine, no proxy passed it on, and it calls the
- * gateway by a name of this machine. A page of a stranger whose name leads here (DNS rebinding) has that name in Host.
- * A proxy may write Host anew and add no header. Then Origin still has the name that the visitor's browser used.
+ * Whether a request comes from a browser on this machine. The peer's address and the Host must be loopback, and no
+ * proxy may have forwarded the request. The check of Host stops DNS rebinding, where a foreign page's domain resolves
+ * to this machine and is sent as Host. A proxy may rewrite Host without adding a header, but Origin still has the
+ * domain that the visitor's browser used.
  */
 export function isLocalBrowser({ headers, host }: WebRequest, peer: string | undefined): boolean {
   const address = peer?.replace(/^::ffff:/, '') ?? '';

@@ -13,9 +13,9 @@ interface SessionCallersOptions extends LookupDeps {
 }
 
 /**
- * The caller of a request by its session cookie; null for a request without one. A session of a key may what its key
- * may, for as long as the key may. Throws or rejects with GatewayError `unauthorized` for a session that is over,
- * `permission_denied` for a request of another site, `rate_limit_exceeded` when too many from the address failed.
+ * The caller of a request by its session cookie. null without a cookie. A session that an API key began has the rights
+ * of the key, as long as the key is valid. Throws or rejects with GatewayError `unauthorized` if the session is over,
+ * `permission_denied` for a request from another site, `rate_limit_exceeded` after too many failures from the address.
  */
 export type SessionCallers = (request: WebRequest, address: string) => Caller | Promise<Caller> | null;
 

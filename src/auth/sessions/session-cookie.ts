@@ -2,29 +2,30 @@ import { GatewayError, isLoopback, parseHost } from '#wire';
 import { type CookieKind, cookieNames, cookieValues, type WebRequest } from '#gateway';
 import { signInError } from '../siwx/sign-in-error.ts';
 
-/** The cookies of web sessions: how they are called, read and written. */
+/** Reads and writes the cookies of web sessions. */
 export interface SessionCookies {
   /**
-   * The secret in the cookie of a request; null without one. Throws GatewayError `unauthorized` if two cookies have
-   * the name: one of them was planted.
+   * The secret in a request's cookie. null without one. Throws GatewayError `unauthorized` for two cookies with the
+   * name, because an attacker may have set one of them.
    */
   read(request: WebRequest, kind: CookieKind): string | null;
-  /** The value of `Set-Cookie` that lets the browser keep the secret for so long. */
+  /** The value of `Set-Cookie` that stores the secret for `maxAgeS` seconds. */
   write(request: WebRequest, kind: CookieKind, secret: string, maxAgeS: number): string;
-  /** The value of `Set-Cookie` that removes it. */
+  /** The value of `Set-Cookie` that removes the cookie. */
   remove(request: WebRequest, kind: CookieKind): string;
-  /** Throws GatewayError `invalid_request` for a page whose browser would drop the cookie without a word. */
+  /** Throws GatewayError `invalid_request` for a page on plain http if its browser would silently drop the cookie. */
   refuseUnkept(request: WebRequest): void;
 }
 
 /** 32 bytes in base64url. */
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
-/** `publicUrl` tells https where a proxy before the gateway speaks it. */
+/** `publicUrl` shows that browsers use https if a proxy in front of the gateway terminates TLS. */
 export function createSessionCookies(publicUrl: string | null): SessionCookies {
   const alwaysSecure = publicUrl?.startsWith('https:') ?? false;
   const isSecure = ({ protocol }: WebRequest) => alwaysSecure || protocol === 'https';
-  // The operator need not have named a proxy that ends TLS. The page's Origin tells https then.
+  // A proxy that terminates TLS may not be configured as trusted. Then the page's Origin shows that the browser uses
+  // https.
   const writesSecure = (request: WebRequest) =>
     isSecure(request) || (!isLocal(request.host) && request.headers.origin === `https://${request.host}`);
   const setting = (request: WebRequest, kind: CookieKind, value: string, maxAgeS: number, secure: boolean) => {
@@ -35,7 +36,8 @@ export function createSessionCookies(publicUrl: string | null): SessionCookies {
     const { cookie = '' } = request.headers;
     const { secure, plain } = cookieNames(request, kind);
     if (isSecure(request)) return cookieValues(cookie, secure);
-    // On this machine it may be of another gateway, at https. Elsewhere it is of this host, over https.
+    // On localhost, ports share cookies, so the secure cookie may belong to another gateway on https. On any other host
+    // it was set over https by this host, so a proxy terminates TLS.
     const overTls = isLocal(request.host) ? [] : cookieValues(cookie, secure);
     return overTls.length > 0 ? overTls : cookieValues(cookie, plain);
   };

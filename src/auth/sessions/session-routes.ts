@@ -24,7 +24,7 @@ interface SessionRoutesDeps {
   readonly keys: Pick<KeyStore, 'find'>;
   readonly signIn: Pick<SignIn, 'domains' | 'known' | 'verify'>;
   readonly nonces: Pick<Nonces, 'use'>;
-  /** Whether a browser of this machine gets the development account. */
+  /** Whether a browser on this machine may use the development account. */
   readonly development: boolean;
   /** CAIP-2 ids of the gateway's own chains. */
   readonly networks: readonly string[];
@@ -52,7 +52,7 @@ const NOBODY = {
 const STEP_UP = { wallet: 'wallet', api_key: 'api_key', development: null } as const;
 const iso = (time: number) => new Date(time).toISOString();
 
-/** Sign-in of browsers, and the sessions that follow. Register it under `/api/v1`. */
+/** Sign-in of browsers, and the management of their sessions. Register it under `/api/v1`. */
 export function sessionRoutes(deps: SessionRoutesDeps): FastifyPluginAsync {
   return async (app) => {
     beginSession(app, deps);
@@ -89,7 +89,8 @@ function beginSession(app: FastifyInstance, deps: SessionRoutesDeps): void {
       ...newSessionOf(caller),
       client: request.headers['user-agent'] ?? '',
     });
-    // A browser has one session. The secret is always a new one: nobody can have put it there before.
+    // A browser has one session, so a new one ends the old one. The secret is always new, so that nobody can plant one
+    // in advance (session fixation).
     const replaced = before === null ? null : await sessions.find(before);
     if (replaced !== null) await sessions.end(replaced.id);
     const maxAgeS = Math.floor((session.expiresAt - session.createdAt) / 1_000);
@@ -98,7 +99,7 @@ function beginSession(app: FastifyInstance, deps: SessionRoutesDeps): void {
   });
 }
 
-/** The caller whose session begins. Rejects with GatewayError as each of the ways to sign in does. */
+/** The caller whose session begins. Rejects with the GatewayError of the chosen way to sign in. */
 async function signedIn(request: FastifyRequest<{ Body: SignInBody }>, deps: SessionRoutesDeps): Promise<Caller> {
   const { siwx, api_key: key } = request.body;
   let caller: Caller;
@@ -126,13 +127,16 @@ async function signedIn(request: FastifyRequest<{ Body: SignInBody }>, deps: Ses
       );
     caller = { account: DEVELOPMENT_ACCOUNT, key: null, wallet: null, session: { id: '', by: 'development' } };
   }
-  // New wallets are free: their sign-ins count for the network that they come from, too.
+  // New wallets cost nothing, so sign-ins with a wallet also count against the client's network.
   if (siwx !== undefined) await deps.count(signInsFrom(request.ip), 1);
   await deps.count(caller, 1);
   return caller;
 }
 
-/** They count by the rate of strangers, and apart from their calls. */
+/**
+ * A caller to count sign-ins from an address under. They have the rate of anonymous callers, but are counted separately
+ * from anonymous calls.
+ */
 function signInsFrom(address: string): Caller {
   const stranger = anonymousAt(address);
   return { ...stranger, anonymous: { from: `${stranger.anonymous!.from} signs in` } };
@@ -148,7 +152,7 @@ const newSessionOf = ({ account, key, wallet, session }: Caller): Omit<NewSessio
   wallet: wallet?.caip10 ?? null,
 });
 
-/** A cookie that cannot be read is no session to end. */
+/** null also for a cookie that cannot be read, because it has no session to end. */
 function readOrNull(cookies: SessionCookies, request: FastifyRequest): string | null {
   try {
     return cookies.read(request, 'account');
@@ -180,7 +184,7 @@ function showSession(app: FastifyInstance, deps: SessionRoutesDeps): void {
   });
 }
 
-/** Whose session it is and what it may. */
+/** The response body: the owner and the rights of a session. */
 async function viewOf(session: WebSession, caller: Caller, request: FastifyRequest, deps: SessionRoutesDeps) {
   const by = caller.session!.by;
   return {
@@ -208,7 +212,7 @@ const answer = <T>(reply: FastifyReply, body: T): T => {
   return body;
 };
 
-/** Whose sessions a caller sees and ends: a limited key those alone that were begun with it. */
+/** The sessions that a caller may list and end. A limited key has only the sessions that began with it. */
 async function scopeOf({ account, key }: Caller, { keys }: SessionRoutesDeps): Promise<SessionScope> {
   return { account, keyHash: (await isRestricted(keys, key)) ? key!.hash : null };
 }

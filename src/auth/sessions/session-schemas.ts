@@ -3,7 +3,7 @@ const textOrNull = (description: string) => ({ type: ['string', 'null'], descrip
 
 const SIGNED_IN_BY = ['wallet', 'api_key', 'development'] as const;
 
-/** Body of the sign-in: one of the three. */
+/** The body of a sign-in: exactly one of the three fields. */
 export const signInSchema = {
   type: 'object',
   additionalProperties: false,
@@ -27,7 +27,7 @@ export const signInSchema = {
   },
 } as const;
 
-/** The answer of a sign-in: whose session it is, and what it may. */
+/** The response to a sign-in: the owner and the rights of the session. */
 export const sessionSchema = {
   type: 'object',
   required: ['account', 'signed_in_by', 'rights', 'step_up', 'wallet', 'key', 'id', 'idle_at', 'expires_at', 'ways'],

@@ -2,72 +2,75 @@ import { hash, randomBytes } from 'node:crypto';
 import { loadStatement, type Database, type Row, type Value } from '#store';
 import { dropOldest } from '#wire';
 
-/** How the owner of a session proved who it is. */
+/** The credential that a session began with. */
 type SignedInBy = 'wallet' | 'api_key' | 'development' | 'admin_key';
 
-/** A browser that signed in. Times are epoch milliseconds. */
+/** The session of a browser that signed in. Times are epoch milliseconds. */
 export interface WebSession {
   /** SHA-256 of the cookie's secret, in hex. */
   readonly id: string;
   /** Ledger account; ADMIN for an operator. */
   readonly account: string;
   readonly signedInBy: SignedInBy;
-  /** Hash of the API key or admin key; null for a wallet. */
+  /** The SHA-256 of the API key, or the HMAC of the admin key. null for a wallet and in development. */
   readonly keyHash: string | null;
-  /** CAIP-10 with the network that was signed on; null for a key. */
+  /** CAIP-10 id with the network that the wallet signed for. null without a wallet. */
   readonly wallet: string | null;
-  /** User-Agent of the browser; may be empty. */
+  /** The browser's User-Agent. May be empty. */
   readonly client: string;
   readonly createdAt: number;
-  /** Not older than a minute, or a quarter of the idle time if that is less. */
+  /** The time of the last use. It lags behind by at most a minute, or a quarter of the idle time if that is shorter. */
   readonly seenAt: number;
   readonly expiresAt: number;
 }
 
 export type NewSession = Pick<WebSession, 'account' | 'signedInBy' | 'keyHash' | 'wallet' | 'client'>;
 
-/** Whose sessions are meant: an account's, or those of one of its keys. */
+/** The sessions of an account, or only those of one of its keys. */
 export interface SessionScope {
   readonly account: string;
-  /** null: all of the account. */
+  /** null: all sessions of the account. */
   readonly keyHash: string | null;
 }
 
-/** Web sessions in the database. Rejects with the database's error when it cannot be reached. */
+/** Web sessions in the database. Asynchronous methods reject with the database's error. */
 export interface WebSessions {
-  /** Begins a session. The secret is for the cookie, and is not kept. */
+  /** Begins a session. The secret goes into the cookie and is not stored. */
   begin(fields: NewSession): Promise<{ readonly secret: string; readonly session: WebSession }>;
-  /** The session of a cookie; null where it is unknown or over. An answer may be 5 s old. */
+  /** The session of a cookie. null if it is unknown or over. The result may be up to 5 s old. */
   find(secret: string): Promise<WebSession | null>;
-  /** `find`, where the answer is known already; undefined where it has to be looked up. */
+  /** The cached result of `find`. undefined if the session must be looked up. */
   known(secret: string): WebSession | null | undefined;
-  /** Whether the last answer was a session, however old it is. */
+  /** Whether the last cached result, of any age, was a session. */
   wasGood(secret: string): boolean;
-  /** The one that was used last comes first. */
+  /** The most recently used first. */
   list(scope: SessionScope): Promise<readonly WebSession[]>;
-  /** False where there was none. */
+  /** False if there was no such session. */
   end(id: string): Promise<boolean>;
-  /** Ends all of the scope; returns how many. */
+  /** Ends all sessions of the scope. Resolves with their number. */
   endAll(scope: SessionScope): Promise<number>;
-  /** When a session ends if it is not used again. */
+  /** Epoch milliseconds at which the session ends if it is not used again. */
   idleEnd(session: WebSession): number;
-  /** Forgets at most `limit` sessions that are over; returns how many. */
+  /** Deletes at most `limit` sessions that are over. Resolves with their number. */
   sweep(limit: number): Promise<number>;
 }
 
 interface SessionTimes {
-  /** A session that is not used for so long is over. */
+  /** A session ends if it is not used for this time. */
   readonly idleMs: number;
   readonly lifetimeMs: number;
   readonly adminLifetimeMs: number;
 }
 
-/** The account of an operator's sessions: a name that no account has. */
+/** The account of an operator's sessions. No real account has this name. */
 export const ADMIN = 'tollgate:admin';
 
-/** A key that has more loses the oldest. Sessions of an account's wallets count together. */
+/**
+ * Beyond this number, the oldest sessions of a key are deleted. All sessions of an account without a key count
+ * together.
+ */
 const SESSIONS_PER_KEY_MAX = 50;
-/** The longest that a session which another gateway ended is still good here. */
+/** The longest time that this gateway still accepts a session which another gateway ended. */
 const CACHE_TTL_MS = 5_000;
 const CACHED_MAX = 1_000;
 const SEEN_EVERY_MS_MAX = 60_000;
@@ -94,14 +97,14 @@ export function createWebSessions(
 ): WebSessions {
   const cached = new Map<string, { readonly session: WebSession | null; readonly from: number }>();
   const seenEveryMs = Math.min(SEEN_EVERY_MS_MAX, idleMs / 4);
-  /** Counts what ended here. A look-up that began before an end must not put the session back. */
+  /** Counts the sessions that were ended here. A lookup that began before an end must not cache the session again. */
   let ends = 0;
 
   const isOver = ({ expiresAt, seenAt }: WebSession, at: number) => at >= expiresAt || at >= seenAt + idleMs;
 
   const see = (session: WebSession, at: number): WebSession => {
     if (at - session.seenAt < seenEveryMs) return session;
-    // A time that is not written ends the session sooner, and nothing else.
+    // A failed write only makes the session end sooner.
     database.query(SEE, [session.id, at]).catch(() => {});
     return { ...session, seenAt: at };
   };

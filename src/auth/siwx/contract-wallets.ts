@@ -3,21 +3,21 @@ import type { ChainConfig } from '#config';
 import { createQuota } from './quota.ts';
 
 /**
- * Wallets that are contracts. Their code decides whether a signature is theirs (EIP-1271), also before it is
- * deployed (EIP-6492).
+ * Verifies signatures of wallets that are contracts. The contract's code decides whether a signature is valid
+ * (EIP-1271), even before it is deployed (EIP-6492).
  */
 export interface ContractWallets {
-  /** Whether this gateway can ask the chain. */
+  /** Whether this gateway has a node of the chain. */
   knows(network: string): boolean;
-  /** Further chains that can be asked. */
+  /** Adds further chains. */
   add(chains: ContractWalletsOptions['chains']): void;
   /**
-   * Asks the chain `network` whether its contract at `address` accepts the signature of `text`. False for an
-   * address without code, which is not a contract. Rejects with GatewayError `service_unavailable` when the chain
-   * cannot be asked, `rate_limit_exceeded` when it was asked too often.
+   * Whether the contract at `address` on the chain `network` accepts the signature of `text`. False for an address
+   * without code, because it is not a contract. Rejects with GatewayError `service_unavailable` if the node fails or
+   * too many checks run, `rate_limit_exceeded` after too many checks.
    */
   verify(of: ContractSignature): Promise<boolean>;
-  /** Loads the library, so that no request waits for that. */
+  /** Loads the library, so that no request waits for it. */
   load(): Promise<void>;
 }
 
@@ -27,36 +27,36 @@ interface ContractSignature {
   readonly address: string;
   readonly text: string;
   readonly signature: string;
-  /** Address of the client that asks. */
+  /** The client's IP address. */
   readonly client: string;
 }
 
 interface ContractWalletsOptions {
   readonly chains: readonly Pick<ChainConfig, 'network' | 'rpcUrl'>[];
   readonly now: () => number;
-  /** Longest wait for one answer of a chain. A sign-in takes two answers. */
+  /** Timeout of one request to a node. A sign-in makes two. */
   readonly timeoutMs?: number;
 }
 
 const TIMEOUT_MS = 5_000;
 /**
- * Every check costs the operator two requests to its node. They are bounded by client and in all, but not by
- * wallet: strangers could use up the quota of somebody else's wallet.
+ * Every check costs the operator two requests to its node. Checks are limited for each client and in total. They are
+ * not limited for each wallet, because strangers could use up another wallet's quota.
  */
 const CLIENT_PER_MINUTE = 60;
 const ALL_PER_MINUTE = 600;
 const RUNNING_MAX = 16;
-/** Of a node: the longest is the code of a contract, which has 24 KiB. */
+/** The limit for a node's response. The longest is the code of a contract, at most 24 KiB. */
 const ANSWER_BYTES_MAX = 1024 * 1024;
 
 const HEX = /^0x(?:[0-9a-fA-F]{2})+$/;
 const EIP_6492_SUFFIX = '6492'.repeat(16);
 /**
- * Such a signature itself names the contract that answers, by a delegation that may be an old one, and a call that
- * sets it up.
+ * Signatures with this suffix are refused. They name the contract that verifies them, through a delegation that may be
+ * outdated, and a call that prepares it.
  */
 const ERC_8010_SUFFIX = '8010'.repeat(16);
-/** Errors of a node that are the contract's own answer. Other errors say nothing about the signature. */
+/** Error codes that mean that the contract reverted. Other errors say nothing about the signature. */
 const REVERT_CODES: ReadonlySet<unknown> = new Set([3, -32000, -32015]);
 const REVERT_WORDS = /revert|vm exec|invalid opcode|out of gas|stack underflow/i;
 
@@ -114,7 +114,7 @@ async function ask(
   timeoutMs: number,
 ): Promise<boolean> {
   const { createPublicClient, custom } = await import('viem');
-  // viem treats a node that does not answer as a wrong signature, so failures are noted here.
+  // viem reports a failed node as an invalid signature, so failures are recorded here.
   let failure: unknown = null;
   const request = async (call: { readonly method: string; readonly params?: unknown }): Promise<unknown> => {
     try {
@@ -124,22 +124,23 @@ async function ask(
       throw error;
     }
   };
-  // No look-ups off the chain: the contract chooses their address, and this gateway would fetch it.
+  // No CCIP reads (off-chain lookups): the contract would choose a URL, and this gateway would fetch it.
   const client = createPublicClient({ transport: custom({ request }, { retryCount: 0 }), ccipRead: false });
   try {
     const code = await client.getCode({ address });
-    // Without code it is an ordinary wallet, whose signature would have been known by now: the validator would take
-    // its malleated form as well.
+    // An address without code is an ordinary wallet, and its valid signature was recognised before. The validator would
+    // also accept the malleated form of such a signature, so it is not asked.
     if ((code?.length ?? 0) <= '0x'.length && !signature.endsWith(EIP_6492_SUFFIX)) return false;
     if (await client.verifyMessage({ address, message: text, signature })) return true;
   } catch {
-    // A node that failed is reported below. Any other error is about the signature: its form, or the contract's view.
+    // A failure of the node is reported below. Any other error means that the signature is malformed or that the
+    // contract rejects it.
   }
   if (failure !== null) throw unavailable(network, failure);
   return false;
 }
 
-/** The contract refused, as the chain's answer says. */
+/** The node reports that the contract reverted. */
 class Reverted extends Error {
   override readonly name = 'Reverted';
 }

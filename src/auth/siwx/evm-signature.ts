@@ -2,8 +2,8 @@ import { createRequire } from 'node:module';
 import { keccak } from '#wire';
 
 /**
- * The public key (64 bytes, without a prefix) that made a signature of a digest; null if no key did. `rs` has 64
- * bytes, `parity` is that of the y of the signature's point.
+ * Recovers the public key (64 bytes, without prefix) that signed a digest. null if there is no such key. `rs`: the 64
+ * bytes of r and s. `parity`: the parity of y of the signature's point.
  */
 export type Recover = (
   digest: Uint8Array,
@@ -11,7 +11,7 @@ export type Recover = (
   parity: 0 | 1,
 ) => Uint8Array | null | Promise<Uint8Array | null>;
 
-/** The signer of a text. `lowS` is false for the second form that anybody can make of every signature. */
+/** The signer of a text. `lowS` is false for the malleated form, which anybody can compute from a signature. */
 interface EvmSigner {
   /** Lower case. */
   readonly address: string;
@@ -26,16 +26,16 @@ const ZERO = Buffer.alloc(32);
 let recovery: Promise<Recover> | null = null;
 
 /**
- * Loads the function that recovers signers: the native addon (10 ms) if it is installed for this platform, else
- * viem (70 ms). Later calls get the same.
+ * Loads the function that recovers signers: the native addon (10 ms to load) if it is installed for this platform,
+ * otherwise viem (70 ms). Later calls return the same promise.
  */
 export function loadRecovery(): Promise<Recover> {
   return (recovery ??= Promise.resolve(nativeRecovery() ?? viemRecovery()));
 }
 
 /**
- * The signer of a text by EIP-191 (`personal_sign`). null for signatures that are not 65 bytes of hex, with 0x or
- * without, or have an impossible `r`, `s` or `v`.
+ * The signer of a text by EIP-191 (`personal_sign`). null if the signature is not 65 bytes of hex (with or without 0x),
+ * or if its `r`, `s` or `v` is out of range.
  */
 export async function recoverSigner(text: string, signature: string): Promise<EvmSigner | null> {
   if (!SIGNATURE.test(signature)) return null;
@@ -53,7 +53,7 @@ export function personalDigest(text: string): Buffer {
   return keccak(Buffer.concat([Buffer.from(`\x19Ethereum Signed Message:\n${bytes.length}`), bytes]));
 }
 
-/** 27 and 28 by Bitcoin's old custom, 0 and 1 from some hardware wallets. */
+/** The convention is 27 and 28, from Bitcoin. Some hardware wallets send 0 and 1. */
 function parityOf(v: number): 0 | 1 | null {
   if (v === 0 || v === 27) return 0;
   return v === 1 || v === 28 ? 1 : null;
@@ -64,8 +64,8 @@ function inRange(number: Buffer): boolean {
 }
 
 /**
- * The `secp256k1` package's addon without its JavaScript twin; null where it is not installed or has no binary for
- * this platform.
+ * The native addon of the `secp256k1` package, without the package's fallback in JavaScript. null if it is not
+ * installed or has no binary for this platform.
  */
 export function nativeRecovery(): Recover | null {
   type Addon = { ecdsaRecover(rs: Uint8Array, parity: number, digest: Uint8Array, compressed: false): Uint8Array };

@@ -1,7 +1,8 @@
 import { quoted, signInError } from './sign-in-error.ts';
 
 /**
- * Names of signature kinds that agree with a namespace. They decide nothing: the chain does, and the signature itself.
+ * The signature schemes that are consistent with a namespace. The name of the scheme is only checked. The chain and the
+ * signature itself decide how to verify.
  */
 const SCHEMES: Readonly<Record<string, readonly string[]>> = {
   eip155: ['eip191', 'eip1271', 'eip6492'],
@@ -10,9 +11,9 @@ const SCHEMES: Readonly<Record<string, readonly string[]>> = {
 const ACCOUNTS: Readonly<Record<string, string>> = { eip155: 'Ethereum', solana: 'Solana' };
 
 /**
- * The text that a wallet signed, from the flat fields of the x402 extension `sign-in-with-x`. It is laid out as the
- * extension's clients do it: on EVM by EIP-4361, with a second blank line if it has no statement; the chain as its
- * bare reference. Throws GatewayError `unauthorized`.
+ * Rebuilds the text that a wallet signed from the flat fields of the x402 extension `sign-in-with-x`. The layout is
+ * that of the extension's clients. The chain is its bare reference. On EVM the text follows EIP-4361, with a second
+ * blank line if there is no statement. Throws GatewayError `unauthorized` for a missing or invalid field.
  */
 export function textOfFields(fields: Readonly<Record<string, unknown>>): string {
   const required = (name: string): string => {
@@ -51,7 +52,10 @@ export function textOfFields(fields: Readonly<Record<string, unknown>>): string 
   return lines.join('\n');
 }
 
-/** The text of a field; null if it is absent or null. A line feed in it would add a line to the message. */
+/**
+ * The text of a field. null if it is absent or null. Line feeds are refused, because they would add lines to the
+ * message.
+ */
 function textField(fields: Readonly<Record<string, unknown>>, name: string): string | null {
   const value = Object.hasOwn(fields, name) ? fields[name] : null;
   if (value === null || value === undefined) return null;

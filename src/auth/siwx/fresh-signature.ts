@@ -5,9 +5,9 @@ import { signInError } from './sign-in-error.ts';
 const HOW = 'get one from GET /api/v1/auth/nonce, sign a message with it, and send that once';
 
 /**
- * For sensitive requests: a wallet must have signed in for this very request, with a nonce that this gateway issued
- * and nobody has used. The nonce is used up. Rejects with GatewayError `unauthorized` otherwise. Callers with an
- * API key pass. The cookie of a session proves nothing here: whoever stole it has no wallet and no key.
+ * Guards sensitive requests. A wallet must have signed in for this request, with an unused nonce of this gateway. The
+ * nonce is used up. Callers with an API key pass. The session cookie of a wallet or key does not pass, because a thief
+ * of the cookie has neither the wallet nor the key. Rejects with GatewayError `unauthorized`.
  */
 export async function requireFreshSignature({ wallet, session }: Caller, nonces: Pick<Nonces, 'use'>): Promise<void> {
   if (session?.by === 'api_key')

@@ -3,20 +3,20 @@ import { SIGN_IN_HEADERS } from '#wire';
 import { signInError } from './sign-in-error.ts';
 import { textOfFields } from './flat-message.ts';
 
-/** Longest value that is read. */
+/** The longest accepted header value, in characters. */
 const VALUE_LENGTH_MAX = 8 * 1024;
-/** Both alphabets, padded or not. */
+/** Base64 and base64url, with or without padding. */
 const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 
-/** The content of a sign-in header: the text that was signed, and the signature as it was written. */
+/** The content of a sign-in header: the signed text, and the signature in its original encoding. */
 export interface SignedMessage {
   readonly text: string;
   readonly signature: string;
 }
 
 /**
- * The value of a request's sign-in header, under any of its names; null without one. Throws GatewayError
- * `unauthorized` if two names hold two values.
+ * The value of a request's sign-in header, under any of its names. null without one. Throws GatewayError `unauthorized`
+ * if two of the names have different values.
  */
 export function readSignIn(headers: IncomingHttpHeaders): string | null {
   let found: string | null = null;
@@ -32,8 +32,8 @@ export function readSignIn(headers: IncomingHttpHeaders): string | null {
 }
 
 /**
- * Opens the value of a sign-in header: JSON in base64 or base64url, either `{message, signature}` or the flat
- * fields of the x402 extension. Throws GatewayError `unauthorized` for anything else.
+ * Decodes the value of a sign-in header: base64 or base64url of JSON, either `{message, signature}` or the flat fields
+ * of the x402 extension. Throws GatewayError `unauthorized` for anything else.
  */
 export function decodeSignIn(value: string): SignedMessage {
   if (value.length > VALUE_LENGTH_MAX)

@@ -3,7 +3,7 @@ import { quoted, signInError } from './sign-in-error.ts';
 import { solanaKey } from './solana-signature.ts';
 import { parseTime } from './time.ts';
 
-/** A message that a wallet signed. Times are epoch milliseconds; null if the message does not have them. */
+/** A message that a wallet signed. Times are epoch milliseconds. null: the message does not have the field. */
 export interface SignInMessage {
   readonly namespace: Namespace;
   /** The domain that the wallet showed to its owner. */
@@ -30,8 +30,8 @@ const SOLANA_CLUSTERS: Readonly<Record<string, string>> = {
 
 const FIRST_LINE = /^([!-~]{1,255}) wants you to sign in with your (Ethereum|Solana) account:$/;
 /**
- * Control, direction and zero-width characters, line separators and halves of characters: a wallet may show them as
- * something else.
+ * Control, direction and zero-width characters, line separators and lone surrogates. They are refused because a wallet
+ * may display them as something else.
  */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 const URI_TEXT = /^[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/;
@@ -41,9 +41,8 @@ const EVM_REFERENCE = /^[1-9][0-9]{0,31}$/;
 const SOLANA_REFERENCE = /^[1-9A-HJ-NP-Za-km-z]{32}$/;
 
 /**
- * Reads all lines of a CAIP-122 text: each must be at its place, known, and there once. Throws GatewayError
- * `unauthorized` that names the wrong line. It does not check who signed, nor whether the message is for this
- * gateway and this time.
+ * Parses a CAIP-122 text. Every line must be known, in order, and present once. Throws GatewayError `unauthorized` that
+ * names the wrong line. Does not check the signature, the domain or the times.
  */
 export function parseMessage(text: string): SignInMessage {
   const lines = text.split('\n');
@@ -82,8 +81,8 @@ export function parseMessage(text: string): SignInMessage {
 }
 
 /**
- * The index of the first field. After the address comes a blank line, then a statement and a blank line, or
- * (EIP-4361 without a statement) a second blank line, or nothing.
+ * The index of the line with the first field. After the address comes a blank line. Then comes either a statement and a
+ * blank line, or a second blank line (EIP-4361 without a statement), or the first field.
  */
 function afterStatement(lines: readonly string[]): number {
   if (lines[2] !== '') throw signInError('The third line of the sign-in message, after the address, is not blank');
@@ -95,8 +94,8 @@ function afterStatement(lines: readonly string[]): number {
 }
 
 /**
- * Reads the fields in the order in which they are asked for. A field that does not come next is absent. A line that
- * is left over at the end is out of place.
+ * Reads fields in the order of the calls. A field counts as absent if the next line is another one. A line that is left
+ * over at the end is an error.
  */
 function lineReader(lines: readonly string[], start: number): { (name: string): string | null; resources(): void } {
   let at = start;
@@ -135,7 +134,7 @@ function parseAddress(namespace: Namespace, text: string): string {
   return address;
 }
 
-/** CAIP-2 of a chain given in full, by its bare reference, or by the name of a Solana cluster. */
+/** The CAIP-2 id of a chain, from the full id, the bare reference or the name of a Solana cluster. */
 function parseNetwork(namespace: Namespace, text: string): string {
   const bare = text.startsWith(`${namespace}:`) ? text.slice(namespace.length + 1) : text;
   const reference = namespace === 'solana' && Object.hasOwn(SOLANA_CLUSTERS, bare) ? SOLANA_CLUSTERS[bare]! : bare;

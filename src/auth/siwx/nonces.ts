@@ -10,18 +10,18 @@ interface IssuedNonce {
 }
 
 /**
- * Nonces of sign-in messages for sensitive requests. Each is good once, at any gateway of the same seed and
+ * Nonces of sign-in messages for sensitive requests. Each can be used once, at any gateway with the same seed and
  * database.
  */
 export interface Nonces {
-  /** A new nonce. It is not stored: it carries its time and an authentication code. */
+  /** A new nonce. It is not stored, because it contains its time and an authentication code. */
   issue(): IssuedNonce;
   /**
-   * Takes a nonce in one atomic step. False for a nonce that was used, is too old, or is not ours. Rejects with the
-   * database's error.
+   * Marks a nonce as used, atomically. False for a nonce that was used, is too old, or was not issued by this
+   * installation. Rejects with the database's error.
    */
   use(nonce: string): Promise<boolean>;
-  /** Forgets at most `limit` nonces that are too old to be used again; returns how many. */
+  /** Deletes at most `limit` used nonces that are too old to be accepted again. Resolves with their number. */
   sweep(limit?: number): Promise<number>;
 }
 
@@ -34,7 +34,10 @@ interface NoncesOptions {
 }
 
 const TTL_MS = 10 * 60_000;
-/** How far the clocks of two gateways may differ. Used nonces are kept for much longer than this and their lifetime. */
+/**
+ * The largest accepted difference between the clocks of two gateways. Used nonces are stored much longer than this time
+ * and TTL_MS together.
+ */
 const SKEW_MS = 60_000;
 const KEPT_MS = 60 * 60_000;
 
@@ -42,7 +45,7 @@ const TIME_BYTES = 6;
 const RANDOM_BYTES = 10;
 const CODE_BYTES = 16;
 const CLAIM_BYTES = TIME_BYTES + RANDOM_BYTES;
-/** Lengths of 32 bytes in base58. They are checked before decoding, whose time grows with the square of the length. */
+/** The longest base58 of 32 bytes. The length is checked first, because the time of decoding grows with its square. */
 const DIGITS_MAX = 44;
 
 const USE = loadStatement(import.meta.url, './sql/use-nonce.sql');
@@ -51,7 +54,7 @@ const SWEEP = loadStatement(import.meta.url, './sql/sweep-nonces.sql');
 export function createNonces({ secret, database, now, random = randomBytes }: NoncesOptions): Nonces {
   const codeOf = (claim: Uint8Array) => createHmac('sha256', secret).update(claim).digest().subarray(0, CODE_BYTES);
 
-  /** When a nonce of ours was issued; null for any other text. */
+  /** The time at which a nonce was issued. null for a text that is not a nonce of this installation. */
   const issuedAt = (nonce: string): number | null => {
     if (nonce.length > DIGITS_MAX) return null;
     const bytes = bs58.decodeUnsafe(nonce);

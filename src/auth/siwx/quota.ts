@@ -1,16 +1,16 @@
 import { dropOldest } from '#wire';
 
-/** Bounds how often something is done under a key. */
+/** Limits how often something is done for each key. */
 interface Quota {
-  /** Takes one; returns 0, or the milliseconds until the next one is there. */
+  /** Takes one token and returns 0. Without a token, returns the milliseconds until the next one. */
   take(key: string): number;
 }
 
-/** Keys that are remembered. Beyond that, the one that was used up first is forgotten. */
+/** The limit of tracked keys. Beyond it, the least recently used key is dropped. */
 const KEYS_MAX = 10_000;
 const MINUTE_MS = 60_000;
 
-/** A token bucket for each key, kept as the time at which it will be full again. `now` is in monotonic milliseconds. */
+/** A token bucket for each key, stored as the time at which it will be full again. `now`: monotonic milliseconds. */
 export function createQuota({ perMinute, now }: { readonly perMinute: number; readonly now: () => number }): Quota {
   const fullAt = new Map<string, number>();
   const intervalMs = MINUTE_MS / perMinute;

@@ -12,17 +12,17 @@ import { createVerified } from './verified.ts';
 
 /** Sign-in with a wallet, by the value of a sign-in header. */
 export interface SignIn {
-  /** Domains that a message may be made for. Without any, wallets cannot sign in. */
+  /** Domains that a message may be for. If the list is empty, wallets cannot sign in. */
   readonly domains: readonly string[];
-  /** The caller of a header that was verified before and is still valid; null otherwise. */
+  /** The caller of a header that was verified before and is still valid. Otherwise null. */
   known(header: string): Caller | null;
   /**
-   * The caller who signed. `address` is the client's. Rejects with GatewayError `unauthorized` that says what is
-   * wrong; `rate_limit_exceeded` when too many failed or a chain was asked too often; `service_unavailable` when
-   * the chain of a contract wallet cannot be asked.
+   * The caller who signed. `address` is the client's. Rejects with GatewayError `unauthorized` with the reason,
+   * `rate_limit_exceeded` after too many failures or too many checks of contract wallets, `service_unavailable` if the
+   * chain of a contract wallet cannot be reached.
    */
   verify(header: string, address: string): Promise<Caller>;
-  /** Further chains whose contract wallets can sign in. */
+  /** Adds chains whose contract wallets can sign in. */
   addChains(chains: SignInOptions['chains']): void;
 }
 
@@ -42,8 +42,8 @@ const VERIFIED_MAX = 50_000;
 const VERIFIED_BYTES_MAX = 32 * 1024 * 1024;
 
 /**
- * Resolves when everything that verifying needs is loaded, if wallets can sign in at all: the first sign-in does
- * not block others with an import.
+ * Resolves when everything for verification is loaded, so that the first sign-in does not block other requests with an
+ * import. Without domains, nothing is loaded.
  */
 export async function createSignIn({
   domains,
@@ -121,7 +121,10 @@ async function checkSignature(
   );
 }
 
-/** The signature as contracts are given it. Ordinary wallets' signatures are read with 0x and without. */
+/**
+ * Adds 0x to a hex signature, because contracts need it. Signatures of ordinary wallets are accepted with and without
+ * 0x.
+ */
 const with0x = (signature: string) => (/^[0-9a-fA-F]+$/.test(signature) ? `0x${signature}` : signature);
 
 function contractHint(contracts: ContractWallets, network: string): string {

@@ -4,16 +4,16 @@ import bs58 from 'bs58';
 const KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
 /**
- * 32 bytes are at most 44 base58 digits, 64 bytes at most 88: checked before decoding, whose time grows with the
- * square of the length.
+ * 32 bytes are at most 44 base58 digits, and 64 bytes at most 88. The length is checked first, because the time of
+ * decoding grows with its square.
  */
 const KEY_DIGITS_MAX = 44;
 const SIGNATURE_DIGITS_MAX = 88;
 const BASE64 = /^[A-Za-z0-9+/_-]{86}(?:==)?$/;
 
 /**
- * All encodings of the eight points of small order, also those that no encoder writes. Under such a key one
- * signature holds for any text, so that anybody could sign as its "owner". OpenSSL accepts them as RFC 8032 does.
+ * All encodings of the eight points of small order, including non-canonical ones. For such a key, one signature can be
+ * valid for many texts, so that anybody could sign as its "owner". OpenSSL accepts these keys, as RFC 8032 allows.
  */
 const SMALL_ORDER: ReadonlySet<string> = new Set(
   [
@@ -28,8 +28,8 @@ const SMALL_ORDER: ReadonlySet<string> = new Set(
 );
 
 /**
- * The bytes of a Solana address. null for any other text, and for points that no wallet has: of small order, or in
- * a second encoding.
+ * The bytes of a Solana address. null for any other text, and for points that no wallet has: those of small order, and
+ * non-canonical encodings.
  */
 export function solanaKey(address: string): Uint8Array | null {
   if (address.length > KEY_DIGITS_MAX) return null;
@@ -40,8 +40,8 @@ export function solanaKey(address: string): Uint8Array | null {
 }
 
 /**
- * Whether the key of a Solana address signed the text: Ed25519 over its UTF-8 bytes, 64 bytes in base58 or base64.
- * OpenSSL itself refuses a signature whose second half is not reduced (malleated), or whose first half is the
+ * Whether the key of a Solana address signed the text: Ed25519 over the UTF-8 bytes, 64 bytes in base58 or base64.
+ * OpenSSL refuses a malleated signature, whose second half is not reduced, and a signature whose first half is the
  * neutral point.
  */
 export function verifySolanaSignature(address: string, text: string, signature: string): boolean {
@@ -53,7 +53,7 @@ export function verifySolanaSignature(address: string, text: string, signature: 
   return decodings(signature).some((candidate) => verify(null, bytes, publicKey(), candidate));
 }
 
-/** Base58 and base64 share most of their letters, so a text may be both. */
+/** Both possible decodings, because a text can be valid base58 and valid base64. */
 function decodings(signature: string): Uint8Array[] {
   const found: Uint8Array[] = [];
   if (signature.length <= SIGNATURE_DIGITS_MAX) {
@@ -65,8 +65,8 @@ function decodings(signature: string): Uint8Array[] {
 }
 
 /**
- * Whether the y of a point is below the field's prime 2^255 - 19: another encoding of the same point would be
- * another account of its owner.
+ * Whether the y of a point is below the field's prime 2^255 - 19. Otherwise a second encoding of a point would give its
+ * owner a second account.
  */
 function isCanonical(point: Uint8Array): boolean {
   if ((point[31]! & 0x7f) !== 0x7f) return true;

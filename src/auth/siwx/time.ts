@@ -2,8 +2,8 @@ const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:
 const MINUTE_MS = 60_000;
 
 /**
- * Epoch milliseconds of an RFC 3339 time such as `2026-03-04T05:06:07.089Z`; null for any other form, and for a day
- * or hour that does not exist. `Date.parse` takes much more, and reads some of it as local time.
+ * Epoch milliseconds of an RFC 3339 time such as `2026-03-04T05:06:07.089Z`. null for any other form, and for a date or
+ * time that does not exist. `Date.parse` accepts many other forms, and reads some of them as local time.
  */
 export function parseTime(text: string): number | null {
   const found = RFC_3339.exec(text);
@@ -13,7 +13,7 @@ export function parseTime(text: string): number | null {
   const date = new Date(0);
   date.setUTCFullYear(fields[0], fields[1], fields[2]);
   date.setUTCHours(fields[3], fields[4], fields[5], Number(fraction.slice(0, 3).padEnd(3, '0')));
-  // What overflowed became another day or hour.
+  // A field that is out of range has changed the other fields.
   if (date.getUTCMonth() !== fields[1] || date.getUTCDate() !== fields[2] || date.getUTCHours() !== fields[3])
     return null;
   if (date.getUTCMinutes() !== fields[4] || date.getUTCSeconds() !== fields[5]) return null;

@@ -9,18 +9,18 @@ export interface SignInRules {
   readonly skewMs: number;
 }
 
-/** The time in which a message is valid, both ends included, in epoch milliseconds. */
+/** The time in which a message is valid, in epoch milliseconds. Both ends are inclusive. */
 export interface Validity {
   readonly from: number;
   readonly until: number;
 }
 
-/** Takes either scheme: the operator configures the names, and the scheme adds nothing to what is signed. */
+/** Accepts http and https, because the operator configures only host names. */
 const AUTHORITY = /^https?:\/\/([^/?#]+)(?:[/?#]|$)/;
 
 /**
- * The end of a message's validity, if it is for this gateway and valid at `at`. Throws GatewayError `unauthorized`
- * that says what is wrong. Names are compared as they were signed, byte by byte, without normalising them.
+ * Checks that a message is for this gateway and valid at `at`, and returns its validity. Throws GatewayError
+ * `unauthorized` with the reason. Domains are compared byte by byte, as signed, without normalisation.
  */
 export function checkValidity(message: SignInMessage, rules: SignInRules, at: number): Validity {
   checkPlace(message, rules.domains);
@@ -53,7 +53,7 @@ function validityOf(
     throw signInError('The sign-in message has neither Issued At nor Expiration Time: it would be valid for ever');
   }
   const end = expirationTime ?? issuedAt! + lifetimeMsMax;
-  // A message that does not say when it began may have begun at the earliest that its end allows.
+  // Without Issued At, the message counts as issued at the earliest time that the longest lifetime allows.
   const start = issuedAt ?? end - lifetimeMsMax;
   if (end <= start) throw signInError('Expiration Time of the sign-in message is not after Issued At');
   if (end - start > lifetimeMsMax) {

@@ -2,11 +2,11 @@ import type { Caller } from '#gateway';
 import type { Validity } from './validity.ts';
 
 /**
- * Sign-in headers that were verified, each for as long as its own message is valid, so that a repetition costs one
- * look-up.
+ * A cache of verified credentials, such as sign-in headers. Each stays until its validity ends, so that a repeated one
+ * costs only a lookup.
  */
 interface Verified {
-  /** The caller of a header that was verified and is valid at `at`; null otherwise. */
+  /** The caller of a header that was verified and is valid at `at`. Otherwise null. */
   get(header: string, at: number): Caller | null;
   put(header: string, caller: Caller, validity: Validity): void;
 }
@@ -16,7 +16,7 @@ interface VerifiedOptions {
   readonly bytesMax: number;
 }
 
-/** Beyond the bounds, the headers that were verified first are dropped. */
+/** Beyond the bounds, the oldest entries are dropped. */
 export function createVerified({ countMax, bytesMax }: VerifiedOptions): Verified {
   const entries = new Map<string, { readonly caller: Caller; readonly validity: Validity }>();
   let bytes = 0;
@@ -37,7 +37,7 @@ export function createVerified({ countMax, bytesMax }: VerifiedOptions): Verifie
     put(header, caller, validity) {
       drop(header);
       entries.set(header, { caller, validity });
-      // A header is ASCII, which is kept with one byte a character.
+      // A header is ASCII, which takes one byte for each character.
       bytes += header.length;
       while (entries.size > countMax || bytes > bytesMax) drop(entries.keys().next().value!);
     },

@@ -1,4 +1,4 @@
--- A wallet that nobody has named is there since its first key or deposit.
+-- An account that nobody has named exists since its first key or deposit.
 SELECT account, label, created_at FROM consumers
 UNION ALL
 SELECT account, '' AS label, MIN(created_at) AS created_at FROM (

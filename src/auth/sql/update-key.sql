@@ -1,4 +1,5 @@
--- Each field has its own switch, so that two changes at once never undo each other (a rename must not enable a disabled key).
+-- Each field has its own switch, so that two concurrent changes never undo each other. For example, a rename must not
+-- enable a disabled key.
 UPDATE api_keys SET
   label = CASE WHEN $3 = 1 THEN $4 ELSE label END,
   disabled = CASE WHEN $5 = 1 THEN $6 ELSE disabled END,
@@ -13,7 +14,7 @@ UPDATE api_keys SET
   limit_by = CASE WHEN $9 = 1 OR $11 = 1 OR $15 = 1 THEN $23 ELSE limit_by END,
   limit_since = CASE WHEN ($9 = 1 AND spend_limit IS DISTINCT FROM $10) OR ($11 = 1 AND limit_reset IS DISTINCT FROM $12)
     OR ($17 = 1 AND limit_notify IS DISTINCT FROM $18) THEN $24 ELSE limit_since END,
-  -- A key without a limit counts as one whose limit never starts anew.
+  -- A key without a limit counts like one whose limit never resets.
   counted_since = CASE WHEN
     CASE WHEN (CASE WHEN $9 = 1 THEN $10 ELSE spend_limit END) IS NULL THEN NULL WHEN $11 = 1 THEN $12 ELSE limit_reset END
     IS DISTINCT FROM CASE WHEN spend_limit IS NULL THEN NULL ELSE limit_reset END THEN $24 ELSE counted_since END

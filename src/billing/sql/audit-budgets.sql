@@ -1,4 +1,4 @@
--- Budgets whose figures are not those of their locks, each of which names its budgets with spaces between.
+-- Budgets whose figures differ from the sums of their locks. A lock names its budgets in one text, separated by spaces.
 SELECT id, CAST(SUM(spent) AS BIGINT) AS spent, CAST(SUM(locked) AS BIGINT) AS locked
 FROM (
   SELECT id, spent, locked FROM budgets

@@ -1,6 +1,7 @@
--- Locks under others that do not fit their parent, or that the journal tells otherwise: each drew its amount from its parent once, and gave back
--- once what it held and was not charged, if its parent was held then. A parent that is held now was held then; of one that has ended the clocks of
--- several gateways could not say it.
+-- Locks under a parent that do not fit the parent or the journal. Each must have drawn its amount from its parent once.
+-- If the parent was held when the lock ended, the lock must have given back its uncharged rest once. A parent that is
+-- held now was held then. For a parent that has ended, the times of different gateways cannot prove the order, so the
+-- rest may be given back or not.
 SELECT id
 FROM (
   SELECT child.id, 1 AS written, 0 AS drew, 0 AS gave, child.parent, 'escrow:' || child.account AS account, child.amount, 0 AS given,

@@ -1,5 +1,6 @@
--- Signed legs of every movement: available and locked are changes of that account; over all rows both together sum to 0. What a lock draws from
--- its parent (lend) and gives back to it (return) has a lock on its other side, not an account.
+-- The signed legs of every movement. `available` and `locked` are changes of the account, and over all rows they sum to
+-- 0. `lend` (a lock draws from its parent) and `return` (it gives back) have no second account: the other side is a
+-- lock.
 CREATE TEMP VIEW entries AS
 SELECT chain, batch, position, kind, id, account,
   CASE kind

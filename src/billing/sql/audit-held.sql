@@ -1,4 +1,4 @@
--- Accounts whose locked part is not the sum of what their held locks hold.
+-- Accounts whose locked part differs from what their held locks hold.
 SELECT account, CAST(SUM(locked) AS BIGINT) AS difference
 FROM (
   SELECT id AS account, locked FROM accounts

@@ -1,4 +1,5 @@
--- Locks that have lent something else than what the locks under them hold or were charged, or whose shares do not fit into their amount.
+-- Locks whose `lent` differs from what the locks under them hold or were charged, or whose lent or charged parts exceed
+-- what their amount allows.
 SELECT id, CAST(SUM(lent) AS BIGINT) AS lent, MAX(misfit) AS misfit
 FROM (
   SELECT id, lent, CASE WHEN lent < 0 OR lent > lendable OR lendable > amount OR charged - drawn > amount - lendable THEN 1 ELSE 0 END AS misfit

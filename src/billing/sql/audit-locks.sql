@@ -1,6 +1,7 @@
--- Locks that the journal does not tell: each was opened once, and resolved once in the way and with the amounts that the lock says, or is held.
--- A resolution tells what the lock held then: its amount less what it had lent.
--- Both sides are put under each other and grouped: one pass over each, where a full join would compare every lock with every row.
+-- Locks that differ from the journal. The journal must open each lock once. It must resolve it once, with the state and
+-- the amounts of the lock, unless the lock is held. The amount of a resolution is what the lock held: its amount minus
+-- what it had lent. UNION ALL and GROUP BY need one pass over each side. A full join would compare every lock with
+-- every row.
 SELECT id, MAX(lock_state) AS state, SUM(opened) AS opened, SUM(resolved) AS resolved
 FROM (
   SELECT id, 1 AS lock_rows, state AS lock_state, state, 0 AS opened, 0 AS resolved, 'escrow:' || account AS account, amount,

@@ -1,4 +1,4 @@
--- Transfers and journal must tell the same movements.
+-- Transfers that differ from the journal.
 SELECT id
 FROM (
   SELECT id, 1 AS written, 0 AS told, from_account, to_account, amount, at FROM transfers

@@ -1,6 +1,8 @@
--- What calls of account $1 that began at $2 or later, and do not count in budget $3, were charged and hold. $3 has a space on each side. $4: only calls that
--- count in a budget of this name, which has a space before and a colon after; '' is all. $5: besides, those of the keys of this member; '' is none.
--- A call under calls began when the first of them did: $7 is the period's start. edge: no call before it runs; at most $6. settled: the charges of the calls before it.
+-- The sums of what calls of account $1 were charged and hold, if they began at $2 or later and do not count in budget
+-- $3 ($3 has a space on each side). $4: only calls that count in a budget of this name (a space before it, a colon
+-- after it); '' takes all calls. $5: also the calls of the keys of this member; '' takes no others. $7 is the start of
+-- the period: a call under other calls counts as begun when the topmost call began. Result: all calls that began before
+-- `edge` have ended, and `edge` is at most $6. `settled` is the charges of those calls.
 WITH calls AS (
   SELECT created_at, charged, CASE state WHEN 'held' THEN 1 ELSE 0 END AS running, CASE state WHEN 'held' THEN amount - lent ELSE 0 END AS locked
   FROM locks

@@ -1,4 +1,5 @@
--- What account $1 (with its prefix) has spent and locked in all, less what budget $2 has counted. Its calls may be millions: see account-totals.sql.
+-- What account $1 (with its prefix) has spent and locked in total, minus what budget $2 counts. It is derived from
+-- balances, because the account may have millions of calls: see account-totals.sql.
 SELECT CAST(paid_in - paid_out - available - locked - own_spent AS BIGINT) AS spent, CAST(locked - own_locked AS BIGINT) AS locked
 FROM (SELECT
   COALESCE((SELECT SUM(amount) FROM transfers WHERE to_account = $1), 0) AS paid_in,

@@ -1,4 +1,5 @@
--- Every chain with its last group. Steps from one chain to the next in the index: the groups between are not read.
+-- Every chain with its last group. The recursion steps from one chain to the next in the index, so it does not read the
+-- groups between them.
 WITH RECURSIVE chains (chain) AS (
   SELECT MIN(chain) FROM journal_batches
   UNION ALL

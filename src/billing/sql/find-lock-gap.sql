@@ -1,2 +1,2 @@
--- The ids next to one that no lock has.
+-- The nearest used ids before and after an unused id.
 SELECT (SELECT MAX(id) FROM locks WHERE id < $1) AS after, (SELECT MIN(id) FROM locks WHERE id > $1) AS before

@@ -1,4 +1,5 @@
--- The place of the call that is $5 calls older than the newest of account $1 before the place ($2, $3), and not older than $4; no row where fewer are left.
+-- Takes the calls of account $1 before position ($2, $3), newest first and not older than $4, and skips $5 of them.
+-- Gives the position of the next call; no row if fewer calls are left.
 SELECT created_at, id FROM locks
 WHERE account = $1 AND created_at <= $2 AND (created_at < $2 OR id < $3) AND created_at >= $4
 ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET $5

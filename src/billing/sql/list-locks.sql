@@ -1,5 +1,5 @@
--- Calls of account $1 from the place ($4, $5) on, it included, and before the place ($2, $3); the newest first. $6: state, or '' for all.
--- $7 and $8 are what lock_detail is like, $9 is what it or the detail of the run is like.
+-- Calls of account $1 from position ($4, $5), inclusive, to position ($2, $3), exclusive; the newest first. $6: state,
+-- or '' for all. lock_detail must match the patterns $7 and $8. lock_detail or detail must match the pattern $9.
 SELECT id, account, amount, parent, depth, lendable, lent, kept, prices, budget, state, price, provider, charged, fee, fee_bps, drawn, shortfall,
   created_at, expires_at, resolved_at, lock_detail, usage, detail
 FROM locks

@@ -1,2 +1,3 @@
--- The tables keep which record was noted outside of them last: an older copy of them is known by it.
+-- Stores the number of the last record that was noted outside of the database. It shows later whether the tables were
+-- replaced by an older copy.
 UPDATE ledger_log SET noted = n RETURNING n, hash

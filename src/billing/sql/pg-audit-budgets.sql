@@ -1,4 +1,4 @@
--- As audit-budgets.sql.
+-- The same as audit-budgets.sql, for PostgreSQL.
 SELECT id, CAST(SUM(spent) AS BIGINT) AS spent, CAST(SUM(locked) AS BIGINT) AS locked
 FROM (
   SELECT id, spent, locked FROM budgets

@@ -1,4 +1,5 @@
--- The rows of every record, except of those that cannot be read. A row may end before its last fields: they are NULL or 0.
+-- Inserts the movements of every record, except unreadable records ($1, $2). A movement may lack its last fields, which
+-- become 0 or NULL.
 INSERT INTO group_movements (chain, batch, position, kind, id, account, counterparty, amount, charged, fee, drawn, price, at)
 SELECT chain, n, position, fields[1], fields[2], fields[3], fields[4], CAST(fields[5] AS BIGINT), CAST(COALESCE(fields[6], '0') AS BIGINT),
   CAST(COALESCE(fields[7], '0') AS BIGINT), CAST(COALESCE(fields[8], '0') AS BIGINT), fields[9], at

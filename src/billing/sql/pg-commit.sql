@@ -1,5 +1,6 @@
--- One group, in one statement. Accounts change by differences, so that the CHECKs stand behind the row locks. JSON texts of rows are one parameter,
--- each after a control character (31), which JSON has only in escapes: so they need none of their own. Another one (30) stands for NULL.
+-- Writes one group in one statement. Accounts change by differences, so that the CHECKs also catch an error of the row
+-- locks. The JSON texts of all rows are one parameter, each after control character 31. JSON contains control
+-- characters only as escapes, so the texts need no quoting. Control character 30 stands for NULL.
 WITH
 changed_accounts AS (
   UPDATE accounts SET available = accounts.available + c.available, locked = accounts.locked + c.locked
@@ -21,11 +22,13 @@ resolved_locks AS (
   FROM unnest($16::text[], $17::text[], $18::text[], $19::text[], $20::bigint[], $21::bigint[], $22::bigint[], $23::bigint[], $24::bigint[],
     (string_to_array($25::text, chr(31), chr(30)))[2:], (string_to_array($26::text, chr(31), chr(30)))[2:])
     AS r (id, state, price, provider, charged, fee, fee_bps, drawn, shortfall, usage, detail)
-  -- Held, said so that the planner cannot answer it from the index of held locks, row by row.
+  -- `resolved_at IS NULL` means held. A condition on `state` would let the planner search the index of held locks for
+  -- each row.
   WHERE locks.id = r.id AND locks.resolved_at IS NULL
   RETURNING 1
 )
 INSERT INTO journal_batches (chain, n, at, count, prev, hash, movements)
--- A lock that somebody else resolved meanwhile makes the count NULL, which the table refuses: the whole group is undone and decided anew.
+-- If another gateway has resolved one of the locks meanwhile, the count is NULL, which the table refuses. Then the
+-- whole group is rolled back and decided again.
 SELECT $28::text, $29::bigint, $27::bigint,
   CASE WHEN (SELECT count(*) FROM resolved_locks) = $30::bigint THEN $31::bigint END, $32::text, $33::text, $34::text

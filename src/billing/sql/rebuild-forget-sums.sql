@@ -1,2 +1,2 @@
--- The sums of days are of the journal that was: they are made anew, see the room analytics.
+-- The daily sums were made from the lost journal. They are built again, see the room analytics.
 DELETE FROM analytics_cursors

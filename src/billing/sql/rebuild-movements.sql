@@ -1,5 +1,5 @@
--- What the tables tell of every lock and transfer, and the journal does not: kind, id, account, counterparty, amount, charged, fee, drawn, price, at.
--- Whether a lock gave its rest back to its parent is told apart (rebuild-returns).
+-- The movements of every lock and transfer that the tables imply and the journal lacks: kind, id, account,
+-- counterparty, amount, charged, fee, drawn, price, at. `return` movements come from rebuild-returns.
 SELECT 'transfer' AS kind, id, from_account AS account, to_account AS counterparty, amount, 0 AS charged, 0 AS fee, 0 AS drawn, NULL AS price, at
 FROM transfers WHERE NOT EXISTS (SELECT 1 FROM told WHERE told.id = transfers.id AND told.kind = 'transfer')
 UNION ALL

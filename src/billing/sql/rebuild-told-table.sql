@@ -1,2 +1,2 @@
--- The movements that the journal has already, from before the log.
+-- The movements that the journal already has, from before the log.
 CREATE TEMP TABLE told AS SELECT id, kind FROM journal

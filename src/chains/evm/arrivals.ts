@@ -5,16 +5,16 @@ import { TRANSFER, topicOf, transferOf, type EvmAsset } from './asset.ts';
 import { stillThere } from './heads.ts';
 import { isPruned, type EvmBlock, type EvmLog, type EvmNode } from './rpc.ts';
 
-/** How much of what a Transfer says has arrived. */
+/** Converts the amount that a Transfer reports into the amount that arrived. */
 export type Arrived = (said: MicroUsd) => MicroUsd;
 
-/** Holds what a token says against what the treasury has. */
+/** Compares the token's logs with the treasury's balance. */
 export interface Arrivals {
-  /** For the Transfers into the treasury of one block. */
+  /** The conversion for the Transfers into the treasury in one block. */
   of(block: Pick<EvmBlock, 'number' | 'hash'>): Promise<Arrived>;
   /**
-   * By how much the treasury's balance grew less over blocks than Transfers in and out say; negative where it grew
-   * more. null: the node no longer knows the balances.
+   * The amount by which the treasury's balance grew less over the blocks than the Transfers in and out report; negative
+   * if it grew more. null: the node no longer knows the balances.
    */
   missing(
     blocks: { readonly first: bigint; readonly last: bigint },
@@ -26,9 +26,9 @@ export interface Arrivals {
 const REMEMBERED_MAX = 1_000;
 
 /**
- * A token that takes a fee, or lies, moves less than its logs say: then everybody's share of that block is cut
- * alike, so that never more is credited than came. Nodes keep balances of the last blocks only (geth: 128) unless
- * they are archives: of older blocks the logs are believed, as they are of an honest token.
+ * A token that takes a fee, or reports false amounts, moves less than its logs say. Then all Transfers of that block
+ * are reduced in proportion, so that the credits never exceed the arrived amount. Nodes that are not archives keep only
+ * the balances of the last blocks (geth: 128). For older blocks the logs are trusted, as for an honest token.
  */
 export function createArrivals(node: EvmNode, asset: EvmAsset, treasury: Hex): Arrivals {
   const ofBlocks = new Map<Hex, Arrived>();
@@ -58,11 +58,12 @@ export function createArrivals(node: EvmNode, asset: EvmAsset, treasury: Hex): A
       const gone = await missing({ first: number, last: number }, into, out);
       const all = sumOf(into);
       if (gone === null) return (said) => said;
-      // Balances are asked by number: another machine may have had another block there.
+      // Balances are requested by block number, and another machine of the node may have another block with this
+      // number.
       await stillThere(node, [{ number, hash }]);
       const came = gone <= 0n || all === 0n ? all : all > gone ? all - gone : 0n;
       const arrived: Arrived = came === all ? (said) => said : (said) => (said * came) / all;
-      // What a block moved never changes: a block that the chain exchanges has another hash.
+      // The result for a block hash never changes, because a replaced block has another hash.
       dropOldest(ofBlocks, REMEMBERED_MAX - 1);
       ofBlocks.set(hash, arrived);
       return arrived;

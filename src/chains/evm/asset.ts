@@ -12,7 +12,7 @@ import type { MicroUsd } from '#billing';
 import { ChainUnavailable } from '../chain.ts';
 import { Reverted, type EvmLog, type EvmNode } from './rpc.ts';
 
-/** EIP-3009, and what else of USDC's FiatToken v2 is used. */
+/** EIP-3009 and the other functions of USDC's FiatToken v2 that are used here. */
 const ASSET_ABI = parseAbi([
   'function decimals() view returns (uint8)',
   'function DOMAIN_SEPARATOR() view returns (bytes32)',
@@ -26,7 +26,7 @@ export const TRANSFER = toEventSelector('Transfer(address,address,uint256)');
 export const AUTHORIZATION_USED = toEventSelector('AuthorizationUsed(address,bytes32)');
 export const AUTHORIZATION_CANCELED = toEventSelector('AuthorizationCanceled(address,bytes32)');
 
-/** EIP-712 types of what a payer signs (EIP-3009). */
+/** EIP-712 types of the message that a payer signs (EIP-3009). */
 export const AUTHORIZATION_TYPES = {
   TransferWithAuthorization: [
     { name: 'from', type: 'address' },
@@ -47,7 +47,7 @@ export interface AssetDomain {
 }
 
 /**
- * An EIP-3009 authorization. Addresses and nonce in lower case, times in epoch seconds: it can be carried out after
+ * An EIP-3009 authorization. Addresses and nonce are in lower case, times in epoch seconds. It can be executed after
  * `validAfter` and before `validBefore`.
  */
 export interface Authorization {
@@ -59,19 +59,16 @@ export interface Authorization {
   readonly nonce: Hex;
 }
 
-/** The contract at the asset's address has no such function: a wrong address, or a node that has lost the state. */
+/** The contract at the asset's address lacks a function: the address is wrong, or the node has lost the state. */
 export class NoSuchAsset extends ChainUnavailable {}
 
-/** The token contract, asked by its functions. */
+/** Calls the view functions of the token contract. */
 export interface EvmAsset {
   readonly address: Hex;
   decimals(): Promise<number>;
   domainSeparator(): Promise<Hex>;
   balanceOf(account: Hex, at: 'latest' | bigint): Promise<MicroUsd>;
-  /**
-   * Whether an authorization was used up: carried out or cancelled. Once true it stays true on that chain of
-   * blocks.
-   */
+  /** Whether an authorization was used: executed or cancelled. Once true, it stays true on that chain of blocks. */
   authorizationState(authorizer: Hex, nonce: Hex, at: 'latest' | bigint): Promise<boolean>;
 }
 
@@ -102,7 +99,7 @@ export function createEvmAsset(node: EvmNode, address: Hex): EvmAsset {
       try {
         return (await view('balanceOf', [account], at)) as bigint;
       } catch (error) {
-        // Before there was such a token nobody had any of it: a chain of one's own starts with that.
+        // Before the token was deployed every balance was 0. A private test chain starts in this state.
         if (error instanceof NoSuchAsset && (await node.code(address, at)) === '0x') return 0n;
         throw error;
       }
@@ -113,8 +110,8 @@ export function createEvmAsset(node: EvmNode, address: Hex): EvmAsset {
 }
 
 /**
- * Call data that carries out an authorization. 65 bytes go to the function that every EIP-3009 token has, longer
- * signatures (of contract wallets) to FiatToken v2.2's.
+ * Call data that executes an authorization. Signatures of 65 bytes use the function that every EIP-3009 token has.
+ * Longer signatures (of contract wallets) use the function of FiatToken v2.2.
  */
 export function transferCall(authorization: Authorization, signature: Hex): Hex {
   const { from, to, value, validAfter, validBefore, nonce } = authorization;
@@ -126,12 +123,12 @@ export function transferCall(authorization: Authorization, signature: Hex): Hex 
   return encodeFunctionData({ abi: ASSET_ABI, functionName, args: [...args, 27 + yParity, r, s] });
 }
 
-/** 65 bytes. */
+/** Whether a signature has 65 bytes. */
 export const isPlainSignature = (signature: Hex): boolean => signature.length === 132;
 
 /**
- * Tokens know 27 and 28 only, and some wallets end a signature with 0 or 1. What ends otherwise is a contract
- * wallet's own matter: it is left as it is.
+ * Normalises the last byte of a signature: tokens accept only 27 and 28, but some wallets write 0 or 1. Any other last
+ * byte belongs to a contract wallet and is left unchanged.
  */
 export function withRecoveryByte(signature: Hex): Hex {
   if (!isPlainSignature(signature)) return signature;
@@ -139,7 +136,7 @@ export function withRecoveryByte(signature: Hex): Hex {
   return last < 2 ? (`${signature.slice(0, -2)}${(27 + last).toString(16)}` as Hex) : signature;
 }
 
-/** An address as an indexed argument of a log. */
+/** An address in the form of an indexed argument of a log. */
 export const topicOf = (address: Hex): Hex => pad(address).toLowerCase() as Hex;
 
 /** A Transfer of the asset; null for any other log. */
@@ -156,10 +153,7 @@ export function transferOf(log: EvmLog): { readonly from: Hex; readonly to: Hex;
 
 const addressOf = (topic: Hex): Hex => `0x${topic.slice(26)}`;
 
-/**
- * An authorization that was carried out, in a transaction's logs: the Transfer that is its own, where one went to
- * `payee`.
- */
+/** An executed authorization in the logs of a transaction, with its Transfer to `payee`, if it has one. */
 interface CarriedOut {
   readonly authorizer: Hex;
   readonly nonce: Hex;
@@ -169,9 +163,9 @@ interface CarriedOut {
 }
 
 /**
- * Which Transfer belongs to which authorization, of one transaction's logs in order: FiatToken says
- * AuthorizationUsed and then moves. So it is the first Transfer from the authorizer to `payee` after it and before
- * the next authorization: a token that takes a fee says more than one.
+ * Finds the Transfer of each authorization in the ordered logs of one transaction. FiatToken emits AuthorizationUsed
+ * before the Transfer. So the Transfer of an authorization is the first one from the authorizer to `payee` after it and
+ * before the next authorization. A token that takes a fee emits more than one Transfer.
  */
 export function carriedOut(logs: readonly EvmLog[], asset: Hex, payee: Hex): CarriedOut[] {
   const found: CarriedOut[] = [];

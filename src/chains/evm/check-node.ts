@@ -7,12 +7,15 @@ import type { EvmNode } from './rpc.ts';
 interface CheckNodeOptions extends Pick<ChainSetup, 'network' | 'finality'> {
   readonly node: EvmNode;
   readonly asset: EvmAsset;
-  /** Of the asset. */
+  /** Address of the asset. */
   readonly address: Hex;
   readonly domain: AssetDomain;
 }
 
-/** Rejects with Error where the node is of another chain, or the asset cannot be paid with. */
+/**
+ * Checks a node and its asset. Rejects with Error if the node serves another chain, or if the asset cannot be used for
+ * payments.
+ */
 export async function checkNode({ node, asset, network, address, domain, finality }: CheckNodeOptions): Promise<void> {
   const real = await node.chainId();
   if (real !== BigInt(domain.chainId))

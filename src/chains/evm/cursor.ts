@@ -1,12 +1,12 @@
 import { ChainUnavailable, FinalityBroken } from '../chain.ts';
 import type { EvmBlock, EvmNode } from './rpc.ts';
 
-/** `<number>/<hash>` of a block. */
+/** The cursor of a block: `<number>/<hash>`. */
 export const cursorOf = ({ number, hash }: EvmBlock): string => `${number}/${hash}`;
 
 /**
- * The block of a cursor. Rejects with ChainUnavailable where the node does not know it, with FinalityBroken where the
- * chain has another in its place.
+ * The block of a cursor. Rejects with ChainUnavailable if the node does not know it, and with FinalityBroken if the
+ * chain has another block with its number.
  */
 export async function blockAt(
   node: Pick<EvmNode, 'block'>,

@@ -17,8 +17,8 @@ import { createEvmTransactions } from './transactions.ts';
 import { VERIFY_GAS_MAX, checkTime, createEvmVerifier, payerAccount } from './verify.ts';
 
 /**
- * A chain of the EVM family whose asset has EIP-3009, as USDC has. Asks nothing of the node yet; throws plain
- * errors for a setup that cannot be right.
+ * A chain of the EVM family whose asset supports EIP-3009, such as USDC. Sends no request yet. Throws Error for an
+ * invalid setup.
  */
 export function createEvmChain(setup: ChainSetup): Chain {
   const { network, timeoutMs, finality, now } = setup;
@@ -49,7 +49,7 @@ export function createEvmChain(setup: ChainSetup): Chain {
       ? null
       : createFacilitatorClient({ url: setup.facilitator, timeoutMs, signal: closed.signal });
 
-  /** Broadcasts an authorization unless it is used up. Throws Reverted where it would not succeed. */
+  /** Broadcasts an authorization unless it is already used. Throws Reverted if it would not succeed. */
   async function carryOut(authorization: Authorization, signature: Hex): Promise<Hex | null> {
     const { from, nonce } = authorization;
     const key = `${from}/${nonce}`;
@@ -58,7 +58,7 @@ export function createEvmChain(setup: ChainSetup): Chain {
     const call = { to: assetAddress, data: transferCall(authorization, signature) };
     await node.call({ ...call, from: account.address, gas: VERIFY_GAS_MAX }, 'latest');
     const gas = ((await node.estimateGas({ ...call, from: account.address })) * 5n) / 4n;
-    // A contract wallet that burns more than this is not paid for.
+    // The treasury pays the gas, so a contract wallet may not use more than this.
     if (gas > VERIFY_GAS_MAX) throw new Reverted(`it takes ${gas} gas, more than ${VERIFY_GAS_MAX}`);
     return transactions.send(key, { ...call, gas });
   }
@@ -75,8 +75,8 @@ export function createEvmChain(setup: ChainSetup): Chain {
     async verify(payment) {
       const { authorization, signature } = signedAuthorization(payment.payload);
       checkTime(authorization, now());
-      // Here and by our own node, also where a facilitator settles: it is not to see a payment before there is a
-      // row that says whose it is.
+      // The gateway verifies with its own node even if a facilitator settles. The facilitator must not see a payment
+      // before a row says who owns it.
       await verifier.verify(payment, authorization, signature);
       return { account: await payerAccount(domain, authorization, signature) };
     },
@@ -118,7 +118,7 @@ export function createEvmChain(setup: ChainSetup): Chain {
       try {
         return { transaction: await carryOut(authorization, signature) };
       } catch (error) {
-        // Nothing was sent, and it may succeed later: the treasury may hold too little today.
+        // Nothing was sent, and the payout may succeed later, for example when the treasury holds enough again.
         if (error instanceof Reverted)
           throw new ChainUnavailable(`The payout ${payout.id} would not succeed now: ${error.message}`, {
             cause: error,
@@ -138,7 +138,7 @@ export function createEvmChain(setup: ChainSetup): Chain {
   };
 }
 
-/** EIP-712 domain of the asset, checked as far as it can be without a node. */
+/** The EIP-712 domain of the asset, checked as far as possible without a node. */
 function domainOf({ network, asset, assetName, assetVersion }: ChainSetup): {
   readonly domain: AssetDomain;
   readonly asset: Hex;

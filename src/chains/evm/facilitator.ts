@@ -4,9 +4,9 @@ import type { FacilitatorClient } from '../facilitator-client.ts';
 import { plainWords } from './rpc.ts';
 
 /**
- * Hands a payment to a facilitator that is somebody else's. What it says is never proof of payment, and what it is
- * shown is a payment that is kept already: it could bring it in its own name. Resolves with the transaction that it
- * names; rejects with PaymentProblem only where it surely sent nothing.
+ * Submits a payment to an external facilitator. Its answer is never proof of payment. It only gets payments that are
+ * already stored, because it could submit one in its own name. Resolves with the transaction id in its answer. Rejects
+ * with PaymentProblem only if it certainly sent nothing.
  */
 export async function settleElsewhere(facilitator: FacilitatorClient, payment: SignedPayment): Promise<Hex | null> {
   const { success, transaction, errorReason, errorMessage } = await facilitator.settle(payment);
@@ -15,7 +15,7 @@ export async function settleElsewhere(facilitator: FacilitatorClient, payment: S
       ? (transaction.toLowerCase() as Hex)
       : null;
   if (success || named) return named;
-  // x402's reasons for what it found wrong before it sent anything begin so. Any other may come after a broadcast.
+  // Reasons of x402 with these prefixes mean that nothing was sent. Any other reason may come after a broadcast.
   if (typeof errorReason === 'string' && /^(?:invalid|insufficient)_/.test(errorReason))
     throw refused(errorReason, errorMessage);
   throw new ChainUnavailable(`The facilitator did not settle: ${plainWords(errorReason) || 'it does not say why'}`);

@@ -1,18 +1,19 @@
 import { ChainUnavailable } from '../chain.ts';
 import type { EvmBlock, EvmNode } from './rpc.ts';
 
-/** The newest block, and the newest that can no longer be undone. */
+/** The newest block, and the newest final block. */
 export interface EvmHeads {
   readonly latest: EvmBlock;
   readonly final: EvmBlock;
 }
 
 /**
- * Reads both ends of the chain. `finality`: blocks that make a block final, itself included; null: what the node
- * calls finalized.
+ * Reads the newest and the newest final block. `finality`: blocks that make a block final, itself included; null: the
+ * node's `finalized` block counts.
  */
 export async function evmHeads(node: EvmNode, finality: number | null): Promise<EvmHeads> {
-  // What is final is asked first: a block that comes between the two must not put it past the newest.
+  // The final block is requested first. Otherwise a new block between the two requests could make it newer than the
+  // newest.
   const finalized = finality === null ? await node.block('finalized') : null;
   const latest = await node.block('latest');
   if (!latest) throw new ChainUnavailable('The node knows no newest block');
@@ -22,16 +23,16 @@ export async function evmHeads(node: EvmNode, finality: number | null): Promise<
     throw new ChainUnavailable(
       'The node knows no final block. If its chain never has one, set how many blocks make a block final',
     );
-  // Two machines behind one address, the second further than the first. An older answer for the newest block is
-  // never wrong, a final one beyond it may be.
+  // Two machines behind one URL may be at different blocks. An older newest block is safe, but a final block beyond the
+  // newest may be wrong.
   if (final.number > latest.number)
     throw new ChainUnavailable(`The node calls block ${final.number} final and ${latest.number} its newest`);
   return { latest, final };
 }
 
 /**
- * Makes sure that blocks which answers were about are still the chain's: asked by number, the node must give the
- * same hash. Otherwise the answers between were of different chains, or of different machines.
+ * Checks that blocks are still part of the chain: the node must give the same hash for their numbers. Otherwise the
+ * answers before came from different chains or different machines. Throws ChainUnavailable.
  */
 export async function stillThere(node: EvmNode, blocks: readonly Pick<EvmBlock, 'number' | 'hash'>[]): Promise<void> {
   for (const { number, hash } of blocks) {

@@ -11,18 +11,18 @@ import { isPruned, type EvmLog } from './rpc.ts';
 import { chainEvent, type SightingSetup } from './sightings.ts';
 import { createSnapshots } from './snapshots.ts';
 
-/** A page ends with the block that makes it this long. */
+/** A page ends with the block in which it reaches this length. */
 const PAGE_EVENTS = 200;
-/** Receipts that are asked for at a time. */
+/** How many receipts are requested at the same time. */
 const AT_ONCE = 4;
 
 /**
- * Reads what came into the treasury, in order. A cursor is `<number>/<hash>` of the last block that was read, which
+ * Reads the transfers into the treasury in order. A cursor is `<number>/<hash>` of the last block that was read, which
  * was final.
  */
 interface EvmIncoming {
   page(cursor: string | null, upTo?: bigint): Promise<IncomingPage>;
-  /** null: the node no longer keeps the state of that block. */
+  /** null: the node no longer has the state of that block, and no snapshot has its balance. */
   balanceAt(cursor: string): Promise<MicroUsd | null>;
 }
 
@@ -37,7 +37,8 @@ export function createEvmIncoming(
     const heads = await evmHeads(node, finality);
     if (cursor === null) return { events: [], cursor: cursorOf(heads.final), height: heads.final.number, more: false };
     const seen = await blockAt(node, network, cursor, heads.latest.number);
-    // The node's finalized block may be behind what was final before: another machine, or one that has just started.
+    // The node's finalized block may be older than the cursor, for example on another machine or after a restart of the
+    // node.
     const limit = await snapshots.endOf(seen.number, heads, most);
     if (seen.number >= limit) return { events: [], cursor, height: seen.number, more: false };
 
@@ -63,9 +64,9 @@ export function createEvmIncoming(
   }
 
   /**
-   * The part of each Transfer that arrived. Balances at both ends of the range are enough where they agree with all
-   * Transfers between; otherwise it is asked block by block. A balance that grew by more than was told means that
-   * logs are missing in the node's answer: the range must be read again.
+   * Finds which part of each Transfer arrived. If the balances at both ends of the range agree with all Transfers
+   * between, they are sufficient. Otherwise each block is checked. A balance that grew by more than the logs say means
+   * that the node left out logs, so the range must be read again.
    */
   async function cutOf(
     range: { readonly first: bigint; readonly last: bigint },
@@ -95,7 +96,7 @@ export function createEvmIncoming(
     };
   }
 
-  /** Events of one transaction. */
+  /** The events of one transaction. */
   async function eventsOf(into: readonly EvmLog[], heads: EvmHeads, cut: Cut): Promise<Incoming[]> {
     const { transaction, blockHash } = into[0]!;
     const receipt = await node.receipt(transaction);
@@ -109,7 +110,7 @@ export function createEvmIncoming(
     const events: Incoming[] = [];
     for (const log of into) {
       const transfer = transferOf(log);
-      // From the treasury to itself: nothing came in.
+      // A transfer from the treasury to itself brings nothing in.
       if (!transfer || transfer.from === treasury) continue;
       const amount = (await cut(log))(transfer.value);
       if (amount === 0n) continue;
@@ -145,7 +146,7 @@ export function createEvmIncoming(
 
 type Cut = (log: EvmLog) => Promise<Arrived>;
 
-/** The first logs, to the end of the block in which there are enough. */
+/** The first `enough` logs, completed to the end of their last block. */
 function upTo(logs: readonly EvmLog[], enough: number): readonly EvmLog[] {
   const last = logs[enough - 1]?.block;
   return last === undefined ? logs : logs.filter((log) => log.block <= last);

@@ -3,16 +3,16 @@ import { ChainUnavailable } from '../chain.ts';
 import type { EvmHeads } from './heads.ts';
 import { mayBeTooMuch, type EvmLog, type EvmNode, type LogFilter } from './rpc.ts';
 
-/** Blocks of one question, at first. Nodes that find it too many are asked for fewer, down to a few. */
+/** Blocks in one request at the beginning. If the node refuses, requests get smaller, down to RANGE_MIN. */
 const RANGE_MAX = 2000n;
 const RANGE_MIN = 8n;
 const ANSWERS_TO_DARE = 20;
-/** Questions of one search: a day of Base is 22 of them. */
+/** The maximum of requests in one search. A day of Base takes 22. */
 const QUESTIONS_MAX = 200;
 
 /**
- * Asks for the logs of a range of blocks, less of it where the node refuses. Resolves with the last block that was
- * answered for.
+ * Requests the logs of a range of blocks, or of a part of it if the node refuses. Resolves with the logs and the last
+ * block that they cover.
  */
 export interface RangeReader {
   read(
@@ -20,11 +20,13 @@ export interface RangeReader {
     from: bigint,
     to: bigint,
   ): Promise<{ readonly logs: EvmLog[]; readonly to: bigint }>;
-  /** Blocks that it dares to ask for. */
+  /** How many blocks it requests at present. */
   readonly range: bigint;
 }
 
-/** Remembers how many blocks the node bears, and dares more after some answers in a row. */
+/**
+ * Creates a reader that remembers how many blocks the node accepts, and requests more after several answers in a row.
+ */
 export function createRangeReader(node: EvmNode): RangeReader {
   let range = RANGE_MAX;
   let answered = 0;
@@ -57,14 +59,14 @@ export function createRangeReader(node: EvmNode): RangeReader {
 interface LogSearch {
   readonly address: Hex;
   readonly topics: LogFilter['topics'];
-  /** Epoch seconds between which the block was made. */
+  /** The time range of the block, in epoch seconds. */
   readonly notBefore: bigint;
   readonly notAfter: bigint;
 }
 
 /**
- * The newest log of some kind, searched for backwards in time. null: none is there in that time. Throws
- * ChainUnavailable where that is too long to search through.
+ * Finds the newest log that matches, by a search backwards in time. null: no such log exists in that time. Throws
+ * ChainUnavailable if the time is too long to search.
  */
 export async function findNewestLog(
   node: EvmNode,
@@ -75,7 +77,7 @@ export async function findNewestLog(
   let last = await lastBlockBefore(node, heads, search.notAfter);
   for (let asked = 0; asked < QUESTIONS_MAX; asked++) {
     const first = last >= reader.range ? last - reader.range + 1n : 0n;
-    // Forwards within a piece: the reader may answer for its beginning only.
+    // Within a piece the search goes forwards, because the reader may return only its beginning.
     let newest: EvmLog | null = null;
     for (let from = first; from <= last;) {
       const part = await reader.read(search, from, last);
@@ -94,14 +96,14 @@ export async function findNewestLog(
 }
 
 /**
- * The newest block that is not later than a moment, found by halving: 25 questions for 30 million blocks, none
- * where the newest block is early enough.
+ * Finds the newest block that is not later than a moment, by binary search: 25 requests for 30 million blocks, none if
+ * the newest block is early enough.
  */
 async function lastBlockBefore(node: EvmNode, heads: EvmHeads, moment: bigint): Promise<bigint> {
   if (heads.latest.timestamp <= moment) return heads.latest.number;
   let low = 0n;
   let high = heads.latest.number;
-  // The step doubles until it is early enough: what is searched for mostly is of the last minutes.
+  // The step grows until the block is early enough, because most searches are for the last minutes.
   for (let step = 64n; high > 0n; step *= 4n) {
     const at = high > step ? high - step : 0n;
     if ((await timestampOf(node, at)) <= moment) {

@@ -5,13 +5,13 @@ import { PaymentProblem, type PaymentPayload, type PaymentRequirements, type Sig
 import type { Authorization } from './asset.ts';
 
 /**
- * Longest time between signing and the end of an authorization. Until it is over a payment cannot be given up, and
- * its logs are searched for that far back.
+ * The longest time between the signing and the end of an authorization. A payment cannot be given up before this time
+ * is over, and its logs are searched that far back.
  */
 export const VALID_SECONDS_MAX = 86_400n;
-/** Passkey and multi-signature wallets sign with up to about 1 KB. */
+/** Signatures of passkey and multi-signature wallets have up to about 1 KB. */
 const SIGNATURE_BYTES_MAX = 4096;
-/** Ends every ERC-6492 signature. */
+/** The end of every ERC-6492 signature. */
 const ERC_6492_MAGIC = '6492'.repeat(16);
 const TIMEOUT_SECONDS = 300;
 const TEXT_MAX = 80;
@@ -19,7 +19,7 @@ const TEXT_MAX = 80;
 /** The terms of a chain for its payers. */
 export interface EvmTerms {
   readonly network: string;
-  /** With the capitals of EIP-55. */
+  /** In the mixed case of EIP-55. */
   readonly asset: Hex;
   readonly treasury: Hex;
   readonly assetName: string;
@@ -34,8 +34,8 @@ export function evmRequirements(terms: EvmTerms, amount: MicroUsd): PaymentRequi
     amount: amount.toString(),
     payTo: terms.treasury,
     maxTimeoutSeconds: TIMEOUT_SECONDS,
-    // Clients sign EIP-3009 unless `assetTransferMethod` says otherwise, and it is the table's key by which
-    // resource servers find `paymentFlow`.
+    // Clients sign EIP-3009 by default. Resource servers find `paymentFlow` by the key `assetTransferMethod`, so it is
+    // written too.
     extra: {
       name: terms.assetName,
       version: terms.assetVersion,
@@ -45,14 +45,14 @@ export function evmRequirements(terms: EvmTerms, amount: MicroUsd): PaymentRequi
   };
 }
 
-/** The id of an EVM payment, whoever brings it: a token carries out an account's nonce once. */
+/** The id of an EVM payment, the same for every sender: a token executes a nonce of an account only once. */
 export function evmPaymentId(network: string, asset: Hex, from: Hex, nonce: Hex): string {
   return `${network}/${asset.toLowerCase()}/${from.toLowerCase()}/${nonce.toLowerCase()}`;
 }
 
 /**
- * Reads an x402 v2 payment by the scheme `exact` with EIP-3009. Everything else is refused: Permit2, `upto`,
- * ERC-6492. `now` in epoch milliseconds.
+ * Reads an x402 v2 payment of the scheme `exact` with EIP-3009. All others are refused: Permit2, `upto`, ERC-6492.
+ * `now` is in epoch milliseconds. Throws PaymentProblem.
  */
 export function readEvmPayment(terms: EvmTerms, payment: PaymentPayload, now: number): SignedPayment {
   if (payment.x402Version !== 2) throw malformed(`x402Version must be 2, not ${shown(payment.x402Version)}`);
@@ -108,7 +108,7 @@ export function readEvmPayment(terms: EvmTerms, payment: PaymentPayload, now: nu
   };
 }
 
-/** The authorization and the signature of a payload. Throws PaymentProblem for what is malformed. */
+/** The authorization and the signature of a payload. Throws PaymentProblem if they are malformed. */
 export function signedAuthorization(payload: Readonly<Record<string, unknown>>): {
   readonly authorization: Authorization;
   readonly signature: Hex;
@@ -143,7 +143,7 @@ export function signedAuthorization(payload: Readonly<Record<string, unknown>>):
   };
 }
 
-/** An authorization as x402 writes it. */
+/** An authorization in the form of x402. */
 export function authorizationText(authorization: Authorization): Readonly<Record<string, string>> {
   const { from, to, value, validAfter, validBefore, nonce } = authorization;
   return {
@@ -165,11 +165,11 @@ function sameAddress(given: unknown, wanted: Hex, what: string): void {
     throw other(given, `${what} must be ${wanted}, not ${shown(given)}`);
 }
 
-/** A payment by other terms can be read, and is told the right ones; anything but a text cannot. */
+/** A wrong text is a payment by other terms; any other type is malformed. */
 const other = (given: unknown, message: string): PaymentProblem =>
   typeof given === 'string' ? new PaymentProblem('payment_verification_failed', message) : malformed(message);
 
-/** Case says nothing here: half of the clients lose it. */
+/** The case is ignored, because many clients lose it. */
 function address(given: unknown, what: string): Hex {
   if (typeof given !== 'string' || !isAddress(given, { strict: false }))
     throw malformed(`${what} must be 20 bytes of hex after 0x, not ${shown(given)}`);
@@ -177,7 +177,7 @@ function address(given: unknown, what: string): Hex {
 }
 
 function decimal(given: unknown, what: string): bigint {
-  // 20 digits: all of 64 bits.
+  // 20 digits are enough for 64 bits.
   if (typeof given !== 'string' || !/^(?:0|[1-9]\d{0,19})$/.test(given))
     throw malformed(`${what} must be a whole number as a string of digits, not ${shown(given)}`);
   return BigInt(given);
@@ -191,7 +191,7 @@ function members(given: unknown, what: string): Readonly<Record<string, unknown>
 
 const isHex = (text: string, digitsMax: number): boolean => text.length <= 2 + digitsMax && /^0x[0-9a-f]*$/i.test(text);
 
-/** A stranger's value in an error. */
+/** An untrusted value for an error text. */
 function shown(value: unknown): string {
   if (value === undefined) return 'missing';
   if (typeof value === 'string')

@@ -5,8 +5,8 @@ import { AUTHORIZATION_TYPES, type AssetDomain, type Authorization } from './ass
 import { authorizationText, signedAuthorization, type EvmTerms } from './payment.ts';
 
 /**
- * 2100-01-01. What makes a payout happen once is its nonce, which never changes; an end would only make a payout
- * that is owed stop short, and would have to be waited for before it is certain that it does.
+ * 2100-01-01. The nonce makes a payout happen only once, so it needs no earlier end. An earlier end could stop a payout
+ * that is owed, and the gateway would have to wait for that end before it is certain.
  */
 const VALID_BEFORE = 4_102_444_800n;
 
@@ -17,22 +17,26 @@ interface PayoutSigner {
   readonly now: () => number;
 }
 
-/** A payout that was signed, as its text says it. `signedAt` in epoch seconds: it is not on the chain before. */
+/** A signed payout, read from its text. `signedAt` is in epoch seconds: the payout is not on the chain before. */
 interface ReadPayout {
   readonly authorization: Authorization;
   readonly signature: Hex;
   readonly signedAt: bigint;
 }
 
-/** The nonce of a withdrawal: whoever signs it again, and whoever submits it, the token carries it out once. */
+/**
+ * The nonce of a withdrawal. It is always the same, so the token executes the withdrawal only once, even if it is
+ * signed or submitted again.
+ */
 export function payoutNonce(id: string): Hex {
   return keccak256(stringToBytes(`withdrawal:${id}`));
 }
 
 /**
- * Signs a payout as an EIP-3009 authorization of the treasury; `text` has all that anybody needs to submit it. It
- * cannot be signed anew once its nonce is gone: that takes the treasury's own key, which cancelled it (to free what
- * a receiver cannot be paid, say) or spent it elsewhere. It can never pay then, and the money goes back.
+ * Signs a payout as an EIP-3009 authorization of the treasury. `text` is sufficient to submit it. A payout whose nonce
+ * was used without paying it cannot be signed again. Only the treasury's own key can use the nonce, either to cancel
+ * the payout (for example for a receiver that cannot be paid) or to spend the nonce otherwise. Then PayoutProblem is
+ * thrown and the money is given back.
  */
 export async function signPayout(
   signer: PayoutSigner,
@@ -67,7 +71,7 @@ export async function signPayout(
   return { text, transaction: null };
 }
 
-/** Reads what was signed, and throws a plain error where it is not this payout. */
+/** Reads a signed payout. Throws Error if it is not the signature of `payout`. */
 export function readSignedPayout(terms: EvmTerms, payout: Payout, signed: SignedPayout): ReadPayout {
   const given = JSON.parse(signed.text) as Readonly<Record<string, unknown>>;
   const { authorization, signature } = signedAuthorization({ authorization: given, signature: given['signature'] });

@@ -1,6 +1,9 @@
 import { getAddress, type Hex } from 'viem';
 
-/** Why a payout cannot go to an address; null where it can. `forbidden`: addresses, each with what it is. */
+/**
+ * The reason why an address cannot get a payout; null if it can. `forbidden`: addresses that are not paid, each with
+ * its description.
+ */
 export function receiverFault(address: string, forbidden: readonly (readonly [Hex, string])[]): string | null {
   if (!/^0x[0-9a-fA-F]{40}$/.test(address)) return 'An EVM address is 20 bytes of hex after 0x';
   const digits = address.slice(2);

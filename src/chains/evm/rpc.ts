@@ -15,7 +15,7 @@ export interface EvmBlock {
 }
 
 export interface EvmLog {
-  /** In lower case, like all hex here. */
+  /** All hex values are in lower case. */
   readonly address: Hex;
   readonly topics: readonly Hex[];
   readonly data: Hex;
@@ -47,8 +47,8 @@ interface EvmCall {
 }
 
 /**
- * The node said no, in its own words. Unknown, like everything that is no answer; callers that know what the words
- * mean may say more.
+ * The node refused a request, with its own text. It counts as ChainUnavailable. Callers that understand the text may
+ * treat it otherwise.
  */
 export class NodeRefusal extends ChainUnavailable {
   readonly words: string;
@@ -64,20 +64,20 @@ export class Reverted extends Error {
 }
 
 /**
- * The answers of an EVM node, as values. Every method may reject with ChainUnavailable; an answer of the wrong
- * shape is one.
+ * The parsed answers of an EVM node. Every method may reject with ChainUnavailable, also for an answer of the wrong
+ * shape.
  */
 export interface EvmNode {
   chainId(): Promise<bigint>;
-  /** null: it knows no such block. */
+  /** null: the node does not know the block. */
   block(which: 'latest' | 'finalized' | bigint): Promise<EvmBlock | null>;
   /** Throws Reverted. */
   call(call: EvmCall, at: 'latest' | bigint): Promise<Hex>;
   code(address: Hex, at: 'latest' | bigint): Promise<Hex>;
   logs(filter: LogFilter): Promise<EvmLog[]>;
-  /** null: it knows no such transaction, or it is in no block yet. */
+  /** null: the node does not know the transaction, or it is in no block yet. */
   receipt(transaction: Hex): Promise<EvmReceipt | null>;
-  /** Whether the node has it, and it waits for a block. */
+  /** Whether the node has the transaction and it waits for a block. */
   isPending(transaction: Hex): Promise<boolean>;
   transactionCount(address: Hex, at: 'latest' | 'pending'): Promise<number>;
   /** Throws Reverted. */
@@ -127,7 +127,7 @@ export function createEvmNode(options: { readonly rpcUrl: string; readonly timeo
       try {
         answer = await request('eth_getBlockByNumber', [atParam(which), false]);
       } catch (error) {
-        // Some nodes refuse to speak of a block they have not heard of, others answer null.
+        // For an unknown block, some nodes return an error and others null.
         if (error instanceof NodeRefusal && UNKNOWN_BLOCK.test(error.words)) return null;
         throw error;
       }
@@ -151,7 +151,7 @@ export function createEvmNode(options: { readonly rpcUrl: string; readonly timeo
       const answer = await request('eth_getLogs', [{ address, topics, ...range }]);
       if (!Array.isArray(answer)) throw nonsense('eth_getLogs', 'no list');
       const logs = answer.map(parseLog);
-      // What was not asked for would be counted as money.
+      // Logs outside the filter would be counted as money.
       if (!logs.every((log) => answersFilter(log, address, topics, where)))
         throw nonsense('eth_getLogs', 'logs that were not asked for');
       return logs.sort(inOrder);
@@ -188,7 +188,8 @@ export function createEvmNode(options: { readonly rpcUrl: string; readonly timeo
       if (count > BigInt(Number.MAX_SAFE_INTEGER)) throw nonsense('eth_getTransactionCount', 'a count beyond reason');
       return Number(count);
     },
-    // Of the newest block: where the same is waiting already, the pending one says that it was done.
+    // The newest block is used. In the pending block the same transfer may already be done, so the estimate would
+    // revert.
     estimateGas: async (call) =>
       quantity(await request('eth_estimateGas', [callParams(call), 'latest']), 'eth_estimateGas'),
     priorityFee: async () => quantity(await request('eth_maxPriorityFeePerGas', []), 'eth_maxPriorityFeePerGas'),
@@ -198,22 +199,22 @@ export function createEvmNode(options: { readonly rpcUrl: string; readonly timeo
 }
 
 /**
- * Whether a refusal says that the node keeps no state of so old a block. Words of geth, Erigon, Nethermind, reth
- * and providers.
+ * Whether a refusal means that the node no longer has the state of an old block. The patterns match geth, Erigon,
+ * Nethermind, reth and providers.
  */
 export function isPruned(error: unknown): boolean {
   return error instanceof NodeRefusal && PRUNED.test(error.words);
 }
 
 /**
- * Whether a refusal says that fewer blocks should be asked for. No two providers say it alike, so that any refusal
- * of a search may mean it.
+ * Whether a refusal may mean that fewer blocks should be requested. Providers have no common text for it, so any
+ * refusal may mean it.
  */
 export function mayBeTooMuch(error: unknown): boolean {
   return error instanceof AnswerTooLong || error instanceof NodeRefusal;
 }
 
-/** From the first block to the last, and in a block from the first log to the last. */
+/** Sorts logs by block, and within a block by log index. */
 export function inOrder(a: EvmLog, b: EvmLog): number {
   return a.block === b.block ? a.index - b.index : a.block < b.block ? -1 : 1;
 }
@@ -279,7 +280,7 @@ function hex32(value: unknown, what: string): Hex {
 
 const toQuantity = (number: bigint): string => `0x${number.toString(16)}`;
 
-/** Words of a stranger, fit for a log line and for a client. */
+/** Untrusted text, made safe for a log line and for a client. */
 export function plainWords(text: unknown): string {
   if (typeof text !== 'string') return '';
   // oxlint-disable-next-line no-control-regex -- control characters are what is taken out

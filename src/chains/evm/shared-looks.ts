@@ -2,21 +2,21 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { evmHeads, stillThere, type EvmHeads } from './heads.ts';
 import type { EvmBlock, EvmNode } from './rpc.ts';
 
-/** A confirmation waits so long for others that want the same. */
+/** How long a confirmation waits for others about the same block. */
 const TOGETHER_MS = 10;
 
 type Place = Pick<EvmBlock, 'number' | 'hash'>;
 
-/** Questions that all looks at open payments ask alike: asked once for the looks of one moment. */
+/** Requests that all looks at open payments have in common. Concurrent looks share one request. */
 interface SharedLooks {
   heads(): Promise<EvmHeads>;
-  /** As `stillThere`; the node is asked after the call, never before. */
+  /** Like `stillThere`. The request starts after the call, never before it. */
   stillThere(blocks: readonly Place[]): Promise<void>;
 }
 
 export function createSharedLooks(node: EvmNode, finality: number | null): SharedLooks {
   let asking: Promise<EvmHeads> | null = null;
-  /** Of each block the question that is under way, and the one after it. */
+  /** For each block, the running request and the request that follows it. */
   const running = new Map<string, Promise<void>>();
   const waiting = new Map<string, Promise<void>>();
 
@@ -24,7 +24,7 @@ export function createSharedLooks(node: EvmNode, finality: number | null): Share
     const key = `${block.number}/${block.hash}`;
     const joined = waiting.get(key);
     if (joined) return joined;
-    // A question that is under way was asked before this call: it proves nothing for it.
+    // A running request started before this call, so its answer proves nothing for this call.
     const before = running.get(key)?.catch(() => {}) ?? pause(TOGETHER_MS);
     const confirming = before.then(() => {
       waiting.delete(key);
@@ -40,7 +40,7 @@ export function createSharedLooks(node: EvmNode, finality: number | null): Share
 
   return {
     heads() {
-      // Shared while it is under way: who asks later is told what is newer.
+      // The request is shared only while it runs, so a later caller gets newer heads.
       return (asking ??= evmHeads(node, finality).finally(() => {
         asking = null;
       }));

@@ -17,27 +17,27 @@ import { VALID_SECONDS_MAX } from './payment.ts';
 import { createSharedLooks } from './shared-looks.ts';
 import type { EvmLog, EvmNode, EvmReceipt } from './rpc.ts';
 
-/** Clocks of payers, of this machine and of block makers differ. */
+/** The tolerated difference between the clocks of payers, this machine and block producers. */
 const CLOCK_SECONDS = 3600n;
 const REMEMBERED_MAX = 10_000;
 
 export interface SightingSetup {
   readonly node: EvmNode;
   readonly asset: EvmAsset;
-  /** In lower case. */
+  /** The address in lower case. */
   readonly treasury: Hex;
   readonly finality: number | null;
   readonly reader: RangeReader;
 }
 
-/** Finds authorizations on the chain: those that pay the treasury, and those that it pays with. */
+/** Finds authorizations on the chain: payments to the treasury, and payouts of the treasury. */
 interface EvmSightings {
   ofPayment(authorization: Authorization, hint: string | null): Promise<PaymentSighting>;
-  /** `signedAt` in epoch seconds. */
+  /** `signedAt` is in epoch seconds. */
   ofPayout(authorization: Authorization, signedAt: bigint, hint: string | null): Promise<PayoutSighting>;
 }
 
-/** An authorization on the chain. `mark`: the log by which it was used up, with its transaction. */
+/** An authorization on the chain. `mark`: the log of its use or cancellation. */
 type Located =
   | { readonly state: 'unused'; readonly heads: EvmHeads }
   | {
@@ -52,7 +52,7 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
   const { node, asset, treasury, finality, reader } = setup;
   const arrivals = createArrivals(node, asset, treasury);
   const shared = createSharedLooks(node, finality);
-  /** Logs by which authorizations were used up, as long as their blocks stand. */
+  /** The logs of used authorizations. An entry is valid while its block is part of the chain. */
   const used = new Map<string, Pick<Extract<Located, { state: 'used' | 'cancelled' }>, 'mark' | 'receipt'>>();
 
   async function locate(authorization: Authorization, notBefore: bigint, hint: string | null): Promise<Located> {
@@ -68,7 +68,8 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
       if (stands) return { ...stateOf(known.mark, heads), ...known };
       used.delete(key);
     }
-    // Asked of one block by its number: a machine behind it refuses, where one asked for "latest" answers of the past.
+    // The request names the block by its number. A machine that is behind then refuses; for "latest" it would answer
+    // with an old state.
     if (!(await asset.authorizationState(from, nonce, heads.latest.number))) {
       await shared.stillThere([heads.final, heads.latest]);
       return { state: 'unused', heads };
@@ -102,8 +103,7 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
       const mark = (await node.receipt(hint as Hex))?.logs.find(isMark);
       if (mark) return mark;
     }
-    // It could be cancelled later than it could be carried out, but what came later than it could come is nothing
-    // that is waited for.
+    // An authorization can be cancelled even after it has expired, but such a late cancellation does not matter here.
     const search = { address: asset.address, topics, notBefore, notAfter: validBefore + VALID_SECONDS_MAX };
     const mark = await findNewestLog(node, reader, heads, search);
     if (!mark)
@@ -147,8 +147,8 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
 }
 
 /**
- * Not used up in the newest block means not used up in any before it. Times of blocks never go back: once the final
- * block is as late as the authorization's end, no block that can still come after it may carry it out.
+ * An authorization that is unused in the newest block is unused in all earlier blocks. Block times never go back. So
+ * when the final block is as late as the end of the authorization, no later block can execute it.
  */
 function sightUnused(
   authorization: Authorization,
@@ -168,7 +168,7 @@ const stateOf = (mark: EvmLog, heads: EvmHeads) =>
     final: mark.block <= heads.final.number,
   }) as const;
 
-/** A Transfer as an event. */
+/** Turns a Transfer into an event. */
 export function chainEvent(log: EvmLog, amount: MicroUsd, heads: EvmHeads, final: boolean): ChainEvent {
   return {
     id: `${log.transaction}:${log.index}`,

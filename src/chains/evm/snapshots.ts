@@ -7,30 +7,31 @@ import { cursorOf } from './cursor.ts';
 import { stillThere, type EvmHeads } from './heads.ts';
 import type { EvmBlock, EvmNode } from './rpc.ts';
 
-/** One is taken with each look at what came in: hours of them. */
+/** One snapshot is taken with each look at incoming transfers, so this covers hours. */
 const SNAPSHOTS_MAX = 10_000;
 
 /**
- * Balances of the treasury that were read while their blocks were the newest. A node that keeps no old state does
- * not tell them any more when such a block is final.
+ * Balances of the treasury that were read while their blocks were the newest. A node without old state can no longer
+ * report them when such a block is final.
  */
 interface Snapshots {
   /**
-   * The block that a page of what came in may end with: the final one, and with a node that forgets one whose
-   * balance is known here; `seen` while that is not final yet. None is later than `most`.
+   * The block with which a page of incoming transfers may end: the final block, or, if the node forgets old state, the
+   * newest final block with a snapshot. It is `seen` while the next snapshot is not final yet. It is never later than
+   * `most`.
    */
   endOf(seen: bigint, heads: EvmHeads, most?: bigint): Promise<bigint>;
-  /** The balance at a cursor whose state the node has forgotten; null where it is not known. */
+  /** The balance at a cursor whose state the node has forgotten; null if no snapshot has it. */
   instead(cursor: string): Promise<MicroUsd | null>;
 }
 
-/** `rows` keeps them over the end of the process, and shares them with other gateways; null: neither. */
+/** `rows` stores the snapshots beyond the process and shares them with other gateways; null: in memory only. */
 export function createSnapshots(node: EvmNode, asset: EvmAsset, treasury: Hex, rows: SnapshotRows | null): Snapshots {
   const taken = new Map<string, { readonly number: bigint; readonly balance: MicroUsd }>();
   let forgets = false;
   let isRead = rows === null;
 
-  /** A snapshot that is there says that the node forgets, too. Rejects with the database's error. */
+  /** Reads the stored snapshots. If one exists, the node forgets old state. Rejects with the database's error. */
   async function read(): Promise<void> {
     if (isRead) return;
     const kept = await rows!.list(treasury, SNAPSHOTS_MAX);
@@ -39,7 +40,7 @@ export function createSnapshots(node: EvmNode, asset: EvmAsset, treasury: Hex, r
     forgets ||= kept.length > 0;
   }
 
-  /** A node that does not answer is asked again with the next page. */
+  /** Takes a snapshot of the newest block. If the node does not answer, the next page tries again. */
   async function take(latest: EvmBlock, seen: bigint): Promise<void> {
     const cursor = cursorOf(latest);
     if (taken.has(cursor)) return;
@@ -55,7 +56,7 @@ export function createSnapshots(node: EvmNode, asset: EvmAsset, treasury: Hex, r
     }
   }
 
-  /** The newest that is later than one block and not later than another; null where none is. */
+  /** The newest snapshot after block `after` and up to block `upTo`; null if no such snapshot exists. */
   function between(after: bigint, upTo: bigint): bigint | null {
     let newest: bigint | null = null;
     for (const { number } of taken.values())
@@ -71,7 +72,7 @@ export function createSnapshots(node: EvmNode, asset: EvmAsset, treasury: Hex, r
       await take(latest, seen);
       const known = between(seen, end);
       if (known !== null) return known;
-      // The next one becomes final soon, and is waited for.
+      // A later snapshot becomes final soon, so the page waits for it.
       return between(end, latest.number) === null ? end : seen;
     },
     async instead(cursor) {

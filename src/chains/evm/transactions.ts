@@ -5,18 +5,16 @@ import { dropOldest } from '#wire';
 import { ChainUnavailable } from '../chain.ts';
 import { NodeRefusal, type EvmNode } from './rpc.ts';
 
-/** A transaction is given again as it is for so long, and with more fees after. Some blocks of any chain. */
+/** For this time a transaction is sent again unchanged; after it, with higher fees. It is a few blocks on any chain. */
 const REPLACE_AFTER_MS = 20_000;
-/** The treasury's next transaction is taken to be stuck when no block took it for so long. */
+/** The treasury's next transaction counts as stuck if no block includes it for this time. */
 const STUCK_AFTER_MS = 90_000;
-/** A node that has a transaction is not asked for so long whether it still has it. */
+/** For this time after it was seen, a node is not asked again whether it still has a transaction. */
 const HEARD_MS = 3_000;
 const ATTEMPTS_MAX = 16;
-/**
- * Gateways that take the same nonce again and again get out of step by so much more, at random, after every attempt.
- */
+/** Gateways that compete for the same nonce wait a random time. Its maximum grows by this after every attempt. */
 const STEP_MS = 10;
-/** However long a transaction waits, its fees rise no further than to so many times the usual ones. */
+/** The highest fees of a replacement, as a multiple of the usual fees. */
 const FEES_TIMES_MAX = 10n;
 const REMEMBERED_MAX = 1000;
 
@@ -32,16 +30,17 @@ interface Sent extends Fees {
   readonly at: number;
 }
 
-/** Broadcasts transactions of one key that several gateways may use at once. */
+/** Broadcasts transactions of one key, which several gateways may use at the same time. */
 interface EvmTransactions {
   /**
-   * Broadcasts a call and resolves with the transaction's id. `key` names what it does: the same again is the same
-   * transaction, or one that replaces it. Rejects with ChainUnavailable, after which it may have been broadcast.
+   * Broadcasts a call and resolves with the transaction id. `key` identifies the purpose: a repetition sends the same
+   * transaction or a replacement of it. After a rejection with ChainUnavailable the transaction may still have been
+   * broadcast.
    */
   send(key: string, call: { readonly to: Hex; readonly data: Hex; readonly gas: bigint }): Promise<Hex>;
   /**
-   * Id of the transaction that does this, where it was broadcast so lately that it is not replaced yet, and the node
-   * still has it. Rejects with ChainUnavailable.
+   * Id of the transaction for this purpose, if it was broadcast too recently to be replaced and the node still has it;
+   * else null. Rejects with ChainUnavailable.
    */
   waiting(key: string): Promise<Hex | null>;
 }
@@ -56,17 +55,18 @@ interface TransactionSetup {
 export function createEvmTransactions(setup: TransactionSetup): EvmTransactions {
   const { node, account, chainId, now } = setup;
   const sent = new Map<string, Sent>();
-  // The nonce that the chain waits for, and since when.
+  // The next nonce of the chain, and since when it is the next.
   let head = { nonce: -1, since: 0 };
   let turn: Promise<unknown> = Promise.resolve();
   const heard = createHeard(node, now);
 
   async function send(key: string, call: { readonly to: Hex; readonly data: Hex; readonly gas: bigint }): Promise<Hex> {
-    // Nonces below it were refused as taken.
+    // Lower nonces were refused because they are taken.
     let free = 0;
     let raise: Fees | null = null;
     let refusal: NodeRefusal | null = null;
-    // Before the nonce: what is asked between reading it and using it is time for others to take it.
+    // The fees are read before the nonce. Requests between reading and using the nonce would give others time to take
+    // it.
     const usual = await currentFees();
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       if (attempt > 1) await setTimeout(Math.random() * attempt * STEP_MS);
@@ -75,15 +75,16 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
       if (head.nonce !== next) head = { nonce: next, since: now() };
       const mine = sent.get(key);
       const isNew = mine !== undefined && now() - mine.at < REPLACE_AFTER_MS;
-      // Beyond the pending ones it waits for a transaction that has gone: it is made anew, in that one's place.
+      // A transaction with a nonce beyond the pending ones waits for a transaction that is lost. It is made again with
+      // the lost one's nonce.
       const waiting = mine && mine.nonce >= next && (isNew || mine.nonce <= pending) ? mine : null;
       const stuck = pending > next && now() - head.since >= STUCK_AFTER_MS;
 
       let ready: Sent;
       if (waiting && isNew) ready = waiting;
       else {
-        // What blocks all that come after it is replaced first, whosever it is: who made it finds that out and
-        // sends it again.
+        // A stuck transaction blocks all later ones, so it is replaced first, even if another gateway made it. That
+        // gateway notices it and sends its own again.
         const nonce = stuck ? next : (waiting?.nonce ?? Math.max(pending, free));
         const least: Fees | null = raise ?? (waiting?.nonce === nonce ? higher(waiting) : stuck ? higher(usual) : null);
         const fees = least ? atLeast(usual, least) : usual;
@@ -106,11 +107,11 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
         refusal = error;
         if (UNDERPRICED.test(words) && (stuck || (waiting && ready !== waiting))) {
           raise = doubled(ready);
-          // It was not taken: what is remembered must not be given again as it is.
+          // The node refused it, so it must not be remembered and sent again unchanged.
           if (waiting) remember(key, waiting);
           else sent.delete(key);
         } else if (waiting && NONCE_TAKEN.test(words)) {
-          // It, or one that replaced it, has been mined since it was asked: the chain tells which.
+          // The transaction or its replacement was mined meanwhile. The chain shows which.
           return waiting.hash;
         } else if (NONCE_TAKEN.test(words) || UNDERPRICED.test(words)) {
           free = ready.nonce + 1;
@@ -132,7 +133,7 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
     const block = await node.block('latest');
     if (!block || block.baseFee === null) throw new ChainUnavailable('The node names no base fee (EIP-1559)');
     const maxPriorityFeePerGas = await node.priorityFee();
-    // Six full blocks in a row double the base fee.
+    // The base fee doubles in six full blocks.
     return { maxFeePerGas: block.baseFee * 2n + maxPriorityFeePerGas, maxPriorityFeePerGas };
   }
 
@@ -154,7 +155,7 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
   }
 
   function remember(key: string, transaction: Sent): void {
-    // Who had this nonce before was replaced, or never heard of: it takes another one when it comes again.
+    // An earlier transaction with this nonce was replaced or lost. Its next attempt takes another nonce.
     for (const [other, { nonce }] of sent) if (nonce === transaction.nonce) sent.delete(other);
     sent.delete(key);
     sent.set(key, transaction);
@@ -164,7 +165,7 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
   return {
     waiting: (key) => heard.waiting(sent.get(key)),
     send(key, call) {
-      // One after the other: two at once would take the same nonce.
+      // One after the other, because two concurrent sends would take the same nonce.
       const result = turn.then(() => send(key, call));
       turn = result.catch(() => {});
       return result;
@@ -172,13 +173,13 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
   };
 }
 
-// geth, reth, Erigon, Nethermind, Besu, anvil.
+// Error texts of geth, reth, Erigon, Nethermind, Besu and anvil.
 const ALREADY_KNOWN = /already ?known|known transaction|already imported|already in (?:the )?(?:pool|mempool)/i;
 const NONCE_TAKEN = /nonce (?:is )?too low|nonce too low|old ?nonce|nonce.{0,20}(?:used|already)/i;
 const UNDERPRICED = /underpriced|gas price too low to replace|fee too low/i;
 const NO_MONEY = /insufficient (?:funds|balance)|insufficientfunds|not enough (?:funds|balance)/i;
 
-/** Nodes replace a transaction for a tenth more (geth) or an eighth (others). */
+/** Nodes replace a transaction if the fees are a tenth (geth) or an eighth (others) higher. */
 const higher = (fees: Fees): Fees => ({
   maxFeePerGas: (fees.maxFeePerGas * 5n) / 4n + 1n,
   maxPriorityFeePerGas: (fees.maxPriorityFeePerGas * 5n) / 4n + 1n,
@@ -194,7 +195,7 @@ function atLeast(fees: Fees, least: Fees): Fees {
   return { maxFeePerGas: max(max(fees.maxFeePerGas, least.maxFeePerGas), maxPriorityFeePerGas), maxPriorityFeePerGas };
 }
 
-/** Remembers when the node told a transaction. */
+/** Remembers when the node last confirmed that it has a transaction. */
 function createHeard(node: Pick<EvmNode, 'isPending'>, now: () => number) {
   const at = new Map<Hex, number>();
   const note = (hash: Hex): void => {
@@ -202,7 +203,7 @@ function createHeard(node: Pick<EvmNode, 'isPending'>, now: () => number) {
     at.set(hash, now());
   };
   return {
-    /** Id of a transaction that is not to be replaced yet, and that the node has; else null. */
+    /** Id of a transaction that is too recent to be replaced and that the node has; else null. */
     async waiting(sent: Sent | undefined): Promise<Hex | null> {
       if (sent === undefined || now() - sent.at >= REPLACE_AFTER_MS) return null;
       if (now() - (at.get(sent.hash) ?? 0) < HEARD_MS) return sent.hash;

@@ -12,15 +12,15 @@ import {
 } from './asset.ts';
 import { Reverted, type EvmNode } from './rpc.ts';
 
-/** An authorization that ends earlier can end before a block takes it (as @x402/evm's own bound). */
+/** An authorization with less time left could end before a block includes it (the same bound as in @x402/evm). */
 const SECONDS_LEFT_MIN = 6n;
 
 interface EvmVerifier {
-  /** Rejects with PaymentProblem where the payment would not succeed now. */
+  /** Rejects with PaymentProblem if the payment would not succeed now. */
   verify(payment: SignedPayment, authorization: Authorization, signature: Hex): Promise<void>;
 }
 
-/** `now` in epoch milliseconds. Throws PaymentProblem. */
+/** Checks that an authorization is valid now. `now` is in epoch milliseconds. Throws PaymentProblem. */
 export function checkTime({ validAfter, validBefore }: Authorization, now: number): void {
   const seconds = BigInt(Math.floor(now / 1000));
   if (validBefore < seconds + SECONDS_LEFT_MIN)
@@ -36,9 +36,9 @@ export function checkTime({ validAfter, validBefore }: Authorization, now: numbe
 }
 
 /**
- * The account of whom a signature is: `eip155:<address>` where the key of the address itself signed, an EIP-7702
- * account's too. Everything else can only be a contract's word (ERC-1271), which holds on its own chain:
- * `eip155:<chain>:<address>`. Says nothing about whether the contract agrees.
+ * The account of the signer: `eip155:<address>` if the key of the address itself signed, also for an EIP-7702 account.
+ * Any other signature can only be that of a contract (ERC-1271), which is valid on its own chain only:
+ * `eip155:<chain>:<address>`. This does not check that the contract accepts it.
  */
 export async function payerAccount(domain: AssetDomain, authorization: Authorization, signature: Hex): Promise<string> {
   const { from } = authorization;
@@ -53,7 +53,7 @@ export async function payerAccount(domain: AssetDomain, authorization: Authoriza
       });
       if (signer.toLowerCase() === from) return `eip155:${from}`;
     } catch {
-      // Numbers that are on no curve are no signature of a key.
+      // Numbers that are not on the curve are no signature of a key.
     }
   }
   return `eip155:${domain.chainId}:${from}`;
@@ -64,7 +64,7 @@ export function createEvmVerifier(node: EvmNode, asset: EvmAsset): EvmVerifier {
   return {
     async verify(payment, authorization, signature) {
       const { from, nonce, value } = authorization;
-      // The library finds these as well, but names them only where the chain has a Multicall3 contract.
+      // The library finds these faults too, but names them only if the chain has a Multicall3 contract.
       if (await asset.authorizationState(from, nonce, 'latest'))
         throw new PaymentProblem(
           'payment_verification_failed',
@@ -84,7 +84,7 @@ export function createEvmVerifier(node: EvmNode, asset: EvmAsset): EvmVerifier {
         { x402Version: 2, accepted: requirements, payload },
         requirements,
       );
-      // It takes a node that is away for a signature that is wrong.
+      // The library reports an unreachable node as a wrong signature.
       if (fault()) throw fault()!;
       if (isValid) return;
       const expired = invalidReason?.includes('valid_before') === true;
@@ -96,7 +96,7 @@ export function createEvmVerifier(node: EvmNode, asset: EvmAsset): EvmVerifier {
   };
 }
 
-/** The reader of the chain for @x402/evm. `fault`: the first answer that did not come. */
+/** The chain reader for @x402/evm. `fault`: the first ChainUnavailable of a request. */
 function librarySigner(node: EvmNode) {
   let fault: ChainUnavailable | null = null;
   const noted = async <T>(answer: Promise<T>): Promise<T> => {
@@ -137,7 +137,7 @@ function librarySigner(node: EvmNode) {
 }
 
 /**
- * The most gas for carrying out an authorization: USDC takes 90,000, a passkey wallet's signature up to 400,000
- * more. It is the treasury's money.
+ * The highest gas for the execution of an authorization, because the treasury pays it. USDC takes 90,000; the signature
+ * of a passkey wallet takes up to 400,000 more.
  */
 export const VERIFY_GAS_MAX = 600_000n;

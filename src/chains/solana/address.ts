@@ -9,27 +9,27 @@ export const ASSOCIATED_TOKEN_PROGRAM = 'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJ
 export const COMPUTE_BUDGET_PROGRAM = 'ComputeBudget111111111111111111111111111111' as Address;
 export const MEMO_PROGRAM = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr' as Address;
 export const MEMO_V1_PROGRAM = 'Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo' as Address;
-/** Assertions that wallets add to protect their owners. It holds nothing and can sign for nobody. */
+/** A program of assertions that wallets add to protect their owners. It holds nothing and can sign for nobody. */
 export const LIGHTHOUSE_PROGRAM = 'L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95' as Address;
 
-/** Of the token: its smallest unit is 1 micro-USD. */
+/** Decimals of the token: its smallest unit is 1 micro-USD. */
 export const DECIMALS = 6;
 export const SIGNATURE_BYTES = 64;
 const KEY_BYTES = 32;
 /**
- * 32 bytes are at most 44 base58 digits, 64 bytes at most 88: checked before decoding, whose time grows with the
- * square of the length.
+ * 32 bytes have at most 44 base58 digits, and 64 bytes at most 88. The length is checked before decoding, because
+ * decoding takes time that grows with the square of the length.
  */
 const KEY_DIGITS_MAX = 44;
 const SIGNATURE_DIGITS_MAX = 88;
 
-/** A text as an address; null where it is not one. */
+/** Reads a text as an address; null if it is not an address. */
 export function addressOf(text: unknown): Address | null {
   if (typeof text !== 'string' || text.length > KEY_DIGITS_MAX) return null;
   return bs58.decodeUnsafe(text)?.length === KEY_BYTES ? (text as Address) : null;
 }
 
-/** Whether a text is 64 bytes in base58, as ids of transactions are. */
+/** Whether a text is 64 bytes in base58, like a transaction id. */
 export function isSignature(text: unknown): text is string {
   return (
     typeof text === 'string' &&
@@ -39,7 +39,7 @@ export function isSignature(text: unknown): text is string {
 }
 
 /**
- * The associated token account of a wallet, under the SPL Token program (Associated Token Account program,
+ * The address of a wallet's associated token account under the SPL Token program (Associated Token Account program,
  * `get_associated_token_address`).
  */
 export function tokenAccountAddress(owner: Address, mint: Address): Address {
@@ -54,14 +54,14 @@ export function tokenAccountAddress(owner: Address, mint: Address): Address {
   throw new Error(`no associated token account of ${owner} exists`);
 }
 
-/** The key that owns what the treasury holds and pays the fees. */
+/** The key that owns the treasury's tokens and pays the fees. */
 export interface TreasuryKey {
   readonly address: Address;
-  /** Deterministic (RFC 8032): the same message always gives the same signature. */
+  /** Signs a message. It is deterministic (RFC 8032): the same message always gives the same signature. */
   sign(message: Uint8Array): Uint8Array;
 }
 
-/** Throws where the 64 bytes are no keypair: a seed and the public key that belongs to it. */
+/** Reads a keypair of 64 bytes: a seed and its public key. Throws Error if the two do not match. */
 export function treasuryKeyOf(keypair: Uint8Array): TreasuryKey {
   if (keypair.length !== 64)
     throw new Error(`the treasury's key on Solana must be a keypair of 64 bytes, not ${keypair.length}`);

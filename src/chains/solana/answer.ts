@@ -1,6 +1,4 @@
-/*
- * Reads the answer of a node, field by field. The reader of the answer turns what these throw into ChainUnavailable.
- */
+/* These functions read the fields of a node's answer. The caller turns their errors into ChainUnavailable. */
 
 export function invalid(wanted: string, got: unknown): never {
   throw new Error(`${wanted} was expected, not ${got === null ? 'null' : typeof got}`);
@@ -26,7 +24,7 @@ export function flag(value: unknown, what: string): boolean {
   return typeof value === 'boolean' ? value : invalid(what, value);
 }
 
-/** A whole number of 0 or more: JSON numbers come as bigint or number, amounts as text. */
+/** Reads a whole number of 0 or more. JSON numbers arrive as bigint or number, amounts as text. */
 export function natural(value: unknown, what: string): bigint {
   if (typeof value === 'bigint' && value >= 0n) return value;
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return BigInt(value);
@@ -34,7 +32,7 @@ export function natural(value: unknown, what: string): bigint {
   return invalid(what, value);
 }
 
-/** An index into a list: below 256, as a message can hold no more accounts. */
+/** Reads an index into a list. It is below 256, because a message cannot have more accounts. */
 export function indexOf(value: unknown, what: string): number {
   const index = natural(value, what);
   return index < 256n ? Number(index) : invalid(what, value);

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** A question waits so long for others. */
+/** How long a request waits for others. */
 const TOGETHER_MS = 10;
 
 /**
- * Makes one question of those that come within 10 ms. It is asked after each of them came, never before, so that its
- * answer proves for each what an answer of its own would. `ask` gets different keys, at most `keysMax`, and resolves
- * with one answer for each, in their order.
+ * Combines the requests of 10 ms into one. The combined request starts after each of them came, never before, so its
+ * answer is as recent for each as an own answer. `ask` gets distinct keys, at most `keysMax`, and resolves with one
+ * answer for each key, in the same order.
  */
 export function askedTogether<Key, Answer>(
   keysMax: number,

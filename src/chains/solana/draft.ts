@@ -5,13 +5,14 @@ import type { SolanaNode } from './node.ts';
 import { compiledOf } from './sign.ts';
 import { transferWithMemo } from './transfer.ts';
 
-/** A transfer and a memo of the length of an account. */
+/** Compute units for a transfer and a memo that holds an account. */
 const BUDGET = { units: 80_000n, price: 1n };
 const NONCE_BYTES = 16;
 
 /**
- * The transaction that pays requirements of `exact`, in base64, for its payer to sign: a page cannot ask a node for a
- * blockhash. The memo is that of the requirements, else a random one, so that two payments are never the same.
+ * The transaction that pays requirements of `exact`, in base64, for its payer to sign. The gateway builds it because a
+ * web page has no node to get a blockhash from. The memo is that of the requirements, else a random one, so that two
+ * payments are never equal.
  */
 export async function draftPayment(
   { asset, payTo, amount, extra }: PaymentRequirements,

@@ -19,18 +19,18 @@ import {
 } from './address.ts';
 import { messageHashOf, type SolanaInstruction } from './transaction.ts';
 
-/** The terms that a payment must fulfil to the last byte. */
+/** The terms that a payment must match exactly. */
 export interface ExactTerms {
   readonly asset: Address;
   readonly treasury: Address;
   readonly treasuryAccount: Address;
   readonly feePayer: Address;
   readonly amount: bigint;
-  /** null: any, or none. */
+  /** null: any memo or none is allowed. */
   readonly memo: string | null;
 }
 
-/** The transaction of a payment that does what its terms say and nothing else. */
+/** A payment's transaction that matches its terms exactly. */
 interface ExactTransaction {
   readonly wire: Transaction;
   readonly message: Uint8Array;
@@ -39,24 +39,24 @@ interface ExactTransaction {
   readonly payer: Address;
   /** The payer's token account. */
   readonly source: Address;
-  /** Text of its memo; null without one. */
+  /** The memo as text; null without one. */
   readonly memo: string | null;
 }
 
-/** A transaction is at most 1,232 bytes. */
+/** A transaction has at most 1,232 bytes. This is their length in base64. */
 const BASE64_MAX = 1_644;
 export const MEMO_BYTES_MAX = 256;
 const COMPUTE_UNITS_MAX = 100_000;
-/** The most that a payment may cost the treasury beyond the fee for two signatures. */
+/** The highest cost of a payment for the treasury, beside the fee for two signatures. */
 const PRIORITY_LAMPORTS_MAX = 50_000n;
 const ASSERTIONS_MAX = 3;
 const ASSERTION_BYTES_MAX = 256;
 
 /**
- * Reads a payment's transaction against its terms. The treasury's key signs it as payer of the fee, and that key
- * owns the treasury's tokens and SOL: so nothing may be in it but what is named here, account by account, whatever
- * a library or a simulation would let pass. Layout: x402 `exact` on Solana (scheme_exact_svm.md), by ordinary
- * wallets. Throws PaymentProblem.
+ * Reads a payment's transaction and checks it against its terms. The treasury's key signs it as fee payer, and the same
+ * key owns the treasury's tokens and SOL. So the transaction may contain only what is checked here, account by account,
+ * even if a library or a simulation would accept more. Layout: x402 `exact` on Solana (scheme_exact_svm.md), by
+ * ordinary wallets. Throws PaymentProblem.
  */
 export function readExact(base64: unknown, terms: ExactTerms): ExactTransaction {
   const { wire, message, compiled } = open(base64);
@@ -96,7 +96,7 @@ export function readExact(base64: unknown, terms: ExactTerms): ExactTransaction 
   return { wire, message, messageHash: messageHashOf(message), blockhash: compiled.lifetimeToken, payer, source, memo };
 }
 
-/** The fee payer's signature added: base64 to send, and the transaction's id. */
+/** Adds the fee payer's signature. Returns the transaction in base64 and its id. */
 export function withFeeSignature(
   { wire }: ExactTransaction,
   feePayer: Address,
@@ -115,7 +115,8 @@ function open(base64: unknown) {
     const message = Uint8Array.from(wire.messageBytes);
     const compiled = getCompiledTransactionMessageDecoder().decode(message);
     if (compiled.version !== 'legacy' && compiled.version !== 0) throw new Error('unknown version');
-    // One transaction in two spellings would be two payments to whoever goes by their bytes.
+    // Only the canonical encoding is accepted. Two encodings of one transaction would count as two payments for a
+    // reader that compares bytes.
     if (!bytes.equals(Buffer.from(getTransactionEncoder().encode(wire)))) throw new Error('not canonical');
     if (!Buffer.from(message).equals(Buffer.from(getCompiledTransactionMessageEncoder().encode(compiled))))
       throw new Error('not canonical');
@@ -179,7 +180,7 @@ function checkTransfer(transfer: SolanaInstruction | undefined, payer: Address, 
   return expected;
 }
 
-/** Returns the memo. */
+/** Checks the instructions after the transfer. Returns the memo. */
 function checkRest(rest: readonly SolanaInstruction[], terms: ExactTerms, source: Address): string | null {
   const memos = rest.filter(({ program }) => program === MEMO_PROGRAM);
   const assertions = rest.filter(({ program }) => program === LIGHTHOUSE_PROGRAM);
@@ -196,7 +197,7 @@ function checkRest(rest: readonly SolanaInstruction[], terms: ExactTerms, source
     throw refused(`must have the memo ${JSON.stringify(terms.memo)}, as extra.memo says`);
   if (assertions.length > ASSERTIONS_MAX)
     throw refused(`has ${assertions.length} Lighthouse assertions: at most ${ASSERTIONS_MAX} may be`);
-  // Without the fee payer among its accounts a program cannot use its signature.
+  // A program cannot use the fee payer's signature if the fee payer is not among its accounts.
   const own = new Set<string>([terms.feePayer, terms.treasury, terms.treasuryAccount]);
   for (const { accounts, data } of assertions) {
     if (data.length > ASSERTION_BYTES_MAX || accounts.some((one) => own.has(one)))
@@ -214,7 +215,7 @@ function checkSignature(wire: Transaction, message: Uint8Array, payer: Address):
   try {
     valid = !!signature && verify(null, message, createPublicKey({ key, format: 'jwk' }), signature);
   } catch {
-    // A key that is no point signs nothing.
+    // A key that is no point on the curve cannot sign.
   }
   if (!valid) throw refused(`is not signed by its payer ${payer}`);
 }

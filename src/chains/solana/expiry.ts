@@ -7,36 +7,41 @@ import { networkFault } from './open.ts';
 /** Blocks for which a blockhash is valid (Agave: MAX_PROCESSING_AGE). */
 const BLOCKHASH_BLOCKS = 150n;
 /**
- * How far the chain may be ahead of a node that believes itself healthy (128 slots), three times over: for hashes
- * that it has never seen.
+ * For a blockhash that the node never saw valid: how far the chain may be ahead of a node that counts itself as healthy
+ * (128 slots), three times.
  */
 const LAG_BLOCKS = 450n;
-/** Blocks over which a node's two answers may be apart although it is asked in order: of one in a pool that is late. */
+/**
+ * By how many blocks two answers of a node may differ although they were requested in order, for example if one machine
+ * of a pool is late.
+ */
 const POOL_BLOCKS = 150n;
-/** Slots that 150 blocks may take when most leaders are away. */
+/** Slots that 150 blocks may take when most leaders are offline. */
 const HISTORY_SLOTS = 1_500n;
 /**
- * Between when a payment was read and its oldest possible block: a minute or two, and whatever the clocks differ by.
+ * The tolerated time between the first reading of a payment and its oldest possible block: a minute or two, and the
+ * difference of the clocks.
  */
 const READ_MARGIN_MS = 3_600_000;
 const REMEMBERED_MAX = 10_000;
 
 export interface Expiry {
   /**
-   * Whether a transaction with this blockhash can land no more: then the final moment that proves it, null while it
-   * may. Only what a status says that is as new as that moment decides. A payload does not say when its blockhash
-   * ends, so that it is what this process has seen: a hash that was valid then ends within 150 blocks; one that it
-   * never saw valid may be newer than the node itself, which takes a long wait, and the node's history must reach
-   * back to when it was first read.
+   * Whether a transaction with this blockhash can no longer get into a block. Resolves with the final moment that
+   * proves it, or null while the transaction still may. Only a status as recent as that moment is a proof.
+   *
+   * A payload does not say when its blockhash expires, so the time depends on the observations of this process. A hash
+   * that it saw valid expires within 150 blocks. A hash that it never saw valid may be newer than the node's newest
+   * block. That takes a longer wait, and the node's history must reach back to the first reading of the payment.
    */
   ofPayment(payment: { readonly blockhash: string; readonly readAt: number | null }): Promise<Moment | null>;
-  /** The same for a transaction of our own: its last valid block height is known, and the slot when it was signed. */
+  /** The same for a transaction of the gateway: its last valid block height is known, and the slot of its signing. */
   ofPayout(signed: {
     readonly blockhash: string;
     readonly lastValidBlockHeight: bigint;
     readonly slot: bigint;
   }): Promise<Moment | null>;
-  /** The oldest slot in which a payment with this blockhash may have landed; null where that is unknown. */
+  /** The oldest slot that may contain a payment with this blockhash; null if it is unknown. */
   since(blockhash: string): bigint | null;
 }
 
@@ -53,7 +58,7 @@ export function createExpiry(node: SolanaNode, network: string): Expiry {
     const tip = await node.moment('processed');
     const valid = await node.isBlockhashValid(blockhash, 'processed', tip.slot);
     if (known && !valid) return known;
-    // It was valid at that tip or a little later: counted from a moment after both answers.
+    // The hash was valid at that tip or a little later, so the blocks are counted from a moment after both answers.
     const after = await node.moment('processed');
     dropOldest(seen, REMEMBERED_MAX - 1);
     const sight = { slot: tip.slot, height: after.height > tip.height ? after.height : tip.height, valid };
@@ -62,8 +67,8 @@ export function createExpiry(node: SolanaNode, network: string): Expiry {
   }
 
   /**
-   * Finality is beyond `height`, the hash is dead in it, and the node is one to be believed about what it does not
-   * find.
+   * Checks that the final block is beyond `height`, that the blockhash is expired there, and that the node is healthy
+   * and has enough history. Resolves with the final moment; null if a condition is not met.
    */
   async function passed(
     blockhash: string,
@@ -97,7 +102,7 @@ export function createExpiry(node: SolanaNode, network: string): Expiry {
   };
 }
 
-/** Refuses an answer that is older than what it is to prove. */
+/** Refuses an answer that is older than the moment for which it is a proof. Throws ChainUnavailable. */
 export function checkNotBefore(slot: bigint, moment: Moment): void {
   if (slot < moment.slot)
     throw new ChainUnavailable(`the Solana node answered as of slot ${slot}, after it had told of slot ${moment.slot}`);

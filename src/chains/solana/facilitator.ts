@@ -9,7 +9,7 @@ import { addressOf, isSignature, type TreasuryKey } from './address.ts';
 import { readExact, withFeeSignature, type ExactTerms } from './exact.ts';
 import type { SolanaNode } from './node.ts';
 
-/** Checks payments, pays their fees and gives them to the chain. */
+/** Checks payments, pays their fees and submits them. */
 interface SolanaFacilitator {
   feePayer(): Promise<Address>;
   /** Rejects with PaymentProblem or ChainUnavailable. */
@@ -18,8 +18,8 @@ interface SolanaFacilitator {
 }
 
 /**
- * Checks a payment with the library and our own node, whoever settles it: a facilitator is not to see one before
- * there is a row that says whose it is. Rejects with PaymentProblem or ChainUnavailable.
+ * Checks a payment with the library and the gateway's own node, even if an external facilitator settles it. The
+ * facilitator must not see a payment before a row says who owns it. Rejects with PaymentProblem or ChainUnavailable.
  */
 async function check(payment: SignedPayment, feePayer: Address, node: SolanaNode): Promise<void> {
   let unavailable: ChainUnavailable | null = null;
@@ -47,22 +47,23 @@ async function check(payment: SignedPayment, feePayer: Address, node: SolanaNode
   if (!isValid) throw refusal(invalidReason);
 }
 
-/** A node gives a transaction to the network again by itself, every two seconds, until it lands or expires. */
+/** A node itself sends a transaction again every two seconds, until it is in a block or expires. */
 const SENT_AGAIN_MS = 3_000;
 const REMEMBERED_MAX = 2_000;
 
 /**
- * Ourselves: the library checks, what is signed and sent is ours. Its own settling takes an error after
- * broadcasting for a failure, and knows duplicates of one process only.
+ * The gateway as its own facilitator: the library checks, and the gateway signs and sends. The settling of the library
+ * is not used, because it treats an error after broadcasting as a failure and detects duplicates only within one
+ * process.
  */
 export function createOwnFacilitator(key: TreasuryKey, node: SolanaNode, now: () => number): SolanaFacilitator {
-  /** When the node took a transaction, by its id. */
+  /** When the node accepted a transaction, by its id. */
   const sentAt = new Map<string, number>();
   return {
     feePayer: async () => key.address,
     verify: (payment) => check(payment, key.address, node),
     async submit(payment, terms) {
-      // Whatever was checked before: the signature is given to exactly these bytes.
+      // The transaction is checked again, because exactly these bytes get the signature.
       const exact = readExact(payment.payload['transaction'], terms);
       const { base64, id } = withFeeSignature(exact, key.address, key.sign(exact.message));
       if (now() - (sentAt.get(id) ?? -Infinity) < SENT_AGAIN_MS) return id;
@@ -75,7 +76,7 @@ export function createOwnFacilitator(key: TreasuryKey, node: SolanaNode, now: ()
   };
 }
 
-/** An x402 facilitator at an address. Whatever it says is a hint: the chain decides. */
+/** An external x402 facilitator. Its answers are only hints: the chain decides. */
 export function createRemoteFacilitator(
   client: FacilitatorClient,
   network: string,
@@ -115,7 +116,7 @@ export function createRemoteFacilitator(
     },
     async submit(payment) {
       const { success, transaction, errorReason } = await client.settle(payment);
-      // What it refuses it may have sent before, and a failure that it reports may have been broadcast.
+      // A payment that it refuses may have been sent before, and a reported failure may have been broadcast.
       if (!success)
         throw new ChainUnavailable(
           `the x402 facilitator did not settle a payment: ${String(errorReason).slice(0, 120)}`,
@@ -125,7 +126,7 @@ export function createRemoteFacilitator(
   };
 }
 
-/** As x402's facilitators list what they settle; any member may be anything. */
+/** A supported kind of payment in the form of x402 facilitators. Members are not yet checked. */
 interface Kind {
   readonly x402Version?: unknown;
   readonly scheme?: unknown;
@@ -141,7 +142,7 @@ function toX402({ requirements, payload }: SignedPayment): { payload: X402Payloa
   };
 }
 
-/** The result of a simulation, in words for the payer. */
+/** The error for the payer after a failed simulation. */
 function problemOf(failure: string): Error {
   if (failure.includes('BlockhashNotFound'))
     return new PaymentProblem(

@@ -4,37 +4,37 @@ import type { SolanaNode } from './node.ts';
 import type { SignatureEntry } from './node-answers.ts';
 import { memoOf, movementsInto } from './transaction.ts';
 
-/** Transactions that are read for one page. */
+/** How many transactions are read for one page. */
 const PAGE = 20;
-/** Transactions that a node lists at once. */
+/** How many transactions a node lists in one answer. */
 const WALK_PAGE = 1_000;
-/** A million transactions since the cursor: somebody has to look. */
+/** The maximum of list requests: beyond a million transactions since the cursor an operator has to look. */
 const WALK_PAGES = 1_000;
-/** Of what is between the cursor and now, the oldest are kept; the rest is walked again. */
+/** How many transactions after the cursor are kept. The oldest are kept; the others are listed again later. */
 const KEPT_MAX = 20_000;
 /**
- * Slots behind finality: nodes write the list of an account's transactions after the slot, and a slot that was read
- * is never read again.
+ * Reading stays this many slots behind the final slot. Nodes write the list of an account's transactions after the
+ * slot, and a slot is never read twice.
  */
 const SETTLED_SLOTS = 32n;
-/** Slots on top of what is final: at least so many. */
+/** A final slot has at least this many slots on top. */
 const FINAL_CONFIRMATIONS = 32;
 
 interface Cursor {
-  /** Everything up to this slot was read. */
+  /** All transactions up to this slot were read. */
   readonly slot: bigint;
   /**
-   * The last that was read, perhaps of the next slot; null where there was none. A list that does not hold it is
-   * not the whole list.
+   * The last transaction that was read, perhaps in the next slot; null if no transaction was read. A list without it is
+   * incomplete.
    */
   readonly last: Pick<SignatureEntry, 'slot' | 'signature'> | null;
 }
 
-/** The transactions after a cursor, oldest first. */
+/** The transactions after a cursor, the oldest first. */
 interface Backlog {
   readonly after: string;
   readonly entries: readonly SignatureEntry[];
-  /** Everything up to this slot is in `entries`, unless they were cut. */
+  /** All transactions up to this slot are in `entries`, unless `cut` is true. */
   readonly upTo: bigint;
   readonly cut: boolean;
 }
@@ -45,9 +45,9 @@ interface SolanaIncoming {
 }
 
 /**
- * Reads what came into the treasury's token account, in finality. The chain lists newest first and cursors go
- * forwards, so each backlog is walked once and kept. `before`: the account of the treasury that hands over to this one;
- * what one transaction brings into both is told of each by its own name.
+ * Reads final transfers into the treasury's token account. Nodes list the newest transactions first, but cursors go
+ * forwards, so each backlog is listed once and kept. `before`: the account of the treasury that hands over to this one.
+ * If one transaction pays into both, each account reports its part with its own id.
  */
 export function createIncoming(
   node: SolanaNode,
@@ -81,7 +81,8 @@ export function createIncoming(
       newestFirst = newestFirst.slice(-KEPT_MAX);
       const bottom = entries.length < WALK_PAGE;
       if (end === -1 && bottom) {
-        // The last may be older than all that the node still has. Then everything after it must be there.
+        // The last transaction may be older than the node's history. Then the node must have all slots after the
+        // cursor.
         const oldest = await node.oldestSlot();
         if (oldest > done + 1n || (last !== null && oldest <= last.slot)) break;
         newestFirst = newestFirst.filter(({ slot }) => slot > done);
@@ -101,7 +102,7 @@ export function createIncoming(
     if (transaction === null) throw new ChainUnavailable('the Solana node tells a transaction that it does not show');
     const movements = movementsInto(transaction, account, asset);
     const memo = memoOf(transaction);
-    // The other reader tells of it too. Signed payments pay one treasury.
+    // The reader of the other treasury reports this transaction too. A signed payment pays only one treasury.
     const paysBoth = before !== null && movementsInto(transaction, before, asset).length > 0;
     return movements.map(({ sender, amount }, at) => ({
       id: paysBoth ? `${signature}:${account}:${at}` : `${signature}:${at}`,
@@ -111,8 +112,8 @@ export function createIncoming(
       confirmations: FINAL_CONFIRMATIONS,
       final: true,
       sender,
-      // A signed payment makes one movement. What makes one without having been signed for us has an id that nobody
-      // keeps.
+      // A signed payment causes one movement. Another transaction with one movement gets an id here that no stored
+      // payment has.
       paymentId: !paysBoth && movements.length === 1 && sender !== '' ? `${network}/${transaction.messageHash}` : null,
       memo,
     }));
@@ -136,7 +137,7 @@ export function createIncoming(
       const events = (await Promise.all(batch.map(eventsOf))).flat();
       const last = batch.at(-1) ?? cursor.last;
       const [next] = rest;
-      // The slot of the last may hold more than was read of it.
+      // The slot of the last transaction may contain more transactions that were not read.
       const height = next !== undefined ? next.slot - 1n : cut && last !== null ? last.slot - 1n : upTo;
       const after = textOf({ slot: height, last });
       backlog = { after, entries: rest, upTo, cut };
@@ -150,8 +151,8 @@ export function createIncoming(
           `the treasury's token account ${account} is new and not final yet, which takes about half a minute`,
         );
       const { slot, amount } = await node.tokens(account);
-      // Whatever changes the balance is in the account's list: nothing there after the cursor's last, as of the
-      // balance's slot or later, so it is the cursor's.
+      // Each change of the balance is in the account's list. If the list, as of the balance's slot or later, has
+      // nothing after the cursor's last transaction, the balance is that of the cursor.
       const [newest] = await node.signatures(account, 'finalized', { limit: 1, minSlot: slot });
       return slot >= cursor.slot && newest?.signature === cursor.last?.signature ? amount : null;
     },

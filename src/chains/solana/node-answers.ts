@@ -2,13 +2,13 @@ import { invalid, listOf, natural, objectOf, textOf } from './answer.ts';
 
 export type Level = 'confirmed' | 'finalized';
 
-/** A moment of the chain: not every slot has a block, and blocks are what age is counted in. */
+/** A moment of the chain. Not every slot has a block, and age is counted in blocks. */
 export interface Moment {
   readonly slot: bigint;
   readonly height: bigint;
 }
 
-/** The place of a transaction, as of `slot`. */
+/** The status of a transaction, as of `slot`. */
 export interface SignatureStatus {
   readonly slot: bigint;
   readonly found: { readonly slot: bigint; readonly failed: string | null; readonly level: 'processed' | Level } | null;
@@ -32,7 +32,7 @@ export interface SolanaAccount {
   readonly data: Uint8Array;
 }
 
-/** The value of an answer, and the slot that it is of. */
+/** The value of an answer and its slot. */
 export function inContext(answer: unknown): { readonly slot: bigint; readonly value: unknown } {
   const { context, value } = objectOf(answer, 'the answer');
   return { slot: natural(objectOf(context, 'its context')['slot'], 'the slot of its context'), value };
@@ -59,7 +59,7 @@ export function readAccount(answer: unknown): SolanaAccount | null {
   };
 }
 
-/** Of so many signatures, in their order. */
+/** Reads the statuses of `count` signatures, in their order. */
 export function readStatuses(answer: unknown, count: number): SignatureStatus[] {
   const { slot, value } = inContext(answer);
   const list = listOf(value, `a list of ${count} statuses`, count);
@@ -78,7 +78,7 @@ function readStatus(one: unknown, slot: bigint): SignatureStatus {
   };
 }
 
-/** At most `limit`, newest first. */
+/** Reads a list of at most `limit` transactions, the newest first. */
 export function readSignatures(answer: unknown, level: Level, limit: number): SignatureEntry[] {
   let below: bigint | null = null;
   return listOf(answer, 'a list of transactions', limit).map((one) => {
@@ -96,9 +96,7 @@ export function readSignatures(answer: unknown, level: Level, limit: number): Si
   });
 }
 
-/**
- * The chain's error of a transaction as text, null for none. Throws for an answer without the field.
- */
+/** The chain's error of a transaction as text; null for none. Throws Error if the answer lacks the field. */
 export function failureOf(err: unknown): string | null {
   if (err === undefined) throw new Error('it does not say whether it failed');
   if (err === null) return null;

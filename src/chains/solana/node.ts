@@ -25,26 +25,29 @@ import {
 import { readTransaction, type SolanaTransaction } from './transaction.ts';
 
 /**
- * One JSON-RPC node, asked with a time limit, and every answer checked. All methods reject with ChainUnavailable.
+ * A JSON-RPC node. Every request has a timeout and every answer is checked. All methods reject with ChainUnavailable.
  */
 export interface SolanaNode {
   genesisHash(): Promise<string>;
-  /** Rejects where the node knows that it is behind. */
+  /** Rejects if the node knows that it is behind. */
   checkHealth(): Promise<void>;
-  /** The oldest slot that it has transactions of. */
+  /** The oldest slot whose transactions the node still has. */
   oldestSlot(): Promise<bigint>;
-  /** When the block of a slot was made, in epoch milliseconds, as the validators agree on it. */
+  /** The time of a slot's block in epoch milliseconds, as the validators agreed on it. */
   blockTime(slot: bigint): Promise<number>;
-  /** Finality never goes back: an answer from before what was seen already is refused. */
+  /**
+   * The present moment at a commitment level. The final moment never goes back, so an older answer than before is
+   * refused.
+   */
   moment(level: 'processed' | Level): Promise<Moment>;
   latestBlockhash(): Promise<LatestBlockhash>;
   isBlockhashValid(blockhash: string, level: 'processed' | Level, minSlot: bigint): Promise<boolean>;
-  /** `level`: default confirmed. */
+  /** `level`: default `confirmed`. */
   account(address: Address, level?: Level): Promise<SolanaAccount | null>;
   lamports(address: Address): Promise<bigint>;
   /** The final balance of a token account, and its slot. */
   tokens(account: Address): Promise<{ readonly slot: bigint; readonly amount: bigint }>;
-  /** Searches the whole history. Questions of one moment are one, as those for a moment are. */
+  /** Searches the whole history. Concurrent requests are combined into one, as for `moment`. */
   status(signature: string): Promise<SignatureStatus>;
   transaction(signature: string, level: Level): Promise<SolanaTransaction | null>;
   /** The transactions that mention an account, newest first. */
@@ -53,13 +56,13 @@ export interface SolanaNode {
     level: Level,
     page: { readonly before?: string; readonly limit: number; readonly minSlot: bigint },
   ): Promise<SignatureEntry[]>;
-  /** null where it would succeed; else what the chain says. */
+  /** Resolves with null if the transaction would succeed, else with the chain's error. */
   simulate(transaction: string): Promise<string | null>;
   send(transaction: string, signature: string): Promise<void>;
 }
 
 const DATA_BYTES_MAX = 4_096;
-/** Signatures whose status a node tells at once. */
+/** How many statuses a node returns in one answer. */
 const STATUSES_MAX = 256;
 
 type Ask = <Answer>(
@@ -68,7 +71,7 @@ type Ask = <Answer>(
   read: (answer: unknown) => Answer,
 ) => Promise<Answer>;
 
-/** Asks with a time limit. Rejects with ChainUnavailable, also where the answer cannot be read. */
+/** Sends requests with a timeout. Rejects with ChainUnavailable, also if the answer cannot be read. */
 function createAsk(timeoutMs: number, closed: AbortSignal): Ask {
   return async (what, request, read) => {
     let answer: unknown;
@@ -102,7 +105,8 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
       newest = moment;
       return moment;
     });
-  // All looks at open payments ask these alike. One level's answer is not to fail another's.
+  // All looks at open payments share these requests. Each level has its own, so that a failure of one level does not
+  // fail another.
   const sharedMoment = () =>
     askedTogether(1, async ([level]: readonly ('processed' | Level)[]) => [await momentAt(level!)]);
   const moments = { processed: sharedMoment(), confirmed: sharedMoment(), finalized: sharedMoment() };
@@ -184,8 +188,8 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
         }),
         (answer) => failureOf(objectOf(inContext(answer).value, 'the outcome')['err']),
       ),
-    // Preflight is for senders who have not simulated: here its errors would only say what the chain is asked for
-    // anyway, and could be taken for a refusal.
+    // Preflight is for senders that do not simulate. Here its errors would add nothing, and could be mistaken for a
+    // refusal.
     send: (transaction, signature) =>
       ask(
         'that it took a transaction',

@@ -14,8 +14,8 @@ import { OWN_FEE_LAMPORTS, signOwn } from './sign.ts';
 const MINT_BYTES = 82;
 const TOKEN_ACCOUNT_BYTES = 165;
 /**
- * Rent of a token account of 165 bytes, and what an account that pays fees must keep (3,480 lamports a byte-year,
- * two years, 128 bytes on top).
+ * The rent of a token account of 165 bytes, and the minimum balance of an account that pays fees (3,480 lamports per
+ * byte and year, for two years, with 128 bytes added).
  */
 const TOKEN_ACCOUNT_LAMPORTS = 2_039_280n;
 const WALLET_LAMPORTS = 890_880n;
@@ -32,8 +32,8 @@ interface TreasurySetup {
 }
 
 /**
- * null where the node is of the network: CAIP-2 names a network of Solana by the first 32 characters of its genesis
- * hash.
+ * Checks that the node serves the network. Returns null, or the fault. CAIP-2 names a network of Solana by the first 32
+ * characters of its genesis hash.
  */
 export async function networkFault(node: SolanaNode, network: string): Promise<string | null> {
   const found = `solana:${(await node.genesisHash()).slice(0, 32)}`;
@@ -43,8 +43,8 @@ export async function networkFault(node: SolanaNode, network: string): Promise<s
 }
 
 /**
- * Checks what cannot be otherwise, and makes the treasury's token account: without it nobody can pay. Throws a
- * plain Error for what the operator has to put right.
+ * Checks the network and the asset, and creates the treasury's token account, which every payment needs. Throws Error
+ * for a fault that the operator has to correct.
  */
 export async function openTreasury({
   node,
@@ -59,7 +59,7 @@ export async function openTreasury({
   await checkMint(node, network, asset);
   const existing = await node.account(treasuryAccount);
   if (existing !== null) return checkAccount(existing, key.address, asset, treasuryAccount);
-  // Only for the first time: a treasury that runs out of SOL later stops payments, not gateways.
+  // The SOL is checked only for the first start. A treasury that runs out of SOL later stops payments but not gateways.
   const lamports = await node.lamports(key.address);
   const needed = WALLET_LAMPORTS + OWN_FEE_LAMPORTS + TOKEN_ACCOUNT_LAMPORTS;
   if (lamports < needed)
@@ -86,7 +86,7 @@ export async function openTreasury({
   }
 }
 
-/** Confirmation takes about a second. */
+/** Longer than a confirmation, which takes about a second. */
 const CREATED_WITHIN_MS = 5_000;
 
 async function checkMint(node: SolanaNode, network: string, asset: Address): Promise<void> {

@@ -10,19 +10,19 @@ interface PaymentReaderOptions {
   readonly asset: Address;
   readonly treasuryAccount: Address;
   readonly key: TreasuryKey;
-  /** The treasury pays the fees of payments. */
+  /** Whether the treasury pays the fees of payments. */
   readonly paysFees: boolean;
   readonly now: () => number;
 }
 
-/** Reads x402 payments. All functions throw PaymentProblem for one that is not as the requirements say. */
+/** Reads x402 payments. All functions throw PaymentProblem if a payment does not match the requirements. */
 interface PaymentReader {
   read(payment: PaymentPayload): SignedPayment;
-  /** The terms of a payment that is to be taken now. */
+  /** The terms for a payment that is accepted now. */
   termsNow(requirements: PaymentRequirements): ExactTerms;
   /**
-   * How to find a payment on the chain. The treasury's signature is made only for what would be co-signed anyway: a
-   * node that is asked for it could send it.
+   * The data to find a payment on the chain. The treasury's signature is computed only for a transaction that it would
+   * co-sign anyway, because a node that sees the signature could send the transaction.
    */
   soughtOf(payment: SignedPayment): Sought;
 }
@@ -85,7 +85,7 @@ export function createPaymentReader(options: PaymentReaderOptions): PaymentReade
       requirements: accepted,
       ...(memo === null ? {} : { memo }),
       payload: { transaction: payload['transaction'] },
-      // How far back a node has to remember, to be believed that it never came.
+      // It says how far back a node's history must reach before its answer counts that the payment never arrived.
       readAt: now(),
     };
   }

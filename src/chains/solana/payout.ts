@@ -35,17 +35,17 @@ import { signOwn } from './sign.ts';
 import { stubSigner, transferWithMemo } from './transfer.ts';
 
 const MEMO_BYTES_MAX = 256;
-/** A blockhash that ends sooner comes from a node that is behind. */
+/** A blockhash with fewer blocks left comes from a node that is behind. */
 const BLOCKS_LEFT_MIN = 100n;
 
-/** The kept part of a signed payout: enough to send it, and to tell when it can pay no more. */
+/** The stored data of a signed payout. It is sufficient to send it and to know when it can no longer pay. */
 interface Journal {
-  /** Base64. */
+  /** The transaction in base64. */
   readonly transaction: string;
   readonly signature: string;
   readonly blockhash: string;
   readonly lastValidBlockHeight: bigint;
-  /** When it was signed. */
+  /** The slot of the signing. */
   readonly slot: bigint;
 }
 
@@ -58,8 +58,8 @@ interface SolanaPayouts {
 }
 
 /**
- * Payouts by journal: the signed bytes are kept before they are sent, and nothing is signed anew as long as they
- * may still pay.
+ * Creates payouts. The signed bytes are stored before they are sent, and no payout is signed again while the earlier
+ * bytes may still pay.
  */
 export function createPayouts(
   node: SolanaNode,
@@ -70,7 +70,7 @@ export function createPayouts(
 ): SolanaPayouts {
   const addressFault = (text: string) => receiverFault(text, key.address, asset);
 
-  /** `fee`: what is kept for the account that it opens; null where it opens none. */
+  /** `fee`: the fee for the token account that the payout opens; null if it opens no account. */
   function instructionsOf({ id, to, amount }: Payout, fee: MicroUsd | null): Instruction[] {
     const owner = to as Address;
     const creation = {
@@ -79,7 +79,8 @@ export function createPayouts(
       owner,
       mint: asset,
     };
-    // Who paid for the account gets one made, or the payment fails: then it is signed anew, without the fee.
+    // If the receiver pays for the account, the payout must really create it. If the account exists by then, the payout
+    // fails and is signed again without the fee.
     const create = fee === 0n ? getCreateAssociatedTokenIdempotentInstruction : getCreateAssociatedTokenInstruction;
     return [
       ...(fee === null ? [] : [create(creation)]),
@@ -87,12 +88,12 @@ export function createPayouts(
     ];
   }
 
-  /** The fee of the account that a payout has to open; null where the account is there. */
+  /** The fee for the token account that a payout has to open; null if the account exists. */
   async function feeOfAccount({ to, amount, tokenAccountFee = 0n }: UnsignedPayout): Promise<MicroUsd | null> {
     const found = await node.account(tokenAccountAddress(to as Address, asset));
-    // At an address without a token account may be SOL that somebody sent there.
+    // The address may have SOL that somebody sent there, without being a token account.
     if (found !== null && found.owner !== SYSTEM_PROGRAM) return null;
-    // Whoever gets one for nothing closes it, and keeps its rent.
+    // A receiver could close a free account and keep its rent.
     if (!opensAccounts)
       throw new PayoutProblem(
         `${to} has no token account for ${asset} yet: make one, as every wallet does that gets some of it, and withdraw again`,
@@ -110,7 +111,8 @@ export function createPayouts(
     if (seen) return seen;
     const gone = await expiry.ofPayout(journal);
     if (gone === null) return { state: 'open' };
-    // First that it can come no more, then that it has not come: the other way round it could come between.
+    // The order matters: first the proof that the payout can no longer arrive, then the proof that it has not arrived.
+    // In the other order it could arrive between the two.
     const last = await node.status(journal.signature);
     checkNotBefore(last.slot, gone);
     return (
@@ -126,7 +128,7 @@ export function createPayouts(
     find,
     payerOf({ text }) {
       const { transaction } = JSON.parse(text) as { readonly transaction: string };
-      // The first to sign is who pays the fee, and all that is in a payout.
+      // The first signer pays the fee, and in a payout it is the treasury.
       return Object.keys(getTransactionDecoder().decode(Buffer.from(transaction, 'base64')).signatures)[0]!;
     },
 
@@ -190,7 +192,9 @@ function sightOf(signature: string, { found }: SignatureStatus): PayoutSighting 
     : { state: 'paid', transaction: signature, final, height: found.slot };
 }
 
-/** Reads what was kept. Throws where it is not this payout's: then what the books say is wrong. */
+/**
+ * Reads the stored data of a payout. Throws Error if it belongs to another payout, because then the books are wrong.
+ */
 function journalOf({ id, to, amount }: Payout, { text }: SignedPayout, asset: Address): Journal {
   try {
     const kept = objectOf(JSON.parse(text), 'an object');

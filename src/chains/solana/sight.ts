@@ -9,20 +9,20 @@ import { movementsInto, type SolanaTransaction } from './transaction.ts';
 
 const EXPIRED = 'its blockhash expired before the transaction was in a block';
 const SEARCH_PAGE = 100;
-/** A wallet does less in the ten minutes that a payment may have landed in. */
+/** Enough for a wallet in the ten minutes in which a payment can get into a block. */
 const SEARCH_PAGES = 2;
 const REMEMBERED_MAX = 20_000;
-/** Payments that are credited and not final yet: seconds of them. */
+/** Payments that are credited and not final yet. They are final after seconds. */
 const CONFIRMED_MAX = 2_000;
 
-/** A payment that is looked for. */
+/** A payment to look for. */
 export interface Sought {
   readonly messageHash: string;
   readonly blockhash: string;
   readonly source: Address;
-  /** When it was read for the first time, which was before anybody submitted it: epoch milliseconds. */
+  /** When the payment was first read, which was before it was submitted, in epoch milliseconds. */
   readonly readAt: number | null;
-  /** Id of the transaction, where only we can sign it. */
+  /** Id of the transaction, if only the gateway can co-sign it; else null. */
   readonly signature: string | null;
 }
 
@@ -30,22 +30,19 @@ interface PaymentSight {
   find(sought: Sought, hint: string | null): Promise<PaymentSighting>;
 }
 
-/**
- * Finds payments, as the chain tells of them: by the transaction's id, or among what the payer's token account was
- * in.
- */
+/** Finds payments on the chain: by the transaction id, or in the transactions of the payer's token account. */
 export function createPaymentSight(
   node: SolanaNode,
   expiry: Expiry,
   treasuryAccount: Address,
   asset: Address,
 ): PaymentSight {
-  /** Messages of transactions, by signature: a search that is repeated reads none twice. */
+  /** Message hashes of transactions by signature, so that a repeated search reads no transaction twice. */
   const messages = new Map<string, string>();
 
   const transactionOf = createTransactionReader(node);
 
-  /** null where the transaction is unknown. */
+  /** The state of a payment by its transaction; null if the transaction is unknown or another one. */
   async function of(signature: string, messageHash: string, status: SignatureStatus): Promise<PaymentSighting | null> {
     const { found, slot } = status;
     if (found === null) return null;
@@ -56,7 +53,7 @@ export function createPaymentSight(
     const final = found.level === 'finalized';
     if (transaction.failed !== (found.failed !== null) || transaction.slot !== found.slot)
       throw new ChainUnavailable('the Solana node contradicts itself about a transaction');
-    // Whatever the network makes of its forks, a failure that is not final may still turn out otherwise.
+    // A failure that is not final may still change, because the network may choose another fork.
     if (found.failed !== null)
       return final
         ? { state: 'lost', reason: `its transaction failed on the chain: ${found.failed}` }
@@ -78,8 +75,8 @@ export function createPaymentSight(
   }
 
   /**
-   * Looks through what the payer's account was in. `complete`: a payment that is not among them is not there, as
-   * far back as it may have been.
+   * Searches the transactions of the payer's account. `complete`: the search covers the whole time in which the payment
+   * can have arrived, so a payment that it does not find has not arrived.
    */
   async function search(
     { source, messageHash, blockhash }: Sought,
@@ -113,7 +110,7 @@ export function createPaymentSight(
     return { signature: null, complete: false };
   }
 
-  /** By an id that nothing but this payment can have. */
+  /** The state by an id that only this payment can have. */
   async function own(signature: string, messageHash: string, status: SignatureStatus): Promise<PaymentSighting | null> {
     const sighting = await of(signature, messageHash, status);
     if (sighting === null && status.found !== null)
@@ -127,7 +124,7 @@ export function createPaymentSight(
     if (found) return found;
     const gone = await expiry.ofPayment(sought);
     if (gone === null) return { state: 'open' };
-    // Asked after it can no longer come: what is not there now never will be.
+    // This status is requested after the payment can no longer arrive, so a missing payment is lost.
     const last = await node.status(signature);
     checkNotBefore(last.slot, gone);
     return (await own(signature, messageHash, last)) ?? { state: 'lost', reason: EXPIRED };
@@ -152,15 +149,15 @@ export function createPaymentSight(
   };
 }
 
-/** Reads a transaction at a slot; null where the node does not show it. */
+/** Reads a transaction at a slot; null if the node does not show it. */
 function createTransactionReader(node: Pick<SolanaNode, 'transaction'>) {
-  /** By signature. A slot is confirmed once, so that its transactions stay as they are. */
+  /** Transactions by signature. A slot is confirmed only once, so its transactions do not change. */
   const confirmed = new Map<string, SolanaTransaction>();
   return async (signature: string, level: Level, slot: bigint): Promise<SolanaTransaction | null> => {
     const known = confirmed.get(signature);
     if (level === 'confirmed' && known?.slot === slot) return known;
     confirmed.delete(signature);
-    // Final ones are always read: that is what decides.
+    // Final transactions are always read again, because they decide.
     const transaction = await node.transaction(signature, level);
     if (level === 'confirmed' && transaction !== null) {
       dropOldest(confirmed, CONFIRMED_MAX - 1);

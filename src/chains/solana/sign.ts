@@ -12,10 +12,10 @@ import {
 import bs58 from 'bs58';
 import { COMPUTE_BUDGET_PROGRAM, type TreasuryKey } from './address.ts';
 
-/** Finding an associated account, creating it, a transfer and a memo. */
+/** Compute units to find and create an associated account, for a transfer and a memo. */
 const BUDGET: Budget = { units: 150_000n, price: 20_000n };
 
-/** The most lamports that one transaction of ours costs beside the rent of what it creates. */
+/** The highest cost in lamports of a transaction of the gateway, without the rent of the accounts that it creates. */
 export const OWN_FEE_LAMPORTS = 5_000n + (BUDGET.units * BUDGET.price) / 1_000_000n;
 
 interface Budget {
@@ -29,7 +29,7 @@ interface Lifetime {
   readonly lastValidBlockHeight: bigint;
 }
 
-/** A transaction of these instructions, compiled and not signed. */
+/** Compiles a transaction of these instructions. It is not signed. */
 export function compiledOf(
   feePayer: Address,
   { units, price }: Budget,
@@ -50,7 +50,7 @@ export function compiledOf(
   );
 }
 
-/** Signs a transaction of the treasury's own: base64 to send, and its id. Nothing is sent. */
+/** Signs a transaction of the treasury without sending it. Returns the transaction in base64 and its id. */
 export function signOwn(
   key: TreasuryKey,
   instructions: readonly Instruction[],
@@ -65,7 +65,7 @@ export function signOwn(
   };
 }
 
-/** SetComputeUnitLimit (2, u32) and SetComputeUnitPrice (3, u64). */
+/** The instruction SetComputeUnitLimit (2, u32) or SetComputeUnitPrice (3, u64). */
 function computeBudget(kind: number, value: bigint, bytes: number): Instruction {
   const data = Buffer.alloc(9);
   data[0] = kind;

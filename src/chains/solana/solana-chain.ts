@@ -21,9 +21,9 @@ const beforeOf = (key: Uint8Array | null | undefined, asset: Address): Address |
   key == null ? null : tokenAccountAddress(treasuryKeyOf(key).address, asset);
 
 /**
- * Solana: x402 `exact` payments in an SPL token of 6 decimals, and payouts from the same treasury. The transaction
- * of a payment is signed by its payer and co-signed by whoever pays the fee; final is what the node calls
- * finalized. Throws for a key, an address or a setting that cannot be right.
+ * The Solana chain: x402 `exact` payments in an SPL token with 6 decimals, and payouts from the same treasury. A
+ * payment's transaction is signed by its payer and co-signed by the fee payer. Final means the node's level
+ * `finalized`. Throws Error for an invalid key, address or setting.
  */
 export function createSolanaChain(setup: ChainSetup): Chain {
   const { network, timeoutMs, facilitator: where } = setup;

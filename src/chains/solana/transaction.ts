@@ -23,28 +23,25 @@ export interface SolanaTransaction {
   /** SHA-256 of the message, hex. */
   readonly messageHash: string;
   readonly failed: boolean;
-  /** Of the message itself. */
+  /** The instructions of the message itself. */
   readonly instructions: readonly SolanaInstruction[];
-  /** In the order in which they ran, with what programs called. */
+  /** All executed instructions in order, including the inner instructions of programs. */
   readonly executed: readonly SolanaInstruction[];
-  /** Token accounts before and after it. */
+  /** The token balances by account, before and after the transaction. */
   readonly before: ReadonlyMap<string, TokenBalance>;
   readonly after: ReadonlyMap<string, TokenBalance>;
 }
 
 /** One transfer of a token within a transaction. */
 export interface Movement {
-  /**
-   * Owner of the account that it came from; empty where one transaction moved tokens in a way that cannot be told
-   * apart.
-   */
+  /** Owner of the sending token account; empty if the movements of the transaction cannot be told apart. */
   readonly sender: string;
   readonly amount: bigint;
 }
 
 const TRANSFER = 3;
 const TRANSFER_CHECKED = 12;
-/** More than any transaction can do in its compute budget. */
+/** More than any transaction can execute within its compute budget. */
 const INNER_MAX = 1_024;
 
 export function messageHashOf(message: Uint8Array): string {
@@ -52,8 +49,7 @@ export function messageHashOf(message: Uint8Array): string {
 }
 
 /**
- * Reads `getTransaction`'s answer in base64. Throws where it does not hold together, or is another transaction than
- * was asked for.
+ * Reads an answer of `getTransaction` in base64. Throws Error if it is inconsistent, or if it is another transaction.
  */
 export function readTransaction(answer: unknown, signature: string): SolanaTransaction {
   const { slot, transaction, meta } = objectOf(answer, 'a transaction');
@@ -126,9 +122,9 @@ export function readTransaction(answer: unknown, signature: string): SolanaTrans
 }
 
 /**
- * The amount that a transaction brought into a token account. The sum is what the account's balance grew by,
- * whatever the instructions say: where they say otherwise (other programs, a mint, several instructions in one), it
- * is one movement without a sender.
+ * The movements of a transaction into a token account. Their sum is the growth of the account's balance. If the
+ * instructions say otherwise (other programs, a mint, several instructions in one), the result is one movement without
+ * a sender.
  */
 export function movementsInto(transaction: SolanaTransaction, account: Address, mint: Address): readonly Movement[] {
   if (transaction.failed) return [];
@@ -157,7 +153,7 @@ function transferInto(
   return { sender: (before.get(source) ?? after.get(source))?.owner ?? authority, amount };
 }
 
-/** Text of the first memo of the message itself; null without one. */
+/** The first memo of the message itself as text; null without one. */
 export function memoOf({ instructions }: Pick<SolanaTransaction, 'instructions'>): string | null {
   const memo = instructions.find(({ program }) => program === MEMO_PROGRAM || program === MEMO_V1_PROGRAM);
   return memo === undefined ? null : Buffer.from(memo.data).toString('utf8');

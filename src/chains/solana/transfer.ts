@@ -3,7 +3,7 @@ import { getTransferCheckedInstruction } from '@solana-program/token';
 import { DECIMALS, MEMO_PROGRAM, tokenAccountAddress } from './address.ts';
 
 interface Transfer {
-  /** Wallets; their associated token accounts are meant. */
+  /** The wallets. The transfer is between their associated token accounts. */
   readonly from: Address;
   readonly to: Address;
   readonly mint: Address;
@@ -11,7 +11,7 @@ interface Transfer {
   readonly memo: string;
 }
 
-/** Stands where a signer is asked for: the compiled message is signed, not its instructions. */
+/** A placeholder for APIs that require a signer. The compiled message is signed, not its instructions. */
 export const stubSigner = (address: Address) => ({ address, signTransactions: () => Promise.resolve([]) });
 
 /** TransferChecked between two wallets, with a memo. */

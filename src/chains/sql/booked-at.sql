@@ -1,11 +1,12 @@
--- What the books say that a treasury holds, and what of it its chain did not show at a height: what came or went later, and what is not final (all that is final up to the height is marked so).
+-- The balance of a treasury in the books, and the amounts that its chain did not show at a height: later transfers in
+-- and out, and deposits that are not final (all deposits that are final up to the height are marked so).
 SELECT
   CAST(COALESCE((SELECT available FROM accounts WHERE id = $2), 0) AS BIGINT) AS treasury,
   CAST(COALESCE((
     SELECT SUM(credited) FROM (
       SELECT credited FROM deposits WHERE network = $1 AND state = 'final' AND height > $3
       UNION ALL
-      -- The first condition is that of the index.
+      -- The first condition repeats the condition of the partial index.
       SELECT credited FROM deposits
       WHERE network = $1 AND state IN ('received', 'crediting', 'credited', 'reversing')
         AND ((state IN ('crediting', 'credited') AND EXISTS (SELECT 1 FROM transfers WHERE transfers.id = 'deposit:' || deposits.id))

@@ -1,4 +1,6 @@
--- What is signed, and what was paid above a height: whoever has read the chain up to there has not seen it leave. Made before it is put in order, as the order of ids would lead through all that was ever paid.
+-- Withdrawals that are signed, or were paid above a height: a reader of the chain up to this height has not seen them
+-- leave. The set is materialized before it is sorted, because a scan in the order of ids would read all withdrawals
+-- that were ever paid.
 WITH leaving AS MATERIALIZED (
   SELECT id FROM withdrawals WHERE network = $1 AND state = 'signed'
   UNION ALL

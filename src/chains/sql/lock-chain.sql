@@ -1,2 +1,3 @@
--- Only one transaction at a time has it, of whatever chain: what the next statement of the transaction reads is what the one before has left.
+-- A lock for all chains. Only one transaction at a time holds it, so its next statement reads the committed result of
+-- the transaction that held the lock before.
 UPDATE chains SET height = height WHERE network = (SELECT MIN(first.network) FROM chains AS first) RETURNING network

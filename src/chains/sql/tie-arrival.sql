@@ -1,4 +1,4 @@
--- Money that a move says will come, by its sender and its amount.
+-- Finds the move that a transfer belongs to, by its sender and its amount.
 UPDATE treasury_acts SET deposit = $1, updated_at = $5
 WHERE deposit IS NULL AND id = (
   SELECT due.id FROM treasury_acts AS due

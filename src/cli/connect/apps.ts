@@ -94,7 +94,7 @@ const vscode: Client = {
         path: join(cwd, '.vscode', 'mcp.json'),
         format: 'json',
         settings: [
-          // The file is shared with the project, so the key is asked for.
+          // The file is part of the project, so it must not have the key. VS Code asks for it.
           { at: ['inputs'], value: [KEY_INPUT], keep: true },
           { at: ['servers', 'tollgate', 'type'], value: 'http' },
           { at: ['servers', 'tollgate', 'url'], value: `${base}/mcp` },
@@ -122,7 +122,7 @@ const claudeDesktop: Client = {
           { at: ['mcpServers', 'tollgate', 'command'], value: 'npx' },
           {
             at: ['mcpServers', 'tollgate', 'args'],
-            // Without a space: some versions split arguments at spaces.
+            // Without a space, because some versions split arguments at spaces.
             value: ['-y', 'mcp-remote', `${base}/mcp`, '--header', 'Authorization:${AUTHORIZATION}'],
           },
           { at: ['mcpServers', 'tollgate', 'env', 'AUTHORIZATION'], value: `Bearer ${key}` },
@@ -169,7 +169,7 @@ const otherMcp: Client = {
 const LISTENS_LOCALLY =
   'A container reaches a gateway of its host only if the gateway listens on more than 127.0.0.1: start it with --host 0.0.0.0.';
 
-/** The gateway's address as a container sees it. `host`: it is this machine. */
+/** The gateway's address for a container. `host`: the gateway is on this machine. */
 function fromContainer(base: string): { readonly url: string; readonly host: boolean } {
   const url = new URL(base);
   if (!isLoopback(url.hostname)) return { url: base, host: false };

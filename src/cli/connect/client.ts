@@ -1,10 +1,10 @@
 import type { Connection } from './connection.ts';
 import type { Setting } from './settings.ts';
 
-/** The places of this machine where clients keep their settings. */
+/** The places on this machine where clients keep their settings. */
 export interface Machine {
   readonly home: string;
-  /** The folder that the command runs in, for settings of a project. */
+  /** The folder in which the command runs, for settings of a project. */
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: NodeJS.Platform;
@@ -12,7 +12,7 @@ export interface Machine {
 
 export type FormatName = 'json' | 'toml' | 'yaml' | 'dotenv';
 
-/** A file of a client, and what it has to say. */
+/** A file of a client, with the settings that it needs. */
 export interface SettingsFile {
   readonly path: string;
   readonly format: FormatName;
@@ -23,9 +23,9 @@ export interface SettingsFile {
 export interface Setup {
   /** Written by `--write`. */
   readonly files: readonly SettingsFile[];
-  /** To be done by hand, such as fields of a window: printed as it is. */
+  /** Steps to do by hand, such as fields of a window. Printed unchanged. */
   readonly byHand?: string;
-  /** A command, or a few lines of a program, that use it. */
+  /** A command, or a few lines of a program, that try the setup. */
   readonly tryIt?: string;
   /** Facts that are worth knowing before the first call. */
   readonly notes?: readonly string[];
@@ -33,12 +33,12 @@ export interface Setup {
 
 /** A program or library that can use a gateway. */
 export interface Client {
-  /** As the command takes it. Also the name of its page in docs/clients. */
+  /** The name that the command accepts, and the name of the client's page in docs/clients. */
   readonly name: string;
   readonly title: string;
-  /** The API by which it calls models or agents; null for a client of tools alone. */
+  /** The API with which it calls models or agents; null for a client that only calls tools. */
   readonly speaks: 'messages' | 'responses' | 'chat' | 'a2a' | 'x402' | null;
   readonly models?: (connection: Connection, machine: Machine) => Setup;
-  /** The gateway as its MCP server. */
+  /** Sets the gateway up as an MCP server of the client. */
   readonly tools?: (connection: Connection, machine: Machine) => Setup;
 }

@@ -4,15 +4,15 @@ import type { Client } from './client.ts';
 import { CODING_AGENTS } from './coding-agents.ts';
 import { LIBRARIES } from './libraries.ts';
 
-/** All clients that `tollgate connect` knows, as `--list` shows them. */
+/** All clients that `tollgate connect` knows, in the order of `--list`. */
 export const CLIENTS: readonly Client[] = [...CODING_AGENTS, ...APPS, ...LIBRARIES];
 
-/** The client of this name. Rejects with a CliError that names the nearest ones. */
+/** The client with this name. Rejects with CliError, which names the nearest clients. */
 export async function findClient(name: string): Promise<Client> {
   const client = CLIENTS.find((one) => one.name === name);
   if (client) return client;
   const names = CLIENTS.map((one) => one.name);
-  // Loaded here: a right name needs none of it.
+  // Loaded here, because a correct name does not need it.
   const { nearestHint } = await import('#gateway');
   throw new CliError(
     `There is no client ${name} here.\n${nearestHint(name, names) || `The clients: ${names.join(', ')}`}\nAny other OpenAI, Anthropic, MCP or A2A client works too: see /docs/guide/clients of the gateway.`,

@@ -6,18 +6,18 @@ import type { Setting } from './settings.ts';
 
 const bearer = (key: string) => `Bearer ${key}`;
 
-/** An MCP server with an address, as most clients write it in JSON. */
+/** An MCP server at an address, in the JSON that most clients use. */
 export const mcpServer = (list: string, { base, key }: Connection, type?: string): readonly Setting[] => [
   ...(type === undefined ? [] : [{ at: [list, 'tollgate', 'type'], value: type }]),
   { at: [list, 'tollgate', 'url'], value: `${base}/mcp` },
   { at: [list, 'tollgate', 'headers', 'Authorization'], value: bearer(key) },
 ];
 
-/** undefined for agents and tools, and where the name has more than that of a model. */
+/** The context of a model in tokens; undefined for agents and tools, and if the name has more than a model's name. */
 const contextOf = (model: string, models: Connection['models']): number | undefined =>
   models.find(({ name }) => name === model)?.contextLength;
 
-/** Claude Code's own prompt and what it keeps free for an answer, in tokens. */
+/** The tokens that Claude Code needs for its own prompt and keeps free for an answer. */
 const LEAST_CONTEXT = 65_536;
 
 const claudeCode: Client = {
@@ -29,13 +29,13 @@ const claudeCode: Client = {
     const variables = {
       ANTHROPIC_BASE_URL: `${base}/api`,
       ANTHROPIC_AUTH_TOKEN: key,
-      // A key of Anthropic that is set elsewhere would be sent too.
+      // Empty, because a key of Anthropic that is set elsewhere would be sent too.
       ANTHROPIC_API_KEY: '',
       ANTHROPIC_MODEL: model,
       ANTHROPIC_DEFAULT_OPUS_MODEL: model,
       ANTHROPIC_DEFAULT_SONNET_MODEL: model,
       ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
-      // Of a model that it does not know it assumes a million.
+      // For a model that it does not know, Claude Code assumes a million.
       CLAUDE_CODE_MAX_CONTEXT_TOKENS: context?.toString(),
     };
     return {
@@ -87,7 +87,7 @@ const codex: Client = {
             { at: ['model_provider'], value: 'tollgate' },
             { at: ['model_context_window'], value: context },
             ...Object.entries(provider).map(([name, value]) => ({ at: ['model_providers', 'tollgate', name], value })),
-            // With both, Codex asks for the variable.
+            // Removed, because with both settings Codex expects the key in the variable.
             { at: ['model_providers', 'tollgate', 'env_key'], value: undefined },
           ],
         },
@@ -114,7 +114,7 @@ const codex: Client = {
   }),
 };
 
-/** Used where a model does not name its own. */
+/** Most tokens of an answer, for a model that does not say it. */
 const ANSWER_TOKENS = 8_192;
 
 const opencode: Client = {
@@ -159,7 +159,7 @@ const opencode: Client = {
   }),
 };
 
-/** opencode reads both names: the one that is there is changed. */
+/** opencode reads both names, so the existing file is changed. */
 function opencodeFile(home: string, env: Readonly<Record<string, string | undefined>>): string {
   const path = join(env['XDG_CONFIG_HOME'] || join(home, '.config'), 'opencode', 'opencode.json');
   return existsSync(`${path}c`) ? `${path}c` : path;

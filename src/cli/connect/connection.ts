@@ -16,16 +16,16 @@ export interface ConnectionFlags {
 interface TextModel {
   readonly name: string;
   readonly contextLength: number;
-  /** The most tokens of one answer; null if only the context bounds it. */
+  /** The most tokens of one answer; null if only the context limits it. */
   readonly maxOutput: number | null;
 }
 
-/** A gateway that answered, and took the key. */
+/** A gateway that answered and accepted the key. */
 export interface Connection {
-  /** Origin of the gateway, without a slash at its end. */
+  /** The address of the gateway, without a slash at its end. */
   readonly base: string;
   readonly key: string;
-  /** USD, as the gateway writes it; null without a key. */
+  /** In USD, as the gateway writes it; null without a key. */
   readonly balance: string | null;
   /** The model that a client calls: a name of `models`, or an agent or tool as `a2a/…` or `mcp/…`. */
   readonly model: string;
@@ -34,9 +34,9 @@ export interface Connection {
 
 interface ConnectionOptions {
   readonly env: Environment;
-  /** The client pays by wallet: no key is looked for. */
+  /** The client pays by wallet, so no key is needed. */
   readonly keyless: boolean;
-  /** The folder that this program is in. */
+  /** The folder of this program. */
   readonly checkout: string;
 }
 
@@ -47,8 +47,8 @@ const ANSWER_MS = 10_000;
 const KEY_VARIABLE = 'TOLLGATE_API_KEY';
 
 /**
- * Asks the gateway of the flags, else of the environment, else the one that runs on the data directory. Throws a
- * CliError if it does not answer, is no tollgate, or refuses the key or the model.
+ * Finds a gateway by the flags, else by the environment, else the one that runs on the data directory, and asks it.
+ * Rejects with CliError if the address does not answer, is not a tollgate, or refuses the key or the model.
  */
 export async function findConnection(
   { url, key: keyFlag, model, data }: ConnectionFlags,
@@ -63,8 +63,8 @@ export async function findConnection(
     : found === undefined
       ? DEFAULT_BASE
       : requireLocal(found, dataDir);
-  // A key of one gateway is not shown to another. A file may have come with the folder of a project: it does not say
-  // who gets the key of the environment.
+  // The key of one gateway is not sent to another. A discovery file may have come with the folder of a project, so it
+  // must not decide who gets the key of the environment.
   const saved = development?.base_url === base ? development.api_key : undefined;
   const ofEnvironment = found === undefined ? env[KEY_VARIABLE] : undefined;
   const key = keyFlag ?? (ofEnvironment || saved);
@@ -77,13 +77,16 @@ export async function findConnection(
   return { base, key, balance: printable(String(balance)), models, model: chosen };
 }
 
-/** Settings of a project are written in its folder, and `npm start` keeps its data in the checkout. */
+/**
+ * The data directory to look in. Settings of a project are written in its folder, but `npm start` keeps its data in the
+ * checkout.
+ */
 function usualData(checkout: string): string {
   const usual = '.tollgate';
   return existsSync(usual) ? usual : join(checkout, usual);
 }
 
-/** An address as people copy it: with or without what clients append. */
+/** Reads an address as people copy it, with or without the path that clients append. */
 function readBase(text: string, by: string): string {
   if (!/^https?:\/\//.test(text) || !URL.canParse(text))
     throw new CliError(`${by} is not the address of a gateway: ${text}\nGive it as ${DEFAULT_BASE}`);
@@ -92,7 +95,7 @@ function readBase(text: string, by: string): string {
   return `${origin}${path}`;
 }
 
-/** The address in a file of the data directory. Throws unless it is of this machine. */
+/** The address in a file of the data directory. Throws CliError if it is not on this machine. */
 function requireLocal(base: string, dataDir: string): string {
   if (URL.canParse(base) && isLoopback(new URL(base).hostname)) return base;
   throw new CliError(
@@ -100,7 +103,7 @@ function requireLocal(base: string, dataDir: string): string {
   );
 }
 
-/** Throws unless a tollgate answers at this address. */
+/** Throws CliError if the answer at this address is not that of a tollgate. */
 async function refuseOthers(base: string): Promise<void> {
   const response = await get(`${base}/api/v1/models/count`, null);
   const body = await jsonOf(response);
@@ -157,7 +160,7 @@ interface ListedModel {
   readonly top_provider?: { readonly max_completion_tokens?: number | null };
 }
 
-/** Names go into files, programs and the terminal. Those that no gateway of ours gives are left out. */
+/** Names are written into files, programs and the terminal. Names that no tollgate would give are left out. */
 const PLAIN_NAME = /^[A-Za-z0-9._/:-]{1,256}$/;
 
 const readModels = (body: unknown): readonly TextModel[] =>
@@ -169,14 +172,17 @@ const readModels = (body: unknown): readonly TextModel[] =>
       maxOutput: top_provider?.max_completion_tokens ?? null,
     }));
 
-/** The services of a list that have a name. */
+/** The entries of a list that have a valid name. */
 function listOf<T extends { readonly id: string }>(body: unknown): readonly T[] {
   const data = (body as { readonly data?: unknown } | null)?.data;
   if (!Array.isArray(data)) return [];
   return (data as (T | null)[]).filter((one): one is T => typeof one?.id === 'string' && PLAIN_NAME.test(one.id));
 }
 
-/** The wanted model, checked; without one, the model with the largest context, of several the last in the list. */
+/**
+ * The wanted model, checked. By default the model with the largest context; if several have it, the last one in the
+ * list.
+ */
 async function chosenModel(
   { base, models }: Pick<Connection, 'base' | 'models'>,
   wanted: string | undefined,
@@ -198,7 +204,7 @@ async function chosenModel(
     .replace(/^[1-9A-HJ-NP-Za-km-z]{32,}:|^0x[\da-f]{40}:/i, '')
     .replace(/:(?:floor|nitro)$/, '');
   if (names.includes(plain)) return wanted;
-  // Loaded here: what is right needs none of it.
+  // Loaded here, because a correct name does not need it.
   const { nearestHint } = await import('#gateway');
   const hint = nearestHint(plain, names);
   throw new CliError(

@@ -3,7 +3,7 @@ import type { Format } from './settings.ts';
 
 const TABS = /^\t/m;
 
-/** JSON, with comments and commas at the end as editors and agents allow them. */
+/** JSON with comments and trailing commas, which editors and agents allow. */
 export const JSON_FORMAT: Format = {
   language: 'json',
   parse(text) {

@@ -2,7 +2,10 @@ import { join } from 'node:path';
 import type { Client, Setup } from './client.ts';
 import type { Connection } from './connection.ts';
 
-/** A library whose address and key stand in the environment: written to `.env`, with the first lines to try. */
+/**
+ * A library that reads address and key from the environment. They are written to `.env`, and the first lines of a
+ * program are printed.
+ */
 const library =
   (variables: (connection: Connection) => Readonly<Record<string, string>>, program: (model: string) => string) =>
   (connection: Connection, { cwd }: { readonly cwd: string }): Setup => ({

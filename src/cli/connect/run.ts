@@ -16,7 +16,7 @@ export interface ConnectFlags extends ConnectionFlags {
   readonly write?: boolean;
 }
 
-/** Prints the clients, one a line. */
+/** Prints the clients, one per line. */
 export function listClients(): void {
   const rows = CLIENTS.map(({ name, title, speaks, models, tools }) => [
     name,
@@ -28,7 +28,7 @@ export function listClients(): void {
   process.stdout.write(`${table(['client', 'what it is', 'models by', 'tools by MCP', 'page'], rows, painter())}\n`);
 }
 
-/** Prints what a client needs to use the gateway, and with `write` puts it into the client's files. */
+/** Prints the settings that a client needs to use the gateway. With `write`, writes them into the client's files. */
 export async function connectClient(name: string, asked: ConnectFlags): Promise<void> {
   const { mcp, write = false, ...flags } = asked;
   const client = await findClient(name);
@@ -58,7 +58,7 @@ function recipeOf({ title, models, tools }: Client, mcp: boolean | undefined): N
   throw new CliError(`${title} has no MCP servers. Leave --mcp out to connect its models.`);
 }
 
-/** The command with what was given and `--write`. A key is not repeated: the screen may be seen by others. */
+/** The same command with `--write`. A key is not repeated, because others may see the screen. */
 function againOf(name: string, { url, model, data, mcp, key }: ConnectFlags): string {
   const values = Object.entries({ url, model, data }).flatMap(([option, value]) =>
     value === undefined ? [] : [`--${option}`, inShell(value)],
@@ -93,7 +93,7 @@ function writeSetup({ title }: Client, setup: Setup, { secret, paint }: Writing)
     );
     return;
   }
-  // All are looked at before one is written.
+  // All files are checked before the first one is written.
   for (const change of setup.files.map(changeOf)) {
     if (change.after === null) {
       process.stdout.write(`${change.path} has it already.\n`);

@@ -1,23 +1,23 @@
 /** A value that a settings file can hold. */
 export type Value = string | number | boolean | null | readonly Value[] | { readonly [name: string]: Value };
 
-/** One value of a settings file. Everything else of the file stays as it is. */
+/** One value of a settings file. All else in the file is unchanged. */
 export interface Setting {
-  /** Names from the root of the file to the value. `{ name }` is the entry of a list that has this `name`. */
+  /** Names from the root of the file to the value. `{ name }` selects the entry of a list that has this `name`. */
   readonly at: readonly (string | { readonly name: string })[];
-  /** undefined: what is there is removed. */
+  /** undefined removes the value. */
   readonly value: Value | undefined;
-  /** If the file already has a value there, that one stays. */
+  /** If the file already has a value there, it stays. */
   readonly keep?: true;
 }
 
-/** How one kind of settings file is read and changed. */
+/** Reads and changes settings files of one format. */
 export interface Format {
-  /** The language of a fenced block. */
+  /** The language of a fenced block in Markdown. */
   readonly language: string;
-  /** The values of a file; of an empty text `{}`. Throws an Error that says where the text is wrong. */
+  /** The values of a file; `{}` for an empty text. Throws an Error that says where the text is wrong. */
   parse(text: string): unknown;
-  /** The text with the settings, and with all else as it was. */
+  /** The text with the settings. All else is unchanged. */
   change(text: string, settings: readonly Setting[]): string;
 }
 
@@ -25,7 +25,7 @@ type Tree = Record<string, unknown>;
 
 const isTree = (value: unknown): value is Tree => value !== null && typeof value === 'object' && !Array.isArray(value);
 
-/** The settings that are not in `values` yet. */
+/** The settings that `values` does not have yet. */
 export function missing(values: unknown, settings: readonly Setting[]): readonly Setting[] {
   return settings.filter(({ at, value, keep }) => {
     const found = at.reduce<unknown>((from, step) => childOf(from, step), values);
@@ -39,8 +39,8 @@ function childOf(from: unknown, step: Setting['at'][number]): unknown {
 }
 
 /**
- * A copy of `values` with the settings: what a changed file must say. Throws an Error where a setting goes through
- * something that is no table or list.
+ * A copy of `values` with the settings, to compare with a changed file. Throws an Error if the path of a setting leads
+ * through a value that is not a table or list.
  */
 export function withSettings(values: unknown, settings: readonly Setting[]): unknown {
   const copy = structuredClone(values);

@@ -2,8 +2,8 @@ import { parse } from 'smol-toml';
 import type { Format, Value } from './settings.ts';
 
 /**
- * TOML, changed line by line, since its parser does not keep comments. The caller compares the values of the text
- * with those that were wanted: a file whose form is not met here, such as a table within one line, is then refused.
+ * TOML is changed line by line, because its parser drops comments. The caller checks that the new text has the wanted
+ * values. So it refuses a file in a form that this code does not handle, such as an inline table.
  */
 export const TOML_FORMAT: Format = {
   language: 'toml',
@@ -41,7 +41,7 @@ function setLine(lines: string[], at: readonly string[], value: Value | undefine
   }
   if (line === null) return;
   while (end > start && lines[end - 1]!.trim() === '') end--;
-  // Names outside of tables stand before the first table, with an empty line between.
+  // A name outside of tables must come before the first table. An empty line separates them.
   lines.splice(end, 0, ...(table.length === 0 && end === 0 && lines.length > 0 ? [line, ''] : [line]));
 }
 
@@ -50,7 +50,7 @@ function assigns(line: string, name: string): boolean {
   return (bare ?? double ?? single) === name;
 }
 
-/** The names of a table's header, one a line; null for other lines. */
+/** The names in a table's header, joined with line feeds; null for other lines. */
 function tableOf(line: string): string | null {
   const [, inside] = /^\s*\[([^[\]]+)\]\s*(?:#.*)?$/.exec(line) ?? [];
   if (inside === undefined) return null;

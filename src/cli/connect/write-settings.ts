@@ -35,13 +35,13 @@ export interface Change {
   readonly path: string;
   /** null if there was no file. */
   readonly before: string | null;
-  /** null if nothing is missing in the file. */
+  /** null if the file needs no change. */
   readonly after: string | null;
 }
 
 /**
- * The file with its settings. All else in it stays, and that is checked by reading both texts again. Throws a
- * CliError, with the settings to add by hand, if the file cannot be read or changed in this way.
+ * The file with its settings. All else in it stays, which is checked by parsing both texts. Throws CliError, with the
+ * settings to add by hand, if the file cannot be read or changed.
  */
 export function changeOf(file: SettingsFile): Change {
   const format = FORMATS[file.format];
@@ -63,12 +63,12 @@ export function changeOf(file: SettingsFile): Change {
   }
 }
 
-/** Values as JSON has them: dates of TOML become texts. */
+/** Values in the form of JSON. Dates of TOML become strings. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value)) as unknown;
 
 /**
- * Writes a changed file aside and renames it. The old one is kept beside it, and its path is returned; null if there
- * was none. A file with `secret` in it can be read by its owner alone.
+ * Writes a changed file under another name and renames it. Keeps a copy of the old file next to it, and returns the
+ * path of the copy; null if there was no file. Only the owner can read a file that contains `secret`.
  */
 export function writeChange(
   { path, before, after }: Change,

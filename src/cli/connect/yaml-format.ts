@@ -1,7 +1,7 @@
 import { isMap, isSeq, parseDocument, type Document } from 'yaml';
 import type { Format, Setting } from './settings.ts';
 
-/** YAML. Comments and the order of the file stay; its indentation may become two spaces. */
+/** YAML. Comments and the order of the file stay. The indentation may become two spaces. */
 export const YAML_FORMAT: Format = {
   language: 'yaml',
   parse: (text) => (read(text).toJS() as unknown) ?? {},
@@ -23,7 +23,7 @@ function read(text: string): Document {
   return document;
 }
 
-/** Makes the lists and entries on the way, and gives the path with positions for names. */
+/** Creates missing lists and entries on the path. Returns the path with list positions instead of names. */
 function pathOf(document: Document, at: Setting['at']): readonly (string | number)[] {
   const path: (string | number)[] = [];
   for (const step of at) {

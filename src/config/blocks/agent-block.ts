@@ -50,7 +50,7 @@ const target = {
   api_key: bearerKey('Key that the agent asks for, sent as a bearer token.'),
 };
 
-/** `[[agents]]`: an A2A agent. Priced by the message or the task, by its use under a cap, or both. */
+/** `[[agents]]`: an A2A agent. It is priced by the message or task, by use with a cap, or both. */
 export const AGENT_BLOCK = defineBlock<AgentService, typeof offer, typeof target>({
   primitive: 'agent',
   offer,

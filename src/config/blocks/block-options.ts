@@ -7,12 +7,12 @@ import type { Table } from '../reading.ts';
 
 const DESCRIPTION_MAX = 2_000;
 
-/** Text that must be given and that a check accepts. */
+/** Required text with a check. */
 function checkedText(takes: string, meaning: string, fault: (value: string) => string | null): Option<string> {
   return option({ takes, meaning, read: (value) => readText(value, takes, fault) });
 }
 
-/** Text that may be left out where the rest of its block says it, see completeBlock; else it must be given. */
+/** Text that completeBlock can derive from the rest of its block. Otherwise it is required. */
 function derivedText(
   from: string,
   takes: string,
@@ -22,17 +22,17 @@ function derivedText(
   return { ...checkedText(takes, meaning, fault), defaultText: from };
 }
 
-/** Names that other blocks of a file say, for those that leave them out. */
+/** Names from the other blocks of a file, for a block that leaves them out. */
 export interface SaidElsewhere {
-  /** The spelling of a provider's name, which is written in one way. */
+  /** The spelling of a provider's name in the file, which must be the same everywhere. */
   readonly spelling: (provider: string) => string;
-  /** The display_name of a listing; undefined for none. */
+  /** The display_name of a listing. undefined if no block has one. */
   readonly shown: (listing: string) => unknown;
 }
 
 const NOTHING_SAID: SaidElsewhere = { spelling: (provider) => provider, shown: () => undefined };
 
-/** A block with the names that follow from its `name` where it leaves them out. */
+/** A block with its `provider_name` and `display_name`, which are derived from `name` if they are absent. */
 export function completeBlock(block: Table, { spelling, shown }: SaidElsewhere = NOTHING_SAID): Table {
   const { name } = block;
   if (typeof name !== 'string') return block;
@@ -42,15 +42,15 @@ export function completeBlock(block: Table, { spelling, shown }: SaidElsewhere =
 }
 
 /**
- * The listing of a block: blocks with the same one are one listing. A value that is not text counts as empty; it is
- * refused elsewhere.
+ * The key of a block's listing. Blocks with the same key are one listing. A value that is not text counts as empty
+ * here, and is refused elsewhere.
  */
 export const listingOf = ({ name, provider_name: provider }: Table): string =>
   `${textOf(provider).toLowerCase()}\n${textOf(name)}`;
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** Text that may be left out, and is `fallback` then. */
+/** Optional text with a check. `fallback` is its default. */
 export function optionalCheckedText(
   takes: string,
   meaning: string,
@@ -118,7 +118,7 @@ export const UPSTREAM_MODEL = checkedText(
       : null,
 );
 
-/** Words out of a few; at least one. */
+/** A list of one or more of the given words. */
 export function words(of: readonly string[], fallback: readonly string[], meaning: string): Option<readonly string[]> {
   const right = `a list with one or more of ${of.join(', ')}, such as ${JSON.stringify(of.slice(0, 2))}`;
   const { read } = textList({
@@ -147,7 +147,7 @@ function readKey(value: unknown): string | null {
   return value === '' ? null : value;
 }
 
-/** A secret that is sent as a bearer token and may be left out. */
+/** An optional secret that is sent as a bearer token. */
 export function bearerKey(meaning: string): Option<string | null> {
   return option<string | null>({
     takes: 'text, `std::env::NAME`, or "" for none',
@@ -158,20 +158,23 @@ export function bearerKey(meaning: string): Option<string | null> {
   });
 }
 
-/** The address and key of an upstream API of models or media. `endpoint` is the path below its base address. */
+/**
+ * The options for the base address and key of an upstream API of models or media. `endpoint` is the path below the base
+ * address.
+ */
 export const apiOptions = (endpoint: string) => ({
   'params.api_base': apiBase(endpoint),
   'params.api_key': bearerKey('Key that the upstream API asks for, sent as a bearer token.'),
 });
 
-/** The target that the values of those options name. */
+/** The target in the values of `apiOptions`. */
 export const apiTarget = (values: ValuesOf<ReturnType<typeof apiOptions>>): HttpTarget => ({
   kind: 'http',
   url: values['params.api_base'],
   apiKey: values['params.api_key'],
 });
 
-/** `endpoint` is refused in the address, as people copy it along. */
+/** An address that ends in `endpoint` is refused, because people often copy it with the base address. */
 function apiBase(endpoint: string): Option<string> {
   const right = 'the base address of the upstream API, such as https://api.example.com/v1';
   return option({
@@ -189,8 +192,8 @@ function apiBase(endpoint: string): Option<string> {
 }
 
 /**
- * Reads the address of a server: http or https, without credentials, query and fragment. The path is without
- * slashes at its end.
+ * Reads the URL of a server: http or https, without credentials, query and fragment. `path` has no trailing slashes.
+ * Throws WrongValue.
  */
 export function readUrl(
   value: unknown,
@@ -200,7 +203,7 @@ export function readUrl(
   if (typeof value !== 'string' || value.length > 2_048) throw new WrongValue(`is ${show(value)}`, right);
   const url = URL.parse(value);
   const fault = urlFault(value, ['http:', 'https:']);
-  // A URL with credentials in it is not repeated.
+  // The message does not repeat a URL with credentials.
   if (url && (url.username || url.password))
     throw new WrongValue('holds credentials', `${right}; a key goes to ${key}`);
   if (fault !== null || !url)
@@ -210,7 +213,7 @@ export function readUrl(
   return { origin: url.origin, path: url.pathname.replace(/\/+$/, '') };
 }
 
-/** The address of a server that is asked at that very address. */
+/** Reads the URL of a server whose requests go to exactly this URL. Throws WrongValue. */
 export function readEndpoint(value: unknown, right: string): string {
   const { origin, path } = readUrl(value, right, 'api_key');
   return `${origin}${path}`;

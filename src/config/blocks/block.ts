@@ -3,21 +3,23 @@ import type { OptionTable, ValuesOf } from '../option.ts';
 import type { Table } from '../reading.ts';
 import type { Service, Target } from '../config.ts';
 
-/** Says what is wrong with a block as a whole, at one of its keys. */
+/** Reports a problem of a block as a whole, at one of its keys. */
 type Complain = (key: string, wrong: string, right: string) => void;
 
-/** The file that a block stands in. */
+/** The file that contains a block. */
 export interface Place {
-  /** A gateway reaches services by address only; a provider's proxy also runs commands. */
+  /**
+   * Whether commands are allowed. A gateway reaches services only by address. A provider's proxy also runs commands.
+   */
   readonly commands: boolean;
-  /** The directory that relative paths of the file start at. */
+  /** The directory for relative paths in the file. */
   readonly directory: string;
 }
 
 /**
- * One kind of block. Its keys are in two tables: `offer` is what the service is and costs, which also stands in a
- * registration; `target` is where it runs, which never leaves the machine that reads the file. The functions get
- * values that have passed their own options, and complain of what does not go together.
+ * One kind of block. Its keys are in two tables. `offer` describes the service and its prices, and is also part of a
+ * registration. `target` says where the service runs, and never leaves the machine that reads the file. The functions
+ * get values that are valid by themselves, and complain about invalid combinations.
  */
 export interface BlockKind {
   readonly primitive: Primitive;
@@ -25,13 +27,13 @@ export interface BlockKind {
   readonly target: OptionTable;
   toService(values: Readonly<Record<string, unknown>>, complain: Complain): Service;
   toTarget(values: Readonly<Record<string, unknown>>, complain: Complain, place: Place): Target;
-  /** The `offer` part of a block that reads as this service. Prices are decimal texts. */
+  /** The inverse of toService: the `offer` part of a block for this service. Prices are decimal strings. */
   toBlock(service: Service): Table;
 }
 
 /**
- * The kind of `S`, with its functions typed by its tables. Types are erased here only, so that all kinds fit into
- * one list.
+ * Defines the kind of block for `S`. Its functions are typed by its tables. The types are erased only here, so that all
+ * kinds fit into one list.
  */
 export function defineBlock<S extends Service, O extends OptionTable, T extends OptionTable>(kind: {
   readonly primitive: S['primitive'];

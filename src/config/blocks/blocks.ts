@@ -11,7 +11,7 @@ import { MODEL_BLOCK } from './model-block.ts';
 import { TOOL_BLOCK } from './tool-block.ts';
 import { VIDEO_BLOCK } from './video-block.ts';
 
-/** All kinds of blocks by the name of their table. */
+/** All kinds of blocks, by the names of their tables. */
 export const BLOCKS = {
   models: MODEL_BLOCK,
   tools: TOOL_BLOCK,
@@ -23,15 +23,14 @@ export const BLOCKS = {
 export const BLOCK_TABLES = Object.keys(BLOCKS) as readonly (keyof typeof BLOCKS)[];
 
 interface BlockRules {
-  /** Most blocks of all kinds together. */
+  /** Maximum number of blocks of all kinds together. */
   readonly max: number;
-  /** All blocks are of one provider. */
+  /** Whether all blocks must have the same provider. */
   readonly oneProvider: boolean;
 }
 
 /**
- * All blocks of a file as services, those with problems left out. Blocks of the same name of one provider are one
- * listing with several doors.
+ * All valid blocks of a file as services. Blocks of one provider with the same name are one listing with several doors.
  */
 export function readBlocks(file: Table, place: Place, rules: BlockRules, reading: Reading): readonly ServiceConfig[] {
   return readEach(file, rules, reading, (kind, block, path) => {
@@ -46,8 +45,8 @@ export function readBlocks(file: Table, place: Place, rules: BlockRules, reading
 }
 
 /**
- * All blocks of a registration document as services. A key that says where a service runs is refused: only its own
- * machine knows that.
+ * All valid blocks of a registration document as services. Keys of `target` are refused, because only the service's own
+ * machine should know where it runs.
  */
 export function readOffers(document: Table, rules: BlockRules, reading: Reading): readonly Service[] {
   return readEach(document, rules, reading, (kind, block, path) => {
@@ -102,7 +101,7 @@ function readEach<T>(
   return read;
 }
 
-/** The first provider_name of each spelling and the first display_name of each listing that the blocks say. */
+/** The names in the blocks: the first spelling of each provider_name, and the first display_name of each listing. */
 function saidIn(file: Table): SaidElsewhere {
   const blocks = BLOCK_TABLES.flatMap((table): readonly unknown[] => {
     const listed: unknown = file[table];
@@ -121,8 +120,8 @@ function saidIn(file: Table): SaidElsewhere {
 }
 
 /**
- * Finds contradictions between blocks. It compares the names that are right in themselves, whatever else is wrong
- * with their block.
+ * Finds contradictions between blocks. It compares all names that are valid by themselves, even if their block has
+ * other problems.
  */
 function createListingCheck(
   oneProvider: boolean,

@@ -19,7 +19,7 @@ const QUALITIES = ['low', 'medium', 'high', 'standard', 'hd'];
 
 const EDIT = 'edit';
 
-/** The tier that a variant is of. */
+/** The tier of a variant. */
 const tierOf = (variant: string) => variant.replace(/^edit\//, '').split('/', 1)[0]!;
 
 const variantFault = (variant: string) => {

@@ -2,15 +2,15 @@ import type { MicroUsd, Rates } from '#billing/amounts';
 import type { ImageService } from '../config.ts';
 import { perUnit, rates } from './rates.ts';
 
-/** Prices of an image block as it writes them, as rates. */
+/** The prices of an image block, in the structure of the block, as rates. */
 interface ImagePrices {
   readonly generation: MicroUsd;
   readonly resolutions: Readonly<Record<string, MicroUsd>>;
-  /** Tiers in a quality (`2K/high`), and edits of a tier (`edit/2K`, `edit/2K/high`). */
+  /** Prices of a tier in a quality (`2K/high`), and of edits of a tier (`edit/2K`, `edit/2K/high`). */
   readonly variants: Readonly<Record<string, MicroUsd>>;
-  /** null: an edit costs what an image costs. */
+  /** null: an edit costs the same as an image. */
   readonly edit: MicroUsd | null;
-  /** For each image that is edited; null for nothing. */
+  /** The price of each image that is edited. null: free. */
   readonly inputImage: MicroUsd | null;
 }
 
@@ -18,8 +18,8 @@ const EDIT = 'edit';
 const isEdit = (name: string) => name === EDIT || name.startsWith(`${EDIT}/`);
 
 /**
- * The variants of an offer. Where edits have prices of their own, each of their variants is in it, so that a price
- * is one variant and nothing is added up.
+ * The variants of an offer. If any price for edits is given, every combination for edits is a variant. So a price is
+ * always that of one variant, and never a sum.
  */
 export function imageVariants({ generation, resolutions, variants, edit, inputImage }: ImagePrices) {
   const all = { ...resolutions, ...variants };
@@ -28,7 +28,7 @@ export function imageVariants({ generation, resolutions, variants, edit, inputIm
   const explicit = Object.entries(all).filter(([name]) => isEdit(name));
   if (edit === null && inputImage === null && explicit.length === 0) return made;
   const editRates = (image: MicroUsd) => rates({ image, input_image: inputImage });
-  // Without a price for edits, each tier and quality costs as an edit what it costs without one.
+  // Without `edit`, an edit costs the same as an image of its tier and quality.
   const derived: [string, MicroUsd][] =
     edit === null
       ? Object.entries(all).flatMap(([name, image]) => (isEdit(name) ? [] : [[`${EDIT}/${name}`, image]]))
@@ -38,7 +38,7 @@ export function imageVariants({ generation, resolutions, variants, edit, inputIm
   return made;
 }
 
-/** The prices of a service as its block writes them. */
+/** The inverse of imageVariants: the `pricing` of a block. */
 export function imagePricing({ rates: { image = 0n }, variants }: Pick<ImageService, 'rates' | 'variants'>) {
   const priceOf = ({ image: rate = 0n }: Rates) => perUnit(rate);
   const tableOf = (table: string, of: (name: string) => boolean) => {

@@ -23,5 +23,5 @@ export const MEDIA_OPTIONS = {
   }),
 };
 
-/** The facts of an offer that follow from `quotes`. */
+/** The fields of MediaFacts for the option `quotes`. */
 export const quoted = (quotes: boolean): { readonly unquoted?: true } => (quotes ? {} : { unquoted: true });

@@ -130,7 +130,7 @@ function optionalTokens(meaning: string, absent: string): Option<number | null> 
 
 const target = apiOptions('/chat/completions');
 
-/** `[[models]]`: an API for chat completions. */
+/** `[[models]]`: an API with chat completions. */
 export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target>({
   primitive: 'model',
   offer,

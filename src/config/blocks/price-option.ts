@@ -15,12 +15,9 @@ import { perUnit } from './rates.ts';
 
 interface PriceBounds {
   readonly meter: Meter;
-  /** The unit that is priced, such as `image`. */
+  /** The unit of the price, such as `image`. */
   readonly unit: string;
-  /**
-   * USD. A price in another unit is out of these bounds, so that nobody is charged a million times too much or too
-   * little.
-   */
+  /** Bounds in USD. They detect a price in a wrong unit, which would charge a million times too much or too little. */
   readonly least: number;
   readonly most: number;
 }
@@ -51,7 +48,7 @@ export const EDITED_IMAGE_PRICE = { meter: 'input_image', unit: 'input image', l
 export const SECOND_PRICE = { meter: 'second', unit: 'second', least: 0.0001, most: 100 } as const;
 export const VIDEO_PRICE = { meter: 'call', unit: 'video', least: 0.0001, most: 1_000 } as const;
 
-/** A price that must be given, as a rate: exact micro-USD per 1M units of its meter. */
+/** A required price. Its value is a rate: exact micro-USD for 1M units of its meter. */
 export function price(bounds: PriceBounds): Option<MicroUsd> {
   return option({
     takes: takes(bounds),
@@ -60,7 +57,7 @@ export function price(bounds: PriceBounds): Option<MicroUsd> {
   });
 }
 
-/** A price that may be left out; then the value is null, and the meter is not charged, or as `absent` says. */
+/** An optional price. Its value is null if it is absent. `absent` says in the documentation what is charged then. */
 export function optionalPrice(bounds: PriceBounds, absent = 'not charged'): Option<MicroUsd | null> {
   return option<MicroUsd | null>({
     takes: takes(bounds),
@@ -71,16 +68,16 @@ export function optionalPrice(bounds: PriceBounds, absent = 'not charged'): Opti
 }
 
 const takes = ({ unit, least, most }: PriceBounds) => `USD per ${unit}, ${decimal(least)} to ${most}, or 0 for free`;
-/** Without an exponent. */
+/** A decimal number without an exponent. */
 const decimal = (amount: number) => (amount < 1 ? amount.toFixed(6).replace(/0+$/, '') : String(amount));
 
-/** A price as a rate. Throws WrongValue. */
+/** Reads a price as a rate. Throws WrongValue. */
 function readPrice(value: unknown, { meter, unit, least, most }: PriceBounds): MicroUsd {
   const right = `a decimal number of USD per ${unit}, from ${decimal(least)} to ${most}, or 0 for free`;
   const refused = (why: string) => new WrongValue(`is ${show(value)}: it ${why}`, right);
   if (typeof value !== 'number' && typeof value !== 'bigint' && typeof value !== 'string')
     throw new WrongValue(`is ${show(value)}`, right);
-  // The double only serves the checks; the price itself is read exactly below.
+  // The double is only for the checks. The price itself is parsed exactly below.
   const near = typeof value === 'string' && value.trim() === '' ? NaN : Number(value);
   if (near < 0) throw refused('is less than 0');
   if (near > most) throw refused(`is more than ${most} USD per ${unit}`);
@@ -95,8 +92,8 @@ function readPrice(value: unknown, { meter, unit, least, most }: PriceBounds): M
   }
   const exact = typeof value === 'bigint' ? String(value) : value;
   try {
-    // Its messages name the value as they are told here; those of rates name the meter, which is not what the key
-    // is called.
+    // Parsed here first, because its messages name the value as `it`. The messages of parseRates name the meter, which
+    // is not the name of the key.
     parseUsd(exact, 'it');
   } catch (error) {
     if (!(error instanceof MoneyError)) throw error;
@@ -105,7 +102,7 @@ function readPrice(value: unknown, { meter, unit, least, most }: PriceBounds): M
   return parseRates({ [meter]: exact })[meter]!;
 }
 
-/** The cost of a call, in micro-USD. */
+/** An option for the cost of a call. Its value is in micro-USD. */
 export function callCost<T extends MicroUsd | null>(
   meaning: string,
   optional: { readonly text: string; readonly fallback: T },
@@ -121,7 +118,7 @@ export const PRICES_BY_USE = {
   'pricing.completion': optionalPrice(COMPLETION_PRICE),
 };
 
-/** The values of those prices; null for a meter that is not charged. */
+/** The values of PRICES_BY_USE as rates. null for a meter that is not charged. */
 interface PricesByUse {
   readonly second: MicroUsd | null;
   readonly prompt: MicroUsd | null;
@@ -134,7 +131,7 @@ export const byUse = (values: Readonly<Record<keyof typeof PRICES_BY_USE, MicroU
   completion: values['pricing.completion'],
 });
 
-/** Those prices and their cap as `pricing` of a block has them. */
+/** The fields of a block's `pricing` for prices by use and their cap. */
 export const useToBlock = ({ second, prompt, completion }: Rates, cap: MicroUsd | null): Table => ({
   ...(second === undefined ? {} : { per_second: perUnit(second) }),
   ...(prompt === undefined ? {} : { prompt: formatUsd(prompt) }),
@@ -143,8 +140,8 @@ export const useToBlock = ({ second, prompt, completion }: Rates, cap: MicroUsd 
 });
 
 /**
- * Complains where a price by use has no cap, or a cap no price by use. Use is known only after the call, so its cap is
- * locked before it.
+ * Complains about a price by use without a cap, and about a cap without a price by use. The cap is needed because the
+ * use is known only after the call, and an amount must be locked before it.
  */
 export function checkCap(
   prices: PricesByUse,

@@ -36,7 +36,10 @@ const offer = {
   }),
 };
 
-/** Text that a process can be started with. Not repeated in messages: people write secrets into commands. */
+/**
+ * Reads a text for the start of a process. Messages do not repeat it, because people write secrets into commands.
+ * Throws WrongValue.
+ */
 function readArgument(value: unknown, right: string): string {
   if (typeof value !== 'string' || value.length > TEXT_MAX || value.includes('\0'))
     throw new WrongValue('is not text that a command can take', right);
@@ -46,7 +49,9 @@ function readArgument(value: unknown, right: string): string {
 const SESSIONS_MAX = 16;
 const SESSION_IDLE_MS = 300_000;
 
-/** False where it is left out. null then, as a block without a command may not have it. */
+/**
+ * A flag whose default is false. Its value is null if it is absent, because a block without a command must not have it.
+ */
 const flag = (meaning: string): Option<boolean | null> =>
   trueOrFalse<null>({ meaning, optional: { text: 'false', fallback: null } });
 
@@ -136,7 +141,7 @@ const target = {
   ),
 };
 
-/** `[[tools]]`: an MCP server, by its address or as a program. */
+/** `[[tools]]`: an MCP server, at an address or as a program. */
 export const TOOL_BLOCK = defineBlock<ToolService, typeof offer, typeof target>({
   primitive: 'tool',
   offer,

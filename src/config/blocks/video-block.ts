@@ -11,7 +11,7 @@ import { perUnit, rates } from './rates.ts';
 
 const RESOLUTIONS = ['480p', '720p', '1080p', '4k'];
 const WITH_AUDIO = '+audio';
-/** Multipliers have six decimals, as prices have. */
+/** Multipliers have six decimals, like prices. */
 const ONE = 1_000_000n;
 const MULTIPLIER_MAX = 10n * ONE;
 
@@ -65,8 +65,8 @@ function readMultiplier(value: unknown): bigint {
 const target = apiOptions(VIDEOS_PATH);
 
 /**
- * `[[videos]]`: an API that makes videos. Its variants are each resolution, without and with sound; its own rates
- * are the dearest of them, which is what a video that names no resolution may cost.
+ * `[[videos]]`: an API that makes videos. There is a variant for each resolution without sound, and one with sound. The
+ * rates of the service itself are the highest of them, because a video that names no resolution may cost that much.
  */
 export const VIDEO_BLOCK = defineBlock<VideoService, typeof offer, typeof target>({
   primitive: 'video',
@@ -81,7 +81,7 @@ export const VIDEO_BLOCK = defineBlock<VideoService, typeof offer, typeof target
     const variants: [string, Rates][] = [];
     let dearest = 0n;
     for (const [resolution, second] of perSecond) {
-      // Exact: a rate is a multiple of 1,000,000.
+      // The division is exact, because a rate is a multiple of 1,000,000.
       const withAudio = (second * multiplier) / ONE;
       if (withAudio % ONE !== 0n)
         complain(
@@ -130,7 +130,7 @@ export const VIDEO_BLOCK = defineBlock<VideoService, typeof offer, typeof target
   },
 });
 
-/** The multiplier between the variants with and without sound. Where all are free it does not matter. */
+/** The multiplier between the variants with and without sound. 1 if all are free. */
 function audioMultiplier(variants: Readonly<Record<string, Rates>>): MicroUsd {
   for (const [name, { second }] of Object.entries(variants)) {
     if (second && !name.endsWith(WITH_AUDIO)) return ((variants[name + WITH_AUDIO]?.second ?? second) * ONE) / second;

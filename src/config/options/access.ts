@@ -3,7 +3,7 @@ import { domainFault } from '../domain.ts';
 import { optionalText, textList, whole } from '../option.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../units.ts';
 
-/** RFC 6749. Scopes stand in quotes in a header, which these characters cannot end. */
+/** A scope (RFC 6749). Scopes are sent in a quoted value of a header, which these characters cannot end. */
 const SCOPE = /^[!#-[\]-~]{1,128}$/;
 const scopeFault = (value: string) =>
   SCOPE.test(value) ? null : 'is not a scope: printable ASCII without spaces, quotes and backslashes';

@@ -1,6 +1,6 @@
 import { choice, optionalText, urlFault } from '../option.ts';
 
-/** `[alerts]`: lines of the log that need somebody's attention, as webhooks. */
+/** `[alerts]`: webhooks for log lines that need attention. */
 export const ALERTS = {
   url: optionalText({
     env: 'TOLLGATE_ALERTS_URL',

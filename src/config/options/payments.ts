@@ -4,7 +4,7 @@ import { HOUR_MS, MINUTE_MS } from '../units.ts';
 
 const DAY_S = 86_400;
 
-/** `[payments]`: money over all chains. */
+/** `[payments]`: payments over all chains. */
 export const PAYMENTS = {
   wait_ms: whole({
     min: 0,

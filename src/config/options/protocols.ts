@@ -23,7 +23,7 @@ export const MCP = {
   }),
 };
 
-/** `[tasks]`: work that outlives its call. */
+/** `[tasks]`: tasks, the work that outlives its call. */
 export const TASKS = {
   ttl_ms: whole({
     min: 1_000,
@@ -52,7 +52,7 @@ export const TASKS = {
   }),
 };
 
-/** `[webhooks]`: addresses that clients name. */
+/** `[webhooks]`: addresses that clients provide. */
 export const WEBHOOKS = {
   allow_private: trueOrFalse({
     optional: { text: '`false`; `true` in development', fallback: false, inDevelopment: true },

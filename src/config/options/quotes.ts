@@ -1,7 +1,7 @@
 import { whole } from '../option.ts';
 import { HOUR_MS, MINUTE_MS } from '../units.ts';
 
-/** `[quotes]`: costs that are said before a call, and kept to. */
+/** `[quotes]`: binding costs that are given before a call. */
 export const QUOTES = {
   valid_ms: whole({
     min: MINUTE_MS,

@@ -19,7 +19,7 @@ const networkList = (options: { readonly env: string; readonly meaning: string }
     ...options,
   });
 
-/** The address of a listener; loopback unless it is set. */
+/** An option for the address of a listener. The default is loopback. */
 export const listenHost = (options: { readonly env?: string; readonly meaning: string }) =>
   text({
     default: '127.0.0.1',
@@ -28,11 +28,11 @@ export const listenHost = (options: { readonly env?: string; readonly meaning: s
     ...options,
   });
 
-/** A seed in any accepted form as 64 lower-case hex digits. */
+/** Converts a seed in any accepted form to 64 lower-case hex digits. */
 const seedHex = (seed: string) =>
   seed.length === 64 ? seed.toLowerCase() : Buffer.from(seed, 'base64').toString('hex');
 
-/** Address of a page that may be another site's. */
+/** An option for the address of a page that may be on another site. */
 const pageUrl = (env: string, own: string, name: string) =>
   optionalText({
     env,
@@ -42,7 +42,7 @@ const pageUrl = (env: string, own: string, name: string) =>
     fault: (value) => urlFault(value, ['http:', 'https:']),
   });
 
-/** `[server]`: the process, and how it is reached. */
+/** `[server]`: the process and its addresses. */
 export const SERVER = {
   host: listenHost({
     env: 'HOST',

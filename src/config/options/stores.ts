@@ -58,7 +58,7 @@ export const REDIS = {
   }),
 };
 
-/** `[telemetry]`: traces, metrics and lines of the log. */
+/** `[telemetry]`: traces, metrics and logs. */
 export const TELEMETRY = {
   otlp_endpoint: optionalText({
     env: 'OTEL_EXPORTER_OTLP_ENDPOINT',
@@ -80,7 +80,7 @@ export const TELEMETRY = {
     env: 'OTEL_LOGS_EXPORTER',
     of: ['none', 'otlp'],
     default: 'none',
-    // It speaks to all programs of a machine, so a word that this one does not have is no mistake.
+    // The variable applies to all programs of a machine, so an unknown word is not an error.
     fromText: (text) => (text.split(',').some((one) => one.trim() === 'otlp') ? 'otlp' : 'none'),
     meaning:
       '`otlp`: lines of the log are sent to `telemetry.otlp_endpoint` too. In the environment it may be one of a list, other words count as `none`, and it is ignored without that address.',

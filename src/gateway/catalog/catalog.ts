@@ -4,12 +4,12 @@ import type { Offer } from '../call.ts';
 import { createLatelyServed } from './lately-served.ts';
 import { directForm } from './offers.ts';
 
-/** A name as a consumer wrote it, resolved to offers. */
+/** A name from a consumer, resolved to offers. */
 export interface Resolved {
-  /** The service's own name, without pin and suffix. */
+  /** The name of the service, without pin and suffix. */
   readonly service: string;
   readonly offers: readonly Offer[];
-  /** From the suffix: `:floor` is price, `:nitro` is throughput. */
+  /** From the suffix: `:floor` means price, `:nitro` means throughput. */
   readonly sort: 'price' | 'throughput' | null;
   /** True for the direct form `<provider_pubkey>:<name>`. */
   readonly pinned: boolean;
@@ -17,35 +17,37 @@ export interface Resolved {
 
 export interface Catalog {
   /**
-   * Throws GatewayError `invalid_model` (`Model not found: <name>`) or `not_found`, and `no_provider_healthy` for a
-   * name whose last provider went away a moment ago.
+   * Throws GatewayError `invalid_model` (`Model not found: <name>`) or `not_found`. For a name whose last provider left
+   * a moment ago it throws `no_provider_healthy`.
    */
   resolve(name: string, primitive: Primitive): Resolved;
-  /** Whether `resolve` finds it, or would say that its provider went away a moment ago. */
+  /** Whether `resolve` finds the name, or would throw `no_provider_healthy` because its provider left a moment ago. */
   knows(name: string, primitive: Primitive): boolean;
   offers(primitive?: Primitive): readonly Offer[];
-  /** Replaces all offers of one source (the config file; later a provider's tunnel) in one step. */
+  /** Replaces all offers of one source (the configuration file, or a provider's tunnel) in one step. */
   replace(source: string, offers: readonly Offer[]): void;
   /**
-   * Takes out a source whose provider went away `agoMs` ago. `offers`: what it had, also where it was not listed.
+   * Removes a source whose provider left `agoMs` milliseconds ago. `offers`: its offers, even if they were not listed.
    * Their names stay known for a while.
    */
   depart(source: string, offers: readonly Offer[], agoMs: number): void;
-  /** Grows with every replacement, so that what was derived from the offers can be kept until then. */
+  /** Increases with every replacement. Data that was derived from the offers stays valid while it is unchanged. */
   version(): number;
 }
 
-/** The offers of one primitive by name. The results are made once, so that resolving allocates nothing. */
+/**
+ * The offers of one primitive by name. The Resolved objects are made once, so that resolving a name allocates nothing.
+ */
 interface Index {
   readonly byName: Map<string, Resolved>;
   readonly byDirectForm: Map<string, Resolved>;
 }
 
 const SUFFIXES = Object.entries(SORT_SUFFIXES);
-/** A direct form that begins with an EVM address, whose hex is the same in either case. Ids have it in lower case. */
+/** A direct form that begins with an EVM address. Its hex digits may have either case; ids have lower case. */
 const EVM_PIN = /^0x[0-9a-f]{40}:/i;
 const ADDRESS_LENGTH = 42;
-/** Seconds until a provider that moves is usually back. */
+/** Seconds after which a provider that reconnects is usually back. */
 const BACK_S = 5;
 
 const MODEL = { code: 'invalid_model', kind: 'Model', hint: '', param: 'model' } as const;
@@ -66,9 +68,9 @@ const NOT_FOUND = {
 >;
 
 /**
- * All offers of all sources, found by name. Names are case-sensitive and may hold colons, so they are looked up in
- * this order: the exact name, the name with a `:floor` or `:nitro` suffix, the direct form `<provider id>:<name>`,
- * the direct form with a suffix.
+ * All offers of all sources, by name. Names are case-sensitive and may contain colons, so they are looked up in this
+ * order: the exact name, the name with a `:floor` or `:nitro` suffix, the direct form `<provider id>:<name>`, the
+ * direct form with a suffix.
  */
 export function createCatalog(elapsed: () => number = () => performance.now()): Catalog {
   const lately = createLatelyServed(elapsed);
@@ -84,13 +86,13 @@ export function createCatalog(elapsed: () => number = () => performance.now()): 
     return index;
   };
 
-  /** The newest source comes last: its offer stands where two sources have the same one. */
+  /** The newest source comes last. If two sources have the same offer, the offer of the newest source counts. */
   const merged = (): readonly Offer[] => {
     if (!held.overlap()) return [...sources.values()].flat();
     return [...new Map([...sources.values()].flat().map((offer) => [offer.id, offer])).values()];
   };
 
-  /** The offers of all sources, or of one primitive, made when they are asked for. */
+  /** The offers of all sources, or those of one primitive. The lists are made when they are first requested. */
   const list = (of: Primitive | 'all'): readonly Offer[] => {
     let offers = listings.get(of);
     if (!offers)
@@ -99,8 +101,8 @@ export function createCatalog(elapsed: () => number = () => performance.now()): 
   };
 
   /**
-   * Changes what the names of these offers lead to and leaves the others: a source that changes costs its own
-   * offers, not everybody's.
+   * Updates the index for the names of these offers alone. So a change of one source costs time for its own offers, not
+   * for all offers.
    */
   const reindex = (before: readonly Offer[], after: readonly Offer[]): void => {
     const gone = new Set(before);
@@ -184,7 +186,7 @@ export function createCatalog(elapsed: () => number = () => performance.now()): 
   return catalog;
 }
 
-/** How many sources have each offer. */
+/** Counts how many sources have each offer. `overlap`: whether some offer has several sources. */
 function createHoldings(): { replace(before: readonly Offer[], after: readonly Offer[]): void; overlap(): boolean } {
   const counts = new Map<string, number>();
   let several = 0;
@@ -206,5 +208,5 @@ function createHoldings(): { replace(before: readonly Offer[], after: readonly O
   };
 }
 
-/** The name that leads to a result without a suffix. */
+/** The name that resolves to `found` without a suffix. */
 const nameOf = (found: Resolved): string => (found.pinned ? directForm(found.offers[0]!) : found.service);

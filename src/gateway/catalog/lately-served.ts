@@ -2,37 +2,37 @@ import type { Primitive } from '#config';
 import type { Offer } from '../call.ts';
 
 /**
- * Names that were served a moment ago and have no provider now. A caller of such a name is asked to come back, not
- * told that it is mistyped.
+ * Names that had a provider a moment ago and have none now. A caller of such a name is told to retry, not that the name
+ * is wrong.
  */
 interface LatelyServed {
-  /** The provider of these offers went away; `agoMs` before now. */
+  /** The provider of these offers left `agoMs` milliseconds ago. */
   add(offers: readonly Offer[], agoMs?: number): void;
   has(name: string, primitive: Primitive): boolean;
 }
 
-/** How long a name counts as lately served: time for a provider or a gateway to be replaced. */
+/** How long a name counts as lately served: enough time to replace a provider or a gateway. */
 export const LATELY_MS = 5 * 60_000;
 const NAMES_MAX = 10_000;
-/** Names that stay when there were too many, so that room is not made for each new name. */
+/** The number of names that stay after a clean-up, so that not every new name needs one. */
 const NAMES_LEFT = 9_000;
 
 /** The names of one provider. */
 interface Share {
-  /** When its oldest offer was made. */
+  /** When its oldest offer was created. */
   since: number;
-  /** The end of each service's time; those that were noted first come first. */
+  /** When each service expires. The services that were added first come first. */
   readonly until: Map<string, number>;
 }
 
 /**
- * When there are too many names, the providers with the most names lose some; of equals, the younger. So neither a
- * stranger's thousand names nor a thousand strangers' names push out anybody else's. `elapsed`: milliseconds that
- * only go on.
+ * If there are too many names, the providers with the most names lose some. Among providers with equally many, the
+ * younger ones lose first. So neither a stranger with a thousand names nor a thousand strangers can push out the names
+ * of others. `elapsed`: a monotonic clock in milliseconds.
  */
 export function createLatelyServed(elapsed: () => number): LatelyServed {
   const shares = new Map<string, Share>();
-  /** Of each service. */
+  /** The shares that have each service. */
   const holders = new Map<string, Set<Share>>();
   let total = 0;
   const keyOf = (name: string, primitive: Primitive) => `${primitive} ${name}`;
@@ -91,7 +91,7 @@ export function createLatelyServed(elapsed: () => number): LatelyServed {
       const now = elapsed();
       const key = keyOf(name, primitive);
       for (const { until } of holders.get(key) ?? []) if (until.get(key)! > now) return true;
-      // The direct form: no id of a provider has a colon.
+      // The direct form. Provider ids contain no colon.
       const [provider] = name.split(':', 1) as [string];
       const until = shares.get(provider)?.until.get(keyOf(name.slice(provider.length + 1), primitive));
       return until !== undefined && until > now;
@@ -99,7 +99,7 @@ export function createLatelyServed(elapsed: () => number): LatelyServed {
   };
 }
 
-/** The most that each may have, so that all of them together have at most `total`. */
+/** The largest number that each may have so that all together have at most `total`. */
 function levelOf(sizes: readonly number[], total: number): number {
   let left = total;
   const ascending = sizes.toSorted((a, b) => a - b);

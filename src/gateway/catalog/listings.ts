@@ -1,18 +1,18 @@
 import type { Primitive } from '#config';
 import type { Offer } from '../call.ts';
 
-/** One service of one provider: one name, and a door for each primitive that it is called through. */
+/** One service of one provider: one name, with one offer for each primitive by which it can be called. */
 export interface Listing {
   readonly name: string;
   readonly displayName: string;
   readonly description: string;
-  /** One for each primitive, in the order of their names. */
+  /** One offer for each primitive, sorted by the name of the primitive. */
   readonly doors: readonly Offer[];
 }
 
 /**
- * The offers of one provider as listings, by name. Where doors are described differently, the first that says
- * something speaks for all.
+ * The offers of one provider as listings, sorted by name. If the offers of a service have different descriptions, the
+ * first that is not empty is used.
  */
 export function listingsOf(offers: readonly Offer[]): readonly Listing[] {
   return byService(offers).map((group) => {
@@ -26,12 +26,12 @@ export function listingsOf(offers: readonly Offer[]): readonly Listing[] {
   });
 }
 
-/** By service name, in the order of the names. */
+/** Groups offers by service name, sorted by name. */
 export function byService(offers: readonly Offer[]): readonly (readonly Offer[])[] {
   return [...Map.groupBy(offers, (offer) => offer.service)].sort(([a], [b]) => compare(a, b)).map(([, group]) => group);
 }
 
-/** Services as a door lists them: their names, and the first description that a provider gives. */
+/** Services for the list of a door: their names, and the first description that a provider gives. */
 export const listedServices = (offers: readonly Offer[], limit: number) =>
   byService(offers)
     .slice(0, limit)
@@ -41,7 +41,7 @@ export const listedServices = (offers: readonly Offer[], limit: number) =>
       description: descriptionOf(group),
     }));
 
-/** The first description among offers of one service; empty where none says something. */
+/** The first description that is not empty among offers of one service; empty if there is no such description. */
 export const descriptionOf = (offers: readonly Offer[]): string =>
   offers.find(({ description }) => description !== '')?.description ?? '';
 
@@ -49,5 +49,5 @@ export function primitivesOf(offers: readonly Offer[]): readonly Primitive[] {
   return [...new Set(offers.map((offer) => offer.primitive))].sort();
 }
 
-/** By code units, which is the same everywhere. */
+/** Compares by code units, so that the order does not depend on the locale. */
 export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

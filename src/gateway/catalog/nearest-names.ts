@@ -1,11 +1,14 @@
-/** Names that are compared, so that a client with many misspelt names costs no more than this for each. */
+/** The maximum number of names to compare. It bounds the cost of a client that sends many misspelt names. */
 const COMPARED_MAX = 1_000;
 const SHOWN = 3;
 const LEAST = 0.3;
-/** Of the best one's score. */
+/** The lowest share of the best score. */
 const LEAST_SHARE = 0.8;
 
-/** The names that look most like an unknown one, best first, by the pairs of characters that they share (Dice). */
+/**
+ * The names that are most similar to an unknown name, best first. Similarity is the share of common character pairs
+ * (Dice coefficient).
+ */
 export function nearestNames(wanted: string, names: Iterable<string>): readonly string[] {
   const pairs = pairsOf(wanted.slice(0, 128));
   const scored: { readonly name: string; readonly score: number }[] = [];
@@ -25,7 +28,7 @@ export function nearestNames(wanted: string, names: Iterable<string>): readonly 
     .map(({ name }) => name);
 }
 
-/** The nearest names as a sentence for an error; nothing where none is near. */
+/** The nearest names as a sentence for an error; empty if no name is near. */
 export function nearestHint(wanted: string, names: Iterable<string>): string {
   const nearest = nearestNames(wanted, names);
   return nearest.length === 0 ? '' : `The nearest: ${nearest.join(', ')}`;

@@ -9,7 +9,7 @@ interface OffersFromConfigOptions {
   readonly createdAt: number;
 }
 
-/** The blocks of the gateway's own file as offers, one each, reached directly. */
+/** The service blocks of the gateway's own configuration file as offers, one for each block, reached directly. */
 export function offersFromConfig(
   services: readonly ServiceConfig[],
   { providerId, createdAt }: OffersFromConfigOptions,
@@ -31,18 +31,18 @@ export function offersFromConfig(
   });
 }
 
-/** The direct form of an offer's name, by which a consumer pins it. */
+/** The direct form of an offer's name. Consumers use it to pin the provider. */
 export function directForm(offer: Pick<Offer, 'provider' | 'service'>): string {
   return `${offer.provider.id}:${offer.service}`;
 }
 
-/** The direct form of an offer by its id, which begins with the primitive. */
+/** The direct form of an offer, from its id: the id without the primitive. */
 export const pinned = (id: string): string => id.slice(id.indexOf('/') + 1);
 
-/** The public key of the provider of an offer, by the offer's id. */
+/** The public key of an offer's provider, from the offer's id. */
 export const providerOf = (id: string): string => pinned(id).split(':', 1)[0]!;
 
-/** A service of a provider as an offer, served at `where`. */
+/** The offer of a provider's service that is served at `where`. */
 export function toOffer(
   service: Service,
   where: { readonly provider: Provider; readonly endpoint: Endpoint; readonly createdAt: number },

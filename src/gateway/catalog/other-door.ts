@@ -8,7 +8,10 @@ const DOORS: readonly (readonly [Primitive, string, (name: string) => string])[]
   ['video', 'a video model', (name) => `ask it at /videos, or as video/${name} in a chat`],
 ];
 
-/** For an error: which door a name is for that no model of kind `asked` has; nothing where no model has it. */
+/**
+ * Text for an error: the door for a name that belongs to another kind of model than `asked`; empty if no model has the
+ * name.
+ */
 export function otherDoor(name: string, asked: Primitive, catalog: Pick<Catalog, 'knows'>): string {
   const found = DOORS.find(([primitive]) => primitive !== asked && catalog.knows(name, primitive));
   return found === undefined ? '' : `It is ${found[1]}: ${found[2](name)}`;

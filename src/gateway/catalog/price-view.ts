@@ -2,12 +2,12 @@ import { ratesToUsd, toUsdNumber, type MicroUsd, type Price } from '#billing';
 import type { Primitive } from '#config';
 import type { Offer, PricedOffer } from '../call.ts';
 
-/** Prices as the catalogue shows them: JSON numbers of USD, named as in a provider's file. */
+/** Prices in the form that the catalogue shows: JSON numbers in USD, with the names of a provider's file. */
 export type PriceView = ModelPrice | ToolPrice | AgentPrice | ImagePrice | VideoPrice;
 
 /**
- * USD per 1M tokens, and per input image; null where images have no price of their own. Tokens that are read from a
- * cache or written to one, only where they have a price of their own.
+ * USD per 1M tokens, and per input image; `image` is null if images have no own price. The cache prices are present
+ * only if tokens read from or written to a cache have their own price.
  */
 export interface ModelPrice {
   readonly prompt: number;
@@ -18,8 +18,8 @@ export interface ModelPrice {
 }
 
 /**
- * USD per call; `tools` are those with another price. Rates and the most that a call can cost are there only where
- * a call is charged by use.
+ * USD per call. `tools`: the tools with another price. The rates and the maximum cost of a call are present only if
+ * calls are charged by use.
  */
 interface ToolPrice {
   readonly per_call: number;
@@ -31,8 +31,9 @@ interface ToolPrice {
 }
 
 /**
- * USD per message, per task and per 1M tokens; null where that is not charged. Seconds, the most that a call costs
- * which is charged by use, and what the agent may spend on calls of its own, only where there is such a thing.
+ * USD per message, per task and per 1M tokens; null if not charged. `per_second`, `per_call_max` (the maximum cost of a
+ * call that is charged by use) and `nested_max` (the most that the agent may spend on its own calls) are present only
+ * where they apply.
  */
 interface AgentPrice {
   readonly per_call: number | null;
@@ -45,9 +46,9 @@ interface AgentPrice {
 }
 
 /**
- * USD per image; `resolutions` are the tiers that cost something else, `variants` the tiers in a quality (`1K/high`)
- * and the edits of a tier (`edit/1K`) that do. `edit` is the price of an edited image, `input_image` that of each image
- * that is edited: only where edits have a price of their own.
+ * USD per image. `resolutions`: tiers with another price. `variants`: tiers in a quality (`1K/high`) and edits of a
+ * tier (`edit/1K`) with another price. `edit`: the price of an edited image. `input_image`: the price of each image to
+ * edit. The last two are present only if edits have their own prices.
  */
 export interface ImagePrice {
   readonly generation: number;
@@ -58,7 +59,7 @@ export interface ImagePrice {
 }
 
 /**
- * USD per second in each resolution, on top of `base` per video. With sound, a second costs `audio_multiplier`
+ * USD per second for each resolution, in addition to `base` per video. With sound, a second costs `audio_multiplier`
  * times as much.
  */
 export interface VideoPrice {
@@ -81,13 +82,15 @@ export function viewPrice(offer: Pick<Offer, 'primitive'> & Priced): PriceView {
   return VIEWS[offer.primitive](offer);
 }
 
-/** An offer's price before its jump. Until `effective_at` (RFC 3339) a call has to accept the new price. */
+/**
+ * An offer's price before a large rise. Until `effective_at` (RFC 3339) a call has to accept the new price explicitly.
+ */
 export interface RaiseView {
   readonly before: PriceView;
   readonly effective_at: string;
 }
 
-/** null where the price has not jumped lately. */
+/** null if the price had no large rise lately. */
 export function viewRaise({ primitive, raised }: Offer): RaiseView | null {
   return raised
     ? { before: viewPrice({ primitive, ...raised.was }), effective_at: new Date(raised.until).toISOString() }
@@ -145,7 +148,7 @@ export function viewImagePrice({ price, variants }: Priced): ImagePrice {
   };
 }
 
-/** The variant with the prices of edits, see imagePrice of the room media. */
+/** The variant with the prices of edits, see imagePrice in the room media. */
 const EDIT = 'edit';
 
 const WITH_AUDIO = '+audio';
@@ -155,8 +158,8 @@ export function viewVideoPrice({ price, variants }: Priced): VideoPrice {
   let multiplier = 1;
   for (const [name, { rates }] of silent) {
     const withAudio: MicroUsd | undefined = variants[name + WITH_AUDIO]?.rates.second;
-    // Six decimals, as a provider's file has them; the same for all resolutions, so that the first that is not free
-    // tells it.
+    // Six decimals, like in a provider's file. The multiplier is the same for all resolutions, so the first resolution
+    // that is not free shows it.
     if (withAudio !== undefined && rates.second) {
       multiplier = Number((withAudio * 1_000_000n) / rates.second) / 1e6;
       break;

@@ -2,7 +2,7 @@ import { GatewayError } from '#wire';
 import type { Primitive } from '#config';
 import type { Catalog, Resolved } from './catalog.ts';
 
-/** Those of several names that are offered, in their order. Throws the GatewayError of the first where none is. */
+/** The names that resolve to offers, in their order. If no name does, throws the GatewayError of the first. */
 export function resolveAny(
   catalog: Pick<Catalog, 'resolve'>,
   names: readonly string[],

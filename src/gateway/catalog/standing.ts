@@ -3,21 +3,21 @@ import type { Health, OfferStats } from '../routing/router.ts';
 import { viewRaise, type RaiseView } from './price-view.ts';
 
 /**
- * The sources of an offer's standing: the calls of the gateways of this database, and the providers connected to
- * any gateway.
+ * The sources for an offer's standing: the calls of all gateways of this database, and the providers that are connected
+ * to any gateway.
  */
 export interface Standings {
   readonly health: Pick<Health, 'available' | 'stats' | 'compliance'>;
-  /** The gateway that a provider's proxy is connected to; null for none. */
+  /** The gateway to which a provider's proxy is connected; null for none. */
   readonly registry: { locate(provider: string): object | null };
 }
 
-/** `cooling_down`: it failed and is skipped for a while. `away`: its provider's proxy is not connected. */
+/** `cooling_down`: the offer failed and is skipped for a while. `away`: its provider's proxy is not connected. */
 export type OfferStatus = 'healthy' | 'cooling_down' | 'away';
 
 /**
- * How an offer has served, by the calls of the gateways of this database; latency and throughput by this gateway's
- * own newest, and after a start by those of the last two days.
+ * How well an offer has served, from the calls of all gateways of this database. Latency and throughput come from this
+ * gateway's newest calls alone, and after a start from the calls of the last two days.
  */
 export interface StandingView {
   readonly status: OfferStatus;
@@ -72,7 +72,7 @@ export const raisedSchema = {
   },
 } as const;
 
-/** Properties of a StandingView, for the schema of what it is part of. */
+/** Properties of a StandingView, for schemas that contain one. */
 export const standingProperties = {
   status: statusSchema,
   uptime_last_1h: {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** A page in bytes, with the tag by which a client asks whether it has changed. */
+/** A page in bytes, with its ETag. */
 export interface TaggedPage {
   readonly body: Buffer;
   readonly etag: string;
@@ -12,21 +12,21 @@ export function tagPage(value: unknown): TaggedPage {
   return { body, etag: tagOf(body) };
 }
 
-/** The tag of a content: another content has another one. */
+/** The ETag of a content, a hash of it. */
 export const tagOf = (content: Buffer | string): string =>
   `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
 
-/** The client has what the tag names, so that 304 is its answer (RFC 9110, 13.1.2). */
+/** Whether the client already has the content with this ETag, so that the answer is 304 (RFC 9110, 13.1.2). */
 export function hasTagged(request: FastifyRequest, etag: string): boolean {
   const known = request.headers['if-none-match'];
-  // A proxy that compresses on the way makes a tag weak.
+  // A proxy that compresses the content makes its ETag weak (`W/`).
   return (
     known !== undefined &&
     (known.trim() === '*' || known.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag))
   );
 }
 
-/** Answers with the page, or with 304 to a client that has it. */
+/** Sends the page, or 304 if the client already has it. */
 export function sendPage(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -39,24 +39,25 @@ export function sendPage(
 }
 
 interface FreshPageOptions {
-  /** Grows with what the page is made of, as far as that is known at once. */
+  /** Increases when the data of the page changes, as far as such changes are noticed at once. */
   readonly version: () => number;
   readonly now: () => number;
-  /** How old a page may be whose `version` has not grown. */
+  /** The maximum age of a page with an unchanged `version`, in milliseconds. */
   readonly freshMs?: number;
-  /** Milliseconds of work that this thread has done. */
+  /** CPU milliseconds that this thread has used. */
   readonly worked?: () => number;
 }
 
-/** A page that takes no more work than this is made whenever it has changed. */
+/** A page that takes at most this much work is made again at every change. */
 const QUICK_MS = 20;
-/** A slower page is kept for at least so many times the time that it took. */
+/** A slower page is kept for at least this many times the time that it took. */
 const REST_TIMES = 10;
 
 /**
- * A page that is made anew when its version has grown, or when it is older than `freshMs`. A page of every offer
- * takes milliseconds, and needs no credential. With very many offers it takes longer, and is kept longer: neither
- * clients nor providers that change their offers all the time can keep this process busy with it.
+ * A page that is made again when its version has increased or when it is older than `freshMs`. A page of all offers
+ * takes milliseconds, and anybody may request it without a credential. With very many offers it takes longer, and is
+ * then kept longer. So neither clients nor providers that change their offers all the time can keep this process busy
+ * with it.
  */
 export function createFreshPage(
   make: () => unknown,
@@ -67,7 +68,7 @@ export function createFreshPage(
   let madeOf = 0;
   let restMs = 0;
   return () => {
-    // A clock that was set back does not keep a page for longer.
+    // The absolute value: a clock that was set back must not keep a page for longer.
     const age = Math.abs(now() - madeAt);
     if (!page || (age >= restMs && (madeOf !== version() || age >= freshMs))) {
       madeOf = version();
@@ -81,7 +82,7 @@ export function createFreshPage(
   };
 }
 
-/** CPU time of this thread: other work on the machine does not count. */
+/** CPU time of this thread in milliseconds. Other work on the machine does not count. */
 function threadWork(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1_000;

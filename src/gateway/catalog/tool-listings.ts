@@ -1,37 +1,37 @@
 import type { Offer } from '../call.ts';
 
-/** The definition of a tool, which is a stranger's word, and whether it is still what it was. */
+/** The definition of a tool, and whether it has changed. Definitions come from strangers. */
 export interface ToolDefinition {
-  /** In hex. */
+  /** SHA-256 of the definition, in hex. */
   readonly sha256: string;
-  /** Counts the definitions that the tool has had; null where none is noted. */
+  /** Counts the definitions that the tool has had; null if it has no pin. */
   readonly version: number | null;
-  /** Epoch milliseconds; null where it has not changed. */
+  /** Epoch milliseconds; null if it has never changed. */
   readonly changedAt: number | null;
-  /** A schema of it refers to another document, which is never fetched. */
+  /** One of its schemas refers to another document. The gateway never fetches it. */
   readonly remoteRef: boolean;
 }
 
-/** A tool as its server lists it. */
+/** A tool from its server's list. */
 export interface ListedTool {
   readonly name: string;
   readonly title: string | null;
   /** May be empty. */
   readonly description: string;
-  /** JSON Schema as it was parsed; the same object each time. */
+  /** Parsed JSON Schema; the same object each time. */
   readonly inputSchema: unknown;
   readonly definition: ToolDefinition;
 }
 
-/** The tools that the servers of tool offers list, as the tools' protocol knows them. */
+/** The tools that the servers of tool offers list, from the protocol of the tools. */
 export interface ToolListings {
-  /** null where it is not known. */
+  /** null if the list is not known. */
   toolsOf(offer: Offer): readonly ListedTool[] | null;
-  /** Grows with every change. */
+  /** Increases with every change. */
   version(): number;
 }
 
-/** A definition as clients see it, beside the tool: `changed_at` is there once it has changed. */
+/** A definition in the form for clients, beside the tool. `changed_at` is present once it has changed. */
 export interface DefinitionView {
   readonly sha256: string;
   readonly version?: number;

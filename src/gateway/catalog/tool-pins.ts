@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { loadStatement, type Database, type Row, type Step } from '#store';
 
-/** The digest that a tool's definition is held to, and how often it has changed. Times are epoch milliseconds. */
+/** The digest that a tool's definition is compared with, and how often it has changed. Times are epoch milliseconds. */
 export interface ToolPin {
-  /** Of the definition, in hex. */
+  /** SHA-256 of the definition, in hex. */
   readonly sha256: string;
-  /** Counts the definitions that the tool has had, from 1. */
+  /** Counts the definitions that the tool has had, starting with 1. */
   readonly version: number;
   readonly firstSeen: number;
   /** null at version 1. */
@@ -14,8 +14,8 @@ export interface ToolPin {
 
 export interface ToolPins {
   /**
-   * Takes what the tools of a service are defined as now, by name, as digests. Gives their pins; a definition that
-   * differs from the one that was noted last is a new version. Without a pin are tools above the provider's cap.
+   * Records the current definitions of a service's tools. `definitions`: tool names with digests. Returns their pins. A
+   * definition that differs from the last recorded one is a new version. Tools above the provider's limit have no pin.
    * Rejects with the database's error.
    */
   note(
@@ -33,34 +33,34 @@ const DELETE = loadStatement(import.meta.url, './sql/delete-tool-pin.sql');
 interface ToolPinsOptions {
   readonly now: () => number;
   /**
-   * Pins of one service, with those of tools that it lists no more: they are kept so that a tool that comes back
-   * otherwise has changed, and the oldest go first when there are too many.
+   * Maximum pins of one service, including tools that it no longer lists. Their pins are kept so that a tool that comes
+   * back with another definition counts as changed. If there are too many, the oldest are deleted first.
    */
   readonly serviceMax?: number;
-  /** Pins of all services of one provider. */
+  /** Maximum pins for all services of one provider. */
   readonly providerMax?: number;
 }
 
-/** Steps of one transaction: calls that are to be billed wait no longer than it takes. */
+/** Maximum steps in one transaction. Billed calls may have to wait until the transaction is done. */
 const GROUP = 200;
 
 /**
- * A column of both engines and its index can hold these, whatever a tool is called. A digest has a colon, which
- * they have not.
+ * Names that are stored as they are, because a column and its index can hold them in both database engines. Other names
+ * are stored as a digest. Its colon keeps the two apart.
  */
 const PLAIN = /^[\w./ -]{1,128}$/;
 
 const keyOf = (tool: string) =>
   PLAIN.test(tool) ? tool : `sha256:${createHash('sha256').update(tool, 'utf16le').digest('hex')}`;
 
-/** The pins of all tools, in the database. Where no definition has changed, nothing is written. */
+/** The pins of all tools, in the database. Writes nothing if no definition has changed. */
 export function createToolPins(database: Pick<Database, 'query' | 'batch'>, options: ToolPinsOptions): ToolPins {
   const { now, serviceMax = 4_000, providerMax = 20_000 } = options;
 
   const read = async (provider: string, service: string) =>
     new Map((await database.query(LIST, [provider, service])).map((row) => [row['tool'] as string, toPin(row)]));
 
-  /** How many pins more the provider may have. */
+  /** How many more pins the provider may have. */
   async function roomOf(provider: string): Promise<number> {
     const [row] = await database.query(COUNT, [provider]);
     return Math.max(0, providerMax - Number(row!['pins']));
@@ -102,7 +102,7 @@ export function createToolPins(database: Pick<Database, 'query' | 'batch'>, opti
   };
 }
 
-/** Keys of the oldest pins that are not `listed`, as many as there are too many. */
+/** The keys of the `tooMany` oldest pins that are not `listed`. */
 function forgotten(
   pins: ReadonlyMap<string, ToolPin>,
   listed: ReadonlySet<string>,

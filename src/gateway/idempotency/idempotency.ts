@@ -4,7 +4,7 @@ import { GatewayError } from '#wire';
 import type { Caller } from '../call.ts';
 import { createKeptBytes } from './kept-bytes.ts';
 
-/** One use of an idempotency key: keys are each account's own. */
+/** One use of an idempotency key. Each account has its own keys. */
 interface IdempotentUse {
   readonly account: string;
   readonly key: string;
@@ -17,15 +17,16 @@ export interface StoredReply {
   readonly body: Uint8Array;
 }
 
-/** A reply as it was given. `body`: null for one that was too large to be held. */
+/** A reply that was given to a client. `body`: null if it was too large to hold. */
 export interface GivenReply extends Omit<StoredReply, 'body'> {
   readonly body: Uint8Array | null;
 }
 
 /**
- * The state of a key: `new` (run the call, then `finish` or `abandon`), a reply to repeat, one that was
- * given and is not kept, another body, a call that still runs, or one that was charged and whose reply was lost, as
- * its gateway died or could not keep it: running it again would charge it twice.
+ * The state of a key. `new`: run the call, then `finish` or `abandon`. `replay`: the reply to repeat. `unkept`: the
+ * request was answered, but its reply is not kept. `conflict`: the key was used with another body. `running`: its call
+ * still runs. `lost`: its call was charged or goes on as a task, but its reply was lost, because its gateway died or
+ * could not keep it. Running such a call again would charge it twice.
  */
 export type Beginning =
   | { readonly kind: 'new' }
@@ -37,55 +38,57 @@ export type Beginning =
 
 export interface Idempotency {
   /**
-   * Takes the key for this call in one atomic step, or tells what it stands for already. Rejects with GatewayError
-   * `permission_denied` where it stands for a call of a service that is not among `allowedServices`; null, or
-   * absent, is all of them.
+   * Takes the key for this call in one atomic step, or returns the state of a key that is in use. Rejects with
+   * GatewayError `permission_denied` if the key was used for a service outside `allowedServices`. null or absent: all
+   * services are allowed.
    */
   begin(
     use: IdempotentUse & { readonly bodyHash: string; readonly allowedServices?: readonly string[] | null },
   ): Promise<Beginning>;
   /**
-   * Keeps the reply for `ttlMs`; of one that is larger than KEPT_BYTES_MAX, that it was given. `charged`: a repeat
-   * must never run. False when this call no longer holds the key.
+   * Keeps the reply for `ttlMs`. For a reply larger than KEPT_BYTES_MAX, keeps only the fact that it was given.
+   * `charged`: a repeat must never run. Resolves with false if this call no longer holds the key.
    */
   finish(use: IdempotentUse, reply: GivenReply, charged: boolean): Promise<boolean>;
   /**
-   * Frees the key of a call that had no effect, so that a retry runs; not that of a call which was charged or may
-   * yet be. While the database is away, it is freed with the next sweep that reaches it.
+   * Frees the key of a call that had no effect, so that a retry runs. The key of a call that was charged, or may still
+   * be, stays. If the database is unavailable, a later sweep frees the key.
    */
   abandon(use: IdempotentUse): Promise<void>;
   /**
-   * Ends the time of all keys that are held by running calls. For the start of the only gateway on a database:
-   * those calls died with the last one.
+   * Expires all keys of running calls. To be called when the only gateway of a database starts, because the calls of
+   * the previous process have died with it.
    */
   endRunning(): Promise<void>;
-  /** Deletes what has outlived its time, at most `limit` rows; returns how many. */
+  /** Deletes expired rows, at most `limit`; returns how many. */
   sweep(limit?: number): Promise<number>;
 }
 
 interface IdempotencyOptions {
   readonly now: () => number;
-  /** How long a reply can be repeated. */
+  /** How long a reply can be repeated, in milliseconds; default one day. */
   readonly ttlMs?: number;
-  /** About how many bytes are kept for one account; default 32 MiB. */
+  /** Approximate limit of the kept bytes for one account; default 32 MiB. */
   readonly keptRepliesBytesMax?: number;
   /**
-   * After this a call that never finished (its gateway died) no longer holds its key. Longer than any call may take.
+   * After this time, in milliseconds, a call that never finished (because its gateway died) no longer holds its key. It
+   * must be longer than the longest call.
    */
   readonly runningTtlMs: number;
 }
 
 /**
- * The largest reply that is kept. Each stays for a day, and what costs nothing could be called for the sake of that.
+ * The largest replies that are kept, in bytes. Each stays for a day. The limit for free replies is lower, because
+ * anybody could make free calls just to fill the storage.
  */
 export const KEPT_BYTES_MAX = { charged: 1024 * 1024, free: 64 * 1024 } as const;
 
 const DAY_MS = 86_400_000;
 const ACCOUNT_BYTES_MAX = 32 * 1024 * 1024;
-/** Bytes of a row beside its headers and its reply. */
+/** Bytes of a row without its headers and its reply. */
 const ROW_BYTES = 512;
 const ATTEMPTS = 3;
-/** Beyond these, keys wait for the end of their time. */
+/** Keys above this number are not remembered and wait for their expiry. */
 const TO_FREE_MAX = 10_000;
 
 const TAKE = loadStatement(import.meta.url, './sql/take-idempotency.sql');
@@ -100,22 +103,19 @@ const FORGET_CHARGED = loadStatement(import.meta.url, './sql/forget-charged-repl
 const SWEEP = loadStatement(import.meta.url, './sql/sweep-idempotency.sql');
 
 /**
- * Idempotency keys in the database, for all gateways that share it. Rejects with the database's error when it
- * cannot be reached.
+ * Idempotency keys in the database, for all gateways that share it. Rejects with the database's error if it is
+ * unavailable.
  */
 export function createIdempotency(database: Database, options: IdempotencyOptions): Idempotency {
   const { now, ttlMs = DAY_MS, runningTtlMs, keptRepliesBytesMax = ACCOUNT_BYTES_MAX } = options;
   const keptBytes = createKeptBytes(keptRepliesBytesMax);
-  /**
-   * Keys that could not be freed: their clients were told to retry, and would get 409 until the rows outlive their
-   * time.
-   */
+  /** Keys that could not be freed. Their clients were told to retry, and would get 409 until the rows expire. */
   const toFree = new Set<IdempotentUse>();
   const free = ({ account, key, callId }: IdempotentUse) => database.query(ABANDON, [account, key, callId]);
 
   /**
-   * The services that the reply of a call was made of. Calls of an agent do not count; tools of a model are named by
-   * the request itself.
+   * The services that contributed to the reply of a call. Calls that an agent made do not count. Tools of a model call
+   * count, because the request itself names them.
    */
   const servicesOf = async (callId: string): Promise<readonly string[]> => {
     const rows = await database.query(SERVICES, [callId]);
@@ -129,12 +129,12 @@ export function createIdempotency(database: Database, options: IdempotencyOption
 
   return {
     async begin({ account, key, bodyHash, callId, allowedServices = null }) {
-      // Between two statements the holder may have given the key back: then there is neither a new row nor an old one,
-      // so try again.
+      // The holder may free the key between the two statements. Then neither a new nor an old row is found, so try
+      // again.
       for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
         const at = now();
         const params = [account, key, bodyHash, callId, at, at + runningTtlMs];
-        // Nearly every key is a new one.
+        // Nearly every key is new, so the cheap statement comes first.
         if ((await database.query(TAKE, params)).length > 0) return { kind: 'new' };
         const [taken, found] = await database.batch([
           { statement: BEGIN, params },
@@ -161,7 +161,7 @@ export function createIdempotency(database: Database, options: IdempotencyOption
     async finish({ account, key, callId }, { status, headers, body }, charged) {
       const kept = body !== null && body.byteLength <= KEPT_BYTES_MAX[charged ? 'charged' : 'free'];
       const text = kept ? JSON.stringify(headers) : '{}';
-      // A key without a reply that stands for money is as small as the record of the money.
+      // A charged key without a reply counts as 0 bytes, because it is as small as the record of the charge itself.
       const bytes = kept ? ROW_BYTES + text.length + body.byteLength : charged ? 0 : ROW_BYTES;
       const params = [account, key, callId, status, text, kept ? body : null, charged ? 1 : 0, bytes, now() + ttlMs];
       const steps: Step[] = [{ statement: FINISH, params }];
@@ -196,15 +196,15 @@ export function createIdempotency(database: Database, options: IdempotencyOption
   };
 }
 
-/** The part of a lock's detail that says what is called. */
+/** The part of a lock's detail that names the called service. */
 interface CallDetail {
   readonly primitive: string;
   readonly service: string;
 }
 
 /**
- * A key that is limited to some services gets no reply of others, whichever key of the account they were called
- * with. A reply that is of no call is not for it.
+ * Refuses a kept reply to an API key that is limited to other services, even if another key of the account made the
+ * call. Also refuses a reply without a recorded call.
  */
 function refuseOthers(allowed: readonly string[], services: readonly string[]): void {
   const other = services.find((service) => !allowed.includes(service));
@@ -218,7 +218,7 @@ function refuseOthers(allowed: readonly string[], services: readonly string[]): 
 
 const bytesOf = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from(buffer, byteOffset, byteLength);
 
-/** A key as a client sent it: 1 to 255 printable ASCII characters. Throws GatewayError `invalid_request`. */
+/** Checks a client's idempotency key: 1 to 255 printable ASCII characters. Throws GatewayError `invalid_request`. */
 export function parseIdempotencyKey(value: unknown): string {
   if (typeof value === 'string' && /^[\x20-\x7e]{1,255}$/.test(value)) return value;
   throw new GatewayError('invalid_request', 'An idempotency key has 1 to 255 printable ASCII characters', {
@@ -227,14 +227,14 @@ export function parseIdempotencyKey(value: unknown): string {
 }
 
 /**
- * The key as it is kept of a caller: those who act under a running call have their own, so that an agent neither
- * sees what its consumer was answered nor takes the keys that its consumer will use.
+ * The stored form of a caller's key. A caller with a run token has separate keys. So an agent cannot read its
+ * consumer's replies, and cannot take keys that its consumer will use.
  */
 export function ownIdempotencyKey({ run }: Pick<Caller, 'run'>, key: string): string {
   return run === undefined ? key : `run ${hash('sha256', JSON.stringify([run.parent, key])).slice(0, 40)}`;
 }
 
-/** The error of a key that is taken: 409 `idempotency_conflict`, with Retry-After while its first call runs. */
+/** The error for a key that is in use: 409 `idempotency_conflict`, with Retry-After while its first call runs. */
 export function idempotencyError(kind: 'conflict' | 'running' | 'lost' | 'unkept'): GatewayError {
   if (kind === 'unkept') {
     return new GatewayError(

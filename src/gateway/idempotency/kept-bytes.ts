@@ -1,13 +1,13 @@
 /**
- * Knows when it is time to look whether more is kept for an account than may be: not after each reply, as the look
- * reads all that is kept.
+ * Decides when to check whether an account keeps more than allowed. The check reads everything that the account keeps,
+ * so it does not run after each reply.
  */
 interface KeptBytes {
-  /** Bytes were kept for an account. True where it is time. */
+  /** Counts bytes that were kept for an account. Returns true if it is time to check. */
   add(account: string, bytes: number): boolean;
 }
 
-/** After so many new bytes, as a part of all that may be kept. */
+/** The check is due after new bytes of 1 / PART of the limit. */
 const PART = 8;
 const ACCOUNTS_MAX = 10_000;
 
@@ -16,7 +16,7 @@ export function createKeptBytes(max: number): KeptBytes {
   return {
     add(account, bytes) {
       const sum = (added.get(account) ?? 0) + bytes;
-      // Too many accounts are counted at once: this one is looked at early.
+      // If too many accounts are counted already, this account is checked early instead of being added.
       if (sum * PART < max && (added.size < ACCOUNTS_MAX || added.has(account))) {
         added.set(account, sum);
         return false;

@@ -1,8 +1,8 @@
 import { type Members, membersAlong, RawJsonError, syntaxFault, isObject, type JsonObject } from '#wire';
 
-/** The reason why a text is not a message of JSON-RPC 2.0. */
+/** The reason why a text is not a valid JSON-RPC 2.0 message. */
 interface MessageFault {
-  /** The code that JSON-RPC has for it: -32700, -32600 or -32602. */
+  /** The JSON-RPC error code: -32700, -32600 or -32602. */
   readonly kind: 'parse' | 'request' | 'params';
   readonly message: string;
   /** The member that is wrong. */
@@ -13,7 +13,10 @@ interface MessageFault {
 
 const FORM = 'send {"jsonrpc": "2.0", "id": …, "method": "…", "params": {…}}';
 
-/** Asked after parseMessage refused a text: with undefined, as it is no JSON, or with null. */
+/**
+ * Finds the fault of a text that parseMessage refused. parseMessage returns undefined for a text that is not JSON, and
+ * null for JSON that is not a message.
+ */
 export function messageFault(text: string): MessageFault {
   let value: unknown;
   try {
@@ -37,7 +40,8 @@ export function messageFault(text: string): MessageFault {
     return { kind: 'request', message: `The request is ambiguous: ${error.message}`, param: null, idText: null };
   }
   const place = members.get('id');
-  // The id of a response is one of ours: its sender would take our answer for that to a request of its own.
+  // The id of a response belongs to a request of the gateway. An error with this id would look like the answer to one
+  // of the sender's own requests.
   const answers = value['method'] === undefined && (members.has('result') || members.has('error'));
   const idText = place && !answers && isId(value['id']) ? text.slice(place.start, place.end) : null;
   return { ...faultOf(value, members), idText };

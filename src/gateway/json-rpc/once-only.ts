@@ -1,8 +1,8 @@
 import { UpstreamFailure } from '#wire';
 
 /**
- * The failure of a tool's call. A tool may have acted: it is called again elsewhere only where nothing of the
- * request had been sent.
+ * Makes the failure of a tool call not retryable, because the tool may already have acted. The failure stays retryable
+ * if nothing of the request was sent.
  */
 export function onceOnly(error: unknown): unknown {
   if (!(error instanceof UpstreamFailure) || !error.retryable || error.unsent) return error;

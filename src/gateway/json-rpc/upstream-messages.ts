@@ -17,8 +17,8 @@ import {
 import type { UpstreamReply } from '../upstream.ts';
 
 /**
- * One message of a server. `raw` is the text of the event that brought it, as it came; null of a JSON reply, which
- * is its one message.
+ * One message of a server. `raw`: the text of the event that contained it; null for a JSON reply, which is a single
+ * message.
  */
 export interface Received {
   readonly message: JsonRpcMessage;
@@ -26,7 +26,7 @@ export interface Received {
   readonly eventId: string | null;
 }
 
-/** An event without a message: it gives an id or a time to wait before a resumption. */
+/** An event without a message. It sets an event id, or the time to wait before a reconnect. */
 export interface Marker {
   readonly message: null;
   readonly raw: string;
@@ -35,9 +35,9 @@ export interface Marker {
 }
 
 /**
- * The messages of a server's reply, JSON or events, one by one as they arrive. A status of 400 and above counts as
- * a reply where its body is a JSON-RPC message. Throws UpstreamFailure for anything else, and for more than
- * `bytesMax`.
+ * The messages of a server's reply (JSON or an event stream), one by one as they arrive. A reply with a status of 400
+ * or above counts if its body is a JSON-RPC message. Throws UpstreamFailure for anything else, and for a body or event
+ * of more than `bytesMax` bytes.
  */
 export async function* readReply(
   reply: UpstreamReply,
@@ -47,18 +47,18 @@ export async function* readReply(
   yield await readOne(reply, bytesMax);
 }
 
-/** Whether a reply is a stream of events; else it is one message. */
+/** Whether a reply is an event stream. Otherwise it is one message. */
 export function hasEvents({ status, headers }: UpstreamReply): boolean {
   const type: unknown = headers['content-type'];
-  // It may stand twice, which is no type.
+  // A repeated header can be an array.
   return (
     status === 200 && typeof type === 'string' && type.split(';', 1)[0]?.trim().toLowerCase() === 'text/event-stream'
   );
 }
 
 /**
- * The whole body of a reply, as text that can be parsed without holding everybody up. Throws UpstreamFailure where
- * it is too large.
+ * The whole body of a reply as text. Its size and structure are bounded, so that parsing it does not block other calls
+ * for long. Throws UpstreamFailure if it is too large.
  */
 export async function readText(reply: UpstreamReply, bytesMax: number): Promise<string> {
   const body = await readAll(reply, bytesMax);
@@ -67,7 +67,7 @@ export async function readText(reply: UpstreamReply, bytesMax: number): Promise<
   return body.toString('utf8');
 }
 
-/** The message of a reply that is one. Throws as readReply does. */
+/** The message of a reply that is a single message. Throws like readReply. */
 export async function readOne(reply: UpstreamReply, bytesMax: number): Promise<Received> {
   const text = await readText(reply, bytesMax);
   if (text.length > OWN_TURN_BYTES) await ownTurn();
@@ -82,10 +82,7 @@ export async function readOne(reply: UpstreamReply, bytesMax: number): Promise<R
   return { message, raw: null, eventId: null };
 }
 
-/**
- * Whole events of a reply as they arrive; `data` has no more structure than is read. Throws UpstreamFailure for
- * what is too large.
- */
+/** The whole events of a reply as they arrive. Throws UpstreamFailure for an event that is too large. */
 export async function* readEventData(
   reply: UpstreamReply,
   bytesMax: number,
@@ -125,7 +122,8 @@ async function* readEvents(reply: UpstreamReply, bytesMax: number): AsyncGenerat
 }
 
 /**
- * A message as its client may see it: an error, or a result that says it is one, without the secrets of the endpoint.
+ * Removes the secrets of the endpoint from a message before a client sees it. Applies to errors, and to results with
+ * `isError`.
  */
 function scrubbed<M extends JsonRpcMessage | null | undefined>(message: M, { scrub }: UpstreamReply): M {
   if (message?.kind !== 'response') return message;
@@ -139,8 +137,8 @@ function scrubbed<M extends JsonRpcMessage | null | undefined>(message: M, { scr
 }
 
 /**
- * Throws UpstreamFailure for a response to another request than the one with this id: it is malformed, and nothing
- * is charged for it. An error about a request that the server could not read has no id.
+ * Throws UpstreamFailure for a response whose id is not `asked`. Such a response is malformed, and nothing is charged
+ * for it. An error may have no id if the server could not read the request.
  */
 export function refuseOtherAnswer(
   { id, idText, error }: ResponseMessage,
@@ -157,7 +155,10 @@ export function refuseOtherAnswer(
 
 const ID_SHOWN = 64;
 
-/** An event with one message. JSON.stringify writes no line feeds, but what stands around the error may have them. */
+/**
+ * An event with one message. The text may contain line feeds, although JSON.stringify writes none: the text around the
+ * scrubbed error comes from the server.
+ */
 function eventOf(text: string, id: string | null): string {
   return `${id === null ? '' : `id: ${id}\n`}${text
     .split('\n')
@@ -165,16 +166,17 @@ function eventOf(text: string, id: string | null): string {
     .join('')}\n`;
 }
 
-/** A message out of an event. Throws UpstreamFailure where it has more structure than is read. */
+/** Parses a message from an event. Throws UpstreamFailure if it has more structure than ANSWER_LIMITS. */
 export function parseGuarded(data: string, status: number): ReturnType<typeof parseMessage> {
   if (data.length > UNGUARDED_MAX) guard(Buffer.from(data), status);
   return parseMessage(data);
 }
 
-/** A shorter text cannot have much structure. */
+/** A text up to this length cannot have much structure, so it is not checked. */
 const UNGUARDED_MAX = 16 * 1024;
 /**
- * A tool's answer may be large. Beyond this, reading it would hold up everybody's calls: 20,000 keys take some 30 ms.
+ * A tool's answer may be large, but parsing more structure than this would block other calls for too long: 20,000 keys
+ * take about 30 ms.
  */
 export const ANSWER_LIMITS = { jsonDepthMax: 256, jsonKeysMax: 20_000, jsonElementsMax: 200_000 } as const;
 
@@ -217,7 +219,7 @@ async function readAll(reply: UpstreamReply, bytesMax: number): Promise<Buffer> 
 const asBuffer = (chunk: Uint8Array) =>
   Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
 
-/** Never retryable: a tool may have acted before it broke. */
+/** Never retryable, because a tool may have acted before its reply broke. */
 function broken(message: string, status: number | null, cause?: unknown): UpstreamFailure {
   return new UpstreamFailure(message, {
     status,

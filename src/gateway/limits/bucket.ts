@@ -1,27 +1,27 @@
 import type { RateAmount, RateDecision, RatePolicy, RateWindow } from './limiter.ts';
 
 /*
- * A token bucket kept as one number, the time at which it will be full again (the generic cell rate algorithm).
- * Taking n units moves that time n intervals ahead; it may be at most `depthMs` ahead of now. A bucket whose time
- * is past is full, like a bucket that was never used, so idle buckets can be forgotten without loss.
+ * A token bucket that is stored as one number: the time at which it will be full again (the generic cell rate
+ * algorithm). Taking n units moves that time n intervals ahead. It may be at most `depthMs` ahead of now. If the time
+ * is in the past, the bucket is full, like a bucket that was never used. So idle buckets can be deleted without loss.
  */
 
-/** A policy in the terms of the algorithm: milliseconds for one unit, and for the whole bucket. */
+/** The buckets of a policy. The algorithm needs the milliseconds for one unit and for the whole bucket. */
 export interface Buckets {
   readonly requests: Bucket;
   readonly tokens: Bucket;
 }
 
 interface Bucket {
-  /** Units that it refills by in a minute. */
+  /** Units that refill per minute. */
   readonly perMinute: number;
-  /** Units that it holds at most. */
+  /** Maximum number of units. */
   readonly size: number;
   readonly intervalMs: number;
   readonly depthMs: number;
 }
 
-/** How far ahead of now each bucket's time is, in milliseconds: 0 is full, `depthMs` is empty. */
+/** How far each bucket's time is ahead of now, in milliseconds: 0 means full, `depthMs` means empty. */
 interface Debt {
   readonly requestsMs: number;
   readonly tokensMs: number;
@@ -30,7 +30,7 @@ interface Debt {
 const MINUTE_MS = 60_000;
 const cache = new WeakMap<RatePolicy, Buckets>();
 
-/** Policies are few and long-lived: each is worked out once. */
+/** Policies are few and long-lived, so the buckets of each are computed once. */
 export function bucketsOf(policy: RatePolicy): Buckets {
   let buckets = cache.get(policy);
   if (!buckets) {
@@ -49,14 +49,14 @@ function bucketOf(perMinute: number, size: number): Bucket {
 }
 
 /**
- * The time that `units` take from a bucket. More than it ever holds counts as all of it: such a request needs a
- * full bucket, not a miracle.
+ * The milliseconds that `units` take from a bucket. A request for more units than the bucket can hold needs a full
+ * bucket, as it could never pass otherwise.
  */
 export function costMs(bucket: Bucket, units: number): number {
   return Math.min(units, bucket.size) * bucket.intervalMs;
 }
 
-/** Rounding of a division must not refuse the last unit of a bucket. */
+/** Tolerance for rounding, so that the last unit of a bucket is not refused. */
 export const SLACK_MS = 0.001;
 
 /** Milliseconds until `units` fit into a bucket with this debt; 0 when they fit now. Zero units always fit. */
@@ -66,7 +66,7 @@ export function waitMs(bucket: Bucket, debtMs: number, units: number): number {
   return wait > SLACK_MS ? wait : 0;
 }
 
-/** The decision to report, from the debts after it was made. */
+/** The decision to report, computed from the debts after it was made. */
 export function decide(buckets: Buckets, debt: Debt, amount: RateAmount, allowed: boolean): RateDecision {
   let retryAfterS = 0;
   if (!allowed) {

@@ -12,7 +12,7 @@ const NAMES: Readonly<Record<CallerBudget['of'], string>> = {
   operator: "The operator's budget for the account",
 };
 
-/** More money does not help. */
+/** Says who can raise each budget. A payment does not help here. */
 const RAISED_BY: Readonly<Record<CallerBudget['of'], string>> = {
   key: 'Whoever manages the keys of the account raises it',
   member: 'An admin or owner of the organisation raises it',
@@ -21,8 +21,8 @@ const RAISED_BY: Readonly<Record<CallerBudget['of'], string>> = {
 };
 
 /**
- * The error of a lock that a budget of the caller had no room for. `needed` completes it: `estimated cost: 0.01 USDC`.
- * On HTTP wires the body has `budget` with the same facts.
+ * The error for a lock that exceeds a budget of the caller. `needed` completes the message: `estimated cost: 0.01
+ * USDC`. On HTTP wires the body has `budget` with the same facts.
  */
 export function budgetError(
   { budgets = [] }: Pick<Caller, 'budgets'>,

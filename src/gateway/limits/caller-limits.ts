@@ -1,14 +1,14 @@
 import type { Budget } from '#billing';
 
-/** A budget that the calls of a caller count in. */
+/** A budget in which the calls of a caller count. */
 export interface CallerBudget extends Budget {
-  /** Whose: the key's, of one member of the account, of all the account, or the operator's for the account. */
+  /** The owner: the key, one member of the account, the whole account, or the operator, who sets it for the account. */
   readonly of: 'key' | 'member' | 'account' | 'operator';
-  /** When it starts anew, epoch milliseconds; null is never. */
+  /** When it starts again from zero, in epoch milliseconds; null for never. */
   readonly resetsAt: number | null;
 }
 
-/** Requests and tokens per minute; null is the gateway's own rate. */
+/** Requests and tokens per minute; null for the gateway's own rate. */
 export interface Rates {
   readonly requestsPerMinute: number | null;
   readonly tokensPerMinute: number | null;

@@ -1,7 +1,7 @@
 /**
- * Requests and tokens per minute of one key, each as a bucket that refills at the steady rate. The request bucket
- * holds `burst` on top of one minute's requests, so 60 + 20 lets 80 through at once and one a second after that;
- * the token bucket holds one minute's tokens.
+ * Requests and tokens per minute of one key. Each is a bucket that refills at a steady rate. The request bucket holds
+ * the requests of one minute plus `burst`: with 60 and 20, 80 requests can pass at once and then one per second. The
+ * token bucket holds the tokens of one minute.
  */
 export interface RatePolicy {
   readonly requestsPerMinute: number;
@@ -15,12 +15,15 @@ export interface RateAmount {
 }
 
 export interface RateWindow {
-  /** The steady rate, for clients: a client that planned by the burst would plan for more than it gets. */
+  /**
+   * The steady rate. Clients are shown this rate, because a client that planned with the burst would expect more than
+   * it gets.
+   */
   readonly perMinute: number;
-  /** The most that passes at once, burst included. */
+  /** The most that can pass at once, including the burst. */
   readonly limit: number;
   readonly remaining: number;
-  /** Seconds until the window is whole again. */
+  /** Seconds until the bucket is full again. */
   readonly resetS: number;
 }
 
@@ -32,7 +35,7 @@ export interface RateDecision {
   readonly tokens: RateWindow;
 }
 
-/** Synchronous in process, a promise through Redis; never rejects: without Redis it limits locally. */
+/** Synchronous in process; a promise with Redis. Never rejects: without Redis it limits locally. */
 export interface RateLimiter {
   take(key: string, policy: RatePolicy, amount: RateAmount): RateDecision | Promise<RateDecision>;
 }

@@ -1,38 +1,41 @@
 import { createTally, type Tally } from './tally.ts';
 
-/** A stream ends after this with its last event, and its client comes back. The timeout of its call is longer. */
+/**
+ * The longest time that a stream lasts, in milliseconds. Then it ends with its last event and its client reconnects.
+ * The timeout of its call is longer.
+ */
 export const LISTEN_MS = 3_600_000;
 
-/** Places for streams that clients listen on, so many for each account. */
+/** A limited number of event streams for each account. */
 export interface ListenPlaces {
-  /** null where the account has as many as it may, or the gateway stops: `refusal` says which. */
+  /** null if the account has too many streams, or if the gateway stops: see `refusal`. */
   take(account: string): ListenPlace | null;
-  /** The reason for a refusal: an error code of the gateway, its HTTP status, and a sentence. */
+  /** The reason for a refusal: the gateway's error code, its HTTP status, and a sentence. */
   refusal(): {
     readonly code: 'rate_limit_exceeded' | 'service_unavailable';
     readonly status: 429 | 503;
     readonly message: string;
   };
   readonly draining: boolean;
-  /** Streams that are open. */
+  /** Number of open streams. */
   readonly count: number;
-  /** Ends all streams, as the gateway stops: their clients come back to another one. */
+  /** Ends all streams, because the gateway stops. The clients reconnect to another gateway. */
   drain(): void;
 }
 
 export interface ListenPlace {
-  /** Aborts when the stream is to end. */
+  /** Aborts when the stream has to end. */
   readonly over: AbortSignal;
   /** Ends the stream. */
   end(): void;
-  /** The stream is over. Called once. */
+  /** Gives the place back after the stream has ended. Called once. */
   leave(): void;
 }
 
 interface ListenPlacesOptions {
-  /** Streams of one account. */
+  /** Maximum number of streams of one account. */
   readonly max: number;
-  /** Those of each account, of all places that are counted together; default these alone. */
+  /** The number of streams of each account, if several ListenPlaces are counted together; default these alone. */
   readonly ofAccount?: Tally;
   readonly lastsMs?: number;
 }
@@ -85,5 +88,5 @@ export function createListenPlaces({
   };
 }
 
-/** The reason for the end of a stream's source. */
+/** The abort reason when a stream ends. */
 export const OVER = new Error('the stream is over');

@@ -2,13 +2,13 @@ import { bucketsOf, costMs, decide, waitMs } from './bucket.ts';
 import type { RateAmount, RateDecision, RateLimiter, RatePolicy } from './limiter.ts';
 
 /**
- * Keys remembered at once, about 100 bytes each. Beyond that the one seen first is forgotten, that is, gets full
- * buckets.
+ * Maximum number of keys in memory, about 100 bytes each. Above it the oldest keys are deleted, so their buckets are
+ * full again.
  */
 const KEYS_MAX = 100_000;
 const SWEEP_AT_LEAST = 1_024;
 
-/** When each bucket of a key is full again, by the limiter's clock. */
+/** When each bucket of a key will be full again, on the limiter's clock. */
 interface FullAt {
   requests: number;
   tokens: number;
@@ -16,13 +16,13 @@ interface FullAt {
 
 interface LocalLimiter extends RateLimiter {
   take(key: string, policy: RatePolicy, amount: RateAmount): RateDecision;
-  /** Decides as `take` would, without taking. */
+  /** The decision of `take`, without taking anything. */
   check(key: string, policy: RatePolicy, amount: RateAmount): RateDecision;
-  /** Keys remembered. */
+  /** Number of keys in memory. */
   size(): number;
 }
 
-/** Limits by what this process has seen. */
+/** Limits by the requests of this process alone. */
 export function createLocalLimiter({
   now,
   keysMax = KEYS_MAX,
@@ -34,8 +34,8 @@ export function createLocalLimiter({
   let sweepAt = Math.min(SWEEP_AT_LEAST, keysMax);
 
   /**
-   * Forgets keys whose buckets are full, and the first seen where that is not enough. Each run makes room for many
-   * keys, so that it costs little for each.
+   * Deletes keys whose buckets are full, and then the oldest keys if that is not enough. Each run makes room for many
+   * keys, so its cost per key is small.
    */
   const sweep = (at: number) => {
     for (const [key, full] of keys) if (full.requests <= at && full.tokens <= at) keys.delete(key);
@@ -89,8 +89,8 @@ export function createLocalLimiter({
 }
 
 /**
- * Never more than an empty bucket: a policy that shrank, or a clock that was set back, makes no key wait longer
- * than that.
+ * The debt is never more than that of an empty bucket. So a smaller policy, or a clock that was set back, makes no key
+ * wait longer than that.
  */
 function debtMs(fullAt: number | undefined, at: number, depthMs: number): number {
   return fullAt === undefined || fullAt <= at ? 0 : Math.min(fullAt - at, depthMs);

@@ -5,9 +5,9 @@ import type { Rates } from './caller-limits.ts';
 import type { RateDecision, RatePolicy, RateWindow } from './limiter.ts';
 
 /**
- * `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`: limit is the steady rate of a minute, without the burst,
- * and remaining never more than it; reset is whole seconds until the window is whole again. Of tokens nothing is said
- * where they have no limit.
+ * `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`. limit: the steady rate per minute, without the burst.
+ * remaining: never more than limit. reset: whole seconds until the bucket is full again. The headers for tokens are
+ * left out if tokens have no limit.
  */
 export function rateHeaders({ requests, tokens }: RateDecision): Record<string, string> {
   const headers = {
@@ -24,7 +24,7 @@ export function rateHeaders({ requests, tokens }: RateDecision): Record<string, 
   };
 }
 
-/** Two decisions about one request, as one that is told: of each window the one that is nearer to its end. */
+/** Combines two decisions about one request into one. Each window comes from the decision that has less of it left. */
 export function bothDecisions(one: RateDecision, other: RateDecision): RateDecision {
   const nearer = (a: RateWindow, b: RateWindow) => (b.remaining < a.remaining ? b : a);
   return {
@@ -36,8 +36,8 @@ export function bothDecisions(one: RateDecision, other: RateDecision): RateDecis
 }
 
 /**
- * The error of a refused decision: `rate_limit_exceeded` with Retry-After and the rate headers. `of`: what has the
- * limit, where it is not the caller alone.
+ * The error of a refused decision: `rate_limit_exceeded` with Retry-After and the rate headers. `of`: the owner of the
+ * limit, if it is not the caller alone.
  */
 export function rateLimitError(decision: RateDecision, of = ''): GatewayError {
   const { requests, tokens, retryAfterS } = decision;
@@ -54,15 +54,15 @@ export function rateLimitError(decision: RateDecision, of = ''): GatewayError {
 }
 
 /**
- * The policies of the configuration, made once as limiters know policies by identity: one for ordinary callers, one
- * for the development account, one for those without a credential, one for what the pages of a session read. Keys
- * and accounts with rates of their own get policies of those.
+ * The policies of the configuration: for ordinary callers, for the development account, for callers without a
+ * credential, and for the requests of a session's web pages. They are made once, because limiters know policies by
+ * identity. Keys and accounts with their own rates get their own policies.
  */
 export function createRatePolicies(limits: LimitsConfig): {
   readonly of: (caller: Caller, pages?: boolean) => RatePolicy;
-  /** All callers of the account share it; null without such a rate. */
+  /** The policy that all callers of the account share; null if the account has no rate. */
   readonly shared: (caller: Caller) => RatePolicy | null;
-  /** From the next request on. */
+  /** Replaces the limits, from the next request on. */
   readonly replace: (limits: LimitsConfig) => void;
 } {
   let policies = policiesOf(limits);
@@ -95,7 +95,7 @@ function kept(policies: WeakMap<Rates, RatePolicy>, rates: Rates, make: () => Ra
   return policy;
 }
 
-/** A key's own rates. They never give more than the gateway does, and allow no burst on top. */
+/** The policy of a key with its own rates. They never allow more than the gateway's rates, and have no burst. */
 function lowered(usual: RatePolicy, { requestsPerMinute, tokensPerMinute }: Rates): RatePolicy {
   const lowers = requestsPerMinute !== null && requestsPerMinute < usual.requestsPerMinute;
   return {
@@ -105,7 +105,7 @@ function lowered(usual: RatePolicy, { requestsPerMinute, tokensPerMinute }: Rate
   };
 }
 
-/** Nobody is that fast: a rate that is not set. */
+/** Stands for a rate that is not set. Nobody is that fast. */
 const UNSET = 1e9;
 
 const sharedPolicy = ({ requestsPerMinute, tokensPerMinute }: Rates): RatePolicy => ({
@@ -120,7 +120,7 @@ function policiesOf(limits: LimitsConfig) {
   return {
     ordinary: policy(limits.requestsPerMinute),
     development: policy(limits.developmentRequestsPerMinute),
-    // Their calls are paid for, so their tokens are not counted.
+    // Each of their calls is paid for, so their tokens are not counted.
     anonymous: policy(limits.anonymousRequestsPerMinute),
     ofPages: policy(limits.sessionRequestsPerMinute),
   };

@@ -10,27 +10,26 @@ const SCRIPT = readFileSync(fileURLToPath(new URL('./take.lua', import.meta.url)
 const SCRIPT_SHA = hash('sha1', SCRIPT);
 const PREFIX = 'tollgate:rate:';
 
-/** How often a Redis that failed is tried again. */
+/** How often a failed Redis is tried again. */
 const PROBE_EVERY_MS = 250;
 
 interface RateLimiterOptions {
-  /** null limits in process. */
+  /** null: limit in this process alone. */
   readonly redis: RedisClient | null;
-  /** Milliseconds that only go on. */
+  /** A monotonic clock in milliseconds. */
   readonly now: () => number;
   /** The longest that a request waits for Redis. */
   readonly timeoutMs?: number;
-  /** Told when limits begin to be local because Redis failed, and when they are shared again. */
+  /** Called when limits become local because Redis failed, and when they are shared again. */
   readonly onChange?: (shared: boolean, error: unknown) => void;
 }
 
 /**
- * Limits that all gateways share through Redis; without Redis, or while it fails, limits of this process alone.
+ * Limits that all gateways share through Redis. Without Redis, or while it fails, each process limits alone.
  *
- * Calls that pass are also counted in process, for two reasons: when Redis goes away the local limits take over where
- * the shared ones were, not with full buckets; and what this process has let through stays counted when Redis loses
- * its memory. A first failure turns to local limits at once; Redis is then probed beside the requests, never by one
- * of them.
+ * Calls that pass are also counted in this process, for two reasons. If Redis fails, the local limits continue from the
+ * current state and not with full buckets. If Redis loses its data, the calls of this process stay counted. The first
+ * failure switches to local limits at once. From then on Redis is probed in the background, so no request waits for it.
  */
 export function createRateLimiter({
   redis,
@@ -53,8 +52,8 @@ export function createRateLimiter({
   };
 
   /**
-   * With the script itself and a key of its own: a Redis that answers but may not write (read only, out of memory)
-   * is of no use.
+   * Probes with the real script and a separate key, because a Redis that answers but cannot write (read only, out of
+   * memory) is useless here.
    */
   const probe = async (policy: RatePolicy) => {
     probing = true;
@@ -90,7 +89,7 @@ export function createRateLimiter({
         if (!probing && sinceMs >= PROBE_EVERY_MS) void probe(policy);
         return local.take(key, policy, amount);
       }
-      // This process alone has let enough through: no need to ask.
+      // If this process alone has used up the limit, Redis need not be asked.
       const own = local.check(key, policy, amount);
       return own.allowed ? takeShared(key, policy, amount) : own;
     },
@@ -122,7 +121,7 @@ async function runScript(
   try {
     reply = await redis.evalsha(SCRIPT_SHA, 1, ...args);
   } catch (error) {
-    // The first use on this server, or it was restarted.
+    // The script is not loaded yet on this server, or the server was restarted.
     if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
     reply = await redis.eval(SCRIPT, 1, ...args);
   }
@@ -133,8 +132,8 @@ async function runScript(
 }
 
 /**
- * Rejects when there is no result in time. The verdict waits for one turn of the event loop, so that a reply which
- * arrived while this process was busy counts.
+ * Rejects after `ms` without a result. It first waits for one more turn of the event loop, so that a reply that arrived
+ * while this process was busy still counts.
  */
 function within<T>(ms: number, result: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {

@@ -1,8 +1,8 @@
 import type { RateDecision, RateLimiter, RatePolicy } from './limiter.ts';
 
 /**
- * Counts the usage of a call against its key's tokens, once it is known. A call that uses more than is left empties
- * the bucket: it is still answered, and the key's next requests wait.
+ * Counts the tokens of a call against its key's rate, once they are known. A call that uses more than is left empties
+ * the bucket. It is still answered, but the key's next requests have to wait.
  */
 export function spendTokens(limiter: RateLimiter, key: string, policy: RatePolicy, tokens: number): void {
   const emptied = (spent: RateDecision) => {

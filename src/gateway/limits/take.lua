@@ -1,5 +1,5 @@
--- One key's buckets as the times at which they are full again (see bucket.ts), in microseconds of Redis's own clock,
--- so that gateways whose clocks differ still share one limit.
+-- The buckets of one key. Each is stored as the time at which it will be full again (see bucket.ts), in microseconds.
+-- The time is that of Redis, so gateways with different clocks still share one limit.
 -- KEYS[1] hash {r, t} · ARGV: depth and cost of requests, depth and cost of tokens, microseconds
 -- Returns {allowed, debt of requests, debt of tokens}, whole microseconds.
 local time = redis.call('TIME')
@@ -23,7 +23,8 @@ local r, t = debt(full[1], depth_r), debt(full[2], depth_t)
 
 -- Two microseconds of slack for rounding.
 if (cost_r > 0 and r + cost_r > depth_r + 2) or (cost_t > 0 and t + cost_t > depth_t + 2) then
-  -- Redis's clock was set back, or the policy has become smaller: what is kept is what was decided on, so that the key waits no longer than an empty bucket does.
+  -- Redis's clock was set back, or the policy became smaller. Store the debt of this decision, so that the key waits
+  -- no longer than for an empty bucket.
   if (tonumber(full[1]) or 0) - now > depth_r or (tonumber(full[2]) or 0) - now > depth_t then keep(r, t) end
   return {0, math.ceil(r), math.ceil(t)}
 end

@@ -1,4 +1,4 @@
-/** Counts by name. A name whose count falls to zero is forgotten. */
+/** Counts by name. Names with the count zero are deleted. */
 export interface Tally {
   of(key: string): number;
   add(key: string, count: 1 | -1): void;

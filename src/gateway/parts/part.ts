@@ -1,6 +1,6 @@
 import type { ErrorCode, LargeStrings } from '#wire';
 
-/** A piece of what is said to a primitive or by it, as all protocols have it in their own shapes. */
+/** A part of a message to a primitive or from it. Every protocol has its own form of it. */
 export type Part = TextPart | DataPart | FilePart;
 
 interface TextPart {
@@ -14,7 +14,7 @@ interface DataPart {
   readonly data: unknown;
 }
 
-/** Either `url` or `bytes` (base64) is there. */
+/** Either `url` or `bytes` (base64) is set. */
 export interface FilePart {
   readonly kind: 'file';
   readonly mediaType: string | null;
@@ -27,7 +27,7 @@ export interface FilePart {
 export interface LargeFile {
   readonly mediaType: string;
   readonly name: string;
-  /** Base64 as RFC 4648 has it, which was checked. */
+  /** Validated base64 of RFC 4648. */
   readonly base64: Uint8Array;
 }
 
@@ -36,34 +36,32 @@ export interface PartsTurn {
   readonly parts: readonly Part[];
 }
 
-/**
- * The next piece of an answer: parts as they come (texts that follow each other are one text), and progress.
- */
+/** The next event of an answer: a part (texts that follow each other form one text) or progress. */
 export type PartsEvent =
   | { readonly type: 'part'; readonly part: Part }
-  /** It works, and says so; no part of the answer. */
+  /** A sign that the work goes on; not part of the answer. */
   | { readonly type: 'progress'; readonly text: string | null };
 
-/** How it ended. The tail of a call that was asked in parts. */
+/** How the call ended: the tail of a call that was made in parts. */
 export interface PartsEnd {
   /**
-   * `input`: it asks for more, in the parts that were given. `cut`: it was ended before its own end, `error` says
-   * why; what came is charged. `failed`: by its own words, in `error`; nothing is charged. `later`: it goes on as the
-   * task `taskId`, at whose end it is charged.
+   * `input`: the given parts ask for more input. `cut`: the gateway ended it early for the reason in `error`, and the
+   * part that came is charged. `failed`: it reported a failure itself, in `error`; nothing is charged. `later`: it goes
+   * on as the task `taskId` and is charged at the end of the task.
    */
   readonly finish: 'stop' | 'length' | 'input' | 'cut' | 'failed' | 'later';
   readonly error: string | null;
   /**
-   * The error code of a failure; default `provider_unavailable`. A tool that says itself why it failed is
-   * `unprocessable`: the same again would fail again.
+   * The error code of a failure; default `provider_unavailable`. If a tool reports its own failure, the code is
+   * `unprocessable`, because a repeat would fail again.
    */
   readonly errorCode?: ErrorCode;
-  /** Files that follow the parts, which a door writes past its texts: see `largePart`. Default none. */
+  /** Files that come after the parts. A door writes them separately from its texts, see `largePart`. Default none. */
   readonly files?: readonly LargeFile[];
-  /** An agent's task and context, to go on with. */
+  /** An agent's task and context, for the next message. */
   readonly taskId: string | null;
   readonly contextId: string | null;
-  /** Tokens, as far as they were reported. */
+  /** Token counts; 0 if not reported. */
   readonly promptTokens: number;
   readonly completionTokens: number;
 }
@@ -76,7 +74,7 @@ export const NO_TASK: Omit<PartsEnd, 'finish' | 'error'> = {
   completionTokens: 0,
 };
 
-/** A large file as a part of an answer, with a mark of `large` in the place of its base64. */
+/** A large file as a part of an answer. A mark of `large` stands in for its base64. */
 export const largePart = ({ mediaType, name, base64 }: LargeFile, large: LargeStrings): FilePart => ({
   kind: 'file',
   mediaType,
@@ -96,12 +94,12 @@ export function lastOf(turns: readonly PartsTurn[]): { readonly prompt: string; 
 
 const LINE_END = 0x0a;
 
-/** An event as a frame carries it from a speaker to a door: a line of JSON. */
+/** Encodes an event as a line of JSON, for a frame from a speaker to a door. */
 export function encodePartsEvent(event: PartsEvent): Uint8Array {
   return Buffer.from(`${JSON.stringify(event)}\n`);
 }
 
-/** The events of one data frame, which holds whole lines. */
+/** Decodes the events of one data frame. A frame has only whole lines. */
 export function decodePartsEvents(bytes: Uint8Array): readonly PartsEvent[] {
   const events: PartsEvent[] = [];
   for (let from = 0; from < bytes.byteLength;) {

@@ -3,21 +3,21 @@ import type { Caller, Offer } from '../call.ts';
 import type { CallRequest } from '../call-request.ts';
 import type { PartsTurn } from './part.ts';
 
-/** A question of a door to a primitive of another protocol. */
+/** A request of a door to a primitive of another protocol. */
 export interface PartsAsk {
-  /** At least one; the last is the user's. */
+  /** At least one. The last turn is the user's. */
   readonly turns: readonly PartsTurn[];
-  /** Arguments that the door has as an object, for a tool; null where there are only parts. */
+  /** Arguments of a tool, if the door has them as an object; null if there are only parts. */
   readonly arguments: Readonly<Record<string, unknown>> | null;
-  /** An agent's context or task to go on with; null to begin. */
+  /** The agent's context and task that this message continues; null to begin. */
   readonly contextId: string | null;
   readonly taskId: string | null;
-  /** Most tokens of the answer; null for the primitive's own bound. */
+  /** Maximum tokens of the answer; null for the primitive's own limit. */
   readonly maxTokens: number | null;
   readonly stream: boolean;
 }
 
-/** The door's side of the call, neutral. */
+/** Facts about the request from the door, independent of the protocol. */
 export interface AskContext {
   readonly caller: Caller;
   readonly requestId: string;
@@ -25,44 +25,41 @@ export interface AskContext {
   readonly wantsReceipt: boolean;
 }
 
-/** A description of one of them, for clients that have not asked it yet. */
+/** The description of a primitive, for clients that have not called it yet. */
 export interface Spoken {
   readonly displayName: string;
   /** May be empty. */
   readonly description: string;
-  /** Its offers, at the prices of its calls. Not empty. */
+  /** Its offers, with the prices that its calls have. Not empty. */
   readonly offers: readonly Offer[];
-  /** Media types of the parts that it takes and gives, the usual one first. */
+  /** Media types of the parts that it accepts and returns, the most usual one first. */
   readonly inputModes: readonly string[];
   readonly outputModes: readonly string[];
 }
 
 /**
- * A primitive that can be spoken to in parts, whatever its protocol: what a bridge is made of. The door prepares
- * and runs the call as any other, so that it is billed as one of the primitive. Its data frames hold PartsEvents
- * (encodePartsEvent), the tail of its settled frame is a PartsEnd.
+ * A kind of primitive that a door of another protocol can call with parts. Bridges are built on it. The door prepares
+ * and runs the call like any other, so it is billed like a call of that primitive. Its data frames hold PartsEvents
+ * (encodePartsEvent). The tail of its settled frame is a PartsEnd.
  */
 export interface Speaker {
   readonly primitive: Primitive;
-  /**
-   * Whether there is a service of this name (`weather`, `gpt-mini`; for tools `service/tool`), for the choice of a
-   * door.
-   */
+  /** Whether a service of this name exists (`weather`, `gpt-mini`; for tools `service/tool`). Used to choose a door. */
   has(name: string): boolean;
-  /** Names of what can be asked, sorted, with a sentence on each; at most `limit`. */
+  /** Names of the services, sorted, with one sentence for each; at most `limit`. */
   list(limit: number): readonly { readonly name: string; readonly displayName: string; readonly description: string }[];
-  /** Describes one; null for an unknown name. Absent where the primitive's own protocol does. */
+  /** Describes a service; null for an unknown name. Absent if the primitive's own protocol describes it. */
   about?(name: string): Promise<Spoken | null>;
   /**
-   * Rejects with GatewayError `invalid_model` for an unknown name, `invalid_request` or `unprocessable` for what
-   * the primitive cannot be asked.
+   * Rejects with GatewayError `invalid_model` for an unknown name, `invalid_request` or `unprocessable` for a request
+   * that the primitive cannot serve.
    */
   toCall(name: string, ask: PartsAsk, context: AskContext): Promise<CallRequest>;
 }
 
 /**
- * The primitives that can be spoken to, by the prefix that another protocol's door has for their names:
- * `a2a/weather`, `mcp/files/read`, `model/gpt-mini`.
+ * Speakers by the prefix that the doors of other protocols use for their names: `a2a/weather`, `mcp/files/read`,
+ * `model/gpt-mini`.
  */
 export interface Speakers {
   readonly a2a: Speaker;
@@ -72,7 +69,7 @@ export interface Speakers {
   readonly video: Speaker;
 }
 
-/** `a2a/weather` → the agents' speaker and `weather`; null for a name without a prefix that is known. */
+/** `a2a/weather` → the agents' speaker and `weather`; null for a name without a known prefix. */
 export function speakerOf(
   speakers: Partial<Speakers>,
   name: string,

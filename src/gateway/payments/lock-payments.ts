@@ -10,28 +10,28 @@ import type { Payments, PaymentSlip } from './payments.ts';
 interface Locking {
   readonly caller: Caller;
   readonly payment?: PaymentSlip | null;
-  /** Id of the held lock whose money it is made of: then nothing is paid. */
+  /** Id of the lock that pays for this one; null for none. With a parent, no payment is taken. */
   readonly parent: string | null;
 }
 
 type Refusal = Extract<LockResult, { ok: false }>;
 
 /**
- * Takes payments between the last check of a call and its lock, so that what is refused for another reason is never
- * paid for.
+ * Takes payments between the last check of a call and its lock. So nobody pays for a call that is refused for another
+ * reason.
  */
 export interface LockPayments {
   /**
-   * Before the first lock: for those who came by their payment alone. null where nothing has to be waited for.
-   * Rejects as the payment does.
+   * Takes the payment before the first lock, for a caller with a payment and no credential. null if there is nothing to
+   * wait for. Rejects if the payment fails.
    */
   prepay(of: Locking, needed: MicroUsd): Promise<void> | null;
   /**
-   * A lock that was refused and would take `needed` at least: rejects with `error` or with why it was not paid.
-   * Resolved, the lock is to be tried again.
+   * Takes the payment after a refused lock. `needed`: the least amount that the lock takes. Resolves if the lock should
+   * be tried again. Rejects with `error`, or with the reason why the payment was not taken.
    */
   repay(of: Locking, refusal: Refusal, needed: MicroUsd, error: Error): Promise<void>;
-  /** Both for a call, as billing takes them. */
+  /** Both functions in the form that the billing middleware expects. */
   readonly ofCalls: {
     prepay(call: Call): Promise<void> | null;
     refuse(call: Call, refusal: Refusal): Call | Error | Promise<Call>;
@@ -49,7 +49,7 @@ export function createLockPayments(payments: Payments, ledger: Pick<Ledger, 'bud
     }
   }
 
-  /** The lock would refuse it, too, but after the payment. */
+  /** Checks the budgets first. The lock would also refuse the call, but only after the payment was taken. */
   async function takeWithinBudgets(of: Locking, slip: PaymentSlip, needed: MicroUsd): Promise<void> {
     const { caller } = of;
     for (const { id, limit, carried } of caller.budgets ?? []) {
@@ -89,7 +89,7 @@ export function createLockPayments(payments: Payments, ledger: Pick<Ledger, 'bud
     ofCalls: {
       prepay(call) {
         const { anonymous, paying } = call.caller;
-        // What is free is not paid for, and not given to strangers either: what it leaves behind has to be somebody's.
+        // A free call needs no payment. It still needs an account, because its records and tasks must have an owner.
         if (anonymous && leastOf(call) === 0n) throw needsCredential();
         return paying ? prepay(call, leastOf(call)) : null;
       },

@@ -3,9 +3,9 @@ import { refusesPayment } from './payment-needed.ts';
 import type { Payments, PaymentSlip } from './payments.ts';
 
 /**
- * The caller of a request that a payment came with: see Payments.callerOf. Where the payment is refused, the caller
- * stays as it is. The refusal is told with the terms once the cost of the call is known. Throws GatewayError
- * `invalid_request`, `service_unavailable`.
+ * The caller of a request with a payment, see Payments.callerOf. If the payment is refused, the caller stays unchanged,
+ * and the refusal is reported with the terms once the cost of the call is known. Throws GatewayError `invalid_request`,
+ * `service_unavailable`.
  */
 export async function paidCaller(payments: Payments, caller: Caller, slip: PaymentSlip | null): Promise<Caller> {
   if (slip === null || !caller.anonymous) return caller;

@@ -3,7 +3,7 @@ import type { ReplySink } from '#wire';
 import { paymentHeader } from './payment-header.ts';
 import type { PaymentSlip } from './payments.ts';
 
-/** A sink whose head tells of the payment that was taken, if it was by then. */
+/** A sink that adds the receipt of the payment to the response headers, if the payment was taken by then. */
 export function paidSink(sink: ReplySink, slip: PaymentSlip | null): ReplySink {
   if (slip === null) return sink;
   return {
@@ -19,11 +19,11 @@ export function paidSink(sink: ReplySink, slip: PaymentSlip | null): ReplySink {
   };
 }
 
-/** The same for an answer that is an error. */
+/** Adds the same headers to an error response. */
 export function tellPayment(reply: FastifyReply, slip: PaymentSlip | null): void {
   reply.headers(receiptHeaders(slip));
 }
 
-/** `PAYMENT-RESPONSE` of a payment that was taken; none of one that was not. */
+/** The header `PAYMENT-RESPONSE` for a payment that was taken; otherwise no header. */
 export const receiptHeaders = (slip: PaymentSlip | null): Readonly<Record<string, string>> =>
   slip?.receipt ? { 'payment-response': paymentHeader(slip.receipt) } : {};

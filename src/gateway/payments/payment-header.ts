@@ -2,26 +2,29 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, parseJson, type JsonLimits, isObject } from '#wire';
 import type { PaymentReceipt, PaymentRequired, PaymentSlip } from './payments.ts';
 
-/** The header of a payment, and the name that it had in version 1 of x402. Lower case. */
+/** The header of a payment, and its name in version 1 of x402. Lower case. */
 export const PAYMENT_HEADERS = ['payment-signature', 'x-payment'] as const;
 
-/** Characters of a payment, in base64 or as JSON: a Solana transaction is at most 1,232 bytes, the rest are terms. */
+/**
+ * Maximum length of a payment in characters, in base64 or as JSON. A Solana transaction has at most 1,232 bytes. The
+ * rest are terms.
+ */
 const PAYMENT_CHARS_MAX = 16 * 1024;
 const LIMITS: JsonLimits = { jsonDepthMax: 16, jsonKeysMax: 256, jsonElementsMax: 1_024 };
 const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 const RIGHT = 'the PaymentPayload of x402 version 2, an object with x402Version: 2, accepted and payload';
 
 /**
- * The payment that came with an HTTP request, in `PAYMENT-SIGNATURE` or in `X-PAYMENT`; null without one.
- * `request`: see PaymentSlip, worked out only where there is one. Throws GatewayError `invalid_request` that names
- * the header and says what is right.
+ * The payment of an HTTP request, from `PAYMENT-SIGNATURE` or `X-PAYMENT`; null without one. `request`: computes
+ * PaymentSlip.request; called only if there is a payment. Throws GatewayError `invalid_request` that names the header
+ * and the correct form.
  */
 export function readPayment(headers: IncomingHttpHeaders, request: () => string): PaymentSlip | null {
   let found: { readonly name: string; readonly text: string } | null = null;
   for (const name of PAYMENT_HEADERS) {
     const value = headers[name];
     if (value === undefined) continue;
-    // What comes twice is joined by Node with what base64 has not.
+    // Node joins a repeated header with a comma, which is not valid in base64.
     const text = String(value).trim();
     if (found !== null && found.text !== text)
       throw invalid('Two payment headers hold two payments: send PAYMENT-SIGNATURE alone', name);
@@ -42,8 +45,8 @@ export function readPayment(headers: IncomingHttpHeaders, request: () => string)
 }
 
 /**
- * A payment that came inside a message, checked as far as every door does. `param` says where it stood. Throws
- * GatewayError `invalid_request`.
+ * A payment from inside a message, with the checks that every door makes. `param`: the place in the message, for
+ * errors. Throws GatewayError `invalid_request`.
  */
 export function paymentOf(payload: unknown, param: string, request: () => string): PaymentSlip {
   if (!isObject(payload)) throw invalid(`${param} must be ${RIGHT}`, param);
@@ -55,7 +58,7 @@ export function paymentOf(payload: unknown, param: string, request: () => string
   return { payload, request: request(), receipt: null };
 }
 
-/** The value of `PAYMENT-REQUIRED` and of `PAYMENT-RESPONSE`. */
+/** Encodes the value of `PAYMENT-REQUIRED` or `PAYMENT-RESPONSE` as base64 of JSON. */
 export const paymentHeader = (value: PaymentRequired | PaymentReceipt): string =>
   Buffer.from(JSON.stringify(value)).toString('base64');
 

@@ -1,9 +1,9 @@
 import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '#wire';
 import type { MicroUsd } from '#billing';
 
-/** A call was refused for want of money. The money can be paid in place. */
+/** The error of a call that was refused because money is missing, where a payment with the request would help. */
 export class PaymentNeeded extends GatewayError {
-  /** The least amount that has to be paid, micro-USD. */
+  /** The least amount to pay, in micro-USD. */
   readonly missing: MicroUsd;
   constructor(code: ErrorCode, message: string, missing: MicroUsd, options: GatewayErrorOptions = {}) {
     super(code, message, options);
@@ -11,7 +11,7 @@ export class PaymentNeeded extends GatewayError {
   }
 }
 
-/** Codes of a call that was refused for want of money. */
+/** Error codes of a call that was refused because money is missing. */
 const UNPAID: ReadonlySet<ErrorCode> = new Set([
   'insufficient_balance',
   'escrow_not_setup',
@@ -24,13 +24,13 @@ const UNPAID: ReadonlySet<ErrorCode> = new Set([
 export const asksForMoney = (error: unknown): error is GatewayError =>
   error instanceof GatewayError && UNPAID.has(error.code);
 
-/** Codes of a payment that was refused: another one may be accepted. */
+/** Error codes of a refused payment. Another payment may be accepted. */
 const REFUSED: ReadonlySet<ErrorCode> = new Set([
   'payment_verification_failed',
   'payment_expired',
   'insufficient_payment',
 ]);
 
-/** Whether an error says that a payment was no good, and not that it could not be looked at. */
+/** Whether an error means that a payment is invalid. False if the payment could not be checked. */
 export const refusesPayment = (error: unknown): error is GatewayError =>
   error instanceof GatewayError && REFUSED.has(error.code);

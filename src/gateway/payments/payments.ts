@@ -2,13 +2,13 @@ import type { GatewayError } from '#wire';
 import type { MicroUsd } from '#billing';
 import type { Caller } from '../call.ts';
 
-/** PaymentRequired of x402 (version 2): why a call was not made, and how it can be paid for in place. */
+/** PaymentRequired of x402 (version 2): why a call was refused, and how to pay for it with the request. */
 export interface PaymentRequired {
   readonly x402Version: 2;
-  /** Why, and what to do where there are no terms for it. */
+  /** The reason. If there are no terms, it says what to do instead. */
   readonly error: string;
   readonly resource: PaidResource;
-  /** One entry for each chain and asset that can be paid with; empty where the gateway takes no payments in place. */
+  /** One entry for each chain and asset that the gateway accepts; empty if the gateway takes no such payments. */
   readonly accepts: readonly Readonly<Record<string, unknown>>[];
 }
 
@@ -18,47 +18,44 @@ export interface PaidResource {
   readonly mimeType: string;
 }
 
-/** SettlementResponse of x402, of a payment that was credited. */
+/** SettlementResponse of x402 for a credited payment. */
 export interface PaymentReceipt {
   readonly success: true;
-  /** Id on its chain. */
+  /** Id of the transaction on its chain. */
   readonly transaction: string;
   /** CAIP-2. */
   readonly network: string;
   /** Address of the paying wallet. */
   readonly payer: string;
-  /** The amount that arrived and was credited, micro-USD. */
+  /** The credited amount, in micro-USD. */
   readonly amount: string;
 }
 
-/** A payment that came with a request. One object for one request: what becomes of it is written into it. */
+/**
+ * A payment that came with a request. There is one object for each request, and the result of the payment is written
+ * into it.
+ */
 export interface PaymentSlip {
-  /** x402's PaymentPayload as it came: JSON, of a bounded size, not looked at further. */
+  /** x402's PaymentPayload as received: JSON of a bounded size. Only its outer form was checked. */
   readonly payload: Readonly<Record<string, unknown>>;
   /**
-   * SHA-256 in hex of the request and of its own idempotency key: a payment without
-   * another credential is for one request, as whoever reads the chain could send it with another.
+   * SHA-256 in hex of the request and its idempotency key. It binds a payment without another credential to one
+   * request. Otherwise somebody who reads the payment on the chain could send it with another request.
    */
   readonly request: string;
-  /** null until it was credited. */
+  /** null until the payment is credited. */
   receipt: PaymentReceipt | null;
-  /** The id of its deposit, the same however the payment is written. Set by callerOf. */
+  /** The id of its deposit, which does not depend on how the payment is written. Set by callerOf. */
   id?: string;
-  /** The error by which callerOf refused it. */
+  /** The error with which callerOf refused it. */
   fault?: GatewayError;
 }
 
-/** The one source of payment terms, and the one taker of payments, for every protocol. */
+/** Gives payment terms and takes payments, for all protocols. */
 export interface Payments {
-  /**
-   * False where no chain is set up for payments: then there is nothing to accept, and nobody is let in without a
-   * credential.
-   */
+  /** False if no chain is set up for payments. Then no payment is accepted, and every call needs a credential. */
   readonly open: boolean;
-  /**
-   * Terms for a request of `caller` that `amount` is missing for: what has to be paid at least. A chain that cannot
-   * be asked is left out.
-   */
+  /** Terms for a request of `caller`. `amount`: the least amount to pay. Chains that do not respond are left out. */
   required(of: {
     readonly error: string;
     readonly resource: PaidResource;
@@ -66,21 +63,21 @@ export interface Payments {
     readonly caller: Pick<Caller, 'account' | 'anonymous' | 'wallet'>;
   }): Promise<PaymentRequired>;
   /**
-   * The caller of a request: with a payment but without a credential the paying wallet, whose account is then the
-   * caller's, for this request alone. Any other caller as it is. Nothing is moved. Throws GatewayError
-   * `payment_verification_failed`, `payment_expired`, `invalid_request`, `service_unavailable`.
+   * The caller of a request. With a payment and no credential, it is the account of the paying wallet, for this request
+   * alone. Any other caller is returned unchanged. Moves no money. Throws GatewayError `payment_verification_failed`,
+   * `payment_expired`, `invalid_request`, `service_unavailable`.
    */
   callerOf(caller: Caller, slip: PaymentSlip): Promise<Caller>;
   /**
-   * Takes the payment and credits it to the caller's account; resolves when that is durable. The same payment is
-   * taken once, however often it comes. `needed`: the least that it has to be. Throws as callerOf,
-   * `insufficient_payment`, and `payment_pending` where it is not known yet whether it was settled: repeating the
-   * request asks again.
+   * Takes the payment and credits it to the caller's account. Resolves when that is durable. The same payment is taken
+   * only once, however often it is sent. `needed`: the least amount. Throws the errors of callerOf,
+   * `insufficient_payment`, and `payment_pending` while it is unknown whether the payment was settled: a repeat of the
+   * request checks again.
    */
   take(caller: Caller, slip: PaymentSlip, needed: MicroUsd): Promise<PaymentReceipt>;
 }
 
-/** A gateway without chains: nothing can be paid in place. */
+/** For a gateway without chains: no request can be paid by its own payment. */
 export const NO_PAYMENTS: Payments = {
   open: false,
   required: async ({ error, resource }) => ({ x402Version: 2, error, resource, accepts: [] }),

@@ -1,8 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 
-/**
- * The address that a request was made to, as its client knows it, without the query: what a payment is told to be for.
- */
+/** The address of a request as its client knows it, without the query. Payment terms name it as the paid resource. */
 export function publicAddress(
   { protocol, host, url }: Pick<FastifyRequest, 'protocol' | 'host' | 'url'>,
   publicUrl: string | null,

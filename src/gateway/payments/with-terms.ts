@@ -5,7 +5,7 @@ import { paymentHeader } from './payment-header.ts';
 import { PaymentNeeded } from './payment-needed.ts';
 import type { PaidResource, PaymentRequired, Payments } from './payments.ts';
 
-/** A refusal with how it can be paid, as it answers an HTTP request: in the header and in the body. */
+/** Adds payment terms to an error of an HTTP request, in the header and in the body. */
 export function errorWithTerms(error: GatewayError, required: PaymentRequired): GatewayError {
   const { x402Version, accepts, resource } = required;
   return new GatewayError(error.code, required.error, {
@@ -16,7 +16,9 @@ export function errorWithTerms(error: GatewayError, required: PaymentRequired): 
   });
 }
 
-/** The error of a request that is no call: with terms where it asks for money, else as it is. */
+/**
+ * The error of a request that is not a call. A PaymentNeeded gets payment terms. Any other error is returned unchanged.
+ */
 export async function withTerms(
   payments: Payments,
   error: unknown,

@@ -1,10 +1,10 @@
 import { GatewayError } from '#wire';
 import type { PaymentSlip } from '../payments/payments.ts';
 
-/** The quote that a call is to be charged by. */
+/** The quote that is to set the price of a call. */
 export interface QuoteAsked {
   readonly id: string;
-  /** It was not named by the client: without effect where it does not fit. */
+  /** True if the client did not name the quote itself. It is then ignored if it does not fit. */
   readonly implied: boolean;
 }
 
@@ -13,8 +13,8 @@ export const QUOTE_HEADER = 'x-quote-id';
 const QUOTE_ID = /^qt_[0-9a-f]{32}$/;
 
 /**
- * The quote that the body, the header or the payment names, in this order; null for none. A payment echoes the terms
- * that it was made to. Throws GatewayError `not_found` for what is no id of a quote.
+ * The quote that the body, the header or the payment names, in this order; null for none. A payment contains the terms
+ * that it was made for, with the id of their quote. Throws GatewayError `not_found` for a text that is not a quote id.
  */
 export function quoteAsked(
   inBody: unknown,

@@ -8,24 +8,24 @@ import type { Health } from '../routing/router.ts';
 import { pricedFacts } from './quoted-request.ts';
 import type { PricedFacts, Quotes } from './quotes.ts';
 
-/** The cost of a call, as a client gets it. */
+/** The cost of a call, in the answer to a client. */
 export interface QuoteView {
   readonly price_usd: number;
-  /** False where no provider can do what is asked; then nothing is quoted. */
+  /** False if no provider can serve the request. There is then no quote. */
   readonly valid: boolean;
-  /** Why it is not valid; else empty. */
+  /** The reason if it is not valid; else empty. */
   readonly message: string;
-  /** Absent where the caller has no account, or the provider is not bound by quotes. */
+  /** Absent if the caller has no account, or if quotes do not bind the provider. */
   readonly quote_id?: string;
   /** RFC 3339. */
   readonly valid_until?: string;
   readonly price_micro_usdc?: number;
-  /** True: the call costs this. False: it costs this at most. */
+  /** True: the call costs exactly this. False: it costs at most this. */
   readonly exact?: boolean;
   readonly breakdown?: readonly { readonly meter: string; readonly units: number; readonly unit_price_usd: number }[];
-  /** Public key of the first provider that would be asked. */
+  /** Public key of the provider that would be tried first. */
   readonly provider?: string;
-  /** Members of the call that its price follows from. */
+  /** The members of the call that determine its price. */
   readonly resolved?: PricedFacts;
 }
 
@@ -36,8 +36,8 @@ interface QuoteDeps {
 }
 
 /**
- * Says what a call costs, and binds it for the caller's account. Rejects with GatewayError for a request that is wrong
- * or that nobody could answer now.
+ * Computes the cost of a call, and gives the caller's account a binding quote for it. Rejects with GatewayError for an
+ * invalid request or one that no provider can answer now.
  */
 export async function quoteCall({ pipeline, quotes, health }: QuoteDeps, request: CallRequest): Promise<QuoteView> {
   let call: Call;
@@ -48,7 +48,7 @@ export async function quoteCall({ pipeline, quotes, health }: QuoteDeps, request
       return { price_usd: 0, valid: false, message: error.message };
     throw error;
   }
-  // A quote is no try at an offer that has cooled down.
+  // A quote sends nothing, so it must not use up the trial request of an offer that has cooled down.
   leaveUnasked(health, call);
   const first = call.candidates[0]!;
   const alike = call.candidates.filter(({ estimate, offer }) => estimate === first.estimate && isQuoted(offer));
@@ -67,10 +67,10 @@ export async function quoteCall({ pipeline, quotes, health }: QuoteDeps, request
   };
 }
 
-/** Whether a quote may bind the price of an offer. */
+/** Whether a quote can fix the price of an offer. */
 export const isQuoted = ({ media }: Candidate['offer']): boolean => media?.unquoted !== true;
 
-/** Whether a call costs its price and nothing else, whatever it uses. */
+/** Whether a call costs a fixed price, whatever it uses. */
 function isPerCall({ offer, price: { rates } }: Candidate, request: CallRequest, lendable: MicroUsd): boolean {
   const most = request.estimate(offer);
   const used = Object.keys(rates).filter((meter) => rates[meter as keyof Rates] !== 0n);

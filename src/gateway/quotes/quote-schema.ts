@@ -1,6 +1,6 @@
 const text = (description: string) => ({ type: 'string', description });
 
-/** The answer of a request for a quote: QuoteView. */
+/** The answer to a request for a quote: QuoteView. */
 export const quoteSchema = {
   type: 'object',
   required: ['price_usd', 'valid', 'message'],

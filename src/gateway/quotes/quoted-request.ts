@@ -4,7 +4,10 @@ import type { Call, Offer } from '../call.ts';
 import type { CallRequest } from '../call-request.ts';
 import type { PricedFacts, Quote } from './quotes.ts';
 
-/** Members of a call that its price at an offer follows from. A tool of a server may have a price of its own. */
+/**
+ * The members of a call that determine its price at an offer. They include the operation, because a tool of a server
+ * may have its own price.
+ */
 export function pricedFacts(
   { priced, operation = null }: Pick<Call, 'priced'> & Partial<Pick<Call, 'operation'>>,
   offer: Offer,
@@ -15,10 +18,13 @@ export function pricedFacts(
 const mismatch = (param: string, message: string) =>
   new GatewayError('quote_mismatch', `The quote is of another call: ${message}`, { param });
 
-/** The request at the prices of the quote, and at its offers alone. `prepare` throws GatewayError `quote_mismatch`. */
+/**
+ * The request with the prices of the quote, limited to the offers of the quote. `prepare` throws GatewayError
+ * `quote_mismatch`.
+ */
 export function atQuote(request: CallRequest, quote: Quote): CallRequest {
   const { cap } = request;
-  // The quote is the price: what the call would cost without it does not count.
+  // The quote sets the price, so the cap is compared with the quote and not with the offer's own price.
   const uncapped = cap?.of ?? request;
   if (cap && quote.amount > cap.amount)
     throw new GatewayError(
@@ -37,7 +43,7 @@ export function atQuote(request: CallRequest, quote: Quote): CallRequest {
   };
   return {
     ...request,
-    // What the call may cost was said by the gateway itself.
+    // The client knows the cost from the quote, so a raised price needs no other acceptance.
     capped: true,
     price(offer) {
       const { price, facts } = quoted(offer);
@@ -55,7 +61,7 @@ export function atQuote(request: CallRequest, quote: Quote): CallRequest {
   };
 }
 
-/** Throws GatewayError `quote_mismatch` for a call that may cost more than its quote says. */
+/** Throws GatewayError `quote_mismatch` for a call that may cost more than its quote. */
 export function refuseDearer({ candidates, lendable }: Call, { amount }: Quote): void {
   for (const { estimate } of candidates)
     if (estimate + lendable > amount) throw mismatch('quote_id', 'this one may cost more');

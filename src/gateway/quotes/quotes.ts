@@ -6,10 +6,10 @@ import type { Primitive } from '#config';
 import { pricedFacts } from './quoted-request.ts';
 import { ANONYMOUS_ACCOUNT, type Call, type Caller, type Candidate } from '../call.ts';
 
-/** Members of a request that its price follows from, at one offer. */
+/** The members of a request that determine its price at one offer. */
 export type PricedFacts = Readonly<Record<string, string | number | boolean | null>>;
 
-/** An offer at the price of a quote. */
+/** The price of a quote at one offer. */
 interface QuotedOffer {
   readonly price: Price;
   readonly facts: PricedFacts;
@@ -20,33 +20,33 @@ export interface Quote {
   readonly id: string;
   readonly primitive: Primitive;
   readonly service: string;
-  /** By the ids of the offers. */
+  /** Keyed by offer id. */
   readonly offers: ReadonlyMap<string, QuotedOffer>;
-  /** The lock of a call that uses it, micro-USD. */
+  /** The amount that a call with this quote locks, in micro-USD. */
   readonly amount: MicroUsd;
 }
 
-/** A quote as it was given. */
+/** A quote that was given to a client. */
 interface GivenQuote {
   readonly id: string;
   /** Epoch milliseconds. */
   readonly validUntil: number;
 }
 
-/** Costs that bind the gateway: one call at the price of now, whatever the price is then. */
+/** Binding costs: a quote gives one later call the price of the time of the quote. */
 export interface Quotes {
   /**
-   * Binds what a prepared call costs at `candidates`, which all cost the same. Rejects with GatewayError
-   * `rate_limit_exceeded` where the account has too many.
+   * Gives a quote for a prepared call at `candidates`, which must all cost the same. `validMs`: default the configured
+   * time. Rejects with GatewayError `rate_limit_exceeded` if the account has too many valid quotes.
    */
   give(call: Call, candidates: readonly Candidate[], validMs?: number): Promise<GivenQuote>;
   /** Rejects with GatewayError `not_found`, `quote_expired` and `quote_used`. */
   find(id: string, caller: Caller): Promise<Quote>;
-  /** Gives it to one call. Rejects with GatewayError `quote_used`. */
+  /** Reserves the quote for one call. Rejects with GatewayError `quote_used`. */
   claim(id: string, callId: string): Promise<void>;
-  /** The call that has it was not charged: another may use it. */
+  /** Releases the quote of a call that was not charged, so that another call can use it. */
   free(id: string, callId: string): Promise<void>;
-  /** Deletes what has been over for a day, at most `limit` rows; returns how many. */
+  /** Deletes quotes that expired at least a day ago, at most `limit` rows; returns how many. */
   sweep(limit: number): Promise<number>;
 }
 
@@ -67,7 +67,7 @@ const SWEEP = loadStatement(import.meta.url, './sql/sweep-quotes.sql');
 const LIVE_MAX = 1_000;
 const OFFERS_MAX = 8;
 const DAY_MS = 86_400_000;
-/** A call that has a quote and no lock for so long has died. */
+/** A call that claimed a quote and has no lock after this time is considered dead. */
 const UNLOCKED_MS = 60_000;
 
 const notFound = () => new GatewayError('not_found', 'Quote not found', { param: 'quote_id' });
@@ -77,7 +77,7 @@ const used = () =>
   });
 
 export function createQuotes({ database, prices, ledger, validMs, now }: QuotesOptions): Quotes {
-  /** Whether the call that has a quote is over, and was not charged. */
+  /** Whether the call that claimed a quote has ended without a charge. */
   async function isFree(callId: string, usedAt: number, amount: MicroUsd): Promise<boolean> {
     const record = await ledger.find(callId);
     if (record === null) return usedAt + UNLOCKED_MS < now();
@@ -135,7 +135,8 @@ export function createQuotes({ database, prices, ledger, validMs, now }: QuotesO
 
     async find(id, caller) {
       const row = await rowOf(id);
-      // Whoever pays for a call that a stranger asked for has the quote of it.
+      // A quote for a caller without an account can be used by any caller without a run token, because the payer gets
+      // an account only with the payment.
       const owns =
         row?.account === caller.account || (row?.account.startsWith(ANONYMOUS_ACCOUNT) && caller.run === undefined);
       if (row === null || !owns) throw notFound();

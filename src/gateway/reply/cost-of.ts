@@ -1,13 +1,13 @@
 import { formatUsd, type SettledFrame } from '#billing';
 
 /**
- * The cost of a settled call in the metadata of its reply, on every wire that has a place for it
- * (`tollgate/generation`). Amounts are USDC as decimal texts.
+ * The cost of a settled call for the metadata of its reply (`tollgate/generation`), on every wire that has metadata.
+ * Amounts are USDC as decimal strings.
  */
 export interface CostOf {
-  /** The call's own. */
+  /** The cost of the call alone. */
   readonly cost: string;
-  /** With all calls that were made under it; absent where there could be none. */
+  /** The cost including all calls that were made under it; absent if there can be no such calls. */
   readonly run_cost?: string;
   readonly currency: 'USDC';
 }
@@ -20,6 +20,6 @@ export function costOf({ settlement, runCost }: Pick<SettledFrame, 'settlement' 
   };
 }
 
-/** Whether a call, or one that was made under it, was charged: then it must not be made again. */
+/** Whether a call, or a call under it, was charged. It must then not be made again. */
 export const wasCharged = ({ settlement, runCost }: Pick<SettledFrame, 'settlement' | 'runCost'>): boolean =>
   settlement.charged > 0n || (runCost ?? 0n) > 0n;

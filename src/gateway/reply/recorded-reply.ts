@@ -1,19 +1,19 @@
 import type { ReplySink } from '#wire';
 import { KEPT_BYTES_MAX, type GivenReply } from '../idempotency/idempotency.ts';
 
-/** A reply that is kept while it is written. */
+/** A reply that is recorded while it is written to the client. */
 interface RecordedReply {
-  /** Keeps what is written through it, and never reports that the client is gone. */
+  /** Records everything that is written, and never reports that the client has left. */
   readonly sink: ReplySink;
-  /** The whole reply; null while it has no end, and where it failed. */
+  /** The whole reply; null before its end, and null if it failed. */
   reply(): GivenReply | null;
-  /** The reply in pieces, where it is too large for `reply` to have a body; null for any other. */
+  /** The chunks of a reply that is too large for `reply` to have a body; null for any other reply. */
   large(): readonly Uint8Array[] | null;
-  /** Writes the last bytes to the client, which the sink holds back. */
+  /** Writes the last bytes, which the sink holds back, to the client. */
   end(): void;
 }
 
-/** `bytesMax`: of a reply whose pieces are held. */
+/** `bytesMax`: the largest reply whose chunks are held in memory, in bytes. */
 export function recordReply(client: ReplySink, bytesMax: number = KEPT_BYTES_MAX.charged): RecordedReply {
   let head: { status: number; headers: Record<string, string> } | null = null;
   let chunks: Uint8Array[] = [];

@@ -1,40 +1,47 @@
 import { GatewayError } from '#wire';
 
-/** Bounds the bytes of replies that the process keeps until they are whole. */
+/** Limits the memory for replies that the process holds until they are complete. */
 export interface ReplyMemory {
-  /** For one reply to an account. `provider`: whose reply it is; null where it is made of several. */
+  /**
+   * Begins to count one reply to an account. `provider`: the provider of the reply; null if the reply comes from
+   * several.
+   */
   open(account: string, provider: string | null): ReplyHold;
 }
 
 /** The memory of one reply. */
 export interface ReplyHold {
   /**
-   * The reply keeps `bytes` now. Null: it may be read on. Else it is not to be read before this settles, which is
-   * when there is room for it; rejects with GatewayError `service_unavailable` where no room comes free for long.
+   * The reply now holds `bytes` in total. Returns null if reading may go on. Otherwise reading must wait until the
+   * promise resolves, when there is room. It rejects with GatewayError `service_unavailable` if no room becomes free in
+   * time.
    */
   keeps(bytes: number): Promise<void> | null;
-  /** The reply is to keep `bytes`, without waiting. False: there is no room, and it keeps what it kept. */
+  /** Asks for `bytes` in total without waiting. Returns false if there is no room; the count then stays unchanged. */
   fits(bytes: number): boolean;
-  /** The reply keeps `bytes` now, whether or not there is room: it was paid for. */
+  /** The reply now holds `bytes` in total, even if there is no room, because it was paid for. */
   mustKeep(bytes: number): void;
-  /** The replies to its account take all that they may. */
+  /** True if the replies to its account use their whole share. */
   shareIsFull(): boolean;
-  /** It keeps nothing any more, and waits for nothing. */
+  /** Gives all memory back and stops waiting. */
   release(): void;
 }
 
 interface ReplyMemoryOptions {
-  /** Of all replies together. */
+  /** Limit for all replies together. */
   readonly repliesBytesMax: number;
-  /** Of one reply. */
+  /** Limit for one reply. */
   readonly replyBytesMax: number;
   /** Longest wait for room; default 10 s. */
   readonly waitMs?: number;
 }
 
-/** A reply up to this is not counted: nearly all are smaller, and thousands of them are nothing. */
+/**
+ * Replies up to this size are not counted. Nearly all replies are smaller, and even thousands of them need little
+ * memory.
+ */
 const UNCOUNTED_BYTES = 64 * 1024;
-/** One account, or one provider, may take this part of the whole (1 / SHARE). */
+/** One account or one provider may use this part of the total (1 / SHARE). */
 const SHARE = 4;
 const WAIT_MS = 10_000;
 
@@ -42,15 +49,16 @@ interface Counted {
   used: number;
   readonly max: number;
   /**
-   * In the order in which they grew large. The first is never refused room by this count, so that one always comes
-   * to its end.
+   * The counted replies, in the order in which they grew large. The first one always gets room from this count, so that
+   * at least one reply can finish.
    */
   readonly holds: Set<Hold>;
 }
 
 /**
- * One count for all, one for each account and each provider. A reply takes room as it grows, twice as much each
- * time; where any of its counts has none, it waits: its connection is not read meanwhile.
+ * There is one count for all replies, one for each account and one for each provider. A growing reply reserves up to
+ * twice its size each time. If one of its counts has no room, the reply waits, and its connection is not read
+ * meanwhile.
  */
 export function createReplyMemory({
   repliesBytesMax,

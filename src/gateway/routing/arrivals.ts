@@ -1,23 +1,24 @@
 import type { Offer } from '../call.ts';
 
 /**
- * Lets calls wait for a provider when all are away, such as after a restart of the gateway, when all proxies are on
- * their way back.
+ * Lets calls wait for a provider when all are away, for example after a restart of the gateway, until the proxies have
+ * reconnected.
  */
 export interface Arrivals {
   /**
-   * null where a provider of these offers can be reached now, and where all are of one provider: a call to it waits
-   * for it by itself. Else settles when the first of them can be reached, with true, or after the wait, with false.
+   * null if one of the providers can be reached now. Also null if all offers are of one provider, because a call to it
+   * waits for the provider anyway. Otherwise resolves with true when the first provider can be reached, or with false
+   * after the wait.
    */
   waitFor(offers: readonly Offer[]): Promise<boolean> | null;
-  /** Nobody is waited for any more. */
+  /** Ends all waits. From now on no call waits. */
   close(): void;
 }
 
 interface ArrivalsOptions {
-  /** False while an offer's provider is connected nowhere. */
+  /** False while an offer's provider is connected to no gateway. */
   readonly present: (offer: Offer) => boolean;
-  /** Tells of every provider that can be reached again. */
+  /** Registers a listener for every provider that can be reached again. */
   readonly onReturned: (listener: (provider: string) => void) => void;
   readonly waitMs: number;
 }

@@ -4,11 +4,14 @@ import type { Health } from './router.ts';
 
 /** Decides which offers the failures of one call count against. */
 export interface Blame {
-  /** An attempt failed by its provider's fault. `failure`: null where the call's time ran out. */
+  /** An attempt failed through its provider's fault. `failure`: null if the call timed out. */
   failed(candidate: Candidate, startedAt: number, failure: Pick<UpstreamFailure, 'unreachable'> | null): void;
-  /** A provider refused the request. That is its failure only where another one of the same service serves it. */
+  /**
+   * A provider refused the request. This is its failure only if another provider of the same service serves the
+   * request.
+   */
   refused(candidate: Candidate, startedAt: number): void;
-  /** The call is over. `server`: who served it; null where it is not tried again. */
+  /** The call is over. `server`: the candidate that served it; null if it failed and no further candidate is tried. */
   over(server: Candidate | null): void;
 }
 
@@ -19,12 +22,12 @@ interface Suspect {
 }
 
 /**
- * Every failure makes its offer rest for the caller's account. It counts against the offer only where the call
- * failed nowhere else: a request that fails at two offers is more likely wrong itself. It is evidence for other
- * accounts only where the call had money locked, so that accounts which cost nothing to make do not count.
+ * After every failure the offer rests for the caller's account. The failure counts against the offer only if the call
+ * failed at no other offer: a request that fails at two offers is more likely wrong itself. It is evidence for other
+ * accounts only if the call had money locked. Otherwise anybody could create accounts without cost to produce evidence.
  *
- * A refusal is evidence only where the operator's own provider served the request. Else whoever has a provider that
- * takes everything could write requests that are wrong, and so close the offers of others.
+ * A refusal is evidence only if the operator's own provider served the request. Otherwise somebody whose provider
+ * accepts everything could send invalid requests and so close the offers of other providers.
  */
 export function createBlame(health: Health, call: Call): Blame {
   const { account } = call.caller;

@@ -8,26 +8,26 @@ import type { Health, Standing } from './router.ts';
 export interface HealthOptions {
   readonly now: () => number;
   /**
-   * Added to `now` it gives epoch milliseconds, so that gateways and later starts name the same minutes alike;
-   * default 0.
+   * Added to `now`, it gives epoch milliseconds, so that all gateways, also after a restart, agree on the minutes.
+   * Default 0.
    */
   readonly epochOffsetMs?: number;
-  /** How long an offer that failed is skipped, by the accounts that it failed for. */
+  /** How long a failed offer is skipped by the accounts for which it failed. */
   readonly cooldownMs: number;
   /** How long a failure counts as a recent outage. */
   readonly windowMs?: number;
-  /** Failures in a row after which an offer is not tried at all while it cools down. */
+  /** After this many failures in a row, an offer that cools down is not tried at all. */
   readonly failuresMax?: number;
-  /** How long one call may keep the others from probing, should nothing be heard of it. */
+  /** How long one probing call may keep other calls away if its result never comes. */
   readonly probeMs?: number;
   /** False while an offer's provider is not connected. */
   readonly present?: (offer: Offer) => boolean;
 }
 
 /**
- * Health of offers from real calls. A failure makes an offer rest for `cooldownMs`, for the account whose call
- * failed or for all (see OfferOutages); after that one call at a time probes it, until one succeeds. All state is
- * bounded: per offer an hour of counts by the minute and the newest 128 measurements.
+ * Health of offers, from real calls. After a failure an offer rests for `cooldownMs`, either for the account of the
+ * failed call or for all accounts (see OfferOutages). Then one call at a time probes it, until one succeeds. All state
+ * is bounded: for each offer the counts of one hour by minute, and the newest 128 measurements.
  */
 export function createHealth(options: HealthOptions): Health & OfferFigures {
   const {
@@ -42,16 +42,20 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
   const rules: OutageRules = { cooldownMs, windowMs, failuresMax };
   const states = createOfferStates(rules);
   const figures = createOfferFigures(states, () => now() + epochOffsetMs);
-  /** When each provider last connected anew; the newest last. */
+  /** When each provider last reconnected. The newest comes last. */
   const returnedAt = new Map<string, number>();
 
   const standing = (offer: Offer, account?: string): Standing => {
     const found = states.find(offer.id)?.outages?.standing(now(), account) ?? 'good';
-    // Behind all others; when there are no others the call waits for the provider's return, unless many waited in vain.
+    // An offer whose provider is away comes after all others. If there are no others, the call waits for the provider's
+    // return, unless many calls have already waited in vain.
     return found === 'open' || present(offer) ? found : 'resting';
   };
 
-  /** A failure of an earlier connection of the provider says nothing of this one. */
+  /**
+   * Whether the failed call began on an earlier connection of the provider. Such a failure does not count against the
+   * new connection.
+   */
   const isOfEarlierConnection = (offer: Offer, beganAt: number): boolean =>
     beganAt < (returnedAt.get(offer.provider.id) ?? -Infinity);
 
@@ -82,7 +86,7 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
     failed(offer, account, beganAt) {
       const { outages } = states.ofFailed(offer.id);
       if (isOfEarlierConnection(offer, beganAt)) return;
-      // No consumer shapes what the gateway asks for itself.
+      // The gateway's own requests do not depend on a consumer, so their failures count for all accounts.
       if (account === OWN_ACCOUNT) outages.failed(now(), 1);
       else outages.failedFor(account, now(), present(offer));
     },

@@ -7,19 +7,19 @@ export interface KeptFiguresOptions {
   readonly figures: OfferFigures;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** How often what was counted is written. */
+  /** How often new counts are written, in milliseconds. */
   readonly saveMs?: number;
-  /** How often PostgreSQL is asked for what other gateways counted. */
+  /** How often the counts of other gateways are read from PostgreSQL, in milliseconds. */
   readonly lookMs?: number;
-  /** Called once when the database fails, and again only after it worked. */
+  /** Called when the database fails, and called again only if it has worked in between. */
   readonly onError: (error: Error) => void;
 }
 
-/** Figures of offers in the database, where they survive a restart and are shared by the gateways of it. */
+/** Figures of offers in the database. They survive a restart, and all gateways of the database share them. */
 interface KeptFigures {
-  /** Removes at most `batch` rows that nothing is shown from any more, and resolves with how many those were. */
+  /** Deletes at most `batch` rows that are no longer needed. Resolves with their number. */
   sweep(batch: number): Promise<number>;
-  /** Writes what was counted since the last time. Never rejects. */
+  /** Writes the counts since the last save. Never rejects. */
   close(): Promise<void>;
 }
 
@@ -30,18 +30,18 @@ const DELETE_MINUTES = loadStatement(import.meta.url, './sql/delete-old-minutes.
 const DELETE_TOTALS = loadStatement(import.meta.url, './sql/delete-excess-totals.sql');
 
 const HOUR_MS = 3_600_000;
-/** Offers of one transaction: thousands that were called at once do not keep the ledger waiting. */
+/** Maximum number of offers in one transaction. So even thousands of offers do not delay the ledger. */
 const GROUP_MAX = 50;
-/** Totals of about 10,000 offers: as many as are remembered in the process. */
+/** The totals of about 10,000 offers, as many as the process keeps in memory. */
 const TOTALS_MAX = 50_000;
-/** How far the clocks of two gateways may be apart, with the time that a transaction takes. */
+/** How far the clocks of two gateways may differ, including the time of a transaction. */
 const SKEW_MS = 120_000;
 
 /**
  * Reads the figures, then writes new counts every `saveMs`, never during a call. Each row is a sum to which every
- * gateway adds; the row that comes back has the additions of all. A database that is away delays it. A process that
- * is killed loses the counts of the last `saveMs`, and a commit whose answer was lost is counted twice: figures are
- * not money. Rejects with the database's error.
+ * gateway adds. The returned row contains the additions of all. If the database is unavailable, the counts are written
+ * later. If the process is killed, the counts of the last `saveMs` are lost. If the answer to a commit is lost, its
+ * counts are added twice. That is acceptable because figures are not money. Rejects with the database's error.
  */
 export async function openKeptFigures(options: KeptFiguresOptions): Promise<KeptFigures> {
   const { database, figures, now, saveMs = 5_000, lookMs = 30_000, onError } = options;

@@ -1,4 +1,4 @@
-/** The models that a request names, the first choice first, each once. */
+/** The models that a request names, without repeats, first choice first. */
 export function modelsAsked({
   model,
   models,
@@ -10,7 +10,8 @@ export function modelsAsked({
 }
 
 /**
- * A parsed body that names its models in `models` alone, with the first of them as `model`. Any other body as it is.
+ * For a parsed body with `models` but without `model`: adds the first of them as `model`. Any other body is returned
+ * unchanged.
  */
 export function withModel(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body;

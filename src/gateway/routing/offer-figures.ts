@@ -2,12 +2,12 @@ import { FAILURE, FLAG, MINUTE_MS, MINUTES, SUCCESS, type OfferState, type Offer
 import type { Health, OfferStats } from './router.ts';
 import { createUnsavedFigures, FLAG_PREFIX, type Figure, type UnsavedFigures } from './unsaved-figures.ts';
 
-/** The counts of offers, as they are saved. */
+/** The counts of offers that are saved. */
 export interface OfferFigures {
   readonly unsaved: UnsavedFigures;
-  /** Takes the sums that are saved. Counts that are not saved yet are added to each. */
+  /** Takes over saved sums. Counts that are not saved yet are added to them. */
   restore(figures: readonly Figure[]): void;
-  /** Measurements of an offer from before this process. Those of its own calls take their place. */
+  /** Takes over measurements of an offer from before this process started. Later measurements replace them. */
   recall(offer: string, firstByteMs: readonly number[], tokensPerSecond: number | null): void;
 }
 
@@ -53,7 +53,7 @@ export function createOfferFigures(states: OfferStates, epochNow: () => number):
       const flags = state.lastHour.total(FLAG, at);
       if (flags === 0) return 1;
       const calls = state.lastHour.total(SUCCESS, at) + state.lastHour.total(FAILURE, at);
-      // Five calls on credit, so that a first bad reply does not condemn a new offer.
+      // Five more calls are assumed, so that a first bad reply does not ruin a new offer.
       return Math.max(0, 1 - flags / (Math.max(calls, flags) + 5));
     },
     latencyMs: (offer) => states.find(offer.id)?.latency.percentile(0.5) ?? null,

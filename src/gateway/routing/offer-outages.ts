@@ -14,22 +14,22 @@ import {
 } from './outage.ts';
 
 /**
- * The outages of one offer: one that holds for every account, and one for each account whose own calls failed.
- * Failures of one account's calls close the offer for that account alone: anybody can write a request that a
- * provider answers with an error, and pays nothing for it.
+ * The outages of one offer: one for all accounts, and one for each account whose own calls failed. If the calls of one
+ * account fail, the offer closes for that account alone. Otherwise anybody could close it, by free requests that a
+ * provider answers with an error.
  */
 export interface OfferOutages {
-  /** `account`: for whose call; none for what holds for every account. */
+  /** `account`: the caller's; absent for the standing for all accounts. */
   standing(at: number, account?: string): Standing;
-  /** When the next call of the account may try it. */
+  /** When the next call of the account may try the offer. */
   triedAgainAt(at: number, account?: string): number;
-  /** It failed in a way that no call can cause. */
+  /** Records a failure that no call can cause. */
   failed(at: number, adds: number): void;
-  /** A call of this account failed. */
+  /** Records a failed call of this account. */
   failedFor(account: string, at: number, present: boolean): void;
   /**
-   * The account's last failure counts as evidence for every account. Each account counts as two failures at most,
-   * and it takes three accounts until it rests for all.
+   * The account's last failure counts as evidence for all accounts. Each account counts as at most two failures. Three
+   * accounts are needed before the offer rests for all.
    */
   witnessed(account: string, at: number): void;
   succeeded(at: number, beganAt: number): void;
@@ -38,17 +38,19 @@ export interface OfferOutages {
   returned(at: number): void;
 }
 
-/** Accounts whose failures rest an offer for every account. */
+/** The number of accounts with failures after which an offer rests for all accounts. */
 const ACCOUNTS_MIN = 3;
-/** Failures of one account that count for all. */
+/** The maximum number of failures of one account that count for all. */
 const FAILURES_PER_ACCOUNT = 2;
-/** Accounts whose outages are remembered per offer; the one that failed longest ago is forgotten first. */
+/**
+ * Maximum number of accounts with outages in memory for each offer. The one with the oldest failure is deleted first.
+ */
 const ACCOUNTS_MAX = 32;
 
 interface AccountOutage extends Outage {
-  /** Its failures are evidence for every account. */
+  /** Its failures are evidence for all accounts. */
   witness: boolean;
-  /** How many of them count: 0 to FAILURES_PER_ACCOUNT. */
+  /** How many of its failures count: 0 to FAILURES_PER_ACCOUNT. */
   counting: number;
 }
 
@@ -62,13 +64,16 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
     account === undefined || own.size === 0 ? undefined : own.get(account);
 
   /**
-   * An account that knows the offer as down is held back by its own outage; the one try at a cooled-down offer is
-   * for an account that does not.
+   * For an account whose own calls failed, its own outage decides. The one trial at an offer that has cooled down for
+   * all is left to another account.
    */
   const isPastCommon = (of: Outage | undefined, at: number): boolean =>
     of !== undefined && isDown(of, at, rules) && hasCooledDown(common, at, rules);
 
-  /** The outage that a try of this account probes: its own while it knows the offer as down, else everybody's. */
+  /**
+   * The outage that a trial of this account tests: the account's own outage while that is down, otherwise the common
+   * one.
+   */
   const triedFor = (account: string | undefined, at: number): Outage => {
     const of = ownOf(account);
     return of && isDown(of, at, rules) ? of : common;
@@ -99,10 +104,10 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
         of = { ...newOutage(), witness: false, counting: 0 };
         dropOldest(own, ACCOUNTS_MAX - 1);
       }
-      // Newest last. If it was the one to probe the offer, it is heard of now.
+      // The newest is last. If this call was the probe for all accounts, its result is known now.
       own.set(account, of);
       if (!isDown(of, at, rules)) common.probedUntil = 0;
-      // All that broke with a connection is one failure.
+      // All calls that broke with one connection count as one failure.
       fail(of, at, of.streak === 0 || present ? 1 : 0, rules);
     },
     witnessed(account, at) {
@@ -119,9 +124,10 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
         failures += each.counting;
       }
       if (accounts < ACCOUNTS_MIN) return;
-      // An account that failed before does not make it rest any longer.
+      // An account that has failed before does not prolong the rest.
       if (isNew || !common.down) fail(common, at, 0, rules);
-      // It never closes for an account whose own calls have not failed: accounts cost little to make.
+      // The streak stays below the limit for `open`, so the offer never closes for an account whose own calls have not
+      // failed. Otherwise somebody could close it with many accounts, which cost little to create.
       common.streak = Math.max(common.streak, Math.min(failures, rules.failuresMax - 1));
     },
     succeeded(at, beganAt) {

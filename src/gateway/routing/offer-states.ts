@@ -12,7 +12,7 @@ export interface OfferState {
   successes: number;
   failures: number;
   readonly flags: Map<string, number>;
-  /** By the kinds SUCCESS, FAILURE and FLAG. */
+  /** Counts of SUCCESS, FAILURE and FLAG. */
   readonly lastHour: SlidingCount;
   readonly latency: Samples;
   readonly throughput: Samples;
@@ -22,17 +22,17 @@ export interface OfferState {
 
 type FailedState = OfferState & { readonly outages: OfferOutages };
 
-/** The states of offers, by their ids. */
+/** The states of offers, by id. */
 export interface OfferStates {
   find(id: string): OfferState | undefined;
   /** Adds a new state for an unknown offer. */
   of(id: string): OfferState;
-  /** The state of an offer that failed. It becomes the newest, so that offers without calls are forgotten first. */
+  /** The state of an offer that failed. It moves to the newest end, so that offers without calls are deleted first. */
   ofFailed(id: string): FailedState;
   all(): Iterable<OfferState>;
 }
 
-/** Offers that are remembered; the oldest is forgotten first. */
+/** Maximum number of offers in memory. The oldest is deleted first. */
 export const OFFERS_MAX = 10_000;
 const SAMPLES = 128;
 export const MINUTES = 60;

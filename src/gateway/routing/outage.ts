@@ -1,13 +1,13 @@
 import type { Standing } from './router.ts';
 
-/** A run of failures of one offer: as it is for every account, or for one of them. */
+/** A run of failures of one offer, either for all accounts or for one account. */
 export interface Outage {
-  /** It failed, and no call that began after that has succeeded. */
+  /** The offer failed, and no call that began later has succeeded. */
   down: boolean;
   /** Failures in a row, without any success between them. */
   streak: number;
   failedAt: number;
-  /** Until when a call that probes a cooled-down offer keeps others from it. */
+  /** Until when a call that probes the cooled-down offer keeps other calls away. */
   probedUntil: number;
 }
 
@@ -15,11 +15,11 @@ export interface OutageRules {
   readonly cooldownMs: number;
   /** How long a failure counts as a recent outage. */
   readonly windowMs: number;
-  /** Failures in a row after which an offer is not tried at all while it cools down. */
+  /** After this many failures in a row, an offer that cools down is not tried at all. */
   readonly failuresMax: number;
 }
 
-/** Cool-downs after which a failure is too old to mean anything. */
+/** After this many cool-down periods a failure no longer counts. */
 const FORGET_COOLDOWNS = 10;
 
 export function newOutage(): Outage {
@@ -34,7 +34,7 @@ export function standingOf(outage: Outage, at: number, { cooldownMs, windowMs, f
   return outage.streak >= failuresMax ? 'open' : 'resting';
 }
 
-/** Whether the offer is down and the failure is not too old to mean that. */
+/** Whether the offer is down and the failure is recent enough to count. */
 export const isDown = (outage: Outage, at: number, { cooldownMs }: OutageRules): boolean =>
   outage.down && at - outage.failedAt <= cooldownMs * (1 + FORGET_COOLDOWNS);
 
@@ -45,7 +45,7 @@ export const hasCooledDown = (outage: Outage, at: number, { cooldownMs }: Outage
 export const triedAgainAt = (outage: Outage, { cooldownMs }: OutageRules): number =>
   Math.max(outage.failedAt + cooldownMs, outage.probedUntil);
 
-/** `adds`: how much longer the failure makes the streak. */
+/** `adds`: the number to add to the streak. */
 export function fail(outage: Outage, at: number, adds: number, { cooldownMs }: OutageRules): void {
   if (at - outage.failedAt > cooldownMs * (1 + FORGET_COOLDOWNS)) outage.streak = 0;
   outage.streak += adds;
@@ -54,7 +54,7 @@ export function fail(outage: Outage, at: number, adds: number, { cooldownMs }: O
   outage.probedUntil = 0;
 }
 
-/** True where the outage is over: a call that began before the failure does not say that the offer is back. */
+/** Returns true if the outage is over. The success of a call that began before the failure does not end it. */
 export function succeed(outage: Outage, beganAt: number): boolean {
   outage.streak = 0;
   if (beganAt < outage.failedAt) return false;
@@ -63,7 +63,7 @@ export function succeed(outage: Outage, beganAt: number): boolean {
   return true;
 }
 
-/** The provider is connected anew: one call may try it at once. */
+/** The provider has reconnected, so one call may try it at once. */
 export function restart(outage: Outage, at: number, { cooldownMs }: OutageRules): void {
   if (!outage.down) return;
   outage.failedAt = Math.min(outage.failedAt, at - cooldownMs);

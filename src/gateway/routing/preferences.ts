@@ -1,10 +1,10 @@
 import type { MicroUsd } from '#billing';
 
-/** How a consumer wants its provider chosen: the body's `provider` object and the name's suffix. */
+/** A consumer's preferences for the choice of a provider: the body's `provider` object and the name's suffix. */
 export interface RoutePreferences {
   /** Provider ids or names to try first, in this order. */
   readonly order: readonly string[];
-  /** Only these; empty is all. */
+  /** Only these providers; empty for all. */
   readonly only: readonly string[];
   readonly ignore: readonly string[];
   readonly allowFallbacks: boolean;

@@ -4,13 +4,13 @@ import type { Offer } from '../call.ts';
 import type { CallRequest } from '../call-request.ts';
 import type { RoutePreferences } from './preferences.ts';
 
-/** A call, as far as it matters to a price that was raised. */
+/** The members of a call that matter for a raised price. */
 type RaisedCall = Pick<CallRequest, 'operation' | 'capped' | 'budget' | 'preferences'>;
 
 /**
- * Refuses a call at a price that has jumped lately, unless its consumer named the most that it may cost: who looked
- * the price up before is not to pay another one. `rates`: what the call costs now. Throws GatewayError
- * `unprocessable`.
+ * Refuses a call at a price that rose sharply a short time ago, unless its consumer named the most that the call may
+ * cost. So a consumer who read the old price does not pay the new one by surprise. `rates`: the current rates of the
+ * call. Throws GatewayError `unprocessable`.
  */
 export function refuseRaise(offer: Offer, call: RaisedCall, rates: Rates, now: () => number): void {
   const { raised } = offer;
@@ -41,7 +41,7 @@ export function refuseRaise(offer: Offer, call: RaisedCall, rates: Rates, now: (
   );
 }
 
-/** The part of the offer whose rates these are; null where they are its own. */
+/** The part of the offer that has these rates; null if they are the rates of the offer itself. */
 function variantOf({ price, variants }: Offer, rates: Rates): string | null {
   if (rates === price.rates) return null;
   return Object.keys(variants).find((name) => variants[name]!.rates === rates) ?? null;

@@ -1,10 +1,10 @@
 import { createSlidingCount } from './sliding-count.ts';
 
-/** Bounds the retries of the whole process, so that failover cannot multiply the load of an outage. */
+/** Limits the retries of the whole process, so that failover cannot multiply the load during an outage. */
 export interface RetryBudget {
-  /** A call begins its first attempt, at this time of the budget's clock. */
+  /** Counts a call that begins its first attempt. `at`: on the clock of the budget. */
   called(at: number): void;
-  /** Takes one retry; false when the budget is spent, and the failure stands. */
+  /** Takes one retry. Returns false if the budget is used up; the call then fails without a retry. */
   take(): boolean;
 }
 
@@ -12,7 +12,7 @@ interface RetryBudgetOptions {
   readonly now: () => number;
   /** Retries per call. */
   readonly ratio?: number;
-  /** Retries that are always there in a window, so that a quiet gateway can fail over at all. */
+  /** Retries that are always allowed in a window, so that a gateway with few calls can fail over at all. */
   readonly reserve?: number;
 }
 

@@ -16,7 +16,7 @@ const names = (about: string) => ({
 });
 const price = { type: ['number', 'string', 'null'], [MUST_BE]: 'a price in USD, such as 0.15 or "0.15"' };
 
-/** Fields of a body that say where the call may go and what it may cost. They go to no provider. */
+/** Fields of a body that control where the call may go and what it may cost. They are not forwarded to providers. */
 export const routingFields = {
   models: {
     type: ['array', 'null'],
@@ -63,7 +63,7 @@ export const routingFields = {
   },
 } as const;
 
-/** The body's `provider` object: how the consumer wants its provider chosen. */
+/** The body's `provider` object, with the consumer's preferences for a provider. */
 export interface ProviderPreferences {
   order?: string[] | null;
   only?: string[] | null;

@@ -5,9 +5,7 @@ export interface Samples {
   percentile(p: number): number | null;
 }
 
-/**
- * Keeps the last `size` values. They are sorted when a percentile is asked for after a change, not when they arrive.
- */
+/** Keeps the last `size` values. They are sorted when a percentile is requested, not when they arrive. */
 export function createSamples(size: number): Samples {
   const ring = new Float64Array(size);
   let count = 0;

@@ -1,4 +1,4 @@
-/** Counts of the recent past, by kind. */
+/** Counts over a sliding window, by kind. */
 export interface SlidingCount {
   add(kind: number, now: number): void;
   /** Sets the count of the slot of `at`. Does nothing for a slot that has left the window. */
@@ -8,8 +8,8 @@ export interface SlidingCount {
 }
 
 /**
- * Counts events of `kinds` kinds over the last `slots` × `slotMs` milliseconds, with fixed memory and constant work
- * per event. A clock that steps back counts into the newest slot.
+ * Counts events of `kinds` kinds over the last `slots` × `slotMs` milliseconds, with fixed memory and constant work per
+ * event. If the clock steps back, events count in the newest slot.
  */
 export function createSlidingCount({
   slots,

@@ -1,10 +1,10 @@
 /**
- * How often `kind` was counted of an offer: in the minute that began at `minute` (epoch milliseconds), or ever
+ * How often `kind` was counted for an offer: in the minute that began at `minute` (epoch milliseconds), or ever
  * (`minute` 0).
  */
 export interface Figure {
   readonly offer: string;
-  /** `success`, `failure` or, of a minute, `flag`; of all time `flag:<name>`. */
+  /** `success` or `failure`. Also `flag` for a minute, and `flag:<name>` for all time. */
   readonly kind: string;
   readonly minute: number;
   readonly count: number;
@@ -21,19 +21,22 @@ interface FigureDelta {
 
 /** Counts that are not in the database yet. */
 export interface UnsavedFigures {
-  /** The counts of this offer and minute, to be added to. */
+  /** The counts of this offer and minute. The caller adds to them. */
   of(offer: string, minute: number): FigureDelta;
-  /** All of them, which leave. */
+  /** Returns all counts and removes them. */
   take(): FigureDelta[];
-  /** Those that were taken and could not be saved. */
+  /** Puts back counts that were taken and could not be saved. */
   putBack(deltas: readonly FigureDelta[]): void;
-  /** All of them, as figures. They stay. */
+  /** All counts as figures, without removing them. */
   figures(): Figure[];
 }
 
 export const FLAG_PREFIX = 'flag:';
 
-/** While a database is away: more than 10,000 offers have in a few minutes. The oldest go first. */
+/**
+ * The limit while the database is unavailable. It is more than 10,000 offers produce in a few minutes. The oldest are
+ * dropped first.
+ */
 const DELTAS_MAX = 30_000;
 
 export function createUnsavedFigures(): UnsavedFigures {
@@ -62,7 +65,7 @@ export function createUnsavedFigures(): UnsavedFigures {
   };
 }
 
-/** The sums of these counts, each figure once, in an order that is the same on every gateway. */
+/** The sums of these counts, one for each figure, in the same order on every gateway. */
 export function figuresOf(deltas: readonly FigureDelta[]): Figure[] {
   const sums = new Map<string, Figure>();
   const add = (offer: string, kind: string, minute: number, count: number) => {
@@ -95,7 +98,7 @@ interface OfferDay {
 
 const DAY_MS = 86_400_000;
 
-/** The attempts of these counts by day, in an order that is the same on every gateway. */
+/** The attempts of these counts by day, in the same order on every gateway. */
 export function daysOf(deltas: readonly FigureDelta[]): OfferDay[] {
   const days = new Map<string, OfferDay>();
   for (const { offer, minute, successes, failures } of deltas) {

@@ -6,32 +6,32 @@ import type { Health, Router, Standing } from './router.ts';
 
 interface RouterOptions {
   readonly health: Health;
-  /** 0 to 1, without 1. */
+  /** A number from 0 to 1, excluding 1. */
   readonly random: () => number;
   readonly attemptsMax: number;
   /**
-   * How many times the usual price a call may cost that names no provider and no price of its own; default without
-   * bound.
+   * The maximum price of a call, as a multiple of the usual price, if its consumer names neither a provider nor a
+   * price. Default: no limit.
    */
   readonly priceSpreadMax?: number;
   readonly now?: () => number;
-  /** How long a sticky key prefers its provider after it was last served. */
+  /** How long a sticky key prefers its provider after the last call that it served. */
   readonly stickyTtlMs?: number;
   readonly stickyMax?: number;
 }
 
-/** Offers below this many micro-USD per 1M, free ones among them, weigh the same: a weight stays finite. */
+/** Offers below this price in micro-USD per 1M, including free ones, have the same weight. So a weight stays finite. */
 const PRICE_FLOOR = 1_000;
-/** Tokens of the call that images are weighed beside. */
+/** The number of tokens that a call with images is assumed to have. */
 const TOKENS_PER_CALL = 1_000;
 const COMPLIANCE_FLOOR = 0.05;
-/** Rates are for so many units. */
+/** Rates are per this many units. */
 const UNITS = 1_000_000;
 
 /** The weight of an offer: micro-USD for 1M of its unit of price. */
 type Weigh = (offer: Offer) => number;
 
-/** An offer in the running. It is compared by `tier`, then `key`, then `draw`; the lowest is tried first. */
+/** An offer that may be chosen. Entries are compared by `tier`, then `key`, then `draw`. The lowest is tried first. */
 interface Entry {
   readonly offer: Offer;
   readonly standing: Standing;
@@ -42,17 +42,17 @@ interface Entry {
 
 const ORDERED = -4;
 const STICKY = -1;
-/** Added to the tier of an offer that can do more of the call than others. */
+/** Added to the tier of an offer that can do more of the request than others. */
 const PREFERRED = -2;
 const TIERS: Readonly<Record<Standing, number>> = { good: 0, probe: 0, recent: 1, resting: 2, open: 3 };
 
 /**
- * Chooses by weight 1/price² among healthy offers; those without a failure in the last 30 s come before those with
- * one. The consumer's wishes come first: `order`, then the offer that served the sticky key, then `sort`. Strangers
- * set their own prices: unless the consumer asks for it, no call goes to an offer that is `priceSpreadMax` times as
- * dear as the operator's own, nor falls back to one so much dearer than the first choice. Offers that rest after a
- * failure are left out while there are others. When there are no others they are tried, unless they are `open`
- * after too many failures in a row.
+ * Chooses at random among healthy offers, with the weight compliance² / price². Offers without a failure in the last 30
+ * s come before the others. The consumer's preferences come first: `order`, then the offer that served the sticky key,
+ * then `sort`. Strangers set their own prices. So unless the consumer asks for it, no call goes to an offer that costs
+ * more than `priceSpreadMax` times the operator's own price, and no call falls back to an offer that costs so much more
+ * than the first choice. Offers that rest after a failure are left out while there are others. If there are no others,
+ * they are tried, unless they are `open` after too many failures in a row.
  */
 export function createRouter(options: RouterOptions): Router {
   const {
@@ -97,7 +97,7 @@ export function createRouter(options: RouterOptions): Router {
     return entries.sort((a, b) => a.tier - b.tier || a.key - b.key || a.draw - b.draw);
   };
 
-  /** Leaves out offers that cost many times as much as the operator's own, where the operator serves the model. */
+  /** Leaves out offers that cost many times the operator's price, if the operator itself serves the model. */
   const atUsualPrice = (offers: readonly Offer[], preferences: RoutePreferences, weigh: Weigh): readonly Offer[] => {
     let dearest = -1;
     for (const offer of offers) if (offer.endpoint.kind === 'direct') dearest = Math.max(dearest, weigh(offer));
@@ -135,7 +135,8 @@ export function createRouter(options: RouterOptions): Router {
       if (best.standing === 'probe') health.probing(best.offer, account);
       if (!preferences.allowFallbacks) return [best.offer];
       const chosen = [best.offer];
-      // Resting offers are no fallback for a healthy one. A probe is, but after all that are well, whatever its price.
+      // Resting offers are not used as a fallback for a healthy one. An offer in `probe` is, but it comes after all
+      // healthy ones, whatever its price.
       const most = priceSpreadMax * Math.max(PRICE_FLOOR, weigh(best.offer));
       const affordable = others.filter(({ offer }) => isFair(offer, most, preferences, weigh));
       const usable =
@@ -166,7 +167,7 @@ function narrow(offers: readonly Offer[], preferences: RoutePreferences): readon
       ? offers
       : offers.filter((offer) => accepts(preferences, offer));
   if (allowFallbacks || order.length === 0) return accepted;
-  // Without fallbacks an order names the one provider that may serve: the first of it that serves this at all.
+  // Without fallbacks only one provider may serve: the first in `order` that has an accepted offer.
   const wanted = order.find((one) => accepted.some((offer) => isProvider(offer, one)));
   return wanted === undefined ? [] : accepted.filter((offer) => isProvider(offer, wanted));
 }
@@ -184,21 +185,24 @@ function accepts({ order, only, ignore, maxPrice, allowFallbacks }: RoutePrefere
     within('input_cache_read', maxPrice.prompt) &&
     within('input_cache_write', maxPrice.prompt) &&
     within('completion', maxPrice.completion) &&
-    // Images that are made cost by tier and quality: their own price is compared where it is known.
+    // The price of a generated image depends on tier and quality. It is compared elsewhere, where these are known.
     (offer.primitive === 'image' || within('image', maxPrice.image))
   );
 }
 
 /**
- * Whether a call may cost what this offer asks: it is the operator's own, or within bounds, or the consumer named
- * its provider or what it would pay.
+ * Whether the price of an offer is acceptable: it is the operator's own offer, its price is within the limit, or the
+ * consumer named its provider or a maximum price.
  */
 function isFair(offer: Offer, most: number, { order, only, maxPrice }: RoutePreferences, weigh: Weigh): boolean {
   if (offer.endpoint.kind === 'direct' || weigh(offer) <= most || maxPrice !== null) return true;
   return [...order, ...only].some((wanted) => isProvider(offer, wanted));
 }
 
-/** Ids are keys: exact in base58, in any case where they are hex. Names are compared without regard to case. */
+/**
+ * Ids are public keys. Base58 is compared exactly, hex without regard to case. Names are compared without regard to
+ * case.
+ */
 function isProvider({ provider: { id, name } }: Offer, wanted: string): boolean {
   if (id === wanted || (name.length === wanted.length && name.toLowerCase() === wanted.toLowerCase())) return true;
   return id.startsWith('0x') && id === wanted.toLowerCase();
@@ -218,8 +222,8 @@ function sortKey(offer: Offer, sort: RoutePreferences['sort'], health: Health, w
 }
 
 /**
- * A number whose lowest of several falls to each offer with a chance in proportion to its weight: an exponential
- * variate divided by the weight.
+ * A random number for an offer. The offer with the lowest number is chosen, so each is chosen with a probability in
+ * proportion to its weight: the number is an exponential variate divided by the weight.
  */
 function drawOf(blended: number, random: number, compliance: number): number {
   const price = Math.max(PRICE_FLOOR, blended);
@@ -228,7 +232,7 @@ function drawOf(blended: number, random: number, compliance: number): number {
 }
 
 /**
- * The price of an offer for a call with so many images: one that is cheap by the token may be dear by the image.
+ * The price of an offer for a call with this many images, because an offer with cheap tokens may have expensive images.
  */
 function priceOf(offer: Offer, images: number): number {
   const blended = blendedPrice(offer);
@@ -240,8 +244,8 @@ function priceOf(offer: Offer, images: number): number {
 const prices = new WeakMap<Offer, number>();
 
 /**
- * Micro-USD per 1M, prompt and completion together. An offer without a price per token counts with the dearest part
- * of its price: a client that opens a session, or lists tools, has not said yet what it will call.
+ * Micro-USD per 1M, prompt and completion together. An offer without a price per token counts with the most expensive
+ * part of its price, because a client that opens a session or lists tools has not said yet what it will call.
  */
 function blendedPrice(offer: Offer): number {
   let price = prices.get(offer);
@@ -251,7 +255,7 @@ function blendedPrice(offer: Offer): number {
         ? tokenPrice(offer.price)
         : Math.max(...[offer.price, ...Object.values(offer.variants)].map(ratesTogether));
     if (offer.priceCap !== null) price = Math.max(price, Number(offer.priceCap) * UNITS);
-    // An agent that may spend of its own is as dear as all of that.
+    // The amount that an agent may spend on its own calls counts in full.
     price += Number(offer.agent?.nestedMax ?? 0n) * UNITS;
     prices.set(offer, price);
   }

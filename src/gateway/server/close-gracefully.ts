@@ -2,19 +2,19 @@ import type { FastifyInstance } from 'fastify';
 
 export interface Closing {
   readonly server: FastifyInstance;
-  /** The longest that calls may go on. */
+  /** The longest time that running calls may go on. */
   readonly drainMs: number;
   readonly inFlight: () => number;
-  /** From now on no call begins. */
+  /** After this no new call begins. */
   readonly refuse: () => void;
   readonly closeTunnels: (drainMs: number) => Promise<unknown>;
   readonly closeRest: () => Promise<void>;
 }
 
-/** Longest wait for clients to take the end of their replies when the gateway stops. */
+/** Longest wait for clients to read the end of their replies when the gateway stops. */
 const LAST_BYTES_MS = 2_000;
 
-/** Lets running calls end within the drain limit, then closes everything. */
+/** Lets running calls finish within the drain limit, then closes everything. */
 export async function closeGracefully({
   server,
   drainMs,
@@ -23,14 +23,14 @@ export async function closeGracefully({
   closeTunnels,
   closeRest,
 }: Closing): Promise<void> {
-  // It still listens, so that load balancers see the 503 of /health/ready and clients one with Retry-After, not a
-  // refused connection.
+  // The server still listens. So load balancers see the 503 of /health/ready, and clients get a 503 with Retry-After
+  // instead of a refused connection.
   refuse();
   const until = performance.now() + drainMs;
   const tunnelsClosed = closeTunnels(drainMs);
   while (inFlight() > 0 && performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 20));
   await tunnelsClosed;
-  // The last bytes of what has ended are on their way; what has not ended by now is cut.
+  // The last bytes of finished replies may still be on their way. Replies that have not finished by now are cut.
   const idle = setInterval(() => server.server.closeIdleConnections(), 20);
   const cut = setTimeout(() => server.server.closeAllConnections(), inFlight() > 0 ? 0 : LAST_BYTES_MS);
   await server.close();

@@ -2,8 +2,9 @@ import { createRequire } from 'node:module';
 import type { Ajv, AnySchema, Options, ValidateFunction } from 'ajv';
 
 /**
- * Compiles a schema when it is first asked for. Schemas of the same text are compiled once in a process, however many
- * gateways it has: the largest takes 30 ms, and Ajv keeps each that it compiled. Ajv is loaded for the first schema.
+ * Compiles a schema when it is first needed. Schemas with the same text are compiled once in a process, even if it has
+ * several gateways: the largest schema takes 30 ms, and Ajv keeps everything that it compiled. Ajv is loaded with the
+ * first schema.
  */
 export function compileOnce(
   options: Options,
@@ -22,7 +23,7 @@ export function compileOnce(
   };
 }
 
-/** A check cannot wait for an import. */
+/** Loads Ajv synchronously, because a check cannot wait for an import(). */
 function createAjv(options: Options): Ajv {
   const { Ajv: Validator } = createRequire(import.meta.url)('ajv') as typeof import('ajv');
   return new Validator(options);

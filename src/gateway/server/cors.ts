@@ -1,7 +1,7 @@
 import cors from '@fastify/cors';
 import type { FastifyInstance } from 'fastify';
 
-/** Response headers that a page's script may read: what calls cost, who answered, what to do next. */
+/** Response headers that scripts of a page may read: costs, provider, ids, limits. */
 const EXPOSED = [
   'Content-Disposition',
   'Mcp-Session-Id',
@@ -29,9 +29,9 @@ const EXPOSED = [
 const DAY_S = 86_400;
 
 /**
- * Lets web pages of these origins call the gateway from their scripts. Credentials travel in headers that a page
- * sets itself; cookies are never allowed. With no origin, browsers keep all other pages out, and nothing is
- * registered. `*` is every origin.
+ * Lets web pages of these origins call the gateway from their scripts. Credentials are in headers that a page sets
+ * itself. Cookies are never allowed. Without origins nothing is registered, and browsers block all other pages. `*`
+ * stands for every origin.
  */
 export async function allowPages(server: FastifyInstance, origins: readonly string[]): Promise<void> {
   if (origins.length === 0) return;

@@ -1,9 +1,9 @@
 import { GatewayError } from '#wire';
 import type { PipelineOptions } from '../pipeline.ts';
 
-/** The end of a gateway that stops: running calls go on, no new one begins. */
+/** The state of a gateway that stops: running calls go on, no new call begins. */
 interface Drain {
-  /** The authentication of callers; once begun it throws GatewayError `service_unavailable`. */
+  /** Authenticates callers. After `begin` it throws GatewayError `service_unavailable`. */
   readonly authenticate: PipelineOptions['authenticate'];
   begin(): void;
   readonly begun: () => boolean;

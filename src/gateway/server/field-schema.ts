@@ -1,6 +1,6 @@
 import { MUST_BE } from './schema-problem.ts';
 
-/* Schemas that several fields of a request share. A field that is null counts as absent. */
+/* Schemas that several fields of a request share. null counts as absent. */
 
 /** The name of a service. */
 export const nameSchema = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]+$' };

@@ -2,15 +2,15 @@ import { Transform, type Readable } from 'node:stream';
 import { GatewayError } from '#wire';
 
 const GATHERED_BYTES = 64 * 1024;
-/** So many chunks may be of any size. */
+/** This many chunks may have any size. */
 const CHUNKS_FREE = 4_096;
-/** Beyond that, what they must have on the average. */
+/** With more chunks, their average size must be at least this. */
 const CHUNK_BYTES_MIN = 64;
 
 /**
- * The same bytes in pieces of 64 KiB. Each chunk of a chunked body is an object of a hundred bytes, whatever is in
- * it, until the whole body is there: 10 MiB in chunks of one byte would take a gigabyte. Reading them takes a
- * microsecond each, so a body of very small ones ends with GatewayError `invalid_request`.
+ * Gives the same bytes in pieces of 64 KiB. Each chunk of a chunked body takes about a hundred bytes of memory,
+ * whatever its size, until the whole body has arrived: 10 MiB in chunks of one byte would take a gigabyte. Each chunk
+ * also takes a microsecond to read, so a body of very small chunks ends with GatewayError `invalid_request`.
  */
 export function gatherChunks(body: Readable): Readable {
   let piece = Buffer.alloc(0);
@@ -21,7 +21,7 @@ export function gatherChunks(body: Readable): Readable {
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.byteLength;
       if (++chunks > CHUNKS_FREE && bytes < chunks * CHUNK_BYTES_MIN) {
-        // Nothing more of it is read, and the answer closes the connection.
+        // The rest of the body is not read, and the answer closes the connection.
         body.unpipe(gathered);
         body.pause();
         return done(TOO_SMALL());

@@ -6,21 +6,21 @@ import { endsItsConnection } from './refuse-pipelines.ts';
 
 type BodyLimits = Pick<LimitsConfig, 'bodyBytesMax' | 'chatBodyBytesMax' | 'mediaBodyBytesMax'>;
 
-/** So much of a body is read after its request was answered, and for so long. */
+/** The maximum number of bytes of a body that is read after its request was answered, and the longest time for it. */
 const LINGER_BYTES = 32 * 1024 * 1024;
 const LINGER_MS = 10_000;
-/** Between two looks at how much has come. */
+/** How often the number of bytes is checked, in milliseconds. */
 const WATCH_MS = 50;
 
 /**
- * Has clients that are refused while they still send get their answer: a connection that is closed under them loses
- * it. The rest of the body is read and thrown away, within bounds; then the connection goes on, or ends. A body
- * whose length is said to be too large is refused before any of it is read: the function that is returned throws its
- * error.
+ * Lets a client that is refused while it still sends its body read the answer: closing the connection at once would
+ * lose it. The rest of the body is read and dropped, within limits. Then the connection is used again or closed. A body
+ * with a content-length above the limit is refused before it is read: the returned function throws that error.
  */
 export function answerBeforeTheBody(server: FastifyInstance, limits: BodyLimits): (request: FastifyRequest) => void {
   server.addHook('onSend', (request, reply, payload, done) => {
-    // Fastify ends the connection of what it cannot read. It is ended below, when its client has had time to read.
+    // Fastify closes the connection of a request that it cannot read. Here it is closed later, when the client has had
+    // time to read the answer.
     if (!request.raw.complete && !endsItsConnection(request.raw)) reply.removeHeader('connection');
     done(null, payload);
   });
@@ -38,8 +38,7 @@ export function answerBeforeTheBody(server: FastifyInstance, limits: BodyLimits)
 function readOn(body: NodeJS.ReadableStream, socket: Socket): void {
   const end = () => socket.destroy();
   const timer = setTimeout(end, LINGER_MS).unref();
-  // Node itself throws away a body that is not read. Those bytes are no data of the request, but the connection
-  // counts them.
+  // Node itself drops a body that is not read. It gives no data events for these bytes, but the socket counts them.
   const most = socket.bytesRead + LINGER_BYTES;
   const watch = setInterval(() => {
     if (socket.bytesRead > most) end();
@@ -54,7 +53,7 @@ function readOn(body: NodeJS.ReadableStream, socket: Socket): void {
   body.resume();
 }
 
-/** The error of a body over a limit of an endpoint, with the option that sets it. */
+/** The error for a body above the limit of an endpoint. It names the option that sets the limit. */
 export function tooLarge(
   bytes: number,
   { bodyBytesMax, chatBodyBytesMax, mediaBodyBytesMax }: BodyLimits,

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { GatewayError } from '#wire';
 
-/** How a route's wire says an error that is the whole reply: JSON. */
+/** Formats an error as the whole reply, as JSON in the format of the route's protocol. */
 type TellRefusal = (
   error: GatewayError,
   request: { readonly id: string; readonly headers: IncomingHttpHeaders },
@@ -14,9 +14,9 @@ type TellRefusal = (
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The refusal of another method of this path; default the error of the chat wire. */
+    /** Formats the refusal of other methods of this path. Default: the error format of the chat API. */
     readonly refusal?: TellRefusal;
-    /** The refusal is also that of unknown paths below this one. */
+    /** The same format is used for unknown paths below this one. */
     readonly refusesBelow?: boolean;
   }
 }
@@ -30,18 +30,18 @@ interface RoutesOfPath {
 type MethodsOfPath = (path: string) => RoutesOfPath;
 
 /**
- * Notes every route that is added from now on. Routes that are for some requests of a path only are left out:
- * others may serve the rest of it. Asked only where nothing was found, so the patterns are tried one after the
- * other.
+ * Records every route that is added from now on. Routes with constraints are left out, because they handle only some
+ * requests of a path. The returned function is called only for requests without a route, so it may try the patterns one
+ * after the other.
  */
 export function collectMethods(server: FastifyInstance): MethodsOfPath {
   const routes = new Map<string, { readonly methods: Set<string>; readonly refusal: TellRefusal | null }>();
   const below = new Map<string, TellRefusal>();
   let patterns: ReadonlyMap<string, RegExp> | null = null;
   server.addHook('onRoute', ({ url, method, constraints, prefix, routePath, config }) => {
-    // The one for preflights of every path says nothing of a path.
+    // The route `*` handles the preflights of all paths, so it gives no information about one path.
     if (url === '*' || (constraints && Object.keys(constraints).length > 0)) return;
-    // The root of a prefix answers with a slash at its end and without; the hook hears of one.
+    // The root of a prefix is served with and without a slash at its end, but the hook reports only one of them.
     for (const each of prefix !== '' && (routePath === '' || routePath === '/') ? [prefix, `${prefix}/`] : [url]) {
       let route = routes.get(each);
       if (!route) routes.set(each, (route = { methods: new Set(), refusal: config?.refusal ?? null }));
@@ -52,7 +52,8 @@ export function collectMethods(server: FastifyInstance): MethodsOfPath {
   return (path) => {
     const found = new Set<string>();
     let refusal: TellRefusal | null = null;
-    // Made when a path was first not found: a start has no use for them, and no route is added after it.
+    // The patterns are made at the first unknown path, because a start does not need them. After the start no route is
+    // added.
     patterns ??= new Map([...routes.keys()].map((url) => [url, patternOf(url)]));
     for (const [url, route] of routes) {
       if (!patterns.get(url)?.test(path)) continue;
@@ -64,7 +65,10 @@ export function collectMethods(server: FastifyInstance): MethodsOfPath {
   };
 }
 
-/** `/keys/:hash` and `/models/*` as the router reads them: a name ends at a slash, a wildcard takes the rest. */
+/**
+ * A pattern for `/keys/:hash` or `/models/*` that matches like the router: a parameter ends at a slash, a wildcard
+ * takes the rest.
+ */
 function patternOf(url: string): RegExp {
   const source = url
     .split(/(:\w+|\*)/)

@@ -1,13 +1,13 @@
 const NO_OAUTH =
   'This gateway registers no OAuth clients. Give the client an API key, as the header "Authorization: Bearer <key>"';
-/** Paths that clients append to a base address. */
+/** Paths that clients append to a base URL. */
 const APPENDED =
   /\/((?:chat\/)?completions|messages|messages\/count_tokens|responses|embeddings|models|images\/generations)$/;
 
 /**
- * The words of a 404 for an address that does not exist. `path` is without its query; `exists` tells of others.
- * Clients show the words to people who did not choose the address: it follows from a base address. A client of MCP
- * whose key does not work goes to `/register`, as a 401 is an invitation to sign in to it.
+ * The text of a 404 for an address that does not exist. `path`: without its query. `exists`: whether another path
+ * exists. Clients show the text to people who did not choose the address, because the client built it from a base URL.
+ * MCP clients whose key does not work call `/register`, because they take the 401 as an invitation to sign in.
  */
 export function missingEndpoint(method: string, path: string, exists: (path: string) => boolean): string {
   if (path === '/register') return NO_OAUTH;

@@ -5,8 +5,8 @@ const NAME = Symbol.for('fastify.display-name');
 type Register = (this: unknown, plugin: object, options?: object) => unknown;
 
 /**
- * Gives every plugin of the server a name that has none. For a plugin without a name the framework looks through the
- * exports of all loaded modules.
+ * Gives a name to every plugin of the server that has no name. Otherwise the framework searches the exports of all
+ * loaded modules for a name.
  */
 export function namePlugins(server: FastifyInstance): void {
   const register = server.register as unknown as Register;

@@ -4,12 +4,12 @@ import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '#wire';
 
 /**
- * Requests of one connection of HTTP/1.1 that wait for their answers at once. Clients send one, and a few send some
- * ahead.
+ * Maximum number of requests that may wait for answers on one HTTP/1.1 connection. Most clients send one at a time, and
+ * a few send some ahead.
  */
 const AHEAD_MAX = 32;
 
-/** On the socket itself: a WeakMap costs each collection of the young heap a look at all its entries. */
+/** Stored on the socket itself, because with a WeakMap each collection of the young heap checks all its entries. */
 const WAITING = Symbol('requests that wait');
 
 type Waiting = Socket & { [WAITING]?: number };
@@ -17,15 +17,15 @@ type Waiting = Socket & { [WAITING]?: number };
 const refused = new WeakSet<IncomingMessage>();
 
 /**
- * Whether a request was refused because of those before it, and ends its connection: later requests on it are not
- * read.
+ * Whether a request was refused because too many others wait on its connection. The connection then ends, and later
+ * requests on it are not read.
  */
 export const endsItsConnection = (request: IncomingMessage): boolean => refused.has(request);
 
 /**
- * Refuses requests that are sent ahead of the answers to many others, and closes their connection. All requests of
- * one packet begin in one turn of the event loop, 250 of them in 64 KiB. HTTP/1.1 lets a server close a connection
- * at any time; requests that were not answered can be sent again.
+ * Refuses requests that are sent while too many others wait for answers, and closes their connection. All requests of
+ * one packet begin in one turn of the event loop: up to 250 in 64 KiB. HTTP/1.1 lets a server close a connection at any
+ * time. The client can send unanswered requests again.
  */
 export function refusePipelines(server: FastifyInstance): void {
   server.addHook('onRequest', (request, reply, done) => {

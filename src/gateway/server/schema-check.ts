@@ -8,12 +8,11 @@ const compile = compileOnce(
 );
 
 /**
- * Compiles a JSON schema, the one that the route documents, into a check of parsed JSON. The check returns its
- * argument, typed, or throws GatewayError `invalid_request` with the field as a path (`messages[2].role`) and what
- * would be right there.
+ * Makes a check of parsed JSON from the JSON schema that the route documents. The check returns its argument, typed, or
+ * throws GatewayError `invalid_request` with the path of the field (`messages[2].role`) and the expected value.
  */
 export function createCheck<T>(schema: AnySchema): (value: unknown) => T {
-  // At the first check: a command that starts a gateway for one question pays for no schema that it does not use.
+  // Compiled at the first check, so a command that starts a gateway for one request does not compile unused schemas.
   let compiled: ValidateFunction | null = null;
   return (value) => {
     const validate = (compiled ??= compile(schema));

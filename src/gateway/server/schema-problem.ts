@@ -2,10 +2,10 @@ import { printable, GatewayError, isExactNumber } from '#wire';
 import { mustBe } from './schema-words.ts';
 import { unknownMember } from './unknown-member.ts';
 
-/** The annotation of a schema node that says what would be right, to complete "<field> must be …". */
+/** The annotation of a schema node with the expected value. It completes "<field> must be …". */
 export const MUST_BE = 'x-must-be';
 
-/** A finding of a validator of JSON Schema that runs with `verbose`. */
+/** A problem that a JSON Schema validator found with the option `verbose`. */
 interface SchemaProblem {
   readonly keyword: string;
   readonly instancePath: string;
@@ -23,8 +23,8 @@ interface SchemaNode {
 }
 
 /**
- * The problems of one value as GatewayError `invalid_request`. It names the field as a path (`messages[2].role`),
- * what would be right there, and what came. One place for bodies and addresses of every endpoint.
+ * Converts the problems of one value to GatewayError `invalid_request`. The error names the path of the field
+ * (`messages[2].role`), the expected value and the received one. All endpoints use it, for bodies and addresses.
  */
 export function schemaError(
   problems: readonly SchemaProblem[],
@@ -57,7 +57,7 @@ export function schemaError(
   return new GatewayError('invalid_request', `${at || place} ${words}${came}`, at ? { param: at } : {});
 }
 
-/** The types of a field that may be one of several things. */
+/** All types that are allowed for a field with several alternatives. */
 function typesOf(
   { keyword, instancePath }: SchemaProblem,
   problems: readonly SchemaProblem[],
@@ -72,7 +72,7 @@ function typesOf(
 
 const join = (at: string, field: string): string => (at ? `${at}.${field}` : field);
 
-/** `/messages/2/role` as `messages[2].role`. */
+/** Converts `/messages/2/role` to `messages[2].role`. */
 function toPath(pointer: string): string {
   let path = '';
   for (const part of pointer.split('/').slice(1)) {
@@ -91,6 +91,6 @@ function shown(value: unknown): string {
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : 'nothing';
 }
 
-/** A number that a double does not hold. */
+/** Describes a number that does not fit in a double. */
 const numberWords = (text: string): string =>
   `${printable(text, 40)}, a number that is too ${text.startsWith('-') ? 'small' : 'large'}`;

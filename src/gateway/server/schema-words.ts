@@ -1,6 +1,6 @@
 /**
- * Says what a value must be, to follow the name of a field: "must be a number or null". The validator's own words
- * ("must NOT have fewer than 1 characters") are not for users.
+ * Describes the expected value, to follow the name of a field: "must be a number or null". The validator's own messages
+ * ("must NOT have fewer than 1 characters") are hard to read.
  */
 export function mustBe({
   keyword,

@@ -21,24 +21,30 @@ import { refusePipelines } from './refuse-pipelines.ts';
 import { schemaError } from './schema-problem.ts';
 
 export interface ServerOptions {
-  /** The proxies whose X-Forwarded-For counts; default none. */
+  /** The proxies whose X-Forwarded-For is trusted; default none. */
   readonly trust?: Trust;
   readonly limits: LimitsConfig;
-  /** Told of every error that becomes a 5xx, with its cause; not of those of providers, which the log of calls has. */
+  /**
+   * Called for every error that becomes a 5xx, with its cause. Not called for errors of providers, because the log of
+   * calls has them.
+   */
   readonly onError: (
     error: unknown,
     request: { readonly id: string; readonly method: string; readonly url: string },
   ) => void;
 }
 
-// Bodies are validated as they were sent; only what comes in an address is text that stands for numbers and booleans.
-// Schemas are part of the code: a test holds them against their own schema, which takes longer to compile than all of
-// a command's.
+// Bodies are validated without conversion. In addresses, texts are converted to numbers and booleans. Schemas are not
+// checked at run time, because a test checks them, and compiling the schema of schemas takes longer than everything
+// else that a command compiles.
 const common = { strictSchema: false, validateSchema: false, meta: false, verbose: true } as const;
 const compileStrict = compileOnce({ ...common, coerceTypes: false });
 const compileCoercing = compileOnce({ ...common, coerceTypes: 'array', useDefaults: true });
 
-/** Of the framework's own compilers, which would be loaded for nothing: a server sets others before its first route. */
+/**
+ * Replaces the framework's own compilers, which would be loaded without use: the server sets other compilers before its
+ * first route.
+ */
 const NO_COMPILERS = { compilersFactory: { buildValidator: missing, buildSerializer: missing } } as const;
 
 function missing(): never {
@@ -46,8 +52,8 @@ function missing(): never {
 }
 
 /**
- * The HTTP server that every protocol is mounted on: body and time limits, request ids, and the chat family's error
- * shape for everything that has no wire of its own.
+ * The HTTP server for all protocols: body and time limits, request ids, and the error format of the chat API for every
+ * route without its own format.
  */
 export function createServer({ trust, limits, onError }: ServerOptions): FastifyInstance {
   const server: FastifyInstance = Fastify({
@@ -61,7 +67,7 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     clientErrorHandler: answerClientError,
-    // Addresses that cannot be routed never reach the hooks and the error handler below.
+    // Requests with an invalid address never reach the hooks and the error handler below.
     frameworkErrors: (error, request, reply) => {
       const http = toHttpError(toGatewayError(error));
       void (reply as FastifyReply)
@@ -71,7 +77,7 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
     },
     genReqId: (request) => requestIdOf(request.headers),
     requestIdHeader: false,
-    // Clients whose base address has no /api call the same endpoints.
+    // Clients with a base URL without /api reach the same endpoints.
     rewriteUrl: ({ url = '/' }) => (url.startsWith('/v1/') ? `/api${url}` : url),
     exposeHeadRoutes: true,
     routerOptions: { maxParamLength: 512, ignoreTrailingSlash: false },
@@ -85,7 +91,8 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
 
   namePlugins(server);
 
-  // At a route's first request: most routes of most processes have none, and compiling all takes most of a start.
+  // Compiled at a route's first request. Most routes of a process never get one, and compiling all schemas would take
+  // most of the start.
   server.setValidatorCompiler(({ schema, httpPart }) => {
     let compiled: ValidateFunction | null = null;
     const validate: ((data: unknown) => boolean) & Partial<Pick<ValidateFunction, 'errors'>> = (data) => {
@@ -97,7 +104,7 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
     return validate;
   });
 
-  // The schema of an answer documents it; it takes no field away.
+  // The schema of an answer is only its documentation. It must not remove fields.
   server.setSerializerCompiler(() => JSON.stringify);
 
   server.removeAllContentTypeParsers();
@@ -119,7 +126,7 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
   refusePipelines(server);
   const refuseUnknown = refuseUnknownRoutes(server);
   const refuseTooLarge = answerBeforeTheBody(server, limits);
-  // One hook for all that is asked before a body is read: each hook costs every request.
+  // One hook for all checks before a body is read, because each hook costs time in every request.
   server.addHook('preParsing', (request, reply, payload, done) => {
     try {
       if (request.is404) return void refuseUnknown(request, reply);
@@ -129,11 +136,11 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
     }
     done(null, request.headers['transfer-encoding'] === undefined ? payload : gatherChunks(payload));
   });
-  // A page that its client does not fetch is not kept for ever: its bytes may be the last that hold an old version.
-  // Calls write past this, and see to it themselves.
+  // A page that its client does not read must not stay in memory for ever: it may be the last reference to an old
+  // version of its bytes. Replies of calls do not pass here and have their own timeout.
   server.addHook('onSend', (request, _reply, payload, done) => {
     const { socket } = request.raw;
-    // A request from inside this process has no socket.
+    // A request from inside this process has no real socket.
     if (Buffer.isBuffer(payload) && payload.byteLength > SMALL_PAGE_BYTES && socket instanceof Socket)
       socket.setTimeout(limits.clientStallMs);
     done();
@@ -151,8 +158,8 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
 }
 
 /**
- * Answers requests to unknown paths. Returns what answers, or throws the error of, a request that no route takes: it is
- * for before their bodies are read, as nothing would read them, and after what every answer gets in its head.
+ * Answers requests without a route. The returned function sends the answer or throws its error. Call it before the body
+ * is read, because nothing else would read the body, and after the hooks that set the common response headers.
  */
 function refuseUnknownRoutes(server: FastifyInstance): (request: FastifyRequest, reply: FastifyReply) => unknown {
   const methodsOf = collectMethods(server);
@@ -182,13 +189,13 @@ function refuseUnknownRoutes(server: FastifyInstance): (request: FastifyRequest,
   return refuse;
 }
 
-/** A page up to this fits in what the system keeps for a connection. */
+/** A page up to this size fits in the send buffer of a connection. */
 const SMALL_PAGE_BYTES = 64 * 1024;
 
-/** PostgreSQL's SQLSTATE of a text with U+0000. The embedded engine stores it. */
+/** PostgreSQL's SQLSTATE for a text with U+0000. The embedded engine can store such a text. */
 const UNSTORABLE_CHARACTER = '22021';
 
-/** Whether nothing can be written to the database until somebody makes room. */
+/** Whether the disk of the database is full, so that nothing can be written. */
 const isFull = (error: unknown): boolean =>
   error instanceof DatabaseError
     ? error.full
@@ -197,9 +204,7 @@ const FULL =
   'The disk of the gateway is full, and no call can be taken: retry later. Whether a call that had begun was charged is told by /api/v1/generation';
 const FULL_RETRY_S = 30;
 
-/**
- * Any thrown value as an error of our vocabulary. An unknown error becomes `internal` and shows nothing of itself.
- */
+/** Converts any thrown value to a GatewayError. An unknown error becomes `internal` and reveals nothing. */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   if (isFull(error)) return new GatewayError('service_unavailable', FULL, { retryAfterS: FULL_RETRY_S, cause: error });

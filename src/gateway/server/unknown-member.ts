@@ -1,7 +1,8 @@
 import { nearest } from '#config';
 
 /**
- * The error text for an unknown member of an object, with the member that was perhaps meant. `param` is its path.
+ * The error text for an unknown member of an object, with a suggestion if a known member is similar. `param`: the
+ * member's path.
  */
 export function unknownMember(param: string, known: readonly string[]): string {
   if (known.length === 0) return `${param} is not known here: this request takes no members in its body`;

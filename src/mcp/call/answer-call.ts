@@ -28,37 +28,37 @@ import { withCost } from './with-cost.ts';
 interface AnswerCallDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly serve: Serve;
-  /** Keeps outcomes that are too large for the database. Default: they are not kept. */
+  /** Stores outcomes that are too large for the database. Default: they are not stored. */
   readonly largeReplies?: KeptReplies;
-  /** Told of internal errors and of why a service is unavailable. */
+  /** Called with internal errors, and with the cause of an unavailable service. */
   readonly onError: (error: unknown) => void;
 }
 
-/** A request of a client that is answered by a call. */
+/** A client's request that becomes a call. */
 interface AnsweredCall extends Pick<Turn, 'message' | 'client' | 'continued' | 'service'>, PaidRequest {
   readonly free: boolean;
-  /** null without one. */
+  /** null without a key. */
   readonly idempotencyKey: string | null;
-  /** The name that is called. With the method and its arguments it makes two requests the same. */
+  /** The called name. Two requests are the same if this name, the method and the arguments are equal. */
   readonly target: string;
-  /** The call, under this id. Rejects with GatewayError. */
+  /** Makes the call with this id. Rejects with GatewayError. */
   request(callId: string): CallRequest | Promise<CallRequest>;
-  /** A data frame of the call as whole events for the client; null for nothing. */
+  /** A data frame of the call as whole events for the client; null if there is nothing to write. */
   events(bytes: Uint8Array): Uint8Array | null;
-  /** The tail of the call as the client gets it; null for a reply without a response. */
+  /** The tail of the call in the form for the client; null for a reply without a response. */
   response(tail: unknown): McpTail | null;
   /**
-   * An error before anything was run, as a result (JSON text), where whoever calls a tool can correct it. null for
-   * a JSON-RPC error.
+   * Turns an error before the call began into a result (JSON text), if the caller of a tool can correct it. Null for a
+   * JSON-RPC error.
    */
   errorResult?(error: unknown): string | null;
 }
 
 export type AnswerCall = (asked: AnsweredCall, answer: Answer, gone: Leaving) => Promise<void>;
 
-/** Runs one request as a call and writes its answer. Never throws: errors become the answer. */
+/** Runs one request as a call and writes its answer. Never rejects: an error becomes the answer. */
 export function createAnswerCall({ pipeline, serve, onError, largeReplies }: AnswerCallDeps): AnswerCall {
-  /** Keeps a large outcome of a charged call. One that cannot be kept is not repeated. */
+  /** Stores a large outcome of a charged call. If this fails, a repeated request does not get the outcome. */
   const keepLarge: KeepLarge = async ({ caller, id }, status, pieces) => {
     if (largeReplies?.takes(lengthOf(pieces)))
       await largeReplies.keep(caller.account, id, { status, headers: {} }, pieces).catch(onError);
@@ -98,15 +98,15 @@ export function createAnswerCall({ pipeline, serve, onError, largeReplies }: Ans
       if (told !== null) onError(told);
       const more = asked.payment?.receipt ? { [X402.response]: asked.payment.receipt } : {};
       const { status, headers, text } = toMcpError(error, idText, more);
-      // Clients with a session take another status than 200 for a broken connection.
+      // Clients with a session take any status but 200 for a broken connection.
       answer.end(text, asked.client === 'legacy' ? 200 : status, headers);
     }
   };
 }
 
 /**
- * A repeat is answered with the outcome of the first request, under its own id. Clients send one key with each round
- * of a call, and each round is another request.
+ * A repeated request gets the outcome of the first one, with its own id. The key includes the round, because clients
+ * send the same key with each round of a call and each round is a different request.
  */
 function repeatsOf(asked: AnsweredCall, taken: NonNullable<RepeatKey['taken']>): RepeatKey | null {
   const { caller, payment, idempotencyKey, continued, message, target } = asked;
@@ -133,10 +133,10 @@ async function write(
   return { kept: () => null, charged: false, end: () => answer.close() };
 }
 
-/** Keeps an outcome where it is too large for the database. */
+/** Stores an outcome if it is too large for the database. */
 type KeepLarge = (call: Call, status: number, pieces: readonly Uint8Array[]) => Promise<void>;
 
-/** The response after its settlement. The response of a billed call says in `_meta` what it cost. */
+/** Makes the response after settlement. The response of a billed call has its cost in `_meta`. */
 async function written(
   tail: McpTail | null,
   call: Call,

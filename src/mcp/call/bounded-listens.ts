@@ -5,7 +5,8 @@ import { ERROR, META } from '../wire/revisions.ts';
 import type { StandaloneRun } from './standalone.ts';
 
 /**
- * Answers requests at single services, `subscriptions/listen` in one of the places for that; every other method passes.
+ * Answers requests at single services. Each `subscriptions/listen` takes one of the limited places for listening. Every
+ * other method passes unchanged.
  */
 export function boundedListens(toService: StandaloneRun, places: ListenPlaces): StandaloneRun {
   const listen: StandaloneRun = async (service, request, context, answer, toClient) => {

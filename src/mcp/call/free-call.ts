@@ -4,10 +4,13 @@ import { pinned, runFree, type FreeCall, type Pipeline } from '#gateway';
 import type { Reach } from '../sessions/session-ends.ts';
 import type { McpTail } from '../turn/turn.ts';
 
-/** A call that is free by MCP's table and is no request of its client: opening and ending sessions, listening. */
+/**
+ * A call that MCP's method table makes free and that is not itself a client's request: opening or ending a session,
+ * listening.
+ */
 type McpFreeCall = Omit<FreeCall, 'primitive'>;
 
-/** Runs one. Resolves with its tail. */
+/** Runs such a call. Resolves to its tail. */
 export async function runFreeCall(
   pipeline: Pick<Pipeline, 'prepare' | 'run'>,
   call: McpFreeCall,
@@ -20,8 +23,8 @@ export async function runFreeCall(
 const REACH_MS = 5_000;
 
 /**
- * Free calls that nobody waits for, of accounts that are not there. A server that does not answer in time is left
- * alone, and not taken for broken.
+ * Makes free calls that nobody waits for, on behalf of accounts that are not connected. A server that does not answer
+ * in time is left alone, and does not count as broken.
  */
 export function createReach(pipeline: Pick<Pipeline, 'prepare' | 'run'>): Reach {
   return async ({ account, offer }, method, talk) => {
@@ -33,7 +36,7 @@ export function createReach(pipeline: Pick<Pipeline, 'prepare' | 'run'>): Reach 
         target: pinned(offer.id),
         method,
         timeoutMs: 2 * REACH_MS,
-        // oxlint-disable-next-line require-yield -- there is nobody to give anything to
+        // oxlint-disable-next-line require-yield -- no client receives events
         async *converse(_offer, send) {
           const talking = talk(send);
           const over = new AbortController();

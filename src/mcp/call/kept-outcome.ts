@@ -2,11 +2,11 @@ import { editText, type MarkedText, membersOf, piecesOfText, wholePiece } from '
 import { type GivenReply, KEPT_BYTES_MAX, type StoredReply } from '#gateway';
 import type { Around } from '#tasks';
 
-/** A response without its id, `"result":…` or `"error":…`, in pieces. */
+/** A response without its id, as pieces: `"result":…` or `"error":…`. */
 export const outcomePieces = (text: string | MarkedText): readonly Uint8Array[] =>
   piecesOfText(editText(text, outcomeOf));
 
-/** An outcome as it is kept in the database. */
+/** An outcome in the form that the database stores. */
 export const keptOutcome = (pieces: readonly Uint8Array[], status: number): GivenReply => ({
   status,
   headers: {},
@@ -21,14 +21,14 @@ const outcomeOf = (text: string): string =>
 
 export const REPLAYED = { 'idempotent-replayed': 'true' } as const;
 
-/** The text around a kept outcome in the answer to a request with this id. */
+/** The text around a stored outcome, in the answer to a request with this id. */
 export const aroundOutcome = (idText: string): Around => ({
   before: `{"jsonrpc":"2.0","id":${idText},`,
   after: '}',
   headers: REPLAYED,
 });
 
-/** A kept outcome, under the id of the repeated request. */
+/** A stored outcome as the response to the repeated request with this id. */
 export function withId(idText: string, { body }: StoredReply): string {
   const { before, after } = aroundOutcome(idText);
   return before + Buffer.from(body).toString() + after;

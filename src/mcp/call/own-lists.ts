@@ -11,23 +11,24 @@ import type { Leg, McpTail, ServerFacts, Turn } from '../turn/turn.ts';
 export interface OwnListsOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly servers: Servers;
-  /** Of a modern client. */
+  /** The legs of a modern client. */
   readonly legs: Readonly<Record<ServerFacts['era'], Leg>>;
-  /** Of this program, told to servers. */
+  /** The version of this program, as servers are told it. */
   readonly version: string;
 }
 
 /**
- * Some servers list a tool only to a client that it can ask what it needs. What is listed is for all clients: a
- * server refuses the call of one that lacks it. Nothing is asked of the gateway while it lists, and it answers
- * nothing.
+ * The capabilities that the gateway declares while it lists. Some servers list a tool only to a client with the
+ * capabilities that the tool needs. The listing is for all clients, so the gateway declares them all. A server refuses
+ * a later call from a client that lacks one. No server asks the gateway anything while it lists, and the gateway would
+ * not answer.
  */
 const ASKED = { sampling: {}, elicitation: { form: {}, url: {} }, roots: {} } as const;
 
-/** The gateway asks for itself, on nobody's account. */
+/** The caller for the gateway's own requests. They are charged to no customer. */
 export const OURSELVES: Caller = { account: OWN_ACCOUNT, key: null, wallet: null };
 
-/** Asks the servers behind the offers for their facts and lists. The gateway asks as a modern client of its own. */
+/** Asks the servers behind the offers for their facts and lists. The gateway does so as a modern client. */
 export function createOwnLists({ pipeline, servers, legs, version }: OwnListsOptions): FetchDeps {
   const meta = { [META.version]: MODERN, [META.capabilities]: ASKED, [META.clientInfo]: { name: 'tollgate', version } };
   const run = (offer: Offer, method: string, converse: Conversation['converse'], signal: AbortSignal) =>
@@ -40,7 +41,7 @@ export function createOwnLists({ pipeline, servers, legs, version }: OwnListsOpt
   return {
     async facts(offer, signal) {
       let facts: ServerFacts | null = null;
-      // oxlint-disable-next-line require-yield -- there is nobody to give anything to
+      // oxlint-disable-next-line require-yield -- no client receives events
       const converse: Conversation['converse'] = async function* ask(at, send) {
         facts = await servers.facts(at, send);
         return NOTHING;
@@ -87,7 +88,9 @@ export function createOwnLists({ pipeline, servers, legs, version }: OwnListsOpt
 
 const NOTHING = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null } as const;
 
-/** null where the server has no such list. Throws UpstreamFailure where it refuses for another reason. */
+/**
+ * The result, or null if the server has no such list. Throws UpstreamFailure if the server refuses for another reason.
+ */
 function resultOf({ text }: McpTail, method: string): string | null {
   const message = parseMessage(text);
   if (message?.kind !== 'response')

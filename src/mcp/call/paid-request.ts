@@ -2,7 +2,7 @@ import type { RequestMessage } from '#wire';
 import { keyedRequest, paidCaller, paymentOf, type Caller, type Payments, type PaymentSlip } from '#gateway';
 import { requestDigest } from '../wire/request-digest.ts';
 
-/** Members of `_meta` by the x402 transport for MCP. */
+/** Members of `_meta` that the x402 transport for MCP defines. */
 export const X402 = { payment: 'x402/payment', response: 'x402/payment-response' } as const;
 
 /** The caller of a request, and the payment that came with it. */
@@ -11,7 +11,7 @@ export interface PaidRequest {
   readonly payment: PaymentSlip | null;
 }
 
-/** The request, with what it says to the gateway of paying and repeating it. */
+/** A request, with its members about payment and repeats. */
 interface PaidMeta {
   readonly message: RequestMessage;
   readonly payment: unknown;
@@ -19,8 +19,8 @@ interface PaidMeta {
 }
 
 /**
- * Takes what a request says of a payment. `target`: what of the gateway it asks. Each round of a call is the same
- * request to a payment, since all of them are one call. Throws GatewayError `invalid_request`,
+ * Reads the payment of a request. `target`: the called service, as the request names it. All rounds of a call count as
+ * the same request for a payment, because they are one call. Throws GatewayError `invalid_request`,
  * `service_unavailable`.
  */
 export type ReadPaid = (caller: Caller, target: string, own: PaidMeta) => PaidRequest | Promise<PaidRequest>;

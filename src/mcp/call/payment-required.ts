@@ -4,8 +4,8 @@ import { type PaidRequest, X402 } from './paid-request.ts';
 import type { Turn } from '../turn/turn.ts';
 
 /**
- * The tool result of the x402 transport for MCP, for a call that was refused for want of money: the terms as
- * structured content and as text. A modern client gets it marked as complete, as it gets every result.
+ * The tool result of the x402 transport for MCP, for a call that was refused because money is missing. It has the terms
+ * as structured content and as text. For a modern client it is marked as complete, as every result must be.
  */
 export async function paymentRequired(
   { client, message, service, payment }: Pick<Turn, 'client' | 'message' | 'service'> & PaidRequest,

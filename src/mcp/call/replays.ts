@@ -1,40 +1,40 @@
 import { type Answer, lengthOf } from '#wire';
 
 /**
- * Keeps the answers to clients of legacy sessions. A client whose connection broke comes back with the id of
- * the last event that they got.
+ * Keeps the answers to clients of legacy sessions for a while. A client whose connection broke comes back with the id
+ * of the last event that it got.
  */
 export interface Replays {
-  /** An answer that writes to `answer` and can be gone on with. */
+  /** Makes an answer that writes to `answer` and can be resumed. */
   record(session: string, answer: Answer): Recording;
   /**
-   * Writes what came after the event, and all that is still to come, to another answer. Resolves when that has
-   * ended; false where the event is not known here.
+   * Writes the events after the given one, and all that are still to come, to another answer. Resolves to true when
+   * that answer has ended, and to false if the event is not known here.
    */
   resume(session: string, lastEventId: string, answer: Answer): Promise<boolean>;
-  /** Bytes that are held. */
+  /** Bytes held now. */
   readonly bytes: number;
-  /** Forgets what ended long ago. Called again and again. */
+  /** Forgets answers that ended long ago. Call it regularly. */
   sweep(): void;
 }
 
 export interface Recording extends Answer {
-  /** An event with an id was written: its client may come back, and leaving is not cancelling. */
+  /** An event with an id was written. Its client may come back, so leaving is not cancelling. */
   readonly resumable: boolean;
 }
 
 interface ReplaysOptions {
   readonly now: () => number;
-  /** Of one answer; a longer one cannot be gone on with. */
+  /** Most bytes of one answer. A longer one cannot be resumed. */
   readonly answerBytesMax?: number;
-  /** Of all answers; the oldest are forgotten first. */
+  /** Most bytes of all answers. The oldest are forgotten first. */
   readonly bytesMax?: number;
-  /** How long an answer is held that has ended. */
+  /** How long an answer is held after its end. */
   readonly keptMs?: number;
 }
 
 interface Piece {
-  /** Of the last event in it; null where none has one. */
+  /** Id of the last event in it; null if no event in it has an id. */
   readonly id: string | null;
   readonly write: (answer: Answer) => Promise<void> | void;
 }
@@ -47,18 +47,18 @@ interface Held {
   follower: Follower | null;
 }
 
-/** Another answer that a client came back with. */
+/** Another answer, for a client that came back. */
 interface Follower {
   readonly answer: Answer;
-  /** Everything that was given to it is written, in order. */
+  /** Resolves when everything that was given to it is written, in order. */
   written: Promise<void>;
   readonly over: () => void;
 }
 
 const MIB = 1024 * 1024;
-/** Other ends of lines than these may stand in data. */
+/** Lines end only at CR and LF, because other line separators may be part of the data. */
 const ID_LINE = /(?:^|[\r\n])id: ?([^\r\n]*)/g;
-/** Sent at once: what follows is a stream, whatever it was. */
+/** Sent at once. A resumed answer is always a stream, even if the first one was not. */
 const RESUMED = Buffer.from(': resumed\n\n');
 
 export function createReplays({
@@ -67,7 +67,7 @@ export function createReplays({
   bytesMax = 64 * MIB,
   keptMs = 60_000,
 }: ReplaysOptions): Replays {
-  /** In the order in which their first ids were written. */
+  /** In the order in which their first event ids were written. */
   const all = new Set<Held>();
   let bytes = 0;
 
@@ -79,7 +79,7 @@ export function createReplays({
 
   function hold(held: Held, piece: Piece, length: number): void {
     if (!all.has(held)) {
-      // Nothing before the first id can be asked for.
+      // A client cannot ask for anything before the first id.
       if (piece.id === null || held.bytes > 0) return;
       all.add(held);
     }
@@ -121,7 +121,7 @@ export function createReplays({
           const length = typeof text === 'string' ? text.length : lengthOf(text.large.piecesOf(text.text));
           finish({ id: eventId ?? null, write: (to) => to.end(text, status, headers, eventId) }, length);
         },
-        // It has no event that a client could come back with.
+        // Not recorded, because it has no event that a client could come back with.
         body: (asEvent) => answer.body(asEvent),
         close() {
           finish({ id: null, write: (to) => to.close() }, 0);
@@ -134,7 +134,7 @@ export function createReplays({
         if (held.session !== session) continue;
         const place = held.pieces.findLastIndex(({ id }) => id === lastEventId);
         if (place === -1) continue;
-        // A client that comes back once more has left its last stream.
+        // If a client comes back again, it has left its last stream.
         held.follower?.answer.close();
         held.follower?.over();
         const ended = held.endedAt !== null;

@@ -8,18 +8,17 @@ interface RunTurnDeps extends TurnCallDeps {
   readonly answerCall: AnswerCall;
 }
 
-/** A request as the door knows it, with its turn. */
+/** A request in the form that the door knows, with its turn. */
 export interface TurnRequest extends TurnCall {
   readonly turn: Omit<Turn, 'callId'>;
-  /** null without one. */
+  /** null without a key. */
   readonly idempotencyKey: string | null;
 }
 
 export type RunTurn = (request: TurnRequest, answer: Answer, gone: Leaving) => Promise<void>;
 
 /**
- * Takes one request to a server through the pipeline and writes its answer. Never throws: what goes wrong is the
- * answer.
+ * Takes one request to a server through the pipeline and writes its answer. Never rejects: an error becomes the answer.
  */
 export function createRunTurn({ answerCall, ...deps }: RunTurnDeps): RunTurn {
   return (request, answer, gone) => {

@@ -35,19 +35,19 @@ export interface RequestContext {
   readonly caller: Caller;
   readonly requestId: string;
   readonly headers: IncomingHttpHeaders;
-  /** Of the aggregate: the services that its address names; null is all. */
+  /** For the aggregate: the services that its address names; null for all. */
   readonly selection: string | null;
   /** Aborts when the client leaves. */
   readonly gone: Leaving;
 }
 
-/** A request that stands alone, with what it needs of its client. */
+/** A request without a session, with the facts about its client. */
 export interface Standalone {
   readonly client: 'modern' | 'bare';
   readonly message: RequestMessage;
   readonly capabilities: JsonObject;
   readonly events: boolean;
-  /** Made of another one, so that its headers say nothing of its arguments. */
+  /** The gateway made it from another request, so the headers don't describe its arguments. */
   readonly unwrapped?: boolean;
 }
 
@@ -58,7 +58,7 @@ export interface StandaloneDeps {
   readonly receipts: Config['billing']['receipts'];
 }
 
-/** Answers a request at one service. `toClient` changes what comes back; default nothing. */
+/** Answers a request at one service. `toClient` changes the messages that come back. Default: no change. */
 export type StandaloneRun = (
   service: string,
   request: Standalone,
@@ -67,7 +67,7 @@ export type StandaloneRun = (
   toClient?: (text: string) => string,
 ) => Promise<void>;
 
-/** Answers requests that stand alone, modern or bare, to one service. */
+/** Answers requests without a session, modern or bare, at one service. */
 export function createStandalone({ runTurn, readPaid, seals, receipts }: StandaloneDeps): StandaloneRun {
   return async (
     service,
@@ -131,16 +131,16 @@ function ruleOf(client: Standalone['client'], method: string): MethodRule {
 
 /** The members of a request that are for the gateway itself. */
 interface OwnMeta extends Pick<TurnRequest, 'wantsReceipt' | 'idempotencyKey'> {
-  /** null for none, and for what is free. */
+  /** null without a quote, and for a free method. */
   readonly quote: QuoteAsked | null;
-  /** The most that a call of a tool may cost; null without a bound, and for what is free. */
+  /** The most that a tool call may cost. Null without a bound, and for a free method. */
   readonly cap: CostCap | null;
   readonly message: RequestMessage;
-  /** As it came; undefined without one. */
+  /** The payment, unchanged; undefined without one. */
   readonly payment: unknown;
 }
 
-/** Reads the members for the gateway itself, and takes them out. Throws GatewayError `invalid_request`. */
+/** Reads the members for the gateway itself, and removes them. Throws GatewayError `invalid_request`. */
 export function ownMeta(
   asked: RequestMessage,
   headers: IncomingHttpHeaders,
@@ -171,7 +171,7 @@ function capOf({ params = {} }: RequestMessage, meta: JsonObject | null, headers
   ]);
 }
 
-/** The state that a request goes on with; null for one that begins. */
+/** The state that a request continues with; null for a first request. */
 function openState(seals: Seals, { account }: Caller, { params }: RequestMessage): Continued | 'unknown' | null {
   const state = params?.['requestState'];
   if (state === undefined) return null;
@@ -190,7 +190,7 @@ export function paramHeaders(headers: IncomingHttpHeaders): Record<string, strin
   return found;
 }
 
-/** The trace that a request belongs to: MCP carries it in `_meta`, HTTP in a header. */
+/** The trace that a request belongs to. MCP carries it in `_meta`, HTTP in a header; `_meta` comes first. */
 export function traceOf(headers: IncomingHttpHeaders, { params }: RequestMessage): string | null {
   const meta = isObject(params?.['_meta']) ? params['_meta']['traceparent'] : undefined;
   const trace = typeof meta === 'string' ? meta : headers['traceparent'];

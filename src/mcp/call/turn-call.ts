@@ -17,27 +17,27 @@ import { turnConversation, type TurnConversationDeps } from './turn-conversation
 import type { Turn } from '../turn/turn.ts';
 
 export interface TurnCallDeps extends TurnConversationDeps {
-  /** Whether another provider of the service has this tool, and this one has not. */
+  /** Whether another provider of the service has this tool and this one does not. */
   readonly lacks: (offer: Offer, tool: string) => boolean;
 }
 
-/** The facts that make a call of a turn, beside the turn itself. */
+/** The facts that make a call out of a turn, besides the turn itself. */
 export interface TurnCall {
   readonly rule: MethodRule;
   readonly requestId: string;
   readonly traceparent: string | null;
   readonly wantsReceipt: boolean;
-  /** The most that a billed call may cost; default no bound. */
+  /** The most that a billed call may cost. Default: no bound. */
   readonly cap?: CostCap | null;
-  /** The quote that a billed call is charged by; default none. */
+  /** The quote that a billed call is charged by. Default: none. */
   readonly quote?: QuoteAsked | null;
-  /** The payment that came with it; default none. */
+  /** The payment that came with the request. Default: none. */
   readonly payment?: PaymentSlip | null;
-  /** Names that `prepare` resolves; the pinned form of a session's or a continuation's offer. */
+  /** The name that `prepare` resolves. For a session or a continuation it is the pinned form of the offer. */
   readonly target: string;
 }
 
-/** A turn as the pipeline takes it. Throws GatewayError `invalid_request` for a call that names no tool. */
+/** A turn in the form that the pipeline takes. Throws GatewayError `invalid_request` for a call that names no tool. */
 export function turnCall(deps: TurnCallDeps, request: TurnCall, turn: Turn): CallRequest {
   const { message, caller, continued } = turn;
   const billed = request.rule.billing === 'billed';
@@ -71,23 +71,23 @@ export function turnCall(deps: TurnCallDeps, request: TurnCall, turn: Turn): Cal
     traceparent: request.traceparent,
     wantsReceipt: request.wantsReceipt,
     payment: request.payment ?? null,
-    // Another round of a call has the price of its first.
+    // A later round of a call keeps the price of its first round.
     quote: continued === null ? (request.quote ?? null) : null,
     ...(message.method === 'subscriptions/listen' ? { timeoutMs: LISTEN_CALL_MS } : {}),
   };
   return capCost(asked, request.cap ?? null);
 }
 
-/** A stream that only listens is ended before the clock of its call ends it. */
+/** Longer than LISTEN_MS, so that the listening stream ends before the timeout of its call. */
 const LISTEN_CALL_MS = LISTEN_MS + 60_000;
 
 const PRICE_CHANGED =
   'The price of this tool has changed since the call began: make the request again from its beginning';
 
-/** Characters of the name of a tool. */
+/** Most characters of a tool's name. */
 export const TOOL_NAME_MAX = 256;
 
-/** The tool that a call names. Throws GatewayError `invalid_request`. */
+/** The tool that a call names. Throws GatewayError `invalid_request` without a valid name. */
 function toolOf({ params }: RequestMessage): string {
   const name = params?.['name'];
   if (typeof name === 'string' && name !== '' && name.length <= TOOL_NAME_MAX) return name;
@@ -98,7 +98,10 @@ function toolOf({ params }: RequestMessage): string {
   );
 }
 
-/** Servers differ in what they make of other arguments, and some run. Throws GatewayError `invalid_request`. */
+/**
+ * Refuses arguments that are not an object, because servers treat them differently and some run the tool. Throws
+ * GatewayError `invalid_request`.
+ */
 function refuseOtherThanObject({ params }: RequestMessage): void {
   const given = params?.['arguments'];
   if (given === undefined || isObject(given)) return;
@@ -112,7 +115,7 @@ function refuseOtherThanObject({ params }: RequestMessage): void {
   );
 }
 
-/** Attributes of the call's span, by the names of the semantic conventions. */
+/** Attributes of the call's span. The names are those of the semantic conventions. */
 function factsOf({ client, message: { idText, method, params }, session }: Turn): Readonly<Record<string, string>> {
   const uri = params?.['uri'];
   const prompt = method === 'prompts/get' ? params?.['name'] : undefined;
@@ -126,7 +129,7 @@ function factsOf({ client, message: { idText, method, params }, session }: Turn)
 }
 
 /**
- * One caller's requests for a service go to one of its providers while it is well: what one of them lists, the next
- * may not have.
+ * A caller's requests for a service go to the same provider as long as it is healthy, because another provider may list
+ * other things.
  */
 const stickyKeyOf = ({ account }: Caller): string => `${account} mcp`;

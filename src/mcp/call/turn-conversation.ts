@@ -14,13 +14,16 @@ export interface TurnConversationDeps {
   readonly keepTask: KeepTaskDeps;
   readonly servers: Servers;
   readonly legs: Readonly<Record<'modern' | 'legacy' | 'bare', Readonly<Record<ServerFacts['era'], Leg>>>>;
-  /** Input schema of a tool; null where it is not known. */
+  /** The input schema of a tool; null if it is unknown. */
   readonly schemaOf: (offer: Offer, tool: string) => unknown;
   /** Puts prices and pins into the result of a `tools/list`. */
   readonly decorate: (result: string, offer: Offer, turn: Turn) => string;
 }
 
-/** The native side of a turn's call: asks the server what it is, and takes the leg for it. Its end has a McpTail. */
+/**
+ * The native side of a turn's call. It asks the server which era it speaks, and takes the leg for that. Its end has a
+ * McpTail.
+ */
 export function turnConversation(
   { servers, legs, schemaOf, decorate, keepTask: keeping }: TurnConversationDeps,
   turn: Turn,
@@ -55,7 +58,7 @@ export function turnConversation(
             throw providerFailure('it answered with a task, though the request did not say that tasks are taken', null);
           return await keepTask(keeping, turn, offer, { call: call!, askedAt }, end);
         }
-        // Another gateway, whose clock may be ahead, may have asked first.
+        // The difference can be negative, because another gateway with a faster clock may have asked first.
         end = heldToMeasure(end, turn, offer, Math.max(0, call!.startedAt - askedAt) + performance.now() - beganAt);
       } catch (error) {
         if (message.method === 'tools/call' && error instanceof UpstreamFailure && error.tooLarge)
@@ -69,7 +72,7 @@ export function turnConversation(
   };
 }
 
-/** An answer that a leg could not read is its server's failure. */
+/** An answer that a leg could not parse is a failure of its server. */
 function readable(error: unknown): unknown {
   if (!(error instanceof RawJsonError)) return error;
   return new UpstreamFailure(`the provider's answer is no MCP: ${error.message}`, {
@@ -79,7 +82,7 @@ function readable(error: unknown): unknown {
   });
 }
 
-/** An error that the gateway itself gives in the middle of a call. */
+/** An error that the gateway itself returns in the middle of a call. */
 function refusal({ message }: Turn, code: number, text: string): ReplyEnd {
   const tail: McpTail = { text: errorText(message.idText, { code, message: text }), status: modernStatusOf(code) };
   return { usage: null, outcome: 'free', estimated: false, finishReason: `error ${code}`, flags: [], tail };
@@ -94,10 +97,7 @@ function decorated(end: ReplyEnd, change: (result: string) => string): ReplyEnd 
   return { ...end, tail: { ...tail, text: splice(tail.text, [{ ...result, text: change(given) }]) } };
 }
 
-/**
- * A list that cannot be read is not passed on, as a server could name other prices in it. Throws
- * UpstreamFailure.
- */
+/** Refuses a list that cannot be read, because a server could name other prices in it. Throws UpstreamFailure. */
 function checkList(result: string): void {
   try {
     const tools = membersOf(result).get('tools');

@@ -5,8 +5,8 @@ import { X402 } from './paid-request.ts';
 import type { McpTail } from '../turn/turn.ts';
 
 /**
- * The response of a billed call with what it cost in its `_meta`; `cost` is in USDC, null while that is not known.
- * One without a result stays as it is.
+ * The response of a billed call, with its cost in the `_meta` of the result. `cost` is in USDC; null while it is not
+ * known. A response without a result is unchanged.
  */
 export function withCost(
   { text, message }: McpTail,
@@ -17,7 +17,7 @@ export function withCost(
   const read = message?.text === text ? message : null;
   if (!(read?.members ?? membersOf(text)).has('result')) return text;
   const generation = { 'tollgate/generation': JSON.stringify({ id, ...cost }) };
-  // What a server writes there itself is no receipt of this gateway.
+  // Null removes a value that the server wrote, because it is not a receipt of this gateway.
   const told = {
     ...generation,
     'tollgate/receipt': receipt === null ? null : JSON.stringify(receipt),
@@ -27,7 +27,8 @@ export function withCost(
     return withMeta(text, 'result', told, read);
   } catch (error) {
     if (!(error instanceof RawJsonError)) throw error;
-    // A key stands twice in what is paid for by now: the last counts, as for most who read it.
+    // A key occurs twice. The response is already paid for, so it is parsed: the last value counts, as for most
+    // readers.
     return withMeta(JSON.stringify(JSON.parse(text)), 'result', told);
   }
 }

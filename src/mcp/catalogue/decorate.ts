@@ -3,7 +3,7 @@ import { type Offer, type ToolDefinition, viewDefinition, viewToolCallPrice } fr
 import { readTool } from './tool-entry.ts';
 import type { ToolCatalogue } from './tool-catalogue.ts';
 
-/** Members of a tool's `_meta` that are the gateway's: it replaces those that a server writes. */
+/** The gateway's members of a tool's `_meta`. They replace those that a server writes. */
 export const TOOL_META = { price: 'tollgate/price', definition: 'tollgate/definition' } as const;
 
 interface DecorateOptions {
@@ -12,8 +12,9 @@ interface DecorateOptions {
 }
 
 /**
- * Writes the price and the state of the definition into each tool of a `tools/list` result (JSON text). Everything
- * else stays as it came. `offers`: all that a call of the service may be sent to. Another text comes back unchanged.
+ * Writes the price and the state of the definition into each tool of a `tools/list` result (JSON text). All else is
+ * unchanged. `offers`: all offers that a call of the service may be sent to. A text that is not such a result is
+ * returned unchanged.
  */
 type Decorate = (text: string, offer: Offer, offers?: readonly Offer[]) => string;
 
@@ -22,7 +23,7 @@ export function createDecorate({ catalogue, now }: DecorateOptions): Decorate {
     const listing = catalogue.listingOf(offer);
     let stale = false;
 
-    /** A definition that is not the pinned one is shown as a change before it is noted. */
+    /** A definition that differs from the pinned one is shown as a change even before the new pin is stored. */
     const definitionOf = (name: string, tool: string): ToolDefinition => {
       const known = listing?.tools.get(name);
       if (known?.text === tool) return known.definition;
@@ -63,8 +64,8 @@ export function createDecorate({ catalogue, now }: DecorateOptions): Decorate {
 }
 
 /**
- * A tool as an object in which no key stands twice: where one does, the last counts, as for most readers. null for an
- * element without a name.
+ * A tool as an object without duplicate keys. If a key occurs twice, the last value counts, as for most readers. Null
+ * for an element without a name.
  */
 function readOnce(written: string): { readonly text: string; readonly name: string } | null {
   try {
@@ -80,8 +81,8 @@ function readOnce(written: string): { readonly text: string; readonly name: stri
 }
 
 /**
- * The tool (JSON text, no key twice) with price (JSON text) and definition in its `_meta`. A `_meta` that is not an
- * object, or has a key twice, is replaced.
+ * The tool (JSON text without duplicate keys) with price (JSON text) and definition in its `_meta`. A `_meta` that is
+ * not an object, or has a duplicate key, is replaced.
  */
 export function writeMeta(
   tool: string,

@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { Members } from '#wire';
 
-/** The members that a model is told of: they define a tool. Icons, `execution` and `_meta` do not. */
+/**
+ * The members that a model gets, so these define a tool. Icons, `execution` and `_meta` are not part of the definition.
+ */
 const DEFINING = ['name', 'title', 'description', 'inputSchema', 'outputSchema', 'annotations'] as const;
 
 /**
- * SHA-256, in hex, of the JSON object of the defining members, in this order and without white space between them,
- * each value as it is written. `members` are those of the tool in `text`.
+ * SHA-256, in hex, of a JSON object with the defining members. They are in the order of DEFINING, without white space
+ * between them, and each value is unchanged text. `members` are those of the tool in `text`.
  */
 export function definitionHash(text: string, members: Members): string {
   const hash = createHash('sha256');
@@ -21,8 +23,8 @@ export function definitionHash(text: string, members: Members): string {
 }
 
 /**
- * Whether a schema refers to another document. Only `#…` is local. Such a reference is never followed: it is an
- * address that a stranger chose. Data that looks like one, in a `default` or an `enum`, counts as well.
+ * Whether a schema refers to another document. Only `#…` is local. The gateway never follows such a reference, because
+ * the provider chose its address. Data in a `default` or an `enum` that looks like a reference counts too.
  */
 export function hasRemoteRef(schema: unknown): boolean {
   const open: unknown[] = [schema];

@@ -4,11 +4,11 @@ import type { ListedItem } from './listing.ts';
 import { readPage, type ListMethod } from './read-page.ts';
 
 export interface FetchDeps {
-  /** Facts of an offer's server. */
+  /** Gets the facts of an offer's server. */
   readonly facts: (offer: Offer, signal: AbortSignal) => Promise<ServerFacts>;
   /**
-   * One page of a list, asked for the gateway itself: JSON text of the result; null where the server has no such
-   * method.
+   * Gets one page of a list for the gateway itself. Resolves to the result as JSON text, or to null if the server does
+   * not have the method.
    */
   readonly list: (
     offer: Offer,
@@ -19,29 +19,29 @@ export interface FetchDeps {
 }
 
 export interface FetchLimits {
-  /** Pages of one list. */
+  /** Most pages of one list. */
   readonly pagesMax: number;
-  /** Elements of one list. */
+  /** Most elements of one list. */
   readonly itemsMax: number;
-  /** Characters of one element, which is about its bytes. */
+  /** Most characters of one element. */
   readonly itemMax: number;
-  /** Characters of all lists together. */
+  /** Most characters of all lists together. */
   readonly sizeMax: number;
 }
 
 export interface FetchedLists {
   readonly facts: ServerFacts;
   readonly lists: Readonly<Record<ListMethod, readonly ListedItem[]>>;
-  /** Characters. */
+  /** Characters of all lists. */
   readonly size: number;
   readonly truncated: boolean;
 }
 
-/** Characters of a name, or of a URI. */
+/** Most characters of a name or a URI. */
 const KEY_MAX = 1_024;
 
 /**
- * All lists of one server, within the limits. Rejects where the server cannot be asked or its answer is not a list.
+ * Reads all lists of one server, within the limits. Rejects if the server cannot be asked or an answer is not a list.
  */
 export async function fetchLists(
   offer: Offer,
@@ -73,7 +73,7 @@ export async function fetchLists(
         size += item.text.length;
       }
       cursor = read.nextCursor;
-      // A server that gives the same cursor again would do so for ever.
+      // A server that returns a cursor twice would do so without end.
       if (cursor === null || cursors.has(cursor)) return [...items.values()];
       cursors.add(cursor);
     }

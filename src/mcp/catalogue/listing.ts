@@ -4,36 +4,36 @@ import type { ServerFacts } from '../turn/turn.ts';
 import type { Kind } from '../wire/subscriptions.ts';
 import type { SearchIndex } from './search-index.ts';
 
-/** A tool as its server lists it: all of it is a stranger's text. */
+/** A tool as its server lists it. All its texts come from the provider. */
 export interface ToolEntry extends ListedTool {
-  /** The definition, JSON text as it came. No key of it stands twice. */
+  /** The definition as unchanged JSON text. It has no duplicate keys. */
   readonly text: string;
   readonly inputSchema: JsonObject | null;
 }
 
-/** A resource by its URI, a template by its URI template, a prompt by its name. */
+/** An element of a list. The key is the URI of a resource, the URI template of a template, or the name of a prompt. */
 export interface ListedItem {
   readonly key: string;
-  /** JSON text as it came. No key of it stands twice. */
+  /** Unchanged JSON text. It has no duplicate keys. */
   readonly text: string;
 }
 
-/** The lists of one offer's server, within the caps. */
+/** The lists of one offer's server, within the limits. */
 export interface ServerListing {
   readonly facts: ServerFacts;
-  /** By name, in the server's order. Of several with one name, the first. */
+  /** By name, in the server's order. If several tools have one name, the first. */
   readonly tools: ReadonlyMap<string, ToolEntry>;
   readonly resources: readonly ListedItem[];
   readonly resourceTemplates: readonly ListedItem[];
   readonly prompts: readonly ListedItem[];
-  /** Finds tools by words. */
+  /** The index for the search of tools. */
   readonly index: SearchIndex;
-  /** Epoch milliseconds. */
+  /** When the lists were read, in epoch milliseconds. */
   readonly fetchedAt: number;
-  /** The server lists more than this. */
+  /** The server lists more than is kept here. */
   readonly truncated: boolean;
-  /** Characters that it holds, for the caps. */
+  /** Characters of all lists, for the limits. */
   readonly size: number;
-  /** Of each kind, a digest: equal where nothing has changed. */
+  /** A digest for each kind. It is equal if nothing has changed. */
   readonly digests: Readonly<Record<Kind, string>>;
 }

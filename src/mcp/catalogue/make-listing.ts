@@ -6,15 +6,15 @@ import type { ListedItem, ServerListing, ToolEntry } from './listing.ts';
 import { indexTools } from './search-index.ts';
 import { readTool, toEntry, type ReadTool } from './tool-entry.ts';
 
-/** Tools that are read in one go: other calls wait meanwhile. */
+/** Tools that are read before other work gets a turn of the event loop. */
 const IN_ONE_GO = 100;
 
 interface MakeListing {
   readonly offer: Offer;
   readonly fetched: FetchedLists;
-  /** The listing before this one. Entries that are still right stay the same objects. */
+  /** The previous listing. Entries that have not changed stay the same objects. */
   readonly before: ServerListing | null;
-  /** Pins of the definitions, by tool name as their digests; null where the database does not answer. */
+  /** Stores the digests of the definitions by tool name, and resolves to their pins; to null if the database fails. */
   readonly pin: (definitions: ReadonlyMap<string, string>) => Promise<ReadonlyMap<string, ToolPin> | null>;
   readonly now: () => number;
 }
@@ -60,7 +60,7 @@ const sha256Of = (tool: ReadTool | ToolEntry) => ('definition' in tool ? tool.de
 
 type KnownPin = Pick<ToolPin, 'sha256' | 'changedAt'> & { readonly version: number | null };
 
-/** The entry with its pin. An entry that has this pin already stays the same object. */
+/** The entry with its pin. An entry that already has this pin stays the same object. */
 function pinned(tool: ReadTool | ToolEntry, pin: KnownPin | null | undefined): ToolEntry {
   const of =
     pin && pin.version !== null && pin.sha256 === sha256Of(tool)

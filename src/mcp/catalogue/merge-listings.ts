@@ -1,18 +1,18 @@
 import { byPrice, type Offer } from '#gateway';
 import type { ListedItem, ServerListing, ToolEntry } from './listing.ts';
 
-/** A tool of a service, and the offer whose server lists it: the cheapest that does. */
+/** A tool of a service, with the cheapest offer whose server lists it. */
 export interface ServiceTool {
   readonly tool: ToolEntry;
   readonly offer: Offer;
 }
 
-/** All that any provider of a service lists. The same object until something of it changes. */
+/** Everything that any provider of a service lists. It stays the same object until something in it changes. */
 export interface ServiceListing {
   readonly service: string;
-  /** The cheapest first. */
+  /** Cheapest first. */
   readonly offers: readonly Offer[];
-  /** One for each offer; null where it is not known yet. */
+  /** One listing for each offer; null if it is not known yet. */
   readonly listings: readonly (ServerListing | null)[];
   /** By name. */
   readonly tools: ReadonlyMap<string, ServiceTool>;
@@ -21,7 +21,7 @@ export interface ServiceListing {
   readonly prompts: readonly ListedItem[];
 }
 
-/** `offers`: all of one service. */
+/** `offers`: all offers of one service. */
 export function mergeListings(
   offers: readonly Offer[],
   listingOf: (offer: Offer) => ServerListing | null,
@@ -54,7 +54,7 @@ function merge(
   return [...items.values()];
 }
 
-/** Whether a listing that was merged before is what merging would give now. */
+/** Whether a merged listing is still up to date. */
 export function isCurrent(
   { offers, listings }: ServiceListing,
   now: readonly Offer[],

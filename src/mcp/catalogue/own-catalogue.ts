@@ -13,20 +13,20 @@ interface OwnCatalogueOptions
   readonly held: HeldCalls;
   readonly seals: Seals;
   readonly replyBytesMax: number;
-  /** Told of servers whose lists could not be read. */
+  /** Called with servers whose lists could not be read. */
   readonly onUnlisted: ToolCatalogueOptions['onError'];
 }
 
-/** The catalogue, with the gateway's own sessions in which it reads the lists. */
+/** The catalogue, with the sessions in which the gateway reads the lists. */
 interface OwnCatalogue {
   readonly catalogue: ToolCatalogue;
   drain(): void;
   close(): Promise<void>;
 }
 
-/** A session in which lists are read is not kept for the next time. */
+/** Short, because a session for reading lists is not needed for the next reading. */
 const SESSION_IDLE_MS = 5_000;
-/** Longest page of a list: more than all that is kept of a server's lists. */
+/** Most bytes of a page of a list. It is more than the catalogue keeps of all lists of a server. */
 const PAGE_BYTES_MAX = 16 * 1024 * 1024;
 
 export function createOwnCatalogue({ onUnlisted, ...options }: OwnCatalogueOptions): OwnCatalogue {

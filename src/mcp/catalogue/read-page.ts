@@ -1,7 +1,7 @@
 import { elementsOf, isObject, membersOf, RawJsonError } from '#wire';
 import type { ListedItem } from './listing.ts';
 
-/** The lists of a server: the method, the member of its result that is the list, and the key of an element. */
+/** The lists of a server: by method, the member of the result that has the list, and the key of an element. */
 export const LISTS = {
   'tools/list': { member: 'tools', key: 'name' },
   'resources/list': { member: 'resources', key: 'uri' },
@@ -12,20 +12,22 @@ export type ListMethod = keyof typeof LISTS;
 
 export interface Page {
   readonly items: readonly ListedItem[];
-  /** Elements were skipped: the key is missing or too long, the element is too long, or a member stands twice. */
+  /**
+   * Elements were skipped, because the key is missing or too long, the element is too long, or a member occurs twice.
+   */
   readonly skipped: boolean;
   readonly nextCursor: string | null;
 }
 
 interface PageLimits {
-  /** Characters of an element's key. */
+  /** Most characters of an element's key. */
   readonly keyMax: number;
-  /** Characters of an element. */
+  /** Most characters of an element. */
   readonly itemMax: number;
   readonly itemsMax: number;
 }
 
-/** One page of a list, from the JSON text of a result. Throws RawJsonError where the text is not a list. */
+/** Reads one page of a list from the JSON text of a result. Throws RawJsonError if the text is not such a list. */
 export function readPage(text: string, method: ListMethod, { keyMax, itemMax, itemsMax }: PageLimits): Page {
   const { member, key } = LISTS[method];
   const members = membersOf(text);
@@ -47,11 +49,11 @@ export function readPage(text: string, method: ListMethod, { keyMax, itemMax, it
   return { items, skipped, nextCursor: typeof next === 'string' ? next : null };
 }
 
-/** The key of an element: its name or URI. null where the element is not an object that has it once. */
+/** The key of an element: its name or URI. Null if the element is not an object with exactly one such member. */
 function keyOf(text: string, key: string): string | null {
   try {
     const value = parse(text);
-    // Readers differ in which of two members they take: such an element is skipped.
+    // An element with duplicate members is skipped, because readers differ in which value they take.
     membersOf(text);
     const name = isObject(value) ? value[key] : null;
     return typeof name === 'string' ? name : null;
@@ -69,5 +71,5 @@ function parse(text: string): unknown {
   }
 }
 
-/** A copy: a part of a text keeps all of it in memory. */
+/** Copies a text, because a slice would keep the whole text in memory. */
 const ownText = (text: string) => Buffer.from(text).toString();

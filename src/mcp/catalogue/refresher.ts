@@ -3,46 +3,56 @@ import { orAbort } from '../turn/waiting.ts';
 
 export interface RefresherOptions<T> {
   /**
-   * Does the work for an item. Rejects where it failed. Not called again for the item before it has ended or
-   * `timeoutMs` have passed.
+   * Does the work for an item. Rejects on failure. Not called again for the item until it has ended or `timeoutMs` have
+   * passed.
    */
   readonly refresh: (item: T, signal: AbortSignal) => Promise<void>;
   readonly idOf: (item: T) => string;
-  /** The owner of an item: no owner takes all places. */
+  /** The owner of an item. An owner cannot take all places. */
   readonly ownerOf: (item: T) => string;
-  /** An item that is away is not tried; when it is back, it is tried at once. */
+  /**
+   * Whether an item can be reached. An item that cannot is not tried. When it can be reached again, it is tried soon.
+   */
   readonly present: (item: T) => boolean;
   readonly now: () => number;
-  /** In [0, 1). */
+  /** A random number in [0, 1). */
   readonly random: () => number;
-  /** From one refresh of an item to the next; about, so that not all come at once. */
+  /**
+   * The time from one refresh of an item to the next. It is varied at random, so that refreshes do not come all at
+   * once.
+   */
   readonly everyMs: number;
   /**
-   * The least time between two refreshes of an item that is said to be stale. Doubles each time until a round of
-   * `everyMs` went by without.
+   * The least time between two refreshes of an item that was reported as stale. It doubles with each early refresh,
+   * until one comes after at least half of `everyMs`.
    */
   readonly gapMs: number;
   readonly timeoutMs: number;
-  /** Items that are refreshed at once, of all owners and of one. */
+  /** Most items that are refreshed at the same time, of all owners and of one owner. */
   readonly concurrency: number;
   readonly concurrencyOfOwner: number;
-  /** How often due items are looked for. */
+  /** How often the refresher looks for due items. */
   readonly tickMs: number;
   readonly onFailed: (item: T, error: Error) => void;
 }
 
 interface Refresher<T> {
-  /** Takes all items of now. New ones are due at once, and so are those that are another object than before. */
+  /**
+   * Replaces the set of items. New items are due at once. Items that are a different object than before are due early.
+   */
   keep(items: readonly T[]): void;
-  /** The item has changed: it is due as soon as it may. */
+  /** Reports that the item has changed. It is due as soon as `gapMs` allows. */
   stale(id: string): void;
-  /** Starts what is due. */
+  /** Starts due refreshes. */
   tick(): void;
-  /** Resolves when no present item waits for its first refresh any more. */
+  /** Resolves when no present item waits for its first refresh. */
   settled(): Promise<void>;
-  /** Resolves when the item was refreshed once, or that failed; at once where the item is unknown or away. */
+  /**
+   * Resolves when the first refresh of the item has succeeded or failed. Resolves at once if the item is unknown or
+   * away.
+   */
   tried(id: string): Promise<void>;
-  /** Ends what runs. */
+  /** Aborts the running refreshes. */
   close(): void;
 }
 
@@ -50,25 +60,25 @@ interface State<T> {
   item: T;
   due: number;
   startedAt: number;
-  /** Refreshes in a row that came before their time. */
+  /** The number of consecutive refreshes that were early. */
   early: number;
   failures: number;
   tried: boolean;
   away: boolean;
   running: AbortController | null;
-  /** Became stale while it was being refreshed. */
+  /** It became stale during a refresh. */
   again: boolean;
-  /** Wait for the first refresh. */
+  /** Callers that wait for the first refresh. */
   readonly waiting: (() => void)[];
 }
 
 const FIRST_RETRY_MS = 2_000;
-/** Longest time without a try for a server that never answers, in rounds of `everyMs`. */
+/** The longest pause between tries for a server that never answers, in multiples of `everyMs`. */
 const ROUNDS_MAX = 6;
 
 /**
- * Refreshes items in the background: each in its time, a few at once, less often where it fails or where it is
- * always said to have changed.
+ * Refreshes items in the background, a few at the same time. An item that fails, or is reported as stale often, is
+ * refreshed less often.
  */
 export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
   const { refresh, idOf, ownerOf, present, now, random, everyMs, timeoutMs, onFailed } = options;
@@ -78,14 +88,14 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
   let closed = false;
 
   const jittered = (ms: number) => ms * (0.85 + 0.3 * random());
-  /** Makes an item due before its time. */
+  /** Makes an item due early. */
   const hasten = (state: State<T>) => {
     const gap = Math.min(everyMs, options.gapMs * 2 ** state.early);
     if (state.running) state.again = true;
     else state.due = Math.min(state.due, state.startedAt + gap);
   };
 
-  /** Notes whether an item is there. One that is back is due: its program may be another one now. */
+  /** Notes whether an item can be reached. If it comes back, it is due early: its server may have changed. */
   const look = (state: State<T>) => {
     const away = !present(state.item);
     if (!away && state.away) hasten(state);
@@ -122,7 +132,7 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
       if (state.again) hasten(state);
       tellSettled();
     }
-    // Others may have waited for the place.
+    // Other items may have waited for the place.
     tick();
   }
 
@@ -191,13 +201,13 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
   };
 }
 
-/** An item that was never refreshed: it is due at once. */
+/** An item that was never refreshed. It is due at once. */
 function newState<T>(item: T): State<T> {
   const never = { due: 0, startedAt: 0, early: 0, failures: 0, tried: false };
   return { item, ...never, away: false, running: null, again: false, waiting: [] };
 }
 
-/** Places for items that are refreshed at once, of all owners and of one. */
+/** Bounds how many items are refreshed at the same time, for all owners and for one. */
 function createPlaces(max: number, maxOfOwner: number) {
   const ofOwner = createTally();
   let taken = 0;
@@ -215,7 +225,7 @@ function createPlaces(max: number, maxOfOwner: number) {
   };
 }
 
-/** Waits for work, which is aborted after `ms`. */
+/** Waits for work, and aborts it after `ms`. */
 async function inTime(work: Promise<void>, controller: AbortController, ms: number): Promise<void> {
   const timer = setTimeout(() => controller.abort(new Error(`no answer within ${ms} ms`)), ms);
   try {

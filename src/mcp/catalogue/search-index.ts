@@ -1,13 +1,13 @@
 import { wordsOf } from './search-words.ts';
 
-/** Words of the tools of one server, for searches over many of them. */
+/** An index of the words of one server's tools. A search can use many such indexes. */
 export interface SearchIndex {
   /** Names of tools, by the numbers that the postings use. */
   readonly names: readonly string[];
-  /** Weighted number of words of each tool. */
+  /** The number of words of each tool, weighted. */
   readonly lengths: readonly number[];
   readonly totalLength: number;
-  /** By word: numbers of tools and the weight of the word in each, in turn. */
+  /** By word: pairs of a tool's number and the word's weight in that tool, in one flat list. */
   readonly postings: ReadonlyMap<string, readonly number[]>;
 }
 
@@ -17,10 +17,10 @@ interface SearchDocument {
   readonly description: string;
 }
 
-/** How much more a word says in a name than in a description. */
+/** The weight of a word by its place: a word in a name counts more than one in a description. */
 const WEIGHTS = { name: 3, title: 2, service: 2, description: 1 } as const;
 
-/** `service`: what the service is called, for people and for machines. */
+/** `service`: the names of the service, for people and for machines. */
 export function indexTools(tools: Iterable<SearchDocument>, service: string): SearchIndex {
   const names: string[] = [];
   const lengths: number[] = [];
@@ -30,7 +30,7 @@ export function indexTools(tools: Iterable<SearchDocument>, service: string): Se
   for (const { name, title, description } of tools) {
     const weights = new Map<string, number>();
     let length = 0;
-    // A word counts once in each of them: who says it a hundred times only has the longer text.
+    // A repeated word counts once in each field, so that repeating it only makes the text longer.
     const add = (words: readonly string[], weight: number) => {
       for (const word of new Set(words)) weights.set(word, (weights.get(word) ?? 0) + weight);
       length += words.length * weight;
@@ -59,15 +59,15 @@ interface Match<T> {
   readonly score: number;
 }
 
-/** Words of a query that count. */
+/** Most words of a query. Further words are ignored. */
 const QUERY_WORDS_MAX = 32;
-/** BM25: how fast more of one word stops counting, and how much a long text counts against itself. */
+/** Parameters of BM25: how fast repetitions of a word stop counting, and how much a long text lowers its score. */
 const SATURATION = 1.2;
 const LENGTH = 0.75;
 
 /**
- * The tools that have the query's words, by BM25 over all that are searched: at least the `atLeast` best, and all
- * that are as good as the last of those. In no order.
+ * The tools that match words of the query, scored by BM25 over all searched tools: the `atLeast` best, and all with the
+ * same score as the last of these. They are in no particular order.
  */
 export function searchTools<T>(
   query: string,
@@ -84,7 +84,7 @@ export function searchTools<T>(
     for (const word of words) having.set(word, (having.get(word) ?? 0) + (index.postings.get(word)?.length ?? 0) / 2);
   }
   const mean = length / Math.max(1, count);
-  // One place for each tool of all that are searched, in their order.
+  // One score for each tool of all indexes, in their order.
   const scores = new Float64Array(count);
   let begin = 0;
   for (const [, { names, lengths, postings }] of searched) {

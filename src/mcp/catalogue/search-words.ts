@@ -1,15 +1,16 @@
 const WORD = /[\p{L}\p{M}\p{N}]+/gu;
-/** `readFile`, `v2Search`: a capital behind something small begins a word. */
+/** In `readFile` and `v2Search`, a capital after a small letter or a digit begins a word. */
 const HUMP = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})/gu;
-/** Writing without spaces between words. */
+/** Scripts without spaces between words. */
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]/u;
-/** A long one is cut: it is a stranger's text. */
+/** Longer texts are cut, because they come from providers. */
 const TEXT_MAX = 4_096;
 const WORD_MAX = 40;
 
 /**
- * The words of a text as search compares them: lower case, identifiers taken apart, English endings dropped,
- * writing without spaces in pairs of characters. The same text always gives the same words.
+ * The words of a text in the form that the search compares. They are in lower case, identifiers are split, English
+ * endings are removed, and text in scripts without spaces becomes pairs of characters. The same text always gives the
+ * same words.
  */
 export function wordsOf(text: string): readonly string[] {
   const words: string[] = [];
@@ -25,7 +26,9 @@ export function wordsOf(text: string): readonly string[] {
   return words;
 }
 
-/** Rough, and the same for texts and queries: `searches`, `searching` and `search` are one. */
+/**
+ * A rough stemmer. It only has to treat texts and queries alike: `searches`, `searching` and `search` become the same.
+ */
 function stem(word: string): string {
   let stemmed = word;
   if (stemmed.length > 4 && stemmed.endsWith('ies')) stemmed = `${stemmed.slice(0, -3)}y`;

@@ -13,7 +13,7 @@ export interface FoundTool extends ServiceTool {
 
 interface FindOptions {
   readonly limit: number;
-  /** Services that are searched; null is all. */
+  /** Services to search; null for all. */
   readonly services: readonly string[] | null;
 }
 
@@ -26,24 +26,25 @@ export interface Change {
 /** The lists of the servers of all tool offers. */
 export interface ToolCatalogue extends ToolListings {
   toolsOf(offer: Offer): readonly ToolEntry[] | null;
-  /** null where the server was never reached. */
+  /** null if the server was never reached. */
   listingOf(offer: Offer): ServerListing | null;
-  /** The input schema of a tool, parsed; null where it is not known. */
+  /** The parsed input schema of a tool; null if it is unknown. */
   schemaOf(offer: Offer, tool: string): object | null;
-  /** Names of all tool services, in order. */
+  /** Names of all tool services, sorted. */
   services(): readonly string[];
-  /** When the first of its offers was made; epoch milliseconds. Infinity for an unknown service. */
+  /** When the oldest offer of the service was made, in epoch milliseconds. Infinity for an unknown service. */
   since(service: string): number;
   /** null for an unknown service. */
   service(name: string): ServiceListing | null;
   /**
-   * The tools that match the query's words best, best first. The same query on the same tools gives the same order.
+   * The tools that match the query's words best, best first. The same query on the same tools always gives the same
+   * order.
    */
   find(query: string, options: FindOptions): readonly FoundTool[];
-  /** The server of the offer lists something else than is known: it is asked soon. */
+  /** Reports that the offer's server lists something new. The catalogue asks it soon. */
   stale(offer: Offer): void;
   onChanged(listener: (change: Change) => void): () => void;
-  /** Resolves when all servers of a service were asked once, whether they could be reached or not. */
+  /** Resolves when all servers of a service were asked once, even if they could not be reached. */
   tried(service: string): Promise<void>;
   /** Resolves when every offer that can be reached was asked once. */
   settled(): Promise<void>;
@@ -53,7 +54,7 @@ export interface ToolCatalogue extends ToolListings {
 export interface ToolCatalogueOptions extends FetchDeps {
   readonly catalog: Pick<Catalog, 'offers' | 'version'>;
   readonly pins: ToolPins;
-  /** Whether the provider of an offer is connected; default always. */
+  /** Whether the provider of an offer is connected. Default: always. */
   readonly present?: (offer: Offer) => boolean;
   readonly now: () => number;
   /** Milliseconds of a monotonic clock. */
@@ -69,9 +70,9 @@ export interface ToolCatalogueOptions extends FetchDeps {
 }
 
 interface CatalogueLimits extends FetchLimits {
-  /** Characters of all services of one provider. */
+  /** Most characters of all services of one provider. */
   readonly providerSizeMax: number;
-  /** Characters of everything. */
+  /** Most characters of all listings. */
   readonly totalSizeMax: number;
 }
 
@@ -86,9 +87,9 @@ const LIMITS: CatalogueLimits = {
 };
 
 /**
- * Reads the lists of all tool offers' servers, for the gateway itself and in the background: at once when an offer
- * appears or changes, then every now and then. The last lists of a server stay while it cannot be reached. References
- * in definitions are never followed.
+ * Reads the lists of all tool offers' servers in the background, for the gateway itself. A server is asked at once when
+ * an offer appears, soon when it changes, and then at regular intervals. While a server cannot be reached, its last
+ * lists stay. References in definitions are never followed.
  */
 export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogue {
   const { catalog, pins, now, onError } = options;
@@ -119,7 +120,7 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
     const before = listings.get(offer.id) ?? null;
     const pin = (definitions: ReadonlyMap<string, string>) =>
       pins.note(offer.provider.id, offer.service, definitions).catch((error: unknown) => {
-        // The list itself is right, and the versions that were known stay.
+        // The list itself is valid, and the known versions stay.
         onError(error as Error, offer);
         return null;
       });
@@ -130,7 +131,7 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
     if (changed.length > 0) tell(offer.service, changed);
   }
 
-  /** Takes over the offers of now. */
+  /** Takes over the present offers. */
   function sync(): void {
     if (seen === catalog.version()) return;
     seen = catalog.version();
@@ -141,7 +142,7 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
     names = [...groups.keys()].sort();
     for (const id of listings.keys()) if (!offers.has(id)) listings.delete(id);
     for (const service of views.keys()) if (!groups.has(service)) views.delete(service);
-    // Nothing is known of a new service yet.
+    // Only services that were known before, because nothing is known of a new service yet.
     for (const [service, group] of before) if (shownOf(group) !== shownOf(groups.get(service))) tell(service, KINDS);
     refresher.keep(all);
   }
@@ -157,7 +158,7 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
     return view;
   }
 
-  // The lists are to be known when somebody asks, however long nobody did.
+  // Lists must be known when somebody asks, even after a long time without requests.
   const watch = setInterval(sync, options.tickMs ?? 1_000).unref();
   sync();
 
@@ -201,7 +202,7 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
   };
 }
 
-/** How the lists of offers are refreshed. */
+/** The options of the refresher for the lists of offers. */
 const refreshing = (
   { present = () => true, onError, elapsed, random, ...options }: ToolCatalogueOptions,
   refresh: RefresherOptions<Offer>['refresh'],
@@ -221,7 +222,7 @@ const refreshing = (
   onFailed: (offer, error) => onError(error, offer),
 });
 
-/** Characters that the lists of an offer may have, beside the lists of other offers. */
+/** Most characters that the lists of an offer may have, given the lists of the other offers. */
 function roomOf(
   offer: Offer,
   listings: ReadonlyMap<string, ServerListing>,
@@ -238,13 +239,13 @@ function roomOf(
   return Math.max(0, Math.min(sizeMax, providerSizeMax - own, totalSizeMax - total));
 }
 
-/** The best tools of services for a query, at most `limit`. */
+/** The tools of the services that match a query best, at most `limit`. */
 function findTools(query: string, limit: number, services: readonly ServiceListing[]): readonly FoundTool[] {
   const searched = services.flatMap((view) =>
     view.listings.flatMap((listing) => (listing ? [[view, listing.index] as const] : [])),
   );
   const best = new Map<ServiceTool, { readonly found: FoundTool; readonly score: number }>();
-  // Several providers may list the same tool, which is found once.
+  // Several providers may list the same tool, but it is found once.
   const providers = searched.reduce((most, [{ offers }]) => Math.max(most, offers.length), 1);
   for (const { of, name, score } of searchTools(query, searched, limit * providers)) {
     const tool = of.tools.get(name);
@@ -262,7 +263,10 @@ function findTools(query: string, limit: number, services: readonly ServiceListi
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
-/** The part of a service's offers that a client sees: another offer at the same price is not a change. */
+/**
+ * The facts about a service's offers that a client can notice. An offer that was registered again at the same price is
+ * not a change.
+ */
 function shownOf(offers: readonly Offer[] | undefined): string {
   if (!offers) return '';
   const priceOf = ({ id, price, variants, priceCap }: Offer) =>

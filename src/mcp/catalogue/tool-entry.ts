@@ -3,7 +3,7 @@ import type { ToolDefinition } from '#gateway';
 import { definitionHash, hasRemoteRef } from './definition.ts';
 import type { ToolEntry } from './listing.ts';
 
-/** A tool that was read and is not yet pinned. */
+/** A tool that was read but has no pin yet. */
 export interface ReadTool {
   readonly name: string;
   readonly title: string | null;
@@ -13,7 +13,9 @@ export interface ReadTool {
   readonly remoteRef: boolean;
 }
 
-/** Reads a tool (JSON text). Throws RawJsonError and SyntaxError where the text is not a tool. */
+/**
+ * Reads a tool (JSON text). Throws RawJsonError or SyntaxError if the text is not a JSON object without duplicate keys.
+ */
 export function readTool(text: string): ReadTool {
   const value = JSON.parse(text) as JsonObject;
   const members = membersOf(text);
@@ -37,8 +39,8 @@ export function toEntry(
 }
 
 /**
- * Schemas are parsed when somebody asks, and forgotten when nobody holds them: parsed they are ten times their
- * text, and a stranger's server says how many there are.
+ * A schema is parsed on demand, and only weakly referenced. Parsed schemas take ten times the memory of their text, and
+ * the provider decides how many it lists.
  */
 class Tool implements ToolEntry {
   readonly name: string;

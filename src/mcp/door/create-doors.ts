@@ -43,12 +43,12 @@ interface DoorsDeps {
   readonly onError: (error: unknown) => void;
 }
 
-/** The doors of all addresses, with the sessions and streams that are open there. */
+/** The doors of all addresses, with their open sessions and streams. */
 export interface Doors {
   readonly standalone: StandaloneDoor;
   readonly legacy: LegacyDoor;
   counts(): { readonly sessions: number; readonly listens: number };
-  /** Ends all streams that clients only listen on. */
+  /** Ends all streams of clients that only listen. */
   drain(): void;
   close(): void;
 }
@@ -66,7 +66,7 @@ export function createDoors(deps: DoorsDeps): Doors {
     max: config.limits.listensMax,
     ...(options.listeners ? { ofAccount: options.listeners } : {}),
   });
-  // A stream of the aggregate is counted as one. Its parts are sessions with one stream each, which are bounded here.
+  // A stream of the aggregate counts as one. Its parts are sessions with one stream each; this bounds those.
   const partPlaces = createListenPlaces({ max: config.mcp.sessionsMax });
   const listening = { bytesMax, renew: sessions.renew, listenModern: legs.bridge.listenModern };
   const kept = { store: options.sessions, config: config.mcp, replays, keepAlive, now, onError };

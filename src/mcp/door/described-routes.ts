@@ -55,8 +55,8 @@ const querystring = {
 };
 
 /**
- * Describes an address of MCP for the reference, by method. It does not validate: messages are understood by what
- * they are. `all`: the address of all services. `hide`: it is described at another place.
+ * The OpenAPI description of an MCP address, by HTTP method. It does not validate, because `classify` decides what a
+ * message is. `all`: this is the address of all services. `hide`: the address is described elsewhere already.
  */
 export function describeRoutes(
   all: boolean,

@@ -8,12 +8,12 @@ interface KnownAddressDeps {
   readonly speakers: () => Partial<Speakers>;
 }
 
-/** Names of a kind that a wrong name is compared with. */
+/** Most names of each kind that a wrong name is compared with. */
 const NEAR_MAX = 1_000;
 
 /**
- * null where a tool service has the name; else resolves where one has it at any gateway, and rejects with GatewayError
- * `not_found` and the nearest names where none has.
+ * Returns null if a tool service has the name. Else looks it up: resolves if any gateway has such a service. Rejects
+ * with GatewayError `not_found`, with the nearest names, if no gateway has one.
  */
 export function createKnownAddress({
   catalog,

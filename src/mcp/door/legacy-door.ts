@@ -24,11 +24,11 @@ import type { Opened } from '../sessions/opened-session.ts';
 import { BATCH_OUTSIDE, NO_SESSION } from '../turn/session.ts';
 import type { McpTail } from '../turn/turn.ts';
 
-/** Answers clients with a session. `service` is null for the aggregate. */
+/** Answers clients with sessions. `service` is null for the aggregate. */
 export interface LegacyDoor {
-  /** A POST of the session's client, or the one that opens it. */
+  /** A POST in a session, or the `initialize` that opens one. */
   post(service: string | null, inbound: LegacyInbound, context: RequestContext, answer: Answer): Promise<void>;
-  /** The stream that a client listens on for messages outside of its requests. */
+  /** The stream on which a client receives messages that belong to no request. */
   listen(service: string | null, session: string, context: RequestContext, sink: ClientSink): Promise<void>;
   /** Ends a session. */
   end(service: string | null, session: string, context: RequestContext): Promise<void>;
@@ -36,13 +36,13 @@ export interface LegacyDoor {
 
 type LegacyInbound = Extract<Inbound, { kind: 'initialize' | 'legacy' | 'batch' }>;
 
-/** How sessions of one kind are opened, used and ended. */
+/** The functions that open, use and end sessions of one kind. */
 interface SessionHandlers<S extends KeptSession> {
-  /** Answers `initialize`. null where the call ended without an answer. */
+  /** Answers `initialize`. Null if the call ended without an answer. */
   open(service: string | null, message: RequestMessage, context: RequestContext): Promise<Opened | null>;
-  /** null where this account has no such session. */
+  /** null if this account has no such session. */
   enter(service: string | null, id: string, account: string): Promise<KeptUse<S> | null>;
-  /** Answers one request of the table of legacy methods, other than `ping`. Throws GatewayError. */
+  /** Answers one request whose method is in LEGACY_METHODS, other than `ping`. Throws GatewayError. */
   request(
     use: KeptUse<S>,
     asked: RequestMessage,
@@ -50,24 +50,24 @@ interface SessionHandlers<S extends KeptSession> {
     context: RequestContext,
     answer: Answer,
   ): Promise<void>;
-  /** Takes a notification or a response: null, or the refusal. Throws GatewayError. */
+  /** Takes a notification or a response. Resolves to null, or to the refusal. Throws GatewayError. */
   tell(use: KeptUse<S>, message: Told, context: RequestContext): Promise<McpTail | null>;
   listen(use: KeptUse<S>, lastEventId: string | null, context: RequestContext, answer: Answer): Promise<void>;
-  /** False where `enter` would give null. */
+  /** False if `enter` would give null. */
   end(service: string | null, id: string, account: string): Promise<boolean>;
 }
 
-/** A message that a client waits for no answer to. */
+/** A message to which the client expects no answer. */
 export type Told = NotificationMessage | ResponseMessage;
 
 export interface LegacyDoorDeps {
   readonly replays: Replays;
   readonly keepAlive: KeepAlive;
-  /** Told of failures that no wire has a word for. */
+  /** Called with the gateway's own failures. */
   readonly onError: (error: unknown) => void;
 }
 
-/** The HTTP side of sessions: single messages, batches, the stream, the end. */
+/** The HTTP side of sessions: single messages, batches, the event stream, and the end. */
 export function createLegacyDoor<S extends KeptSession>(
   handlers: SessionHandlers<S>,
   { replays, keepAlive, onError }: LegacyDoorDeps,
@@ -89,7 +89,7 @@ export function createLegacyDoor<S extends KeptSession>(
     else answer.end(refusal.text, refusal.status);
   }
 
-  /** One message of a batch: its response as text. */
+  /** The response to one message of a batch, as text. */
   async function ofBatch(use: KeptUse<S>, text: string, context: RequestContext): Promise<string | null> {
     const asked = parseMessage(text);
     if (!asked) throw new Error('a message of a batch that was read cannot be read again');
@@ -99,7 +99,7 @@ export function createLegacyDoor<S extends KeptSession>(
       end(answered) {
         response = Buffer.concat(piecesOfText(answered)).toString();
       },
-      // The answers to all messages of a batch are one text.
+      // Null, because the answers to all messages of a batch form one text.
       body: () => null,
       close: () => {},
     };
@@ -111,7 +111,7 @@ export function createLegacyDoor<S extends KeptSession>(
     return asked.kind === 'request' ? response : null;
   }
 
-  /** Runs something in a session, if the account has it. */
+  /** Runs `run` in a session. If the account has no such session, answers with the error. */
   async function inside(
     service: string | null,
     id: string | null,
@@ -129,7 +129,7 @@ export function createLegacyDoor<S extends KeptSession>(
     }
   }
 
-  /** Runs something whose failure is the answer. */
+  /** Runs `run`. If it throws, the error becomes the answer. */
   async function answered(idText: string, answer: Answer, run: () => Promise<void>): Promise<void> {
     try {
       await run();

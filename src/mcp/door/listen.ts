@@ -18,7 +18,8 @@ import type { LegacySession } from '../turn/session.ts';
 import type { McpTail, Place } from '../turn/turn.ts';
 
 /**
- * Takes what a server sends outside of requests to the client that listens for it. The conversation of a free call.
+ * Passes messages that a server sends outside of requests to the listening client. This is the conversation of a free
+ * call.
  */
 export type Listen = (listening: Listening, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
 
@@ -26,13 +27,13 @@ export interface Listening {
   readonly session: LegacySession;
   /** The client's Last-Event-ID header. */
   readonly lastEventId: string | null;
-  /** The session's: aborts when it ends. */
+  /** Aborts when the session ends. */
   readonly ended: AbortSignal;
 }
 
 interface ListenOptions {
   readonly places: ListenPlaces;
-  /** Longest event. */
+  /** Most bytes of one event. */
   readonly bytesMax: number;
   readonly renew: RenewSession;
   /** For a session in front of a modern server. */
@@ -68,7 +69,7 @@ export function createListen({ places, bytesMax, renew, listenModern }: ListenOp
   };
 }
 
-/** Ends all that is sent when `signal` aborts. */
+/** Ends all exchanges when `signal` aborts. */
 function stoppable({ send }: Place, signal: AbortSignal): Place['send'] {
   return (request) => {
     signal.throwIfAborted();
@@ -97,7 +98,7 @@ async function* listenLegacy(
       events = chunks.flatMap((chunk) => reader.push(chunk));
     } catch (error) {
       if (place.signal.aborted && !(error instanceof EventError)) throw error;
-      // The client comes back with the id of the last event that it got.
+      // The client reconnects with the id of the last event that it got.
       return FINISHED;
     }
     for (const event of events) if (isForListener(event)) yield Buffer.from(event.raw);
@@ -105,8 +106,8 @@ async function* listenLegacy(
 }
 
 /**
- * Whether an event may pass: all but responses. A server sends one here only to a client that goes on with the stream
- * of a request, and its call was not paid for. The gateway itself goes on with such streams.
+ * Whether an event may be passed on: all messages but responses. A server sends a response here only if the client
+ * resumes the stream of a request, and the call of that request was not paid. The gateway itself resumes such streams.
  */
 function isForListener({ data }: SseEvent): boolean {
   if (data === '') return true;
@@ -114,7 +115,7 @@ function isForListener({ data }: SseEvent): boolean {
   return message !== undefined && message !== null && message.kind !== 'response';
 }
 
-/** The server's stream, or the answer in its place. */
+/** The server's stream, or the answer to give instead. */
 function openStream(
   session: LegacySession,
   lastEventId: string | null,
@@ -133,10 +134,10 @@ function openStream(
     refuseCredentialStatus(status);
     const refusal = status >= 400 ? await readRefusal(reply) : null;
     reply.discard();
-    // A bare 404 says that the server has no such address for GET.
+    // A 404 without an error message means that the server has no GET at this address.
     if (refusal === null || status === 405) return NO_STREAM;
     if (mayBeLost && isSessionLost(status, refusal)) return LOST;
-    // To a client, 404 says that its own session is over.
+    // Not 404, because a client takes a 404 as the end of its own session.
     return { status: status === 404 ? 405 : status, text: refusal.text };
   });
 }

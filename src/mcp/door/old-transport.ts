@@ -6,8 +6,8 @@ const SSE_ADDRESS =
   'There is no HTTP+SSE here, the transport of MCP 2024-11-05: connect to /mcp, or /mcp/<service>, by Streamable HTTP (http or streamable-http in the settings of most clients)';
 
 /**
- * `/sse`, the habitual address of the old transport: 404 with the address to use instead. Register it where `/mcp`
- * is.
+ * `/sse`, the usual address of the old transport. Answers 404, and says which address to use instead. Register it next
+ * to `/mcp`.
  */
 export const oldTransport: FastifyPluginAsync = async (app) => {
   app.route({
@@ -15,7 +15,7 @@ export const oldTransport: FastifyPluginAsync = async (app) => {
     url: '/sse',
     schema: { hide: true },
     exposeHeadRoute: false,
-    // Before the body is read, which may be of any kind.
+    // An early hook, because the body is not read and may be of any type.
     onRequest: async (_request, reply) => {
       await reply
         .code(404)

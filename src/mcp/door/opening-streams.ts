@@ -1,18 +1,21 @@
 /**
- * How long a call waits for the stream of its session, in milliseconds. Some servers send the head of a stream only
- * with its first event.
+ * How long a call waits for the stream of its session, in milliseconds. The wait is bounded, because some servers send
+ * the response headers of a stream only with its first event.
  */
 export const STREAM_OPEN_MS = 250;
 
 /**
- * Streams that clients have just opened, until their servers have answered. Many servers send their questions to the
- * client on this stream, and lose them where it is not open. So a call that the client made after it must not overtake
- * it on the way to the server.
+ * Streams that clients have just opened and whose servers have not answered yet. Many servers send their questions to
+ * the client on this stream, and lose them if it is not open. So a later call of the client must not reach the server
+ * before the stream does.
  */
 interface OpeningStreams {
-  /** A stream of the session is on its way to the server. Call the result once the server has answered. */
+  /** Notes that the stream of a session is on its way to the server. Call the result once the server has answered. */
   open(session: string): () => void;
-  /** Resolves when the stream of a session was answered, or after STREAM_OPEN_MS; null where none is on its way. */
+  /**
+   * Resolves when the server has answered the stream of a session, or after STREAM_OPEN_MS. Null if no stream is on its
+   * way.
+   */
   answered(session: string): Promise<void> | null;
 }
 

@@ -1,7 +1,7 @@
 import { parseMessage } from '#wire';
 import { type Caller, needsCredential } from '#gateway';
 
-/** Requests that need no credential: to look around, and to pay for a call. */
+/** Requests that need no credential: they look around, or carry a payment. */
 const ALLOWED: ReadonlySet<string> = new Set([
   'initialize',
   'ping',
@@ -14,7 +14,8 @@ const ALLOWED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Refuses messages (JSON text) that need a credential to a caller without one. Throws GatewayError `unauthorized`.
+ * Refuses messages (JSON text) of a caller without a credential, if one of them needs a credential. Throws GatewayError
+ * `unauthorized`.
  */
 export function refuseAnonymous({ anonymous }: Pick<Caller, 'anonymous'>, texts: readonly string[]): void {
   if (!anonymous) return;

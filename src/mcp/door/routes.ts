@@ -13,10 +13,7 @@ import { endWithError, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
 import { ERROR } from '../wire/revisions.ts';
 import type { RequestContext, Standalone } from '../call/standalone.ts';
 
-/**
- * Answers requests of one client of the modern revision, or of one without a session. `service` is null for the
- * aggregate.
- */
+/** Answers requests without a session, modern or bare. `service` is null for the aggregate. */
 export type StandaloneDoor = (
   service: string | null,
   request: Standalone,
@@ -27,12 +24,12 @@ export type StandaloneDoor = (
 export interface McpRoutesDeps {
   readonly admit: Pipeline['admit'];
   readonly count: Pipeline['count'];
-  /** The fault of a request's Origin or Host; null where they are right. */
+  /** Says what is wrong with a request's Origin or Host; null if they are valid. */
   readonly guard: (headers: IncomingHttpHeaders, rawHeaders?: readonly string[]) => string | null;
   readonly challenge: (request: FastifyRequest, error: GatewayError) => string | null;
   /**
-   * Lets clients without a credential look around and pay; the default. False: they are told at once where to get a
-   * token, as the clients of an issuer expect.
+   * True, the default: clients without a credential can look around and pay. False: their first request is refused, and
+   * the refusal says where to get a token. Clients of an OAuth issuer expect this.
    */
   readonly strangers?: boolean;
   readonly standalone: StandaloneDoor;
@@ -53,7 +50,7 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
   const { limits, onError } = deps;
 
   return async (app) => {
-    // Before the caller is looked up: a page that rebinds a name must not learn even who is there.
+    // Runs before authentication, because a page that uses DNS rebinding must not learn whether the caller is known.
     app.addHook('onRequest', (request, _reply, done) => {
       const fault = deps.guard(request.headers, request.raw.rawHeaders);
       if (fault === null) done();
@@ -66,7 +63,7 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
         else done();
       });
 
-    // A message that is wrong is refused in the protocol's own words.
+    // No schema validation, because an invalid message must get an MCP error.
     app.setValidatorCompiler(() => () => true);
     app.removeAllContentTypeParsers();
     app.addContentTypeParser(
@@ -110,7 +107,7 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
   };
 }
 
-/** Handles the HTTP methods of an address. */
+/** The handlers of the HTTP methods of an address. */
 function createHandlers(
   { standalone, count, limits, legacy, onError, keepAlive }: McpRoutesDeps,
   admissionOf: ReturnType<typeof requireAdmission>,
@@ -144,14 +141,14 @@ function createHandlers(
       return;
     }
     if (inbound.kind === 'modern-notification') {
-      // This revision keeps nothing between requests that a notification could be about; closing a stream cancels.
+      // The modern revision keeps no state between requests, so a notification has no effect. Closing a stream cancels.
       await reply.code(202).send();
       return;
     }
     refuseAnonymous(admissionOf(request).caller, inbound.kind === 'batch' ? inbound.texts : [inbound.message.text]);
     const gone = new Departure();
     const sink = sinkOf(request, reply, gone);
-    // The head of an answer to `initialize` has the session's id in it, which is not known before its end.
+    // Not for `initialize`: the headers of its answer have the session's id, which is known only at the end.
     const events = 'acceptsEvents' in inbound && inbound.acceptsEvents && inbound.kind !== 'initialize';
     const answer = createAnswer({ sink, events, keepAlive });
     const context = contextOf(request, gone);
@@ -168,17 +165,17 @@ function createHandlers(
       const idText = 'message' in inbound && inbound.message.kind === 'request' ? inbound.message.idText : 'null';
       endWithError(answer, error, idText, (told) => onError(told, request));
     }
-    // The client left before the head: there is nobody to answer.
+    // The client left before the response headers were sent, so nothing is answered.
     if (!reply.sent) reply.hijack();
   }
 
   async function listen(service: string | null, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const session = header(request, 'mcp-session-id');
-    // Clients without a credential have no sessions that could be listened to.
+    // A client without a credential has no session to listen to.
     const { anonymous } = admissionOf(request).caller;
     const isListener = !anonymous && session !== null;
     if (!isListener || !(header(request, 'accept') ?? '').includes('text/event-stream')) {
-      // Who has a session may listen to it, and has to accept events.
+      // A caller with a session may listen, but must accept events.
       if (!isListener) reply.header('allow', 'POST, DELETE');
       await reply
         .code(isListener ? 406 : 405)
@@ -205,7 +202,7 @@ function createHandlers(
   return { post, listen, end };
 }
 
-/** For clients of another transport, which would look for the fault in their address or key. */
+/** For clients of another transport. Without this text their users would suspect the address or the key. */
 const TRANSPORTS =
   'This address speaks Streamable HTTP, the transport of MCP since 2025-03-26: POST one JSON-RPC message. GET opens the event stream of a session ' +
   'that was opened by initialize, with its Mcp-Session-Id and Accept: text/event-stream; DELETE ends it. ' +
@@ -219,7 +216,7 @@ function selectionOf({ query }: FastifyRequest): string | null {
   return typeof services === 'string' ? services : null;
 }
 
-/** A header that stands once, else null. */
+/** A header that occurs once; else null. */
 function header({ headers }: FastifyRequest, name: string): string | null {
   const value = headers[name];
   return typeof value === 'string' ? value : null;

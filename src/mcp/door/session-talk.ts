@@ -34,13 +34,13 @@ export interface SessionTalkDeps {
 }
 
 /**
- * Takes the messages in a client's session with one service to its server, of either era. Throws GatewayError where a
+ * Takes the messages in a client's session with one service to the server, of either era. Throws GatewayError if a
  * provider cannot be reached.
  */
 export interface SessionTalk {
   /**
-   * Answers `initialize`; null where the call ended without an answer. `ready`: the gateway tells the server in the
-   * client's place that it is initialized.
+   * Answers `initialize`. Null if the call ended without an answer. `ready`: the gateway sends
+   * `notifications/initialized` to the server, instead of the client.
    */
   open(
     service: string,
@@ -48,33 +48,31 @@ export interface SessionTalk {
     context: RequestContext,
     ready?: boolean,
   ): Promise<Opened<LegacySession> | null>;
-  /** Answers one request of the table of legacy methods. A failure is the answer. */
+  /** Answers one request whose method is in LEGACY_METHODS. An error becomes the answer. */
   request(session: LegacySession, asked: RequestMessage, how: RequestHow): Promise<void>;
-  /** Takes a notification or a response of the client: null, or the server's refusal. */
+  /** Takes a notification or a response of the client. Resolves to null, or to the server's refusal. */
   tell(session: LegacySession, message: Told, context: RequestContext): Promise<McpTail | null>;
-  /**
-   * Gives the events that the server sends outside of requests. Resolves with null at their end, or with a refusal.
-   */
+  /** Passes on the events that the server sends outside of requests. Resolves to null at their end, or to a refusal. */
   listen(listening: Listening, context: RequestContext, onEvents: Answer['events']): Promise<McpTail | null>;
 }
 
 interface RequestHow {
   readonly context: RequestContext;
-  /** The client takes an event stream. */
+  /** The client accepts an event stream. */
   readonly events: boolean;
   readonly answer: Recording;
   /** Changes a message for the client. */
   readonly toClient: (text: string) => string;
 }
 
-/** A listening call ends by itself before its clock does. */
+/** A listening call gets this much more time than its stream, so that the stream ends first. */
 const LISTEN_MARGIN_MS = 60_000;
 
 export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
   const { sessions, listen, servers, pipeline } = deps;
   const streams = createOpeningStreams();
 
-  /** A free call at the offer of a session, for a message that is not a request of the client. */
+  /** A free call at the offer of a session, for a message that is not a client's request. */
   const at = (session: LegacySession, { caller, requestId }: RequestContext, method: string, talk: Talk) => ({
     caller,
     requestId,
@@ -93,7 +91,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
   return {
     async open(service, message, { caller, requestId, gone }, ready = false) {
       let opened: Opened<LegacySession> | null = null;
-      // oxlint-disable-next-line require-yield -- the answer is all there is
+      // oxlint-disable-next-line require-yield -- the call has an answer, but no events
       const converse = withFacts(servers, 'legacy', async function* openAt(place) {
         opened = await sessions.open({ message, account: caller.account, service }, place);
         if (ready && opened.session && place.facts.era === 'legacy' && !place.facts.bare)
@@ -109,7 +107,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
       const own = ownMeta(asked, context.headers, deps.receipts);
       const target = pinned(session.offer.id);
       const { caller, payment } = await deps.readPaid(context.caller, target, own);
-      // A client that can go on with its stream has not cancelled by leaving it.
+      // A client that can resume its stream does not cancel by leaving it.
       const left = new AbortController();
       const leave = () => {
         if (!answer.resumable) left.abort();
@@ -147,12 +145,12 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
     },
 
     async tell(session, message, context) {
-      // Some servers run any method that they are told, with an id or without: a tool would act, and nobody pay.
+      // Some servers run any method of a notification too. Then a tool would act and nobody would pay.
       if (message.kind === 'notification' && !CLIENT_NOTIFICATIONS.has(message.method)) return null;
       const facts = servers.known(session.offer, session.era);
       if (facts?.era === 'modern') return tellBridge(session, message);
       const method = message.kind === 'response' ? 'response' : message.method;
-      // oxlint-disable-next-line require-yield -- the answer is all there is
+      // oxlint-disable-next-line require-yield -- the call has an answer, but no events
       const told = at(session, context, method, async function* tellAt(place) {
         return place.facts.era === 'modern'
           ? freeEnd(tellBridge(session, message))
@@ -181,7 +179,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
   };
 }
 
-/** Whether the client takes requests of its server. */
+/** Whether the client accepts requests from its server. */
 const mayBeAsked = ({ clientCapabilities: { sampling, elicitation, roots } }: LegacySession): boolean =>
   sampling !== undefined || elicitation !== undefined || roots !== undefined;
 

@@ -1,18 +1,19 @@
 import { META } from '../wire/revisions.ts';
 
-/** The gateway's name to an MCP client. */
+/** The gateway's name and version, as an MCP client gets them. */
 export interface ServerInfo {
   readonly name: string;
   readonly title: string;
   readonly version: string;
 }
 
-/** How long a client may keep a list. It is told of changes, if it listens. */
+/** How long a client may cache a list. A client that listens is notified of changes. */
 const LIST_TTL_MS = 60_000;
 
 /**
- * A result of the gateway's own, JSON text, of members that are JSON text. The modern revision adds the type, the
- * server, and for a list how long it may be kept. Lists are private: they depend on the caller's rights.
+ * A result that the gateway itself writes, as JSON text. The values of `members` are JSON text. The modern revision
+ * adds the type, the server, and for a list how long it may be cached. Lists are private, because they depend on the
+ * caller's rights.
  */
 export function ownResult(
   members: Readonly<Record<string, string>>,

@@ -6,7 +6,7 @@ import { createModernToModern, type ModernToModernOptions } from './legs/modern-
 
 type LegsOptions = LegacyToLegacyOptions & LegacyToModernOptions & ModernToLegacyOptions & ModernToModernOptions;
 
-/** The four ways between clients and servers of both eras, by the client's way to speak and the server's era. */
+/** The four legs between clients and servers of both eras, by how the client speaks and by the server's era. */
 export interface Legs {
   readonly legs: TurnCallDeps['legs'];
   readonly raw: LegacyToLegacy;

@@ -4,12 +4,12 @@ import { createTally } from '#gateway';
 import type { Questions } from './legs/modern-to-legacy/questions.ts';
 import type { SessionCall } from './legs/modern-to-legacy/session-call.ts';
 
-/** A call at a legacy server that waits for the answers of its modern client. */
+/** A call at a legacy server that waits until its modern client has answered the server's questions. */
 interface HeldCall {
   readonly account: string;
   readonly offerId: string;
   readonly method: string;
-  /** The tool, prompt or resource that is called; null for other methods. */
+  /** The called tool, prompt or resource; null for other methods. */
   readonly name: string | null;
   readonly call: SessionCall;
   readonly questions: Questions;
@@ -17,17 +17,17 @@ interface HeldCall {
 
 type HeldFor = Pick<HeldCall, 'account' | 'offerId' | 'method' | 'name'>;
 
-/** Calls between two rounds. Each is taken out once, so that one answer pays for one piece of work. */
+/** Calls that wait between two rounds. Each can be taken once only, so that one answer pays for one piece of work. */
 export interface HeldCalls {
   /**
-   * Keeps a call until it is taken, or cancels it when its time is over. Returns its id. Throws GatewayError where
-   * too many are held.
+   * Keeps a call until it is taken, and cancels it after `ttlMs`. Returns its id. Throws GatewayError if too many calls
+   * are held.
    */
   hold(held: HeldCall): string;
-  /** Takes a call; null where it is gone or was another request, `elsewhere` where another gateway holds it. */
+  /** Takes a call. Null if it is gone or belongs to another request; `elsewhere` if another gateway holds it. */
   take(id: string, wanted: HeldFor): HeldCall | 'elsewhere' | null;
   readonly size: number;
-  /** Cancels all calls, and keeps no more. */
+  /** Cancels all calls. After this, no call is kept. */
   close(): void;
 }
 
@@ -36,13 +36,13 @@ export interface HeldCallsOptions {
   readonly nodeId: string;
   /** Default 5 min. */
   readonly ttlMs?: number;
-  /** Of one account. Default 100. */
+  /** Most held calls of one account. Default 100. */
   readonly perAccountMax?: number;
-  /** At one offer: each holds a connection to it open, or two. Default 256. */
+  /** Most held calls at one offer. Each keeps one or two connections to it open. Default 256. */
   readonly perOfferMax?: number;
-  /** Default 10,000. */
+  /** Most held calls in all. Default 10,000. */
   readonly max?: number;
-  /** Characters of all questions. Default 256 Mi. */
+  /** Most characters of all questions together. Default 256 Mi. */
   readonly charsMax?: number;
 }
 

@@ -4,16 +4,22 @@ import { isLegacyRevision } from '../wire/revisions.ts';
 import { withoutTasksIn } from '../tasks/extension.ts';
 import type { McpTail, Place, ServerFacts } from '../turn/turn.ts';
 
-/** The result of `initialize` for a client of `requested` in front of a modern server, as JSON text. */
+/**
+ * The result of `initialize` (JSON text) for a client that asks for the revision `requested`, in front of a modern
+ * server.
+ */
 export type InitializeResult = (facts: ServerFacts, requested: string | null) => string;
 
 interface InitializeAnswer {
   readonly tail: McpTail;
-  /** null where the server refused. */
+  /** null if the server refused. */
   readonly accepted: { readonly revision: string; readonly upstreamId: string | null } | null;
 }
 
-/** The answer to `initialize`: a legacy server's own, else one made of the server's facts. Throws UpstreamFailure. */
+/**
+ * The answer to `initialize`. A legacy server gives its own; else it is made from the server's facts. Throws
+ * UpstreamFailure.
+ */
 export async function answerInitialize(
   { idText, text, params }: RequestMessage,
   { facts, send }: Pick<Place, 'facts' | 'send'>,
@@ -36,7 +42,7 @@ export async function answerInitialize(
   };
 }
 
-/** A server without a handshake speaks the client's revision as well as any other. */
+/** A server without a handshake has no revision, so the client gets the one that it asked for. */
 function bareResult({ text }: ServerFacts, requested: string | null): string {
   if (requested === null || !isLegacyRevision(requested)) return text;
   return splice(text, [setMember(text, 0, 'protocolVersion', JSON.stringify(requested))]);

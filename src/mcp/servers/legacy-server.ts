@@ -6,17 +6,17 @@ import { notificationText } from '../wire/own-messages.ts';
 import { firstResponse } from './first-response.ts';
 import { POST_HEADERS } from './post-headers.ts';
 
-/** Longest answer to `initialize`, and longest refusal. */
+/** Most bytes of an answer to `initialize`, and of a refusal. */
 const ANSWER_BYTES_MAX = 1024 * 1024;
 
 /** A session as its legacy server knows it. */
 export interface ServerSession {
-  /** The server's `Mcp-Session-Id`; null from a server that keeps no sessions. */
+  /** The server's `Mcp-Session-Id`; null if the server keeps no sessions. */
   readonly upstreamId: string | null;
   readonly revision: string;
 }
 
-/** Headers by which a legacy server knows a session. */
+/** Headers that identify a session to a legacy server. */
 export function sessionHeaders({ upstreamId, revision }: ServerSession): Record<string, string> {
   return { 'mcp-protocol-version': revision, ...(upstreamId === null ? {} : { 'mcp-session-id': upstreamId }) };
 }
@@ -25,13 +25,13 @@ export function sessionHeaders({ upstreamId, revision }: ServerSession): Record<
 export interface Initialized {
   readonly response: ResponseMessage;
   readonly status: number;
-  /** null where the server refused. */
+  /** null if the server refused. */
   readonly accepted: (ServerSession & { readonly result: JsonObject }) | null;
 }
 
 /**
- * Sends an `initialize` message (JSON text), without the tasks that its client declares: sessions do not carry them.
- * Throws UpstreamFailure, always retryable: no tool has acted.
+ * Sends an `initialize` message (JSON text). Removes the capability for tasks, because sessions do not carry tasks.
+ * Throws UpstreamFailure. It is always retryable, because no tool has acted yet.
  */
 export async function initializeAt(send: Send, text: string): Promise<Initialized> {
   try {
@@ -57,10 +57,10 @@ export async function initializeAt(send: Send, text: string): Promise<Initialize
   }
 }
 
-/** Characters of a session id: the specification asks for visible ASCII. */
+/** A valid session id. The specification requires visible ASCII. */
 const VISIBLE = /^[!-~]{1,1024}$/;
 
-/** Tells the server that its client is ready. Resolves with the HTTP status of its answer. */
+/** Tells the server that its client is ready. Resolves to the HTTP status of the answer. */
 export async function postInitialized(send: Send, session: ServerSession): Promise<number> {
   const headers = { ...POST_HEADERS, ...sessionHeaders(session) };
   const reply = await send({ method: 'POST', path: '', headers, body: INITIALIZED }).head;
@@ -70,19 +70,19 @@ export async function postInitialized(send: Send, session: ServerSession): Promi
 
 const INITIALIZED = notificationText('notifications/initialized');
 
-/** The same. Throws UpstreamFailure where the server refuses. */
+/** Like postInitialized, but throws UpstreamFailure if the server refuses. */
 export async function notifyInitialized(send: Send, session: ServerSession): Promise<void> {
   const status = await postInitialized(send, session);
   if (status >= 300) throw providerFailure(`it answered notifications/initialized with status ${status}`, status);
 }
 
-/** Ends a session at its server. Servers that do not know how to (405) end it by themselves. */
+/** Ends a session at its server. Servers that do not support this (405) let the session expire. */
 export async function leaveServer(send: Send, session: ServerSession): Promise<void> {
   if (session.upstreamId === null) return;
   (await send({ method: 'DELETE', path: '', headers: sessionHeaders(session), body: null }).head).discard();
 }
 
-/** The JSON-RPC error that came with an error status; null without one. */
+/** The JSON-RPC error in a reply with an error status; null if it has none. */
 export async function readRefusal(reply: UpstreamReply): Promise<ResponseMessage | null> {
   try {
     for await (const { message } of readReply(reply, ANSWER_BYTES_MAX))
@@ -94,8 +94,8 @@ export async function readRefusal(reply: UpstreamReply): Promise<ResponseMessage
 }
 
 /**
- * Whether a refusal says that the server has lost the session: 404 by the specification. The example that most
- * servers were made from answers 400 in words.
+ * Whether a refusal means that the server has lost the session. The specification has status 404 for it. The example
+ * from which most servers were made answers 400, with a text that mentions the session.
  */
 export function isSessionLost(status: number, refusal: ResponseMessage | null): boolean {
   if (status === 404) return true;

@@ -8,20 +8,20 @@ import { firstResponse } from './first-response.ts';
 import { leaveServer } from './legacy-server.ts';
 import { POST_HEADERS } from './post-headers.ts';
 
-/** The servers behind the offers. A server may speak both eras: then each client meets its own. */
+/** The servers behind the offers. If a server speaks both eras, each client uses its own era. */
 export interface Servers {
   /**
-   * Facts of the server in the preferred era, or in the other one where it does not speak that. Asks the server where
-   * they are not known yet. Throws UpstreamFailure, and the reason of `signal`: nobody waits longer for another's
-   * question.
+   * Facts of the server in the preferred era, or in the other era if the server does not speak the preferred one. Asks
+   * the server if the facts are not known yet. Throws UpstreamFailure. Throws the reason of `signal` if it aborts while
+   * another call asks the server.
    */
   facts(offer: Offer, send: Send, signal?: AbortSignal, prefers?: Era): Promise<ServerFacts>;
-  /** Facts that are known without asking; null for a server that was not asked yet. */
+  /** Facts that are known already; null if the server has not been asked. */
   known(offer: Offer, prefers: Era): ServerFacts | null;
 }
 
 interface ServersOptions {
-  /** Version of this program, told to servers. */
+  /** Version of this program, as servers are told it. */
   readonly version: string;
   readonly replyBytesMax: number;
   readonly now: () => number;
@@ -34,8 +34,8 @@ interface Known {
 }
 
 /**
- * A server may be replaced by a newer one at the same address; a provider that registers anew has new offers and is
- * asked at once.
+ * Facts expire, because a server may be replaced by a newer one at the same address. A provider that registers again
+ * has new offers, which are asked at once.
  */
 const KNOWN_MS = 5 * 60_000;
 
@@ -54,7 +54,7 @@ export function createServers({ version, replyBytesMax, now }: ServersOptions): 
             return await orAbort(found.asked, signal);
           } catch {
             signal.throwIfAborted();
-            // The call that asked may have been left in the middle of it; this call asks for itself.
+            // The call that asked may have been cancelled. So this call asks itself.
             if (of.get(offer) === found) of.delete(offer);
             continue;
           }
@@ -64,7 +64,7 @@ export function createServers({ version, replyBytesMax, now }: ServersOptions): 
         try {
           const facts = await asked.asked;
           asked.facts = facts;
-          // It was asked for both.
+          // The server was asked for both eras.
           if (facts.era !== prefers || facts.bare) known[prefers === 'modern' ? 'legacy' : 'modern'].set(offer, asked);
           return facts;
         } catch (error) {
@@ -77,24 +77,28 @@ export function createServers({ version, replyBytesMax, now }: ServersOptions): 
   };
 }
 
-/** Longest answer to `server/discover` or `initialize`. */
+/** Most bytes of an answer to `server/discover` or `initialize`. */
 const FACTS_BYTES_MAX = 1024 * 1024;
 
-/** Asks a server for the preferred era first, and for the other one only where it does not speak that. */
+/**
+ * Asks a server for the preferred era first. Asks for the other era only if the server does not speak the preferred
+ * one.
+ */
 function createAsk(version: string, bytesMax: number): (send: Send, prefers: Era) => Promise<ServerFacts> {
   const clientInfo = { name: 'tollgate', version };
 
   async function askModern(send: Send): Promise<ServerFacts | null> {
     const discover = { _meta: { [META.version]: MODERN, [META.capabilities]: {}, [META.clientInfo]: clientInfo } };
     let { answer } = await request(send, 'server/discover', discover, MODERN, bytesMax);
-    // Only a modern server says so. Where it does speak our revision by its own words, it is asked once more.
+    // Only a modern server sends this error. If the error lists our revision as supported, the server is asked once
+    // more.
     if (answer?.error?.code === ERROR.unsupportedVersion && supports(answer.error.data, 'supported'))
       ({ answer } = await request(send, 'server/discover', discover, MODERN, bytesMax));
     const result = resultOf(answer);
     return result && supports(result, 'supportedVersions') ? toFacts('modern', MODERN, answer!, result) : null;
   }
 
-  /** Facts of a legacy server, or how it refused `initialize`. */
+  /** Facts of a legacy server, or its refusal of `initialize`. */
   async function askLegacy(send: Send): Promise<ServerFacts | Refusal> {
     const initialize = { protocolVersion: LEGACY[0], capabilities: {}, clientInfo };
     const { answer, status, upstreamId } = await request(send, 'initialize', initialize, null, bytesMax);
@@ -103,7 +107,7 @@ function createAsk(version: string, bytesMax: number): (send: Send, prefers: Era
     if (!result || typeof revision !== 'string')
       return { status, unknownMethod: answer?.error?.code === ERROR.methodNotFound };
     await leaveServer(send, { upstreamId, revision }).catch((error: unknown) => {
-      // A session that was opened to learn of its server ends by itself, too.
+      // The session was opened only to ask the server, and it expires there anyway.
       if (!(error instanceof UpstreamFailure)) throw error;
     });
     return toFacts('legacy', revision, answer!, result);
@@ -113,7 +117,7 @@ function createAsk(version: string, bytesMax: number): (send: Send, prefers: Era
     const modern = prefers === 'modern' ? await askModern(send) : null;
     if (modern) return modern;
     const legacy = await askLegacy(send).catch((error: unknown) => {
-      // A server of the modern era alone may fail at a method that it does not know.
+      // A server that is only modern may fail at a method that it does not know.
       if (prefers === 'legacy' && error instanceof UpstreamFailure && (error.status ?? 0) >= 500) return error;
       throw error;
     });
@@ -132,7 +136,7 @@ interface Refusal {
   readonly unknownMethod: boolean;
 }
 
-/** Asks a server about itself. `answer`: null where it is not a JSON-RPC response. Throws UpstreamFailure. */
+/** Asks a server about itself. `answer` is null if the reply has no JSON-RPC response. Throws UpstreamFailure. */
 async function request(send: Send, method: string, params: JsonObject, revision: string | null, bytesMax: number) {
   const headers = {
     ...POST_HEADERS,
@@ -145,7 +149,7 @@ async function request(send: Send, method: string, params: JsonObject, revision:
   try {
     answer = await firstResponse(reply, bytesMax);
   } catch (error) {
-    // An answer that cannot be read says that the method is not known; a connection that broke says nothing.
+    // An unreadable answer means that the server does not know the method. A broken connection means nothing.
     if (!(error instanceof UpstreamFailure) || error.status === null) throw error;
     const { message, status } = error;
     if (status >= 500 || status === 401 || status === 403 || status === 429)
@@ -155,7 +159,8 @@ async function request(send: Send, method: string, params: JsonObject, revision:
 }
 
 /**
- * A server that knows neither handshake: the two methods that every tool service has are posted to it as they are.
+ * A server that knows neither handshake. The gateway posts only the two methods that every tool service has, without
+ * envelope and session.
  */
 const BARE: ServerFacts = {
   era: 'legacy',

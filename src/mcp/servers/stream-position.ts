@@ -1,18 +1,18 @@
 import type { Marker, Received } from '#gateway';
 
-/** How far an event stream was read, and when to ask for the rest of it. */
+/** How far an event stream was read, and when to ask for the rest. */
 interface StreamPosition {
-  /** Id of the last event; null where the stream cannot be resumed. */
+  /** Id of the last event; null if the stream cannot be resumed. */
   readonly lastEventId: string | null;
-  /** How long to wait before the stream is asked for again, in milliseconds: the server's `retry` within bounds. */
+  /** The pause before the stream is asked for again, in milliseconds. It is the server's `retry`, within bounds. */
   readonly retryMs: number;
-  /** Takes note of an event. */
+  /** Notes the id and the `retry` of an event. */
   read(event: Received | Marker): void;
 }
 
 const RETRY_MS = 1_000;
 
-/** `retryMsMin`: a server that asks for less would keep the gateway busy with nothing. */
+/** `retryMsMin`: a server with a shorter `retry` would keep the gateway busy for nothing. */
 export function createStreamPosition(retryMsMin: number, retryMsMax: number): StreamPosition {
   let lastEventId: string | null = null;
   let retryMs = RETRY_MS;
@@ -31,5 +31,5 @@ export function createStreamPosition(retryMsMin: number, retryMsMax: number): St
   };
 }
 
-/** The id where a Last-Event-ID header can carry it, else null. */
+/** The id if a Last-Event-ID header can carry it; else null. */
 export const resumableId = (eventId: string): string | null => (/^[ -~]{1,1024}$/.test(eventId) ? eventId : null);

@@ -8,19 +8,19 @@ import { withoutTaskMembers } from '../tasks/extension.ts';
 import type { Place, Turn } from '../turn/turn.ts';
 import { allWithin } from '../turn/waiting.ts';
 
-/** Sessions at legacy servers that the gateway opens for clients that have none. Never shared between accounts. */
+/** Sessions at legacy servers that the gateway opens for clients without a session. Never shared between accounts. */
 export interface UpstreamSessions {
   /**
-   * The session for this turn's account, offer and declarations of its client; opened where it is not there yet.
+   * The session for this turn's account, its offer, and what its client declares. Opens it if it does not exist yet.
    * Throws UpstreamFailure, GatewayError.
    */
   of(turn: Turn, place: Place): Promise<UpstreamSession>;
-  /** The server does not know the session any more: the next turn opens another. */
+  /** Forgets a session that the server no longer knows, so that the next turn opens another. */
   lost(session: UpstreamSession): void;
   readonly size: number;
   /**
-   * The gateway stops: ends unused sessions at once, while their servers can be reached, and others after their
-   * use.
+   * Called when the gateway stops. Ends unused sessions at once, while their servers can be reached, and the others
+   * after their use.
    */
   drain(): void;
   /** Deletes all sessions at their servers. */
@@ -28,14 +28,14 @@ export interface UpstreamSessions {
 }
 
 export interface UpstreamSessionsOptions {
-  /** Version of this program, told to servers whose client does not name itself. */
+  /** Version of this program, for servers whose client does not give its name. */
   readonly version: string;
   readonly replyBytesMax: number;
-  /** How long an unused session lasts. Default 5 min. */
+  /** How long an unused session is kept. Default 5 min. */
   readonly idleMs?: number;
-  /** Of one account. Default 100. */
+  /** Most sessions of one account. Default 100. */
   readonly perAccountMax?: number;
-  /** Default 10,000. */
+  /** Most sessions in all. Default 10,000. */
   readonly max?: number;
 }
 
@@ -44,20 +44,23 @@ interface Entry {
   readonly account: string;
   readonly opening: Promise<UpstreamSession>;
   session: UpstreamSession | null;
-  /** Runs while nobody uses it. */
+  /** The timer that ends the session; runs while nobody uses it. */
   idle: NodeJS.Timeout | null;
-  /** Runs while nobody uses its stream. */
+  /** The timer that closes its stream; runs while nobody uses the session. */
   streamIdle: NodeJS.Timeout | undefined;
 }
 
-/** How long the stream of an unused session stays open: each takes one of the connections to its server. */
+/**
+ * How long the stream of an unused session stays open. It is short, because each stream takes a connection to its
+ * server.
+ */
 const STREAM_IDLE_MS = 10_000;
-/** How long `close` waits for servers. */
+/** The most time that `close` waits for servers. */
 const CLOSE_MS = 2_000;
 
 export function createUpstreamSessions(options: UpstreamSessionsOptions): UpstreamSessions {
   const { version, replyBytesMax, idleMs = 5 * 60_000, perAccountMax = 100, max = 10_000 } = options;
-  /** By key, the one that was used longest ago first. */
+  /** By key; the least recently used session comes first. */
   const entries = new Map<string, Entry>();
   const counts = createTally();
   let draining = false;
@@ -75,9 +78,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
     void entry.session?.end();
   }
 
-  /**
-   * Ends an unused session where the account or the gateway has too many. Throws GatewayError where all are in use.
-   */
+  /** Ends an unused session if the account or the gateway has too many. Throws GatewayError if all are in use. */
   function makeRoom(account: string): void {
     const ofAccount = counts.of(account) >= perAccountMax;
     if (!ofAccount && entries.size < max) return;
@@ -135,7 +136,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
         (session) => {
           entry.session = session;
           if (entries.get(key) !== entry) void session.end();
-          // The turn that opened it may have ended in the meantime.
+          // The turn that opened the session may have ended meanwhile.
           else if (entry.idle === null) left(entry);
         },
         () => forget(entry),
@@ -170,7 +171,7 @@ function stopTimers(entry: Entry): void {
   entry.idle = null;
 }
 
-/** The client as a server is told of it. */
+/** The facts about the client that a server is told. */
 function clientOf({ message, client, capabilities }: Turn, version: string): SessionClient {
   const meta = message.params?.['_meta'];
   const named = client === 'modern' && isObject(meta) ? meta[META.clientInfo] : null;
@@ -180,7 +181,10 @@ function clientOf({ message, client, capabilities }: Turn, version: string): Ses
   };
 }
 
-/** Sessions of older revisions carry no tasks, and a modern client never tells that its roots changed. */
+/**
+ * The client's capabilities for a legacy session. Such a session carries no tasks, and a modern client never reports
+ * that its roots changed.
+ */
 function legacyCapabilities(capabilities: JsonObject): JsonObject {
   const { roots, ...rest } = withoutTaskMembers(capabilities);
   if (!isObject(roots)) return rest;

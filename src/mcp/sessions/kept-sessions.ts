@@ -4,48 +4,52 @@ import { createTally } from '#gateway';
 import type { SessionStore, StoredSession } from '#tasks';
 import { createLiveSessions } from './live-sessions.ts';
 
-/** The members of every session of a client. */
+/** The members that every client session has. */
 export interface KeptSession {
-  /** Ours, random: the client sends it as `Mcp-Session-Id`. */
+  /** The gateway's own random id. The client sends it as `Mcp-Session-Id`. */
   readonly id: string;
-  /** Ledger account that opened the session; no other may use it. */
+  /** The ledger account that opened the session. No other account may use it. */
   readonly account: string;
 }
 
-/** A session in use, by one request or stream. */
+/** A session while one request or stream uses it. */
 export interface KeptUse<S> {
   readonly session: S;
   /** Aborts when the session ends. */
   readonly ended: AbortSignal;
-  /** The request or stream is over. Called once. */
+  /** Ends this use. Call it once. */
   leave(): void;
 }
 
-/** Sessions of one kind: in memory where they are used, in the database so that any gateway can go on with them. */
+/**
+ * Sessions of one kind. They are in memory where they are used, and in the database so that any gateway can continue
+ * them.
+ */
 export interface KeptSessions<S extends KeptSession> {
   /**
-   * Runs `make` with room for one session, which it keeps; null where the account has as many as it may, all of
-   * them in use.
+   * Runs `make` with room for one session. `make` stores its session with `keep`. Resolves to null if the account has
+   * its maximum of sessions and all are in use.
    */
   open<T>(account: string, make: (keep: (session: S) => Promise<void>) => Promise<T>): Promise<T | null>;
-  /** Opens a session as it is given, under a new id; null as `open`. */
+  /** Stores the given session under a new id. Null as in `open`. */
   add(session: Omit<S, 'id'>): Promise<S | null>;
   /**
-   * Takes a session for one request or stream; null where the account has no such session, or not one that `fits`.
+   * Takes a session for one request or stream. Null if the account has no such session, or the session does not satisfy
+   * `fits`.
    */
   enter(id: string, account: string, fits?: (session: S) => boolean): Promise<KeptUse<S> | null>;
-  /** Ends a session in the database and here; null where `enter` would give null, or it has ended already. */
+  /** Ends a session in the database and here. Null if `enter` would give null, or the session has already ended. */
   end(id: string, account: string, fits?: (session: S) => boolean): Promise<S | null>;
-  /** Ends here a session that has ended elsewhere. */
+  /** Ends a session here that has ended elsewhere. */
   drop(id: string): void;
   /**
-   * Ends the sessions whose time is over, of any gateway, at most `limit`; returns how many. Keeps those alive that
-   * run something here. Called every few seconds, done or not.
+   * Ends at most `limit` expired sessions of any gateway, and returns how many. Extends the sessions that are in use
+   * here. Called every few seconds, even if the previous sweep still runs.
    */
   sweep(limit?: number): Promise<number>;
-  /** How many are in the memory of this gateway. */
+  /** The number of sessions in this gateway's memory. */
   count(): number;
-  /** Forgets the sessions in memory. Any gateway can go on with what the database has. */
+  /** Forgets the sessions in memory. Any gateway can continue those in the database. */
   close(): void;
 }
 
@@ -53,7 +57,7 @@ export interface KeptSessionsDeps {
   readonly store: SessionStore;
   readonly config: Pick<Config['mcp'], 'sessionsMax' | 'sessionsInMemoryMax' | 'sessionIdleMs'>;
   readonly now: () => number;
-  /** Told of changes that could not be stored. The session goes on. */
+  /** Called with changes that could not be stored. The session continues. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -62,13 +66,13 @@ export interface KeptSessionsOptions<S extends KeptSession> extends KeptSessions
   readonly kind: string;
   /** The stored state of a session, as text. */
   readonly toState: (session: S) => string;
-  /** null for a session that cannot go on. */
+  /** null for a session that cannot continue. */
   readonly fromState: (row: StoredSession) => S | null;
-  /** The part of a session that a request may change, as text: a change of it is stored. Default: nothing. */
+  /** The part of a session that a request may change, as text. A change of it is stored. Default: nothing. */
   readonly changeable?: (session: S) => string;
-  /** Told of a session that made room for another of its account. */
+  /** Called with a session that was ended to make room for another of its account. */
   readonly onEvicted?: (row: StoredSession) => void;
-  /** Told of the sessions that a sweep has ended. */
+  /** Called with the sessions that a sweep has ended. */
   readonly onSwept?: (rows: readonly StoredSession[]) => Promise<void> | void;
 }
 
@@ -77,20 +81,20 @@ export const newSessionId = (): string => randomBytes(32).toString('base64url');
 
 const ID = /^[\w-]{43}$/;
 const TOUCH_MS = 60_000;
-/** Sessions that one sweep ends. */
+/** Most sessions that one sweep ends. */
 const SWEPT_MAX = 1_000;
 
 export function createKeptSessions<S extends KeptSession>(options: KeptSessionsOptions<S>): KeptSessions<S> {
   const { kind, store, toState, changeable = () => '', onEvicted, onSwept, now } = options;
   const { sessionsMax, sessionsInMemoryMax: max, sessionIdleMs } = options.config;
   const touchMs = Math.min(TOUCH_MS, sessionIdleMs / 4);
-  // The store learns of a use up to `touchMs` late, and of one that goes on with the next sweep only.
+  // The store learns of a use up to `touchMs` late. It learns of a long use only at the next sweep.
   const expiryOf = (usedAt: number) => Math.ceil(usedAt + sessionIdleMs + 2 * touchMs);
   const live = createLiveSessions<S>({ ...options, max, changeable, expiryOf, touchMs });
-  /** Sessions that are being opened, by account. */
+  /** The number of sessions that are being opened, by account. */
   const opening = createTally();
 
-  /** Whether one more may be opened. A session that nobody used for a while makes room. */
+  /** Whether one more session may be opened. If needed, a session that was idle for a while is ended to make room. */
   async function hasRoom(account: string): Promise<boolean> {
     if ((await store.countOf(account, kind)) + opening.of(account) <= sessionsMax) return true;
     const oldest = await store.takeOldest(account, kind, expiryOf(now() - 2 * touchMs));

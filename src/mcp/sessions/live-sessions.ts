@@ -7,25 +7,25 @@ interface LiveSessionsOptions<S extends KeptSession> extends Pick<
 > {
   readonly max: number;
   readonly changeable: (session: S) => string;
-  /** When a session that was used at a time expires; epoch milliseconds. */
+  /** The expiry of a session that was last used at a time; both in epoch milliseconds. */
   readonly expiryOf: (usedAt: number) => number;
-  /** How often the store is told that a session is used. */
+  /** The least time between two updates of the expiry in the store. */
   readonly touchMs: number;
 }
 
-/** The sessions in the memory of this gateway. It tells the store that they are used. */
+/** The sessions in the memory of this gateway. Extends their expiry in the store while they are used. */
 interface LiveSessions<S extends KeptSession> {
   readonly size: number;
   add(session: S, touchedAt: number): LiveSession<S>;
-  /** Finds a session of an account, here or in the store; null where neither has it. */
+  /** Finds a session of an account, here or in the store. Null if neither has it. */
   find(id: string, account: string): Promise<LiveSession<S> | null>;
-  /** Begins a use of a session that was found. null where it has ended, or is not one that `fits`. */
+  /** Begins a use of a session that was found. Null if it has ended, or does not satisfy `fits`. */
   enter(found: LiveSession<S>, fits: (session: S) => boolean): Promise<LiveSession<S> | null>;
-  /** Ends a use, and stores what it changed. */
+  /** Ends a use, and stores its changes. */
   leave(live: LiveSession<S>): void;
   /** Ends the session here. */
   drop(id: string): void;
-  /** Keeps the sessions alive that run something, and forgets those that nobody used since `time`. */
+  /** Extends the sessions that are in use, and forgets those that nobody has used since `time`. */
   sweep(time: number): Promise<void>;
   clear(): void;
 }
@@ -43,7 +43,7 @@ export function createLiveSessions<S extends KeptSession>({
   onError,
 }: LiveSessionsOptions<S>): LiveSessions<S> {
   const cache = createSessionCache<S>(max);
-  /** Sessions that are being read from the store, once for all that ask at the same time. */
+  /** Sessions that are being read from the store. Requests that come at the same time share one read. */
   const arriving = new Map<string, Promise<LiveSession<S> | null>>();
 
   function add(session: S, touchedAt: number): LiveSession<S> {
@@ -57,7 +57,7 @@ export function createLiveSessions<S extends KeptSession>({
     const row = await store.get(id);
     if (row === null || row.kind !== kind || row.account !== account) return null;
     const session = fromState(row);
-    // When it was last used elsewhere is not known.
+    // 0, because it is not known when it was last used elsewhere.
     return session && (cache.get(id) ?? add(session, 0));
   }
 
@@ -69,14 +69,14 @@ export function createLiveSessions<S extends KeptSession>({
   }
 
   /**
-   * A session that was found a moment ago, in memory. Others that came since may have had it forgotten, or it was read
-   * again. null where it has ended here.
+   * The live state of a session that was found a moment ago. Meanwhile the session may have been forgotten, or read
+   * again. Null if it has ended here.
    */
   function present(found: LiveSession<S>): LiveSession<S> | null {
     const there = cache.get(found.session.id);
     if (there) return there;
     if (found.ended.signal.aborted) return null;
-    // What ended while it was not here was not told: the store is asked.
+    // If it ended while it was not in memory, this gateway was not notified. So the store is asked again.
     found.touchedAt = -Infinity;
     cache.add(found);
     return found;
@@ -88,7 +88,7 @@ export function createLiveSessions<S extends KeptSession>({
     cache.used(live);
   }
 
-  /** False where the session has ended elsewhere. A store that is away ends nothing. */
+  /** False if the session has ended elsewhere. An error of the store ends no session. */
   async function touch(live: LiveSession<S>): Promise<boolean> {
     const at = now();
     if (live.touchedAt + touchMs > at) return true;

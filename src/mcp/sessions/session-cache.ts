@@ -5,10 +5,10 @@ export interface LiveSession<S extends KeptSession> {
   readonly session: S;
   /** Aborts when the session ends here. */
   readonly ended: AbortController;
-  /** Requests and streams that run in it. */
+  /** The number of requests and streams that use it. */
   uses: number;
   lastUsedAt: number;
-  /** When the store was last told that it is used. */
+  /** When its expiry was last updated in the store. */
   touchedAt: number;
   /** The changeable part of the session, as the store has it. */
   kept: string;
@@ -18,18 +18,19 @@ interface SessionCache<S extends KeptSession> {
   readonly size: number;
   get(id: string): LiveSession<S> | undefined;
   add(live: LiveSession<S>): void;
-  /** Puts the session behind all others in the order in which they are forgotten. */
+  /** Marks the session as the most recently used one. */
   used(live: LiveSession<S>): void;
   delete(live: LiveSession<S>): void;
-  /** Sessions that run something now. */
+  /** Sessions that are in use now. */
   busy(): Iterable<LiveSession<S>>;
-  /** Forgets sessions that were last used before `time`; the store has them. */
+  /** Forgets sessions that were last used before `time`. The store still has them. */
   forgetUnused(time: number): void;
   clear(): void;
 }
 
 /**
- * Sessions by id, at most `max`: the one that was not used for longest is forgotten, never one that runs something.
+ * A cache of sessions by id, with at most `max` entries. A full cache forgets the least recently used session, but
+ * never one that is in use.
  */
 export function createSessionCache<S extends KeptSession>(max: number): SessionCache<S> {
   /** In the order of their last use. */

@@ -4,7 +4,7 @@ import { leaveServer } from '../servers/legacy-server.ts';
 import { fromState } from './session-state.ts';
 
 /**
- * Runs a free call of an account at one offer. Nobody waits for it, and it ends within seconds. Rejects when the
+ * Makes a free call of an account at one offer. Nobody waits for the call, and it ends within seconds. Rejects if the
  * provider cannot be reached.
  */
 export type Reach = (
@@ -13,12 +13,12 @@ export type Reach = (
   talk: (send: Send) => Promise<void>,
 ) => Promise<void>;
 
-/** Servers that are told at once. */
+/** Servers that are notified at the same time. */
 const AT_ONCE = 16;
 
 /**
- * Tells servers that sessions are over. Never throws, and tells no more after `lastsMs`: sessions end by themselves,
- * too.
+ * Tells servers that sessions have ended. Never rejects. Notifies no further servers after `lastsMs`, because sessions
+ * expire at their servers too.
  */
 export async function tellServers(
   rows: readonly StoredSession[],
@@ -36,7 +36,7 @@ export async function tellServers(
       try {
         await reach(session, 'session/end', (send) => leaveServer(send, session));
       } catch {
-        // Its provider is away or broken.
+        // The provider is unreachable or broken.
       }
     }
   };

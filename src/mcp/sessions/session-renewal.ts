@@ -8,9 +8,9 @@ import { type LegacySession, NO_SESSION } from '../turn/session.ts';
 import type { McpTail, Place } from '../turn/turn.ts';
 
 /**
- * Opens another session at a server that has lost the one that it knew as `lost`, with the client's own `initialize`:
- * once for all requests that found out. `gone`: the session has ended, or its server cannot go on with it. Throws
- * UpstreamFailure.
+ * Opens another session at a server that has lost the session with the id `lost`. It sends the client's own
+ * `initialize`. All requests that find the loss share one renewal. `gone`: the session has ended, or its server cannot
+ * continue it. Throws UpstreamFailure.
  */
 export type RenewSession = (
   session: LegacySession,
@@ -21,9 +21,9 @@ export type RenewSession = (
 interface SessionRenewalOptions {
   readonly store: Pick<SessionStore, 'get' | 'change' | 'delete'>;
   readonly offerOf: (offerId: string) => Offer | null;
-  /** Forgets a session that cannot go on. */
+  /** Called with a session that cannot continue, to forget it. */
   readonly onGone: (session: LegacySession) => void;
-  /** Told of changes that could not be stored. */
+  /** Called with changes that could not be stored. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -38,7 +38,7 @@ export function createSessionRenewal({ store, offerOf, onGone, onError }: Sessio
     const row = await store.get(session.id);
     const kept = row && fromState(row, offerOf);
     if (kept && kept.upstreamId !== lost) {
-      // Another gateway was faster.
+      // Another gateway has already renewed it.
       session.upstreamId = kept.upstreamId;
       return 'renewed';
     }
@@ -64,19 +64,19 @@ export function createSessionRenewal({ store, offerOf, onGone, onError }: Sessio
         running.set(session.id, own);
         return await own;
       }
-      // The call that began the renewal may be over before it: then this one renews.
+      // The call that began the renewal may have ended before the renewal did. Then this call renews.
       const ended = await other.catch(() => null);
       if (ended !== null) return ended;
     }
   };
 }
 
-/** The attempt found the session lost at its server. */
+/** Result of an attempt whose session is lost at its server. */
 export const LOST = Symbol('lost');
 
 /**
- * Attempts something in a session, and once more in a new session where the first attempt returns LOST. It may return
- * that only where `mayBeLost`. Gives NO_SESSION where the session cannot go on.
+ * Runs `attempt` in a session. If it returns LOST, renews the session and runs `attempt` once more. It may return LOST
+ * only if `mayBeLost` is true. Returns NO_SESSION if the session cannot continue.
  */
 export async function renewOnce<T>(
   session: LegacySession,
@@ -91,7 +91,7 @@ export async function renewOnce<T>(
   return (await attempt(false)) as T;
 }
 
-/** The client's `initialize` with an id that it cannot have used. */
+/** The client's `initialize` with a random id, which the client has not used. */
 function withOwnId(initialize: string): string {
   return splice(initialize, [setMember(initialize, 0, 'id', `"tollgate:${randomBytes(9).toString('base64url')}"`)]);
 }

@@ -13,7 +13,7 @@ interface State extends Pick<
 > {
   /** Id of the offer. */
   readonly offer: string;
-  /** Absent in states of older gateways. */
+  /** Absent in states that older gateways stored. */
   readonly era?: Era;
 }
 
@@ -22,7 +22,7 @@ export function toState({ id: _id, account: _account, clientCapabilities: _decla
   return JSON.stringify({ ...kept, offer: kept.offer.id } satisfies State);
 }
 
-/** A session from its stored state; null where its offer is gone. */
+/** A session from its stored state; null if its offer no longer exists. */
 export function fromState(
   { id, account, state }: StoredSession,
   offerOf: (offerId: string) => Offer | null,
@@ -34,13 +34,13 @@ export function fromState(
   return { ...kept, id, account, offer, era: known, clientCapabilities: capabilitiesOf(kept.initialize) };
 }
 
-/** The end of a session, from its stored state. */
+/** The facts about a session's end, from its stored state. */
 export function endOf({ state }: Pick<StoredSession, 'state'>, at: number, error: string | null): SessionEnd {
   const { revision, openedAt } = JSON.parse(state) as State;
   return { durationMs: at - openedAt, revision, error };
 }
 
-/** `error`: why the session ended out of order; null in order. */
+/** `error`: why the session ended abnormally; null if it ended normally. */
 export interface SessionEnd {
   readonly durationMs: number;
   readonly revision: string;

@@ -19,14 +19,14 @@ import type { Place } from '../turn/turn.ts';
 /** The sessions of legacy clients with one service each. */
 export interface Sessions extends Pick<KeptSessions<LegacySession>, 'sweep' | 'count' | 'close'> {
   /**
-   * Answers an `initialize` message, and opens the session where it is accepted. Run inside the conversation of a
-   * free call. Throws UpstreamFailure.
+   * Answers an `initialize` message, and opens the session if it is accepted. Runs inside the conversation of a free
+   * call. Throws UpstreamFailure.
    */
   open(opening: Opening, place: Pick<Place, 'offer' | 'facts' | 'send'>): Promise<Opened<LegacySession>>;
-  /** Takes a session for one request or stream; null where this account has no such session with this service. */
+  /** Takes a session for one request or stream. Null if this account has no such session with this service. */
   enter(id: string, account: string, service: string): Promise<SessionUse | null>;
   readonly renew: RenewSession;
-  /** Ends a session, at its server as well. False where `enter` would give null. */
+  /** Ends a session here and at its server. False if `enter` would give null. */
   end(id: string, account: string, service: string): Promise<boolean>;
 }
 
@@ -42,11 +42,11 @@ interface SessionsDeps extends KeptSessionsDeps {
   readonly offerOf: (offerId: string) => Offer | null;
   readonly initializeResult: InitializeResult;
   readonly reach: Reach;
-  /** Told of every session that this gateway ends. */
+  /** Called with every session that this gateway ends. */
   readonly onEnded?: (end: SessionEnd) => void;
 }
 
-/** How long servers are told of sessions that have ended together. */
+/** The most time for telling servers about sessions that ended together. */
 const LEAVING_MS = 30_000;
 
 export function createSessions(deps: SessionsDeps): Sessions {
@@ -65,7 +65,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
   });
   const renew = createSessionRenewal({ store, offerOf, onGone: ({ id }) => kept.drop(id), onError });
 
-  /** A session with this service, whose offer is still there. Its provider may have registered the offer anew. */
+  /** Accepts a session with this service whose offer still exists. Takes over the offer as last registered. */
   const fits = (service: string) => (session: LegacySession) => {
     if (session.service !== service) return false;
     const offer = offerOf(session.offer.id);

@@ -14,15 +14,16 @@ import { serverTaskId } from './task-id.ts';
 export interface AskOfTaskDeps {
   readonly tasks: Pick<Tasks, 'begin'>;
   readonly replyBytesMax: number;
-  /** The longest life of a task; milliseconds. */
+  /** The longest life of a task, in milliseconds. */
   readonly ttlMs: number;
-  /** Version of this program, told to servers. */
+  /** Version of this program, as servers are told it. */
   readonly version: string;
   readonly now: () => number;
 }
 
 /**
- * A task as its server shows it, with the sight of it; `sight` is null for an error that says nothing of the task.
+ * A task as its server shows it, with what was seen of its state. `sight` is null for an error that says nothing about
+ * the task.
  */
 export type ShownTask =
   | {
@@ -38,15 +39,15 @@ export type ShownTask =
       readonly status: number;
       readonly sight: Sight | null;
     }
-  /** The answer is larger than the gateway takes. Only results are so large. */
+  /** The answer is larger than the gateway accepts. Only an answer with a result can be so large. */
   | { readonly kind: 'large'; readonly failure: UpstreamFailure; readonly sight: Sight };
 
 /** The id of a task at its server. */
 export const atServer = ({ taskId }: Pick<Task, 'taskId'>): string => serverTaskId(taskId);
 
 /**
- * Asks for a task in the words of `text`, or in the gateway's own. Rejects with UpstreamFailure where the server
- * gives no answer, or one about another task.
+ * Asks the server for a task, with the request in `asked` or with the gateway's own. Rejects with UpstreamFailure if
+ * the server gives no answer, or an answer about another task.
  */
 export async function askOfTask(
   deps: AskOfTaskDeps,
@@ -71,7 +72,7 @@ export async function askOfTask(
   }
   const { response, status } = answer;
   if (response.error !== undefined) {
-    // A server that has lost a task does nothing for it any more, and is owed nothing.
+    // The server has lost the task. It does no more work for it, so it is not paid.
     const lost: Sight | null = response.error.code === ERROR.invalidParams ? { state: 'failed', end: 'free' } : null;
     return { kind: 'error', response, status, sight: lost };
   }
@@ -90,7 +91,7 @@ export async function askOfTask(
   };
 }
 
-/** A server may keep a task for longer than it said at first. */
+/** Extends a task if its server keeps it for longer than it said at first. */
 async function prolong(
   { tasks, ttlMs, now }: AskOfTaskDeps,
   task: Task,

@@ -5,13 +5,13 @@ import { MODERN_POST_HEADERS } from '../servers/post-headers.ts';
 import { providerFailure, refuseCredentialStatus } from '../turn/provider-failure.ts';
 import { standardHeaders } from '../wire/param-headers.ts';
 
-/** A request about a task, with the id that its server knows. */
+/** A request about a task, with the task's id at its server. */
 export interface TaskQuestion {
   readonly method: string;
   readonly id: RequestId;
-  /** The id of the task, as the server knows it. */
+  /** The id of the task at its server. */
   readonly taskId: string;
-  /** The whole message, JSON text. */
+  /** The whole message, as JSON text. */
   readonly text: string;
 }
 
@@ -21,8 +21,8 @@ interface ServerAnswer {
 }
 
 /**
- * Posts a request about a task to its server, and reads the response. Notifications before it are dropped. Rejects
- * with UpstreamFailure.
+ * Posts a request about a task to its server, and reads the response. Notifications before the response are dropped.
+ * Rejects with UpstreamFailure.
  */
 export async function askServer(
   send: Send,
@@ -45,7 +45,7 @@ export async function askServer(
     refuseCredentialStatus(status);
     const response = await firstResponse(reply, bytesMax);
     if (response === null) throw providerFailure('the provider ended its answer without a response', status);
-    // An error about a request that could not be read has no id.
+    // An error about a request that the server could not read has no id.
     if (response.id !== id && (response.id !== null || response.error === undefined))
       throw providerFailure('the provider answered another request than it was asked', status);
     return { response, status };

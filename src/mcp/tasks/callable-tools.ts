@@ -1,6 +1,6 @@
 import { elementsOf, isObject, membersOf, splice } from '#wire';
 
-/** Whether a tool (JSON text) can be called as a task alone, in the form of 2025-11-25. */
+/** Whether a tool (JSON text) can be called only as a task, in the form of 2025-11-25. */
 function needsTask(tool: string): boolean {
   if (!tool.includes(WORD)) return false;
   const { execution } = JSON.parse(tool) as { readonly execution?: unknown };
@@ -10,7 +10,7 @@ function needsTask(tool: string): boolean {
 const WORD = 'taskSupport';
 
 /**
- * The result of a `tools/list` (JSON text) without tools that can be called as a task alone, for clients that get no
+ * The result of a `tools/list` (JSON text) without tools that can be called only as a task, for clients that get no
  * tasks. Throws RawJsonError, SyntaxError.
  */
 export function withoutTaskTools(result: string): string {

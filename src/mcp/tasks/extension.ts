@@ -1,21 +1,21 @@
 import { isObject, type JsonObject, membersOf, RawJsonError, splice, withMembers } from '#wire';
 
-/** The extension by which a modern server answers a `tools/call` with a task. */
+/** The extension that lets a modern server answer a `tools/call` with a task. */
 export const TASKS = 'io.modelcontextprotocol/tasks';
 
-/** The requests about a task. */
+/** The methods of requests about a task. */
 const TASK_METHODS = ['tasks/get', 'tasks/update', 'tasks/cancel'] as const;
 type TaskMethod = (typeof TASK_METHODS)[number];
 
 export const isTaskMethod = (method: string): method is TaskMethod =>
   (TASK_METHODS as readonly string[]).includes(method);
 
-/** Whether a client with these capabilities takes tasks. */
+/** Whether a client with these capabilities accepts tasks. */
 export function declaresTasks({ extensions }: JsonObject): boolean {
   return isObject(extensions) && isObject(extensions[TASKS]);
 }
 
-/** Capabilities of either side (JSON text of an object) without tasks of either era. */
+/** Capabilities of a client or a server (JSON text of an object) without tasks of either era. */
 export function withoutTasks(capabilities: string): string {
   const members = membersOf(capabilities);
   const extensions = members.get('extensions');
@@ -25,7 +25,7 @@ export function withoutTasks(capabilities: string): string {
   const left = inner?.has(TASKS)
     ? splice(capabilities, [withMembers(capabilities, extensions!, { [TASKS]: null })])
     : capabilities;
-  // An object of extensions that held tasks alone goes with them.
+  // If `extensions` had only tasks, it is removed too.
   const emptied = inner?.has(TASKS) === true && inner.size === 1;
   return splice(left, [
     withMembers(left, { start: 0, end: left.length }, { tasks: null, ...(emptied ? { extensions: null } : {}) }),
@@ -41,8 +41,8 @@ export function withoutTaskMembers({ tasks: _tasks, extensions, ...rest }: JsonO
 }
 
 /**
- * A message (JSON text) whose `params` or `result` holds capabilities, with these as withoutTasks leaves them.
- * Of two equal keys the last counts, as for most readers.
+ * A message (JSON text) with capabilities in its `params` or `result`. Removes tasks from them as withoutTasks does. If
+ * a key occurs twice, the last value counts, as for most readers.
  */
 export function withoutTasksIn(text: string, holder: 'params' | 'result'): string {
   const held = membersOf(text).get(holder);

@@ -9,26 +9,26 @@ import { clientTaskId } from './task-id.ts';
 
 export interface KeepTaskDeps {
   readonly tasks: Pick<Tasks, 'begin' | 'admit'>;
-  /** The longest that a task goes on; milliseconds. */
+  /** The longest time that a task may run, in milliseconds. */
   readonly ttlMs: number;
 }
 
-/** The call that a task answers. `askedAt`: when its first round was sent; epoch milliseconds. */
+/** The call that was answered with a task. `askedAt`: when its first round was sent, in epoch milliseconds. */
 interface CallOfTask {
   readonly call: Call;
   readonly askedAt: number;
 }
 
-/** Notes in a task's row. */
+/** Notes in the row of a task. */
 export interface TaskNotes {
   /** The tool that was called. */
   readonly tool: string;
 }
 
 /**
- * The end of a `tools/call` that was answered with a task, for a client that takes tasks. The lock of the call is
- * kept with the task before the client hears of it. Rejects with UpstreamFailure for a task that cannot be read, or
- * has the id of another one.
+ * The end of a `tools/call` that was answered with a task, for a client that accepts tasks. The lock of the call is
+ * kept with the task before the client gets the answer. Rejects with UpstreamFailure for a task that cannot be read, or
+ * that has the id of another task.
  */
 export async function keepTask(
   { tasks, ttlMs }: KeepTaskDeps,

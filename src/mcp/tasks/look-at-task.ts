@@ -7,18 +7,18 @@ import { askOfTask, type AskOfTaskDeps } from './ask-of-task.ts';
 
 interface LookAtTaskDeps extends AskOfTaskDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
-  /** Told of tasks that could not be looked at; it is tried again. */
+  /** Called with tasks that could not be looked at. The gateway tries again. */
   readonly onUnseen: (error: Error) => void;
 }
 
-/** Timeout of the call; the watch waits for less. */
+/** Timeout of the call. The watch waits for a shorter time. */
 const LOOK_MS = 20_000;
 
-/** Looks at a task in the gateway's own name, so that its end is seen although nobody asks. */
+/** Looks at a task for the gateway itself, so that the gateway notices its end even if no client asks. */
 export function createLookAtTask(deps: LookAtTaskDeps): Look {
   return async (task, signal) => {
     let seen: Sight | null = null;
-    // oxlint-disable-next-line require-yield -- there is nobody to give anything to
+    // oxlint-disable-next-line require-yield -- no client receives events
     const converse: Conversation['converse'] = async function* look(offer, send) {
       seen = (await askOfTask(deps, task, offer, send)).sight;
       return freeEnd(null);

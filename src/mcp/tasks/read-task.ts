@@ -8,22 +8,22 @@ export type TaskState = (typeof STATES)[number];
 
 const ENDS: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled']);
 
-/** Whether a task in this state has ended by its server's word. A task that was given up has not. */
+/** Whether a server ended the task with this state. A task that the gateway gave up has another state. */
 export const isEnd = (state: string): boolean => ENDS.has(state);
 
-/** A task as a server shows it. */
+/** A task in the form that a server shows. */
 export interface ServerTask {
   readonly taskId: unknown;
   readonly state: TaskState;
-  /** Milliseconds from its creation on that the server keeps it; null where it sets no bound. */
+  /** How long the server keeps the task after its creation, in milliseconds; null if it sets no limit. */
   readonly ttlMs: number | null;
-  /** The server's pause between two looks, in milliseconds; null where it does not say. */
+  /** The pause between two looks that the server wants, in milliseconds; null if it does not say. */
   readonly pollMs: number | null;
-  /** The result of the tool; null where the task is not completed or has no result. */
+  /** The result of the tool; null if the task is not completed or has no result. */
   readonly result: JsonObject | null;
 }
 
-/** Reads a task out of a result; null for a result that is not a task. */
+/** Reads a task from a result; null if the result is not a task. */
 export function readTask(result: unknown): ServerTask | null {
   if (!isObject(result)) return null;
   const { taskId, status, ttlMs, pollIntervalMs, result: inlined } = result;
@@ -42,9 +42,9 @@ const countOf = (value: unknown): number | null =>
   Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : null;
 
 /**
- * The sight of a task, by the rules of a call that is answered at once: a result is charged; a result with
- * `isError`, a failure and a cancelled task are free. Where the tool is priced by its use, the reported use counts.
- * `bytes`: of the answer that shows the task.
+ * The sight of a task. The rules are those for a call that is answered at once: a result is charged; a result with
+ * `isError`, a failure and a cancelled task are free. If the tool is priced by use, the reported use is charged.
+ * `bytes`: the size of the answer that shows the task.
  */
 export function sightOf(
   offer: Offer,

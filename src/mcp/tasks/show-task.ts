@@ -7,20 +7,21 @@ import { withMetaAt } from '../wire/meta.ts';
 export interface TaskCost {
   readonly callId: string;
   readonly settlement: SeenTask['settled'][number]['settlement'];
-  /** Compact JWS; null without one. */
+  /** A compact JWS; null without a receipt. */
   readonly receipt: string | null;
 }
 
 /**
- * The answer to `tasks/get` (JSON text) with the id that the client knows, how long the task may go on (null: as its
- * server says), and its cost, in the `_meta` of the tool's result, or of the answer where that has no result.
+ * The answer to `tasks/get` (JSON text), with the id that the client knows and `ttlMs` (null leaves the server's
+ * value). The cost is put into the `_meta` of the tool's result, or of the answer if that has no result.
  */
 export function showTask(text: string, taskId: string, ttlMs: number | null, cost: TaskCost | null): string {
   try {
     return show(text, taskId, ttlMs, cost);
   } catch (error) {
     if (!(error instanceof RawJsonError)) throw error;
-    // A key stands twice in a result that may be paid for by now: the last counts, as for most readers.
+    // A key occurs twice. The result may be paid for already, so it is parsed: the last value counts, as for most
+    // readers.
     return show(JSON.stringify(JSON.parse(text)), taskId, ttlMs, cost);
   }
 }
@@ -34,7 +35,7 @@ function show(text: string, taskId: string, ttlMs: number | null, cost: TaskCost
   return withMetaAt(renamed, result && renamed[result.start] === '{' ? result : answer, costMeta(cost));
 }
 
-/** The gateway's members of `_meta`, which replace a server's. */
+/** The gateway's members of `_meta`. They replace the server's. */
 function costMeta({ callId, settlement, receipt }: TaskCost): Readonly<Record<string, string | null>> {
   return {
     'tollgate/generation': JSON.stringify({ id: callId, ...costOf({ settlement }) }),

@@ -17,17 +17,17 @@ export interface TaskDoorDeps extends TaskTalkDeps {
   readonly receipts: Config['billing']['receipts'];
 }
 
-/** The address that a request about a task came to. */
+/** The address to which a request about a task was sent. */
 export interface TaskAddress {
-  /** Whether it has the tasks of a service. */
+  /** Whether tasks of a service can be used at this address. */
   includes(service: string): boolean;
-  /** Changes a message for the client. */
+  /** Changes a message of a service for the client. */
   toClient(text: string, service: string): string;
 }
 
 /**
- * Answers requests about tasks, each at the provider that began the task. Another owner's task is not found. Throws
- * GatewayError.
+ * Answers requests about tasks. Each goes to the provider that began the task. A task of another owner is not found.
+ * Throws GatewayError.
  */
 type TaskDoor = (address: TaskAddress, request: Standalone, context: RequestContext, answer: Answer) => Promise<void>;
 
@@ -63,7 +63,7 @@ export function createTaskDoor(deps: TaskDoorDeps): TaskDoor {
   };
 }
 
-/** The request with the id that the task has at its server. */
+/** The request with the task's id at its server. */
 function forServer({ text, members }: RequestMessage, task: Task): RequestMessage {
   const taskId = JSON.stringify(atServer(task));
   return readOwnRequest(splice(text, [withMembers(text, members.get('params')!, { taskId })]));

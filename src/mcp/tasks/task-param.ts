@@ -2,8 +2,8 @@ import { membersOf, type RequestMessage, splice, withMembers } from '#wire';
 import { readOwnRequest } from '../wire/own-messages.ts';
 
 /**
- * A `tools/call` without `params.task`, by which a client of 2025-11-25 asks for a task. Such tasks are not
- * carried, and the protocol says to ignore the parameter then. Every other message stays as it is.
+ * Removes `params.task` from a `tools/call`. A client of 2025-11-25 asks for a task with it. The gateway does not
+ * support such tasks, and the protocol says that the parameter is ignored then. Every other message is unchanged.
  */
 export function withoutTaskParam(message: RequestMessage): RequestMessage {
   if (message.method !== 'tools/call' || message.params?.['task'] === undefined) return message;

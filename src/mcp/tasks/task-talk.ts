@@ -11,22 +11,22 @@ import { showTask, type TaskCost } from './show-task.ts';
 
 export interface TaskTalkDeps extends AskOfTaskDeps {
   readonly tasks: Pick<Tasks, 'begin' | 'saw'>;
-  /** The signed receipt of a settled call; null for one that was not charged. */
+  /** The signed receipt of a settled call; null for a call that was not charged. */
   readonly receiptOf: (callId: string) => Promise<string | null>;
 }
 
-/** A client's request about a task, with the id that the server knows. */
+/** A client's request about a task, with the task's id at its server. */
 interface AskedOfTask {
   readonly message: RequestMessage;
   readonly wantsReceipt: boolean;
 }
 
 /**
- * Passes a client's request about its own task to the task's server. The end of a task is settled before the client
- * hears of it. The end of the conversation has a McpTail.
+ * Passes a client's request about its own task to the task's server. If the task has ended, it is settled before the
+ * client gets the answer. The end of the conversation has a McpTail.
  */
 export function taskTalk(deps: TaskTalkDeps, asked: AskedOfTask, task: Task): Conversation['converse'] {
-  // oxlint-disable-next-line require-yield -- the answer is all there is
+  // oxlint-disable-next-line require-yield -- the call has an answer, but no events
   return async function* converse(offer, send) {
     const tail =
       asked.message.method === 'tasks/get'
@@ -49,7 +49,7 @@ async function shown(
   if (seen.kind === 'error') return refusal(idText, seen);
   if (noted === null) return notFound(idText);
   const { live, state } = noted.task;
-  // A task that has ended otherwise here was not paid for by what its server says now.
+  // The task ended with another state here, so what the server shows now was not paid.
   if (!live && state !== seen.sight.state)
     return notFound(
       idText,
@@ -66,8 +66,8 @@ async function shown(
 }
 
 /**
- * Passes a request that is not `tasks/get`. After a cancellation one look tells whether the task has ended, so that
- * its lock need not wait. The client does not hear of this look.
+ * Passes on a request other than `tasks/get`. After a cancellation, the gateway looks at the task once. If the task has
+ * ended, its lock is settled at once. The client does not see this look.
  */
 async function told(
   deps: TaskTalkDeps,
@@ -86,7 +86,7 @@ async function told(
   return { text: response.text, status: 200 };
 }
 
-/** The answer to a cancellation waits for it. */
+/** Short, because the answer to a cancellation waits for this look. */
 const LOOK_MS = 2_000;
 
 function refusal(
@@ -96,7 +96,7 @@ function refusal(
   return { text: errorText(idText, error!), status: status === 200 ? modernStatusOf(error!.code) : status };
 }
 
-/** There is no such task of this caller. */
+/** The answer if this caller has no such task. */
 export function notFound(idText: string, why = 'Task not found'): McpTail {
   return {
     text: errorText(idText, { code: ERROR.invalidParams, message: why }),
@@ -104,7 +104,7 @@ export function notFound(idText: string, why = 'Task not found'): McpTail {
   };
 }
 
-/** A task whose result is larger than the gateway takes. The tool has done its work. */
+/** The answer for a task whose result is larger than the gateway accepts. The tool has done its work. */
 function tooLargeAnswer(idText: string, { taskId, createdAt, updatedAt }: Task, failure: UpstreamFailure): string {
   const task = {
     resultType: 'complete',

@@ -1,31 +1,31 @@
 import { isObject, type ResponseMessage } from '#wire';
 
-/** Requests of servers to legacy clients: sent on an event stream, answered by a POST. */
+/** Requests that servers make to legacy clients. They go out on an event stream, and the client answers by a POST. */
 export interface ClientRequests {
   /**
-   * Waits for the client's response to the request `id` that it is about to be sent. Rejects with NoAnswer: when it
-   * does not come in time, when `signal` aborts, when the session ends, when too many wait already.
+   * Waits for the client's response to the request `id`. Call this before the request is sent. Rejects with NoAnswer if
+   * the client does not answer in time, `signal` aborts, the session ends, or too many requests wait already.
    */
   register(session: string, id: string, signal: AbortSignal): Promise<ResponseMessage>;
   /**
-   * Takes a response that was posted in `session`. False where nothing waits for it there: it is late, or of another
-   * session.
+   * Takes a response that was posted in `session`. Returns false if no request waits for it there: the response is
+   * late, or belongs to another session.
    */
   resolve(session: string, message: ResponseMessage): boolean;
-  /** The session is over: fails all that waits in it. */
+  /** Ends a session: every request that waits in it fails with NoAnswer. */
   end(session: string): void;
-  /** Requests that wait. */
+  /** The number of requests that wait. */
   readonly count: number;
 }
 
 interface ClientRequestsOptions {
-  /** People answer some of these. */
+  /** The default is long, because people answer some of these requests. */
   readonly timeoutMs?: number;
   readonly sessionMax?: number;
   readonly waitingMax?: number;
 }
 
-/** The client was asked and did not answer. The message tells its user why. */
+/** The client was asked but did not answer. The message says why, for the client's user. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer';
 }

@@ -25,13 +25,14 @@ export const freeEnd = (tail: McpTail | null, finishReason: string | null = null
   tail,
 });
 
-/** The reason of an end by a task in the place of a result. */
+/** The finish reason of a call whose result is a task. */
 export const TASK = 'task';
 
 /**
- * Ends a call by its server's response. An error, a result with `isError`, and every method that is free by the table
- * cost nothing. A result that waits for input keeps the lock for the next round. Else the call is charged, by the
- * reported use where the offer is priced by that. Throws UpstreamFailure where a client could not use the response.
+ * Makes the end of a call from its server's response. An error, a result with `isError`, and every method but
+ * `tools/call` cost nothing. A result that asks for input keeps the lock for the next round. Every other result is
+ * charged: by the reported use if the offer is priced by use, else per call. Throws UpstreamFailure if a client could
+ * not use the response.
  */
 export function toEnd(request: RequestMessage, offer: Offer, response: ResponseMessage, answer: McpTail): ReplyEnd {
   const { result, error } = response;
@@ -41,7 +42,7 @@ export function toEnd(request: RequestMessage, offer: Offer, response: ResponseM
   const { isError, resultType, _meta: meta, task } = result as Readonly<Record<string, unknown>>;
   if (isError === true) return freeEnd(tail, 'isError');
   if (resultType === 'input_required') return { ...freeEnd(tail, resultType), outcome: 'pending' };
-  // Where the client can ask for what it comes to, the conversation keeps the task.
+  // If the client can ask for the task's outcome later, the conversation keeps the task.
   if (resultType === 'task' || (isTask(task) && (result as { content?: unknown }).content === undefined))
     return freeEnd(tail, TASK);
   const { usage, flags } = usageOf(offer, request.params?.['name'], meta);
@@ -49,8 +50,9 @@ export function toEnd(request: RequestMessage, offer: Offer, response: ResponseM
 }
 
 /**
- * Ends a `tools/call` whose answer is larger than the gateway takes. The tool has done its work, and the client may
- * have asked for as much: the call is charged by measure, and the client gets a result that says what it cost.
+ * Ends a `tools/call` whose answer is larger than the gateway accepts. The tool has done its work, and the client may
+ * have asked for that much. So the call is charged by what the gateway measured, and the client gets a result that says
+ * why.
  */
 export function tooLargeEnd(
   { message, client }: Turn,
@@ -75,11 +77,14 @@ export function tooLargeEnd(
   };
 }
 
-/** Says to a client that its call was charged, and why the result does not come. */
+/** Tells a client that its call was charged, and why the result does not come. */
 export const tooLargeText = ({ message }: UpstreamFailure): string =>
   `The tool has run, and is charged, but ${message}: it cannot be passed on. Ask the tool for less at once`;
 
-/** The tail with status 200 for a result: clients read no result behind another status, and would pay for it. */
+/**
+ * The tail with status 200 for a result, because clients read no result with another status but would pay for it.
+ * Throws UpstreamFailure if the status or the result is of no use to a client.
+ */
 function withUsableStatus(tail: McpTail, { result, error }: ResponseMessage): McpTail {
   const { status } = tail;
   refuseCredentialStatus(status);
@@ -93,19 +98,19 @@ const withStatus200 = (tail: McpTail): McpTail => (tail.status === 200 ? tail : 
 
 const isTask = (task: unknown) => typeof task === 'object' && task !== null && 'taskId' in task;
 
-/** Whether the server says what a call of the tool costs. */
+/** Whether the price of the tool depends on the use that its server reports. */
 const isByUse = (offer: Offer, tool: unknown): boolean => offer.priceCap !== null && !hasOwnPrice(offer, tool);
 
 /**
- * The use of one call: where the tool is priced by its use, the reported one. A missing report is free, and
- * flagged.
+ * The use of one call. If the tool is priced by use, this is the use that the server reports. Without a report the call
+ * is free, and gets a flag.
  */
 export function usageOf(offer: Offer, tool: unknown, meta: unknown): ReportedUsage {
   if (!isByUse(offer, tool)) return ONE_CALL;
   return readReportedUsage((meta as Readonly<Record<string, unknown>> | undefined)?.[USAGE_META]);
 }
 
-/** The end of a `tools/call`: where its server reports the use, the report is held against what was measured. */
+/** The end of a `tools/call`. A use that the server reported is compared with what the gateway measured. */
 export function heldToMeasure(end: ReplyEnd, { message }: Turn, offer: Offer, elapsedMs: number): ReplyEnd {
   if (end.usage === null || end.outcome !== 'complete' || !isByUse(offer, message.params?.['name'])) return end;
   const { text } = end.tail as McpTail;

@@ -2,13 +2,13 @@ import { eventText } from '#wire';
 import type { Marker, Received } from '#gateway';
 import type { Turn } from './turn.ts';
 
-/** A message (JSON text) as a server-sent event. */
+/** A message (JSON text) as the bytes of a server-sent event. */
 export const eventBytes = (text: string): Uint8Array => Buffer.from(eventText(text));
 
-/** Opens a stream that a client listens on: the client has its head before the first event. */
+/** Begins a stream that a client listens on, so that the client gets the response headers before the first event. */
 export const LISTENING: Uint8Array = Buffer.from(': listening\n\n');
 
-/** An event of a server for the client: its own bytes, unless the turn changes the message. */
+/** The bytes of a server's event for the client: the server's own bytes, unless the turn changes the message. */
 export function toEvent(
   { toClient }: Pick<Turn, 'toClient'>,
   { message, raw, eventId }: Received | Marker,

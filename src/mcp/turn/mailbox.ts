@@ -1,25 +1,25 @@
-/** Nothing came in the time that a taker had. */
+/** The result of `take` if no item came in time. */
 export const LATE = Symbol('late');
 
-/** Hands items of several sources to one taker, one by one, in the order in which they came. */
+/** A queue that hands the items of several sources to one taker, in the order in which they came. */
 export interface Mailbox<T> {
-  /** Resolves when the item was taken, so that a source can wait. Never rejects. */
+  /** Resolves when the item was taken, so that a source can wait. After the end, the item is dropped. Never rejects. */
   put(item: T): Promise<void>;
-  /** Puts an item of so many characters where the bounds leave room for it, else drops it. */
+  /** Adds an item of `chars` characters if the bounds leave room for it; else drops it. */
   offer(item: T, chars: number): void;
   /**
-   * The next item; null after the last one, LATE when none came within `waitMs`. Rejects with the reason of `fail`,
-   * after all that came before it.
+   * Resolves to the next item; to null after the last one; to LATE if no item came within `waitMs`. Rejects with the
+   * reason of `fail`, after all earlier items were taken.
    */
   take(waitMs?: number): Promise<T | null | typeof LATE>;
   readonly length: number;
-  /** Nothing more comes. */
+  /** Ends the queue. */
   end(): void;
-  /** Nothing more comes, and something is wrong. */
+  /** Ends the queue with an error. */
   fail(reason: Error): void;
 }
 
-/** Bounds of what is offered: items that wait, and characters of those that were offered. */
+/** Bounds for `offer`: the number of items that wait, and the characters of the offered items that wait. */
 interface MailboxBounds {
   readonly itemsMax: number;
   readonly charsMax: number;
@@ -54,7 +54,8 @@ export function createMailbox<T>({ itemsMax, charsMax }: MailboxBounds = UNBOUND
       if (waiting.length === 0 && !over) {
         const { promise, resolve } = Promise.withResolvers<void>();
         wake = resolve;
-        // After a process stood still, its timers come first: what came meanwhile is read before the time is over.
+        // After a pause of the process, timers run before input is read. setImmediate lets input that came in time be
+        // read first.
         const timer = waitMs === undefined ? undefined : setTimeout(() => setImmediate(resolve), waitMs);
         await promise;
         clearTimeout(timer);

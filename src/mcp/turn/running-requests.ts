@@ -2,12 +2,13 @@ import { type Answer, errorText, type RequestId, type RequestMessage } from '#wi
 import { ERROR } from '../wire/revisions.ts';
 
 /**
- * Requests of legacy clients that run, by session and id, so that they can be cancelled. Each was begun with a `T`.
+ * The running requests of legacy clients, by session and id, so that they can be cancelled. `T` is data that the caller
+ * attaches to each.
  */
 export interface RunningRequests<T = null> {
-  /** `graceMs`: how long a cancelled request may still be answered, and is paid if it is; default not at all. */
+  /** `graceMs`: how long a cancelled request may still be answered; such an answer is paid. Default: 0. */
   start(session: string, id: RequestId, of: T, graceMs?: number): Running;
-  /** The request that runs under an id; of two under the same id, the later one. */
+  /** The request that runs under an id. If two run under the same id, the later one. */
   find(session: string, id: unknown): Cancellable<T> | undefined;
   readonly count: number;
 }
@@ -18,16 +19,16 @@ interface Cancellable<T> {
 }
 
 export interface Running {
-  /** Aborts when the client cancels: it answers nothing more. */
+  /** Aborts when the client cancels. From then on nothing is written to the client. */
   readonly unwanted: AbortSignal;
-  /** Aborts when the grace of a cancelled request is over. */
+  /** Aborts when the grace time of a cancelled request is over. */
   readonly cancelled: AbortSignal;
   end(): void;
 }
 
 export function createRunningRequests<T = null>(): RunningRequests<T> {
   const running = new Map<string, Cancellable<T>>();
-  // 1 and "1" are two ids.
+  // The ids 1 and "1" are different.
   const keyOf = (session: string, id: unknown) => `${session} ${JSON.stringify(id)}`;
   return {
     get count() {
@@ -61,7 +62,7 @@ export function createRunningRequests<T = null>(): RunningRequests<T> {
   };
 }
 
-/** Runs a request with a signal that aborts when it is cancelled. Refuses one under the id of another that runs. */
+/** Runs a request with a signal that aborts when it is cancelled. Refuses a request whose id is already running. */
 export async function runCancellable<T>(
   requests: RunningRequests<T>,
   session: string,

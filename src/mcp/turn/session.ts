@@ -4,40 +4,41 @@ import { ERROR } from '../wire/revisions.ts';
 import type { Era, McpTail } from './turn.ts';
 
 /**
- * The session of one legacy client with one service, from its `initialize` to its DELETE or the end of its idle
- * time. Never shared between callers.
+ * The session of one legacy client with one service. It lasts from `initialize` to DELETE, or until it was idle too
+ * long. Never shared between callers.
  */
 export interface LegacySession {
-  /** Ours, random: the client sends it as `Mcp-Session-Id`. */
+  /** The gateway's own random id. The client sends it as `Mcp-Session-Id`. */
   readonly id: string;
-  /** Ledger account that opened the session; no other may use it. */
+  /** The ledger account that opened the session. No other account may use it. */
   readonly account: string;
   readonly service: string;
-  /** The one offer that serves it; replaced when its provider registers it anew. */
+  /** The one offer that serves the session. It is replaced when its provider registers it again. */
   offer: Offer;
-  /** The server's era when the session was opened. Another era that it learns is for later sessions. */
+  /**
+   * The server's era when the session was opened. If the server changes its era, only later sessions use the new one.
+   */
   readonly era: Era;
-  /** Epoch milliseconds of its `initialize`. */
+  /** Time of its `initialize`, in epoch milliseconds. */
   readonly openedAt: number;
-  /** Revision that was agreed on with the client. */
+  /** The revision that was agreed on with the client. */
   readonly revision: string;
-  /** The client's `initialize` message, as it came. */
+  /** The client's `initialize` message, unchanged. */
   readonly initialize: string;
   readonly clientCapabilities: Readonly<Record<string, unknown>>;
   /**
-   * Session id at a legacy server; null where it gave none, and for a modern server. Changes when the server lost it.
+   * The session id at a legacy server. Null if the server gave none, and for a modern server. Changes if the server
+   * lost the session.
    */
   upstreamId: string | null;
-  /** Set by `logging/setLevel` where the server is modern. */
+  /** The level that the client set with `logging/setLevel`, kept if the server is modern. */
   logLevel: string | null;
 }
 
 /** Code of the error for an unknown session. */
 const SESSION_NOT_FOUND = -32_001;
 
-/**
- * The answer to a batch without a session: the revision 2025-03-26, which has batches, has them in sessions alone.
- */
+/** The answer to a batch without a session. Only revision 2025-03-26 has batches, and only in sessions. */
 export const BATCH_OUTSIDE: McpTail = {
   status: 400,
   text: errorText('null', {
@@ -47,7 +48,9 @@ export const BATCH_OUTSIDE: McpTail = {
   }),
 };
 
-/** The answer to every id that is not a session of this caller with this service: unknown, ended, another's. */
+/**
+ * The answer to every id that is not a session of this caller with this service: unknown, ended, or another caller's.
+ */
 export const NO_SESSION: McpTail = {
   status: 404,
   text: errorText('null', { code: SESSION_NOT_FOUND, message: 'Session not found: send initialize to open one' }),

@@ -1,4 +1,4 @@
-/** The outcome of a promise, or the reason of `signal` where that aborts first. */
+/** Resolves to the outcome of a promise. Rejects with the reason of `signal` if that aborts first. */
 export async function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const stop = () => aborted.reject(signal.reason);
@@ -19,7 +19,7 @@ export function aborted(signal: AbortSignal): Promise<void> {
   return promise;
 }
 
-/** Resolves when all promises have resolved, or after `ms`. Rejects where one rejects before. */
+/** Resolves when all promises have resolved, or after `ms`. Rejects if one of them rejects before. */
 export async function allWithin(ms: number, promises: readonly Promise<unknown>[]): Promise<void> {
   const late = Promise.withResolvers<void>();
   const timer = setTimeout(late.resolve, ms);

@@ -3,14 +3,14 @@ import { MAX_COST_META } from '#gateway';
 import { X402 } from '../call/paid-request.ts';
 import { META } from './revisions.ts';
 
-/** Members of a request's `_meta` for the gateway, which the provider does not get. */
+/** Members of a request's `_meta` that are for the gateway. The provider does not get them. */
 export const OURS = ['tollgate/idempotency-key', MAX_COST_META, 'tollgate/receipt', X402.payment] as const;
 
 const CAPABILITIES = actedOn(['elicitation', 'sampling', 'roots', 'tasks', 'experimental', 'extensions']);
 
 /**
- * Names in a client's message that decide what is asked, for whom and how it goes on, by the object that they stand
- * in. All methods have one list: what one method knows no name for, a server may still read for another.
+ * Names in a client's message that decide what is asked, for whom, and how it continues. They are grouped by the object
+ * that holds them. All methods share one list, because a server may read a name that the called method does not define.
  */
 const NAMES: ActedOnAt = [
   [
@@ -38,7 +38,7 @@ const NAMES: ActedOnAt = [
 ];
 
 /**
- * Why the parameters of a client's message are ambiguous; null where they are not. The arguments of a tool are not
- * looked at.
+ * Says why the parameters of a client's message are ambiguous; null if they are not. The arguments of a tool are not
+ * checked.
  */
 export const ambiguityOf = (params: JsonObject): LookAlikeFault | null => lookAlikeAt(params, NAMES, 'params.');

@@ -1,7 +1,7 @@
 /**
- * Runs the messages of a batch all at once, as clients expect, each as a call of its own. Gives the responses as one
- * JSON array, in the order of their requests; null for a batch without requests. `run` gives the response to one
- * message, null for a message without one, and never rejects: a failure is the response.
+ * Runs the messages of a batch all at once, as clients expect. Each is a call of its own. Resolves to the responses as
+ * one JSON array, in the order of their requests; to null for a batch without requests. `run` resolves to the response
+ * to one message, or to null if it has none. `run` must not reject: a failure is a response too.
  */
 export async function runBatch(
   texts: readonly string[],

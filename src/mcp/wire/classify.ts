@@ -28,7 +28,7 @@ import { methodFault, missingHeaderFault, versionFault, type InboundHeaders } fr
 
 export type { InboundHeaders };
 
-/** The kinds of a POST. `acceptsEvents`: the client reads an event stream as well. */
+/** The kinds of a POST. `acceptsEvents`: the client accepts an event stream as the response. */
 export type Inbound =
   | {
       readonly kind: 'modern';
@@ -38,16 +38,16 @@ export type Inbound =
       readonly capabilities: JsonObject;
       readonly acceptsEvents: boolean;
     }
-  /** Answered by 202. */
+  /** The answer is 202. */
   | { readonly kind: 'modern-notification'; readonly message: NotificationMessage }
-  /** Opens a legacy session, of the revision that it asks for. */
+  /** Opens a legacy session. `version` is the revision that the client asks for. */
   | {
       readonly kind: 'initialize';
       readonly message: RequestMessage;
       readonly version: string | null;
       readonly acceptsEvents: boolean;
     }
-  /** In a session, which is yet to be looked up; so is the method of a request. */
+  /** A message in a session. Neither the session nor the method of a request has been looked up yet. */
   | {
       readonly kind: 'legacy';
       readonly message: JsonRpcMessage;
@@ -56,30 +56,30 @@ export type Inbound =
     }
   /** A single request of a client that neither opened a session nor speaks the modern revision. */
   | { readonly kind: 'bare'; readonly message: RequestMessage; readonly acceptsEvents: boolean }
-  /** Of a client of 2025-03-26. Each text is a legacy message, and none opens a session. */
+  /** A batch, as revision 2025-03-26 has it. Each text is a legacy message other than `initialize`. */
   | {
       readonly kind: 'batch';
       readonly texts: readonly string[];
       readonly session: string | null;
       readonly acceptsEvents: boolean;
     }
-  /** To be answered with this error and HTTP status. */
+  /** Answered with this error and HTTP status. */
   | Refused;
 
 export interface Refused {
   readonly kind: 'refused';
   readonly status: number;
-  /** The id of the request as it is written, `null` without one. */
+  /** The id of the request as the client wrote it; `null` if it has no id. */
   readonly idText: string;
   readonly error: JsonRpcError;
 }
 
-/** Messages in one batch. */
+/** Most messages in one batch. */
 export const BATCH_MAX = 64;
 
 /**
- * Tells the kind of a POST. The body decides and the headers have to agree: they never move a request from one era to
- * the other. Never throws.
+ * Classifies a POST. The body of a request decides its era, and headers that disagree with the body are an error. Never
+ * throws.
  */
 export function classify(body: string, headers: InboundHeaders): Inbound {
   const trimmed = {
@@ -108,7 +108,7 @@ export function classify(body: string, headers: InboundHeaders): Inbound {
   return inSession(message, trimmed);
 }
 
-/** Refuses a text that is not a message of JSON-RPC. */
+/** Refuses a text that is not a JSON-RPC message. */
 function noMessage(text: string): Refused {
   const { kind, message, idText } = messageFault(text);
   return refuse(idText === null ? null : { idText }, kind === 'parse' ? ERROR.parse : ERROR.invalidRequest, message);
@@ -146,7 +146,10 @@ function classifyRequest(message: RequestMessage, headers: InboundHeaders): Inbo
   return legacyVersionFault(message, headers) ?? { kind: 'bare', message, acceptsEvents: acceptsEvents(headers) };
 }
 
-/** A request with an envelope in `_meta`. Checks revision, headers, method, in the order of the specification. */
+/**
+ * Classifies a request with an envelope in `_meta`. The checks are in the order of the specification: revision,
+ * headers, method.
+ */
 function classifyModern(message: RequestMessage, meta: JsonObject, headers: InboundHeaders): Inbound {
   const issue = envelopeIssue(meta);
   if (issue)
@@ -172,15 +175,14 @@ function classifyModern(message: RequestMessage, meta: JsonObject, headers: Inbo
   };
 }
 
-/** `methods`: those of the era. */
+/** `methods`: all methods of the era. */
 function noMethod(method: string, methods: object): string {
   const hint = nearestHint(method, Object.keys(methods));
   return `There is no method ${quote(method)}${hint === '' ? '' : `. ${hint}`}`;
 }
 
 /**
- * A notification has no envelope, so the header tells its era. One that has an envelope all the same is checked by
- * it.
+ * A notification normally has no envelope, so the header decides its era. If it has an envelope, the envelope decides.
  */
 function classifyNotification(message: NotificationMessage, headers: InboundHeaders): Inbound {
   const meta = metaOf(message.params);

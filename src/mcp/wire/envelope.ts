@@ -2,17 +2,17 @@ import { isObject, type JsonObject } from '#wire';
 import { quote } from './quote.ts';
 import { isModernEra, levelFault, META, MODERN } from './revisions.ts';
 
-/** The `_meta` of a request's params; null without one. */
+/** The `_meta` object of a request's params; null without one. */
 export function metaOf(params: JsonObject | undefined): JsonObject | null {
   const meta = params?.['_meta'];
   return isObject(meta) ? meta : null;
 }
 
-/** Whether `_meta` names a protocol version: a request that does is modern, or wrong. */
+/** Whether `_meta` names a protocol version. A request whose `_meta` does is modern, or invalid. */
 export const claimsEnvelope = (meta: JsonObject | null): meta is JsonObject =>
   meta !== null && Object.hasOwn(meta, META.version);
 
-/** Whether `_meta` is an envelope in full, of the modern era. */
+/** Whether `_meta` is a complete and valid envelope of the modern era. */
 export function isModernClaim(meta: JsonObject | null): boolean {
   if (!claimsEnvelope(meta)) return false;
   const version = meta[META.version];
@@ -21,11 +21,11 @@ export function isModernClaim(meta: JsonObject | null): boolean {
 
 interface EnvelopeIssue {
   readonly key: string;
-  /** To follow the name: "must be a string". */
+  /** Words that follow the name, such as "must be a string". */
   readonly problem: string;
 }
 
-/** The fault of `_meta` as the envelope of a modern request; null for a right one. */
+/** The fault of `_meta` as the envelope of a modern request; null if it is valid. */
 export function envelopeIssue(meta: JsonObject): EnvelopeIssue | null {
   for (const key of [META.version, META.capabilities])
     if (!Object.hasOwn(meta, key)) return { key, problem: `is missing: requests of ${MODERN} have it` };
@@ -50,7 +50,9 @@ export function envelopeIssue(meta: JsonObject): EnvelopeIssue | null {
   return null;
 }
 
-/** The header names a modern revision and the body has no envelope: message and data of the error. */
+/**
+ * The message and data of the error for a request whose header names a modern revision and whose body has no envelope.
+ */
 export function missingEnvelope(meta: JsonObject | null, version: string): [string, JsonObject] {
   const missing =
     meta === null ? ['_meta'] : [META.version, META.capabilities].filter((key) => !Object.hasOwn(meta, key));

@@ -3,15 +3,15 @@ import { toGatewayError } from '#gateway';
 import { ERROR } from './revisions.ts';
 
 /**
- * The MCP wire: the code of the JSON-RPC error, and the HTTP status where the error is the whole reply. Errors that
- * JSON-RPC has no code for get one of ours, −32010 to −32019. Sessions and batches always answer 200, as their
- * clients take another status for a broken connection.
+ * The error table of MCP: the code of the JSON-RPC error, and the HTTP status for an error that is the whole reply.
+ * Errors without a code in JSON-RPC get one of the gateway's, −32010 to −32019. Replies in sessions and to batches
+ * always have status 200, because their clients take another status for a broken connection.
  */
 export const MCP_ERRORS = {
   invalid_request: { code: ERROR.invalidParams, status: 400 },
   unauthorized: { code: -32010, status: 401 },
   insufficient_balance: { code: -32011, status: 402 },
-  // 202 would say that no answer comes.
+  // Not 202, because to an MCP client it means that no answer comes.
   payment_pending: { code: -32019, status: 503 },
   payment_expired: { code: -32011, status: 402 },
   payment_verification_failed: { code: -32011, status: 402 },
@@ -44,8 +44,8 @@ interface McpErrorReply {
 }
 
 /**
- * Any thrown value as a JSON-RPC error. `data` has our code, the parameter, when to retry, and the members of
- * `more`.
+ * Any thrown value as a JSON-RPC error. `data` has the gateway's error code, the parameter, the seconds until a retry,
+ * and the members of `more`.
  */
 export function toMcpError(
   thrown: unknown,
@@ -72,7 +72,7 @@ function dataOf({ code, param, retryAfterS }: GatewayError): Record<string, unkn
   };
 }
 
-/** Ends an answer with an error. `onError` is told where the error is the gateway's own. */
+/** Ends an answer with an error. `onError` gets the cause if the error is the gateway's own. */
 export function endWithError(answer: Answer, error: unknown, idText: string, onError: (error: unknown) => void): void {
   const told = worthTelling(error);
   if (told !== null) onError(told);

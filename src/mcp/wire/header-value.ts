@@ -1,12 +1,12 @@
 const SENTINEL = { start: '=?base64?', end: '?=' } as const;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-/** Texts that a header carries as they are: printable ASCII and tabs, without white space at the ends. */
+/** Texts that a header can carry unchanged: printable ASCII and tabs, without white space at the ends. */
 const PLAIN = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * The text of an Mcp-Name or Mcp-Param-* value, which may be `=?base64?…?=`; null where that is not Base64 of
+ * The text of an Mcp-Name or Mcp-Param-* value. The value may be `=?base64?…?=`; null if that is not valid Base64 of
  * UTF-8.
  */
 export function decodeHeaderValue(value: string): string | null {
@@ -20,7 +20,9 @@ export function decodeHeaderValue(value: string): string | null {
   }
 }
 
-/** A text as header value: as it is, or in Base64 where a header could not carry it or would read it as Base64. */
+/**
+ * A text as a header value. It becomes Base64 if a header cannot carry it, or if it looks like the Base64 form itself.
+ */
 export function encodeHeaderValue(text: string): string {
   return PLAIN.test(text) && !isEncoded(text)
     ? text
@@ -32,7 +34,7 @@ const isEncoded = (value: string) =>
   value.startsWith(SENTINEL.start) &&
   value.endsWith(SENTINEL.end);
 
-/** A header value without the white space that HTTP allows around it, in linear time. */
+/** A header value without the white space that HTTP allows around it. Runs in linear time. */
 export function trimHeader(value: string): string {
   let start = 0;
   let end = value.length;

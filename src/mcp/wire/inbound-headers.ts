@@ -4,7 +4,7 @@ import { MODERN_METHODS } from './revisions.ts';
 import { nameOf } from './param-headers.ts';
 import { quote } from './quote.ts';
 
-/** Headers of a POST as they came; null where one is absent. */
+/** Headers of a POST, unchanged. A missing header is null. */
 export interface InboundHeaders {
   /** MCP-Protocol-Version */
   readonly version: string | null;
@@ -17,19 +17,19 @@ export interface InboundHeaders {
   readonly accept: string | null;
 }
 
-/** The disagreement of the MCP-Protocol-Version header with the body; null for none. The header may be absent. */
+/** Says how the MCP-Protocol-Version header disagrees with the body; null if they agree or the header is absent. */
 export function versionFault(version: string, headers: InboundHeaders): string | null {
   if (headers.version === null || headers.version === version) return null;
   return `the MCP-Protocol-Version header names ${quote(headers.version)}, the body ${quote(version)}`;
 }
 
-/** The same for the Mcp-Method header. */
+/** Says how the Mcp-Method header disagrees with the body; null if they agree or the header is absent. */
 export function methodFault(method: string, headers: InboundHeaders): string | null {
   if (headers.method === null || headers.method === method) return null;
   return `the Mcp-Method header names ${quote(headers.method)}, the body ${quote(method)}`;
 }
 
-/** The missing header of a modern request, or the fault of Mcp-Name; null where all headers are right. */
+/** Says which header of a modern request is missing, or how Mcp-Name is wrong; null if all headers are right. */
 export function missingHeaderFault({ method, params }: RequestMessage, headers: InboundHeaders): string | null {
   if (headers.version === null) return 'the MCP-Protocol-Version header is missing';
   if (headers.method === null) return 'the Mcp-Method header is missing';

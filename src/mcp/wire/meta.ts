@@ -1,9 +1,9 @@
 import { isObject, membersOf, type RawMessage, type Span, splice, withMembers } from '#wire';
 
 /**
- * A message with members set in the `_meta` of its `params` or `result`, which are made where they are absent.
- * Values are JSON text, null removes. `read`: the parsed message, where it is there; a result without `_meta`, as
- * most are, is then not scanned again.
+ * A message with members set in the `_meta` of its `params` or `result`. Missing objects are created. Values are JSON
+ * text, and null removes a member. `read`: the parsed message, if the caller has it. It saves a second scan of a result
+ * without `_meta`, which is the usual case.
  */
 export function withMeta(
   text: string,
@@ -23,7 +23,7 @@ export function withMeta(
   return withMetaAt(text, holder, meta);
 }
 
-/** The text with members set in the `_meta` of the object at `holder`, as withMeta sets them. */
+/** The text with members set in the `_meta` of the object at `holder`, as in withMeta. */
 export function withMetaAt(text: string, holder: Span, meta: Readonly<Record<string, string | null>>): string {
   const old = membersOf(text, holder.start).get('_meta');
   return splice(text, [
@@ -36,7 +36,7 @@ function madeOf(meta: Readonly<Record<string, string | null>>): string {
   return `{${members.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`;
 }
 
-/** The text with one more member in the object at `span`, which has no member of this name. */
+/** The text with one more member at the end of the object at `span`. The object must not have a member of this name. */
 function append(text: string, { end }: Span, member: string): string {
   let last = end - 2;
   while (SPACE.has(text.charCodeAt(last))) last--;
@@ -46,7 +46,7 @@ function append(text: string, { end }: Span, member: string): string {
 
 const SPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
-/** The message without members of `params._meta`; the same text where it does not have them. */
+/** The message without the members `keys` of `params._meta`. The same text if it has none of them. */
 export function withoutMeta(text: string, keys: readonly string[]): string {
   const params = membersOf(text).get('params');
   const meta = params && membersOf(text, params.start).get('_meta');

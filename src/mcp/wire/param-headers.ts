@@ -15,7 +15,8 @@ function valueAt(args: unknown, path: readonly string[]): unknown {
 }
 
 /**
- * A value as a header repeats it; null for objects, null, and integers that are not exact: no header repeats them.
+ * A value in the form that a header repeats; null for objects, null, and integers beyond the exact range, because no
+ * header repeats these.
  */
 function textOf(value: unknown): string | null {
   if (typeof value === 'string') return value;
@@ -26,8 +27,8 @@ function textOf(value: unknown): string | null {
 }
 
 /**
- * The disagreement of the Mcp-Param-* headers of a tool call with its arguments, for an error −32020 with HTTP 400;
- * null for none. `headers` are Node's, with names in lower case. A header whose argument is absent is not checked.
+ * Says how the Mcp-Param-* headers of a tool call disagree with its arguments, for an error −32020 with HTTP 400; null
+ * if they agree. `headers` are Node's, with names in lower case. A header whose argument is absent is not checked.
  */
 export function paramHeaderFault(
   inputSchema: unknown,
@@ -50,8 +51,8 @@ export function paramHeaderFault(
 }
 
 /**
- * The Mcp-Method, Mcp-Name and Mcp-Param-* headers of a modern request that the gateway makes itself. `inputSchema`:
- * of the called tool; null where it is not known or no tool is called.
+ * The Mcp-Method, Mcp-Name and Mcp-Param-* headers of a modern request that the gateway itself makes. `inputSchema` is
+ * that of the called tool; null if it is unknown or no tool is called.
  */
 export function standardHeaders(method: string, params: unknown, inputSchema: unknown): Record<string, string> {
   const headers: Record<string, string> = { 'Mcp-Method': method };
@@ -65,7 +66,10 @@ export function standardHeaders(method: string, params: unknown, inputSchema: un
   return headers;
 }
 
-/** The name that Mcp-Name repeats: of a tool or prompt, or a resource's URI; null for other methods. */
+/**
+ * The name that Mcp-Name repeats: that of a tool or prompt, the URI of a resource, or the id of a task. Null for other
+ * methods.
+ */
 export function nameOf(method: string, params: unknown): string | null {
   const key = MODERN_METHODS[method]?.nameParam;
   const name = key && isObject(params) ? params[key] : null;

@@ -11,17 +11,18 @@ interface ParamHeader {
   readonly numeric: boolean;
 }
 
-/** By schema: one of a catalogue is read at each call. */
+/** A cache by schema object, because the same schema of the catalogue is needed at each call. */
 const known = new WeakMap<object, ReadonlyMap<string, ParamHeader>>();
 
-/** A schema is a stranger's. */
+/** Bounds for reading a schema, because it comes from a server that is not trusted. */
 const SCHEMA_NODES_MAX = 10_000;
 const PATH_MAX = 64;
 
 /**
- * Properties with `x-mcp-header` in an input schema, by lower-case name. The specification allows it only for
- * properties that `properties` alone lead to, with a token as the name, each name once, and a type that a header can
- * hold. A schema that breaks one of these rules has no headers. A `number` breaks them too, but servers compare it.
+ * Properties with `x-mcp-header` in an input schema, by lower-case name. The specification allows `x-mcp-header` only
+ * if the path to the property consists of `properties` alone. The name must be a token and unique in the schema, and
+ * the type must fit into a header. A schema that breaks one of these rules has no headers. The type `number` breaks
+ * them too, but is accepted because servers compare its header.
  */
 export function paramHeadersOf(inputSchema: unknown): ReadonlyMap<string, ParamHeader> {
   if (!isObject(inputSchema)) return NONE;
@@ -37,7 +38,7 @@ const NONE: ReadonlyMap<string, ParamHeader> = new Map();
 
 interface Place {
   readonly node: unknown;
-  /** Null where `properties` alone do not lead. */
+  /** Null if the path has another keyword than `properties`. */
   readonly path: readonly string[] | null;
 }
 
@@ -70,7 +71,7 @@ function toParamHeader(node: Readonly<Record<string, unknown>>, path: readonly s
 }
 
 const MAPS = ['patternProperties', 'dependentSchemas', '$defs', 'definitions'];
-/** Keywords whose subschemas are not simply properties. */
+/** Keywords other than `properties` that hold subschemas. */
 const ELSEWHERE = [
   ...MAPS,
   'items',

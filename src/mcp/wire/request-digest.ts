@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import { membersOf, type RequestMessage } from '#wire';
 
 /**
- * The identity of a request: the tool and its arguments as they are written, without ids and tokens. `answers`: with
- * the client's answers to a round.
+ * The identity of a request: SHA-256, in hex, of `target`, the method, and the tool's name and arguments as they are
+ * written, without ids and tokens. `answers`: include the client's answers to a round.
  */
 export function requestDigest(target: string, message: RequestMessage, answers: boolean): string {
   const whole = message.members.get('params');

@@ -1,4 +1,7 @@
-/** Revisions of MCP. Modern: each request stands alone and says its revision. Legacy: `initialize` and sessions. */
+/**
+ * Revisions of MCP. In the modern one each request is complete in itself and names its revision. The legacy ones have
+ * `initialize` and sessions.
+ */
 export const MODERN = '2026-07-28';
 export const LEGACY = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
 type LegacyRevision = (typeof LEGACY)[number];
@@ -6,12 +9,12 @@ type LegacyRevision = (typeof LEGACY)[number];
 export const isLegacyRevision = (version: unknown): version is LegacyRevision =>
   (LEGACY as readonly unknown[]).includes(version);
 
-/** The revision to agree on with a legacy client: the one that it asks for where that is known, else the newest. */
+/** The revision to agree on with a legacy client: the one that it asks for if the gateway knows it, else the newest. */
 export const agreedRevision = (asked: unknown): LegacyRevision => (isLegacyRevision(asked) ? asked : LEGACY[0]);
 
 /**
- * Whether a version names the modern era; only MODERN of it is known here. Versions are dates, so they compare as
- * text.
+ * Whether a version belongs to the modern era. The gateway knows only MODERN of it. Versions are dates, so they compare
+ * as text.
  */
 export const isModernEra = (version: string): boolean => version >= MODERN;
 
@@ -42,7 +45,7 @@ export const ERROR = {
   unsupportedVersion: -32022,
 } as const;
 
-/** HTTP status of an error that is the whole reply of a modern request; every other error goes out with 200. */
+/** HTTP status of an error that is the whole reply of a modern request. Every other error goes out with 200. */
 const MODERN_STATUS: ReadonlyMap<number, number> = new Map([
   [ERROR.parse, 400],
   [ERROR.invalidRequest, 400],
@@ -54,7 +57,7 @@ const MODERN_STATUS: ReadonlyMap<number, number> = new Map([
 
 export const modernStatusOf = (code: number): number => MODERN_STATUS.get(code) ?? 200;
 
-/** Levels of a log message, least first. */
+/** Levels of a log message, lowest first. */
 const LOG_LEVELS: readonly unknown[] = [
   'debug',
   'info',
@@ -66,16 +69,16 @@ const LOG_LEVELS: readonly unknown[] = [
   'emergency',
 ];
 
-/** The place of a level among the levels of a log message, least first; -1 where it is not a level. */
+/** The rank of a log level, lowest first. -1 if the value is not a level. */
 export const rankOfLevel = (level: unknown): number => LOG_LEVELS.indexOf(level);
 
-/** Why a value is not a level of a log message, to follow its name; null for a level. */
+/** Says why a value is not a log level, as words that follow its name. Null if it is a level. */
 export const levelFault = (level: unknown): string | null =>
   LOG_LEVELS.includes(level) ? null : `must be one of ${LOG_LEVELS.join(', ')}`;
 
 export interface MethodRule {
   readonly billing: 'billed' | 'free';
-  /** The writer of the answer. The gateway asks the upstream for the facts that it needs. */
+  /** The side that writes the answer. The gateway may still ask the upstream for facts that it needs. */
   readonly answered: 'upstream' | 'gateway';
   /** The member of `params` that the Mcp-Name header repeats. */
   readonly nameParam?: 'name' | 'uri' | 'taskId';
@@ -83,7 +86,7 @@ export interface MethodRule {
   readonly inputRequired?: true;
   /** The result carries `ttlMs` and `cacheScope` (modern). */
   readonly cacheable?: true;
-  /** May be posted with neither session nor envelope: one request, one answer, nothing kept. */
+  /** May be posted with neither session nor envelope, because nothing is kept beyond its one answer. */
   readonly bare?: true;
 }
 
@@ -117,7 +120,8 @@ const COMMON = {
 } satisfies Record<string, MethodRule>;
 
 /**
- * Every request of a client in the modern revision; others are "method not found". `tasks/*` are of the extension.
+ * Every request that a client may make in the modern revision. Others get "method not found". `tasks/*` belong to the
+ * extension for tasks.
  */
 export const MODERN_METHODS: MethodTable = table({
   ...COMMON,

@@ -2,21 +2,21 @@ import { isObject, type JsonObject, resultText } from '#wire';
 import { notificationText } from './own-messages.ts';
 import { META } from './revisions.ts';
 
-/** The kinds of lists that change on their own, as notifications name them. */
+/** The kinds of lists that can change, by their names in notifications. */
 export const KINDS = ['tools', 'resources', 'prompts'] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** The notification of a changed list. */
 export const listChanged = (kind: Kind): string => `notifications/${kind}/list_changed`;
 
-/** The changes that a stream of `subscriptions/listen` tells of. */
+/** The changes that a stream of `subscriptions/listen` reports. */
 interface Subscribed {
   readonly kinds: readonly Kind[];
-  /** Resources. */
+  /** URIs of resources. */
   readonly uris: readonly string[];
 }
 
-/** Resources of one request; a longer list is cut, as the acknowledgement shows. */
+/** Most resources of one request. A longer list is cut, and the acknowledgement shows the list that is left. */
 const RESOURCES_MAX = 1_000;
 
 /** Reads the `notifications` in the parameters of a request to listen, or of its acknowledgement. */
@@ -38,10 +38,10 @@ export const toNotifications = ({ kinds, uris }: Subscribed): JsonObject => ({
 
 export const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
 
-/** The first notification of a stream, JSON text. */
+/** The first notification of a stream, as JSON text. */
 export const acknowledgement = (agreed: Subscribed): string =>
   notificationText(ACKNOWLEDGED, { notifications: toNotifications(agreed) });
 
-/** The response that ends a stream, JSON text. */
+/** The response that ends a stream, as JSON text. */
 export const listenEnd = (idText: string): string =>
   resultText(idText, `{"resultType":"complete","_meta":{"${META.subscriptionId}":${idText}}}`);

@@ -3,9 +3,9 @@ import { tooLarge } from '#wire/replies';
 
 /** Splits a stream into the data of its events. */
 interface EventSplitter {
-  /** Takes the next bytes, split anywhere; gives the data of the events that ended in them. The bytes are a copy. */
+  /** Takes the next bytes, split anywhere. Returns copies of the data of the events that end in them. */
   push(chunk: Uint8Array): readonly Buffer[];
-  /** Gives an event that no blank line closed. */
+  /** Returns the last event if no blank line closed it. */
   end(): readonly Buffer[];
   /** Bytes of the event that has not ended. */
   readonly kept: number;
@@ -17,12 +17,13 @@ const DATA = Buffer.from('data:');
 const SPACE = 0x20;
 
 /**
- * Reads server-sent events as bytes: an event holds megabytes of base64, which is never made a text. Events whose data
- * has several lines are skipped, as no image API sends them. `push` throws UpstreamFailure above `bytesMax`.
+ * Reads server-sent events as bytes, because an event has megabytes of base64, which should not become a string.
+ * Events whose data has several lines are skipped, because no image API sends them. `push` throws UpstreamFailure
+ * for an event above `bytesMax`.
  */
 export function createEventSplitter(bytesMax: number): EventSplitter {
   const pending = createByteBuffer(bytesMax, () => tooLarge(`an event of its stream is larger than ${bytesMax} bytes`));
-  /** The line that is read has no bytes yet. */
+  /** The current line has no bytes yet. */
   let lineEmpty = true;
   const take = (): readonly Buffer[] => {
     const data = dataOf(pending.bytes.subarray(0, pending.length));
@@ -55,7 +56,7 @@ export function createEventSplitter(bytesMax: number): EventSplitter {
   };
 }
 
-/** The data of an event, copied; null where it has none. */
+/** The data of an event, copied; null without data, or with several lines of data. */
 function dataOf(event: Buffer): Buffer | null {
   let found: Buffer | null = null;
   for (let from = 0; from < event.length;) {

@@ -1,18 +1,24 @@
 import { type ImageHead, readImageHead } from './image-head.ts';
 
-/** An image of a provider's reply, as it came: base64 that was checked, and what the head of the file says. */
+/** An image of a provider's reply: its base64, which is checked, and the facts in the head of the file. */
 export interface FoundImage extends ImageHead {
   readonly base64: Buffer;
   readonly seed: number | null;
   readonly revisedPrompt: string | null;
 }
 
-/** Characters of base64 that are looked at in one turn: half a millisecond, and some before the loop is compiled. */
+/**
+ * Characters of base64 that are checked in one turn of the event loop. This takes half a millisecond, and longer
+ * before V8 has compiled the loop.
+ */
 const TURN_CHARS = 512 * 1024;
-/** Characters of base64 that the head is read from. A JPEG may have much before its size. */
+/**
+ * Characters of base64 from which the head is read. The second number is large, because a JPEG may have much data
+ * before its size.
+ */
 const HEAD_CHARS = [4 * 1024, 1024 * 1024];
 const PADDING = 0x3d;
-/** 1 for every byte that is no character of base64. */
+/** 1 for every byte that is not a character of base64. */
 const OTHER = new Uint8Array(256).fill(1);
 for (const char of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/') OTHER[char.charCodeAt(0)] = 0;
 const COMMA = 0x2c;
@@ -29,7 +35,7 @@ export function base64Of(value: Buffer): Buffer {
 export const isWholeDataUrl = (value: Buffer): boolean =>
   /^data:[\w.+/;=-]*;base64,/i.test(value.toString('latin1', 0, DATA_URL_HEAD_MAX));
 
-/** The head of an image in base64; null where it is no image of a format that is served. */
+/** The head of an image in base64; null if it is not a PNG, JPEG or WebP file. */
 export function headOf(base64: Buffer): ImageHead | null {
   for (const chars of HEAD_CHARS) {
     const head = readImageHead(Buffer.from(base64.toString('latin1', 0, chars), 'base64'));
@@ -38,7 +44,7 @@ export function headOf(base64: Buffer): ImageHead | null {
   return null;
 }
 
-/** Yields between pieces of work, and returns whether it is base64 as RFC 4648 has it, without anything else in it. */
+/** Returns whether all of it is base64 as in RFC 4648, with nothing else. Yields between pieces of work. */
 export function* checkBase64(base64: Buffer): Generator<void, boolean, undefined> {
   const { byteLength } = base64;
   if (byteLength === 0 || byteLength % 4 !== 0) return false;
@@ -50,14 +56,14 @@ export function* checkBase64(base64: Buffer): Generator<void, boolean, undefined
   return true;
 }
 
-/** Without a text of each piece, which would be garbage of the size of the image. */
+/** Checks bytes, because making a text of each piece would produce garbage of the size of the image. */
 function hasOther(bytes: Buffer, start: number, end: number): boolean {
   let other = 0;
   for (let i = start; i < end; i++) other |= OTHER[bytes[i]!]!;
   return other !== 0;
 }
 
-/** Characters at the end that stand for nothing. */
+/** The number of padding characters at the end. */
 function paddingOf(base64: Buffer): number {
   const { byteLength } = base64;
   if (base64[byteLength - 1] !== PADDING) return 0;

@@ -1,13 +1,13 @@
 import type { ImageFormat } from '../request/image-fields.ts';
 
-/** Facts of an image, read from the beginning of its file. Nothing is decoded. */
+/** Facts of an image, read from the beginning of its file. The image is not decoded. */
 export interface ImageHead {
   readonly format: ImageFormat;
   readonly width: number;
   readonly height: number;
 }
 
-/** The head of a PNG, JPEG or WebP file; null for anything else, and where the beginning is too short to tell. */
+/** The head of a PNG, JPEG or WebP file; null for anything else, and if the beginning is too short. */
 export function readImageHead(bytes: Buffer): ImageHead | null {
   const head = pngHead(bytes) ?? webpHead(bytes) ?? jpegHead(bytes);
   return head !== null && head.width > 0 && head.height > 0 ? head : null;
@@ -41,7 +41,7 @@ function webpHead(bytes: Buffer): ImageHead | null {
   }
 }
 
-/** The size stands in the first start of a frame (SOF), behind segments of any length. */
+/** The size is in the first start of a frame (SOF), after segments of any length. */
 function jpegHead(bytes: Buffer): ImageHead | null {
   if (bytes.length < 4 || bytes.readUIntBE(0, 3) !== 0xffd8ff) return null;
   let at = 2;
@@ -59,6 +59,6 @@ function jpegHead(bytes: Buffer): ImageHead | null {
   return null;
 }
 
-/** SOF0 to SOF15, without DHT, JPG and DAC, which stand among them. */
+/** SOF0 to SOF15, without DHT, JPG and DAC, which have numbers in the same range. */
 const isFrame = (marker: number) =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;

@@ -16,28 +16,28 @@ import { base64Of, checkBase64, type FoundImage, headOf } from './found-image.ts
 import { createReplyBytes, type ReplyBytes } from './reply-bytes.ts';
 import { bytesOfString, outlineInTurns, textOfString } from './long-strings.ts';
 
-/** The images of a settled call: a door writes its answer from them. */
+/** The images of a settled call, from which a door writes its answer. */
 export interface ImageTail {
   readonly images: readonly FoundImage[];
-  /** Of the provider's reply beside its images. Texts are short. */
+  /** Members of the provider's reply besides its images. Their texts are short. */
   readonly raw: Readonly<Record<string, unknown>>;
 }
 
 export interface ReaderContext {
-  /** Images that were asked for and paid for; further ones are not given out. */
+  /** Images that were asked for and paid for. Further images are not given out. */
   readonly n: number;
-  /** Images that were edited. They are charged once an image came. */
+  /** Images that were edited. They are charged if at least one image came. */
   readonly inputs: number;
   readonly replyBytesMax: number;
 }
 
-/** A larger reply is read in turns of the event loop. */
+/** A larger reply is read in several turns of the event loop. */
 const IN_TURNS_BYTES = 1024 * 1024;
 const LIMITS: JsonLimits = { jsonDepthMax: 32, jsonKeysMax: 2_000, jsonElementsMax: 20_000, repairText: true };
 
 /**
- * Reads a reply with images in base64, as OpenAI's API has it. The images are not parsed: a parsed reply of 32 MiB
- * would hold up every stream of the process for 150 ms. Each image that came is one unit of usage.
+ * Reads a reply with images in base64, in the form of OpenAI's API. The images are not parsed, because parsing a
+ * reply of 32 MiB would block all streams of the process for 150 ms. Each image that came is one unit of usage.
  */
 export function createImageReader({ n, inputs, replyBytesMax }: ReaderContext): ReplyReader {
   let bytes = createReplyBytes(null, replyBytesMax);
@@ -68,12 +68,12 @@ export function createImageReader({ n, inputs, replyBytesMax }: ReaderContext): 
         if (done) return value;
       }
     },
-    // Nothing of an image that is not whole can be given out.
+    // An incomplete image cannot be given out, so a cut reply is free.
     cut: ({ reason }) => ({ ...NOTHING, finishReason: reason }),
   };
 }
 
-/** Units of a call: images that are made, and those that they are made of. */
+/** The usage of a call: the images that are made, and the images that were edited. */
 export const imagesUsed = (made: number, inputs: number): Usage => ({
   image: BigInt(made),
   ...(inputs === 0 ? {} : { input_image: BigInt(inputs) }),
@@ -104,7 +104,7 @@ function* readReply(arrived: ReplyBytes, n: number, inputs: number): Generator<v
   yield;
   const reply = parseReply(outline.json);
   const { error } = reply;
-  // Another gateway has them under its own names.
+  // Another tollgate gateway has the images in `images`.
   const data = reply['data'] ?? reply['images'];
   if (!Array.isArray(data)) {
     if (error) throw failedByItsOwnWords(error);
@@ -147,7 +147,7 @@ function* readReply(arrived: ReplyBytes, n: number, inputs: number): Generator<v
   };
 }
 
-/** Throws UpstreamFailure for what is no JSON object. */
+/** Parses a reply. Throws UpstreamFailure if it is not a JSON object. */
 export function parseReply(json: Buffer): Record<string, unknown> {
   let parsed: unknown;
   try {
@@ -163,7 +163,7 @@ export function parseReply(json: Buffer): Record<string, unknown> {
 const RAW = ['created', 'size', 'quality', 'background', 'output_format'];
 const COUNTS = ['input_tokens', 'output_tokens', 'total_tokens'];
 
-/** The members of a reply that clients know, as far as they are what clients expect. */
+/** The members of a reply that clients know, if they have the types that clients expect. */
 export function rawOf(reply: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const raw: Record<string, unknown> = {};
   for (const name of RAW) {

@@ -9,8 +9,8 @@ import { bytesOfString, withoutLongStrings } from './long-strings.ts';
 import { partialEvent } from './stream-events.ts';
 
 /**
- * Reads a stream of one image, as OpenAI's API has it: partial images are given out as they come, the image itself is
- * held back for the settlement. A reply that is no stream is read by `whole`.
+ * Reads a stream of one image, in the form of OpenAI's API. Partial images go out as they come. The final image is
+ * held until the settlement. `whole` reads a reply that is no stream.
  */
 export function createImageStreamReader(
   { inputs, replyBytesMax }: ReaderContext,
@@ -23,7 +23,7 @@ export function createImageStreamReader(
   let end: ReplyEnd | null = null;
   const splitter = createEventSplitter(replyBytesMax);
 
-  /** The text for the client; null for an event that is held back, or that nobody knows. */
+  /** The bytes for the client; empty for an event that is held or unknown. */
   function take(data: Buffer): readonly Uint8Array[] {
     if (end !== null || data.equals(DONE)) return [];
     const outline = withoutLongStrings(data);
@@ -57,7 +57,7 @@ export function createImageStreamReader(
         bytes += chunk.byteLength;
         for (const data of splitter.push(chunk)) given.push(...take(data));
       }
-      // Partial images come on top of the one.
+      // Partial images come in addition to the final image.
       if (bytes > replyBytesMax * (partialImages + 1)) throw malformed('its stream is too large');
       return given.length === 0 ? null : Buffer.concat(given);
     },
@@ -70,7 +70,7 @@ export function createImageStreamReader(
     endElsewhere: () => (streams ? null : (whole.endElsewhere?.() ?? null)),
     end() {
       if (!streams) return whole.end();
-      // Nothing can be given out any more.
+      // Partial images can no longer be given out, so the result is ignored.
       for (const data of splitter.end()) take(data);
       if (end === null) throw malformed('its stream ended before the image');
       return end;

@@ -2,29 +2,29 @@ import { malformed } from '#wire/replies';
 
 /** A JSON text without its long strings. */
 interface Outline {
-  /** The text with a short mark in the place of each long string. */
+  /** The text with a short mark instead of each long string. */
   readonly json: Buffer;
   /** The bytes between the quotes, as they were written. */
   readonly strings: readonly Buffer[];
 }
 
-/** Shorter ones stay. */
+/** Shorter strings stay in the text. */
 const LONG = 2048;
 const TEXT_BYTES_MAX = 64 * 1024;
 /** Bytes that are searched in one turn of the event loop: a quarter of a millisecond. */
 const TURN_BYTES = 2 * 1024 * 1024;
-/** More quotation marks than any reply or request has. Each is searched for. */
+/** More quotation marks than any reply or request has. Each one costs a search. */
 const QUOTES_MAX = 200_000;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** A text that no model says and no base64 is. */
+/** A text that no model writes, and that is not base64. */
 const MARK = '\u0000long string ';
 const markText = (index: number) => JSON.stringify(MARK + String(index));
 
 /**
- * Takes the long strings out of a JSON text, so that images in it are neither parsed nor copied. Searches natively:
- * 32 MiB take a few milliseconds. Throws UpstreamFailure for a string without an end.
+ * Takes the long strings out of a JSON text, so that images in it are neither parsed nor copied. It searches
+ * natively, so 32 MiB take a few milliseconds. Throws UpstreamFailure for a string without an end.
  */
 export function withoutLongStrings(bytes: Buffer, longerThan = LONG): Outline {
   const search = outlineInTurns(bytes, longerThan);
@@ -34,7 +34,7 @@ export function withoutLongStrings(bytes: Buffer, longerThan = LONG): Outline {
   }
 }
 
-/** The same. Yields between pieces of work. */
+/** The same as withoutLongStrings, but yields between pieces of work. */
 export function* outlineInTurns(bytes: Buffer, longerThan = LONG): Generator<void, Outline, undefined> {
   const strings: Buffer[] = [];
   const parts: Uint8Array[] = [];
@@ -57,20 +57,23 @@ export function* outlineInTurns(bytes: Buffer, longerThan = LONG): Generator<voi
   return { json: Buffer.concat(parts), strings };
 }
 
-/** The places of the strings that were taken out of a parsed value. A text that only looks like a mark counts, too. */
+/** The indices of the strings that were taken out of a parsed value. A text that only looks like a mark counts, too. */
 export function longStringsIn(value: unknown): readonly number[] {
   if (typeof value === 'string') return value.startsWith(MARK) ? [Number(value.slice(MARK.length))] : [];
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, member]) => [...longStringsIn(name), ...longStringsIn(member)]);
 }
 
-/** The bytes of a parsed string, which may have been taken out. Escapes in a long one stay as they were written. */
+/**
+ * The bytes of a parsed string, which may have been taken out. Escapes in a string that was taken out are not
+ * decoded.
+ */
 export function bytesOfString(text: string, { strings }: Pick<Outline, 'strings'>): Buffer {
   const index = text.startsWith(MARK) ? Number(text.slice(MARK.length)) : NaN;
   return strings[index] ?? Buffer.from(text, 'utf8');
 }
 
-/** A parsed text, which may have been taken out. null for one that is too long, or that is no JSON string. */
+/** The text of a parsed string, which may have been taken out; null if it is too long or not a valid JSON string. */
 export function textOfString(text: string, outline: Pick<Outline, 'strings'>): string | null {
   if (!text.startsWith(MARK)) return text;
   const bytes = bytesOfString(text, outline);
@@ -82,7 +85,7 @@ export function textOfString(text: string, outline: Pick<Outline, 'strings'>): s
   }
 }
 
-/** The place of the quote that ends the string whose first quote is at `start`. */
+/** The place of the closing quote of the string that begins at `start`. */
 function* stringEnd(bytes: Buffer, start: number, quotes: { left: number }): Generator<void, number, undefined> {
   let at = start + 1;
   for (;;) {

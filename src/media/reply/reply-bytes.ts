@@ -2,23 +2,23 @@
 export interface ReplyBytes {
   readonly length: number;
   push(chunk: Uint8Array): void;
-  /** All of them in one piece. Yields between pieces of work. */
+  /** All bytes in one buffer. Yields between pieces of work. */
   take(): Generator<void, Buffer, undefined>;
 }
 
-/** Bytes that are copied in one turn of the event loop. New memory takes longer than the copy. */
+/** Bytes that are copied in one turn of the event loop. Allocating the memory takes longer than the copy. */
 const TURN_BYTES = 1024 * 1024;
-/** Of a reply whose length is not told. */
+/** The first allocation for a reply whose length is not known. */
 const FIRST_BYTES = 16 * 1024;
-/** Memory from this size on is kept from the sight of V8, as far as there is no more than `UNSEEN_BYTES_MAX` of it. */
+/** Buffers of at least this size use memory that V8 does not count, up to `UNSEEN_BYTES_MAX` in all. */
 const UNSEEN_BYTES = 512 * 1024;
 const UNSEEN_BYTES_MAX = 192 * 1024 * 1024;
 
 /**
- * `declared`: the length that its provider tells; null for none. Bytes of a reply that has so many go to their place
- * as they arrive: one copy of 40 MB at the end would hold up every stream of the process. More than `bytesMax` are
- * not reserved. Chunks are copied in any case: each that is kept would have a memory of its own, which only a full
- * collection gives back.
+ * `declared`: the length that the provider states; null without one. If it is at most `bytesMax`, all memory is
+ * reserved first, and bytes go to their place as they arrive. Otherwise one copy of 40 MB at the end would block all
+ * streams of the process. Chunks are copied in any case, because each chunk that is kept would have its own memory,
+ * which only a full collection frees.
  */
 export function createReplyBytes(declared: number | null, bytesMax: number): ReplyBytes {
   const parts: Buffer[] = [];
@@ -62,16 +62,17 @@ export function createReplyBytes(declared: number | null, bytesMax: number): Rep
 
 const EMPTY = Buffer.alloc(0);
 
-/** Bytes of the memory that V8 does not see, and that is not collected yet. */
+/** Bytes of the memory that V8 does not count, and that is not collected yet. */
 let unseenBytes = 0;
 const unseen = new FinalizationRegistry<number>((bytes) => {
   unseenBytes -= bytes;
 });
 
 /**
- * V8 counts the memory of buffers beside its heap, and begins a full collection after some 40 MB of it: 40 ms of the
- * event loop for each large image, while there is hardly anything to collect. It does not count what could be shared
- * between threads. Where much of that waits to be collected, the next counts, so that a collection comes.
+ * V8 counts the memory of buffers outside of its heap, and begins a full collection after about 40 MB of it. Each
+ * large image would cost 40 ms of the event loop, while there is hardly anything to collect. V8 does not count
+ * memory that threads can share, so large buffers use such memory. If much of it waits to be collected, the next
+ * buffer uses counted memory, so that a collection begins.
  */
 function newMemory(bytes: number): Buffer {
   if (bytes < UNSEEN_BYTES || unseenBytes + bytes > UNSEEN_BYTES_MAX) return Buffer.allocUnsafeSlow(bytes);

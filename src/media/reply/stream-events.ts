@@ -1,6 +1,6 @@
 import type { ImageHead } from './image-head.ts';
 
-/** The beginning of the names of a stream's events. */
+/** The prefix of the names of a stream's events. */
 export type EventPrefix = 'image_generation' | 'image_edit';
 
 type Image = Pick<ImageHead, 'format'> & { readonly base64: Buffer };
@@ -10,7 +10,7 @@ export function partialEvent(prefix: EventPrefix, { format, base64 }: Image, ind
   return eventOf(`${prefix}.partial_image`, { partial_image_index: index, output_format: format }, base64);
 }
 
-/** The last event of a stream. `more`: its members beside the image. */
+/** The last event of a stream. `more`: its other members, besides the image. */
 export function completedEvent(prefix: EventPrefix, image: Image, more: object): readonly Uint8Array[] {
   return eventOf(`${prefix}.completed`, { ...more, output_format: image.format }, image.base64);
 }

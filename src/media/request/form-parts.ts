@@ -7,17 +7,17 @@ interface FormPart {
   readonly content: Buffer;
 }
 
-/** More parts than any request has use for. */
+/** More parts than any valid request has. */
 const PARTS_MAX = 128;
 const HEAD_BYTES_MAX = 4 * 1024;
 const HEAD_END = Buffer.from('\r\n\r\n');
-/** The characters that RFC 2046 section 5.1.1 has for it. */
+/** A boundary has only the characters that RFC 2046, section 5.1.1, allows. */
 const BOUNDARY = /;\s*boundary=(?:"([\w'()+,./:=? -]{1,70})"|([\w'()+,./:=?-]{1,70}))/i;
 
 const fault = (message: string, param?: string) => new GatewayError('invalid_request', message, { param });
 const broken = (why: string) => fault(`The body is not a valid form (multipart/form-data): ${why}`);
 
-/** The parts of a form (RFC 7578), whose contents are not copied. Throws GatewayError `invalid_request`. */
+/** The parts of a form (RFC 7578). Their contents are not copied. Throws GatewayError `invalid_request`. */
 export function formParts(bytes: Buffer, contentType: string): readonly FormPart[] {
   const found = BOUNDARY.exec(contentType);
   const boundary = found?.[1] ?? found?.[2];
@@ -25,7 +25,7 @@ export function formParts(bytes: Buffer, contentType: string): readonly FormPart
   const parts: FormPart[] = [];
   const first = Buffer.from(`--${boundary}`, 'latin1');
   const next = Buffer.from(`\r\n--${boundary}`, 'latin1');
-  // What stands before the first boundary is for nobody.
+  // The text before the first boundary has no meaning.
   const before = bytes.subarray(0, first.length).equals(first) ? -2 : bytes.indexOf(next);
   if (before === -1) throw broken('it does not have its boundary');
   let at = before + next.length;
@@ -34,7 +34,7 @@ export function formParts(bytes: Buffer, contentType: string): readonly FormPart
     if (after === '--') return parts;
     if (after !== '\r\n') throw broken('a boundary is followed by something else than a line');
     if (parts.length === PARTS_MAX) throw fault(`The form has more than ${PARTS_MAX} parts`);
-    // The line break of the boundary may be the end of a head that is empty.
+    // If a head is empty, the line break after the boundary is also a part of the head's end.
     const headEnd = bytes.subarray(at, at + HEAD_BYTES_MAX).indexOf(HEAD_END);
     if (headEnd === -1) throw broken('a part has no head');
     const start = at + headEnd + HEAD_END.length;

@@ -5,10 +5,10 @@ import type { EventPrefix } from '../reply/stream-events.ts';
 import type { EditInputs } from './input-images.ts';
 import { EDGE_MAX, EDGE_MIN, type ImageFormat, METADATA_BYTES_MAX } from './image-fields.ts';
 
-/** A checked body of either door. */
+/** A checked body of any image door. */
 export interface ImageBody {
   readonly model: string;
-  /** Absent from a request for a quote alone. */
+  /** Absent only in a quote request. */
   readonly prompt?: string;
   readonly models?: readonly string[] | null;
   readonly provider?: ProviderPreferences | null;
@@ -18,36 +18,36 @@ export interface ImageBody {
   readonly [field: string]: unknown;
 }
 
-/** A stream that is asked for. */
+/** A requested stream. */
 export interface ImageStream {
   /** Partial images, 0 to 3. */
   readonly partialImages: number;
   readonly eventPrefix: EventPrefix;
 }
 
-/** Images that are asked for, whichever door they are asked at. */
+/** A request for images, the same for all doors. */
 export interface ImageAsk {
-  /** The images to edit; null where images are made of the prompt alone. */
+  /** The images to edit; null if images are made of the prompt alone. */
   readonly edit: EditInputs | null;
   readonly prompt: string;
   readonly n: number;
-  /** Pixels. null: the model's own. */
+  /** In pixels. null: the model's own size. */
   readonly size: { readonly width: number; readonly height: number } | null;
   /** The tier that the request names. */
   readonly resolution: string | null;
   readonly aspectRatio: string | null;
-  /** null for none, and for `auto`. */
+  /** null if absent, and for `auto`. */
   readonly quality: string | null;
   readonly format: ImageFormat | null;
-  /** null for an answer in one piece. */
+  /** null for an answer that is not streamed. */
   readonly stream: ImageStream | null;
-  /** null for a new one each time. */
+  /** null for a new seed each time. */
   readonly seed: number | null;
-  /** All other fields that say something, by the names of the first door. */
+  /** All other fields that ask for something, by the names of `/image/generate`. */
   readonly more: Readonly<Record<string, unknown>>;
 }
 
-/** Other names of fields. A name with its field beside it must say the same. */
+/** Other names of fields. If a request has both names, both must have the same value. */
 const ALIASES: Readonly<Record<string, string>> = {
   guidance_scale: 'guide_scale',
   cfg_scale: 'guide_scale',
@@ -55,7 +55,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   variants: 'n',
 };
 
-/** Names that some APIs have for the number of images. They would change what is paid for. */
+/** Names that some APIs have for the number of images. They are refused, because they would change what is paid for. */
 const COUNT_NAMES: ReadonlySet<string> = new Set([
   'batch_size',
   'n_images',
@@ -68,7 +68,7 @@ const COUNT_NAMES: ReadonlySet<string> = new Set([
   'sample_count',
 ]);
 
-/** Fields that are read here, or that the gateway acts on: no provider gets them as they are. */
+/** Fields that are read here, or that the gateway acts on. No provider gets them unchanged. */
 const READ: ReadonlySet<string> = new Set([
   'model',
   'prompt',
@@ -99,8 +99,8 @@ const READ: ReadonlySet<string> = new Set([
 const fault = (param: string, message: string) => new GatewayError('invalid_request', message, { param });
 
 /**
- * A parsed body with its fields under their own names. Call it before the body is checked. Throws GatewayError
- * `invalid_request` for two names of one field that say different things.
+ * Replaces other names of fields in a parsed body. Call it before the body is checked. Throws GatewayError
+ * `invalid_request` for two names of one field with different values, and for another name of `n`.
  */
 export function withOwnNames(body: unknown): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
@@ -127,7 +127,10 @@ export function withOwnNames(body: unknown): unknown {
   return named;
 }
 
-/** An error about a field, by the name that `body` has for it: `variants` where that was sent, and not `n`. */
+/**
+ * Changes an error about a field to the name that `body` has for it: `variants` instead of `n` if the client sent
+ * `variants`.
+ */
 export function byNameIn(body: unknown, error: unknown): unknown {
   if (!(error instanceof GatewayError) || !isObject(body)) return error;
   const { code, message, param = '' } = error;
@@ -146,7 +149,7 @@ export function toImageAsk(
   const more: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(body))
     if (!READ.has(name) && value !== null && !saysNothing(name, value)) more[name] = value;
-  // It is personal data: the provider can tell users apart, and no more.
+  // The user is personal data. The provider gets a digest, by which it can only tell users apart.
   if (typeof more['user'] === 'string') more['user'] = hash('sha256', JSON.stringify([account, more['user']]));
   const size = sizeOf(body);
   const resolution = text(body['resolution']);
@@ -172,20 +175,20 @@ export function toImageAsk(
   };
 }
 
-/** Edges of the largest square of each tier that a size can be of. */
+/** The edge of the largest square in each tier that a size can belong to, in pixels. */
 const TIERS = [
   ['1K', 1024],
   ['2K', 2048],
   ['4K', 4096],
 ] as const;
 
-/** Edge of the square of a tier in pixels; null for a tier of a provider's own. */
+/** Edge of the square of a tier in pixels; null for a provider's own tier. */
 export const edgeOfTier = (tier: string): number | null => {
   if (tier === '512') return 512;
   return TIERS.find(([name]) => name === tier)?.[1] ?? null;
 };
 
-/** The lowest tier whose square has as many pixels. */
+/** The lowest tier whose square has at least as many pixels. */
 export function tierOfSize({ width, height }: { readonly width: number; readonly height: number }): string {
   const pixels = width * height;
   return (TIERS.find(([, edge]) => pixels <= edge * edge) ?? TIERS[2])[0];
@@ -201,7 +204,7 @@ export function sizeIn(edge: number, ratio: string | null): { readonly width: nu
   return { width: inSteps(edge * wide), height: inSteps(edge / wide) };
 }
 
-/** Fields that ask for nothing with these values, so that it does not matter whether a provider takes them. */
+/** Fields that ask for nothing with these values. They are left out, so a provider need not take them. */
 const NOTHING: Readonly<Record<string, readonly unknown[]>> = {
   background: ['auto'],
   embed_exif_metadata: [false],
@@ -266,7 +269,7 @@ function aspectRatioOf(body: ImageBody): string | null {
 /** How a door streams. */
 export interface EventForm {
   readonly prefix: EventPrefix;
-  /** Partial images of a request that does not say how many. */
+  /** Number of partial images if the request does not say it. */
   readonly partialImages: number;
 }
 

@@ -1,7 +1,7 @@
 import { MUST_BE, nameSchema, numberField, objectField, routingFields } from '#gateway';
 import { INPUT_IMAGES_MAX } from './input-images.ts';
 
-/* The fields of requests for images. A field that is null counts as absent, as clients send both. */
+/* The fields of requests for images. A field that is null counts as absent, because clients send either. */
 
 export const PROMPT_MAX = 32_000;
 export const IMAGES_MAX = 10;
@@ -85,7 +85,7 @@ export const quoteIdField = {
   [MUST_BE]: 'the id of a quote',
 } as const;
 
-/** Fields that both doors have. Offers take those that they list, see takenFields. */
+/** Fields that both doors have. An offer takes the fields that it lists; see `takenBy` of `wires/`. */
 const COMMON = {
   negative_prompt: textField(PROMPT_MAX, 'What the image must not show.'),
   aspect_ratio: {
@@ -172,7 +172,7 @@ const addressed = (about: string) => ({
   },
 });
 
-/** Fields of an edit beside those of a generation. */
+/** Further fields of an edit, besides those of a generation. */
 const EDIT = {
   images: {
     type: 'array',
@@ -207,7 +207,7 @@ export const editsFields = {
 /** The fields of `POST /image/generate/quote`: those of the call. */
 export const generateQuoteFields = { ...generateFields, prompt: { ...promptField, minLength: 0 } } as const;
 
-/** The fields of `POST /image/edit/quote`: those of the call, with the number of images in the place of the images. */
+/** The fields of `POST /image/edit/quote`: those of the call, with the number of images instead of the images. */
 export const editQuoteFields = {
   ...editFields,
   prompt: { ...promptField, minLength: 0 },

@@ -2,7 +2,7 @@ import { GatewayError, isObject, ownTurn } from '#wire';
 import { checkBase64, headOf, isWholeDataUrl, base64Of } from '../reply/found-image.ts';
 import { type ImageHead, readImageHead } from '../reply/image-head.ts';
 
-/** An image that a request brings, checked. */
+/** A checked image of a request. */
 export interface InputImage extends ImageHead {
   bytes(): Buffer;
   base64(): Buffer;
@@ -15,7 +15,7 @@ export type InputSource = { readonly param: string } & (
   | { readonly kind: 'url'; readonly url: string }
 );
 
-/** Fetches a stranger's URL. Rejects with GatewayError `invalid_request` that says why without an address. */
+/** Fetches an untrusted URL. Rejects with GatewayError `invalid_request`, which gives the reason but no address. */
 export type FetchInput = (url: string, bytesMax: number) => Promise<Buffer>;
 
 /** The images of one request for an edit. */
@@ -34,18 +34,18 @@ export interface EditInputs {
 
 export const INPUT_IMAGES_MAX = 16;
 const INPUT_BYTES_MAX = 20 * 1024 * 1024;
-/** Of all images of a request that are fetched. Those that it brings are bounded with its body. */
+/** The most bytes of all fetched images of a request. Images inside the body are bounded with the body. */
 const FETCHED_BYTES_MAX = 32 * 1024 * 1024;
-/** A file of a few bytes can say that it has more pixels than a provider has memory for. */
+/** A file of a few bytes can claim more pixels than a provider has memory for. */
 const PIXELS_MAX = 50_000_000;
 
 const fault = (param: string, message: string) => new GatewayError('invalid_request', `${param} ${message}`, { param });
 
-/** Texts of a body that were too long to be parsed with it, and its files. */
+/** The texts of a body that were too long to be parsed with it, and its files. */
 export interface BodyParts {
-  /** The bytes of a text of the parsed body; a long one was taken out of it. */
+  /** The bytes of a text of the parsed body. For a long text, the body has only a mark. */
   bytesOf(text: string): Buffer;
-  /** The file that a text of the parsed body stands for; null for a text that is one. */
+  /** The file that a text of the parsed body stands for; null for an ordinary text. */
   fileOf(text: string): Buffer | null;
 }
 
@@ -76,7 +76,7 @@ function sourceOf(text: string, param: string, parts: BodyParts, as: 'any' | 'ba
   return { kind: 'base64', text: given, param };
 }
 
-/** The images of a request, which nothing is done with before `load`. */
+/** The images of a request. Nothing is done with them before `load`. */
 export function editInputs(
   sources: readonly InputSource[],
   maskSource: InputSource | null,
@@ -117,7 +117,7 @@ export function editInputs(
   };
 }
 
-/** So many images that never come: of a request for a quote. */
+/** The inputs of a quote request: a number of images without their content. */
 export const countedInputs = (count: number): EditInputs => ({
   count,
   hasMask: false,
@@ -165,7 +165,7 @@ function image(head: ImageHead | null, param: string, content: Pick<InputImage, 
 
 const tooLong = (param: string) => fault(param, `is larger than ${INPUT_BYTES_MAX} bytes`);
 
-/** A long text is looked at in turns of the event loop. */
+/** Checks a text. A long one is checked in several turns of the event loop. */
 async function isBase64(text: Buffer): Promise<boolean> {
   const checking = checkBase64(text);
   for (;;) {

@@ -9,13 +9,13 @@ export interface ReadBody extends BodyParts {
   readonly value: unknown;
 }
 
-/** A longer text of a body is an image: no other field takes one. */
+/** A longer text of a body must be an image, because no other field takes so long a text. */
 const LONG_TEXT = 256 * 1024;
 const FILE = '\u0000file ';
 const NO_FILE = () => null;
 const NO_BYTES = (text: string) => Buffer.from(text, 'utf8');
 
-/** Bytes of JSON. Their images are not parsed. Throws GatewayError `invalid_request`, also for another long text. */
+/** Reads JSON without parsing its images. Rejects with GatewayError `invalid_request`, also for another long text. */
 export async function readJsonBody(bytes: Buffer, limits: JsonLimits): Promise<ReadBody> {
   if (bytes.byteLength <= LONG_TEXT) return { value: parseJson(bytes, limits), bytesOf: NO_BYTES, fileOf: NO_FILE };
   await ownTurn();
@@ -33,7 +33,7 @@ export async function readJsonBody(bytes: Buffer, limits: JsonLimits): Promise<R
   return { value, bytesOf: (text) => bytesOfString(text, outline), fileOf: NO_FILE };
 }
 
-/** Long texts stand in `images` and `mask` alone: elsewhere a provider would get the mark of one. */
+/** Refuses long texts outside of `images` and `mask`, because a provider would get the mark instead of the text. */
 function refuseLongTexts(value: unknown, taken: number): void {
   if (!isObject(value) || taken === 0) return;
   const { images, image, mask, ...rest } = value;
@@ -47,8 +47,8 @@ function refuseLongTexts(value: unknown, taken: number): void {
 }
 
 /**
- * Bytes of a form (`multipart/form-data`). Values become what the schema's properties say. A file stands as a text that
- * `fileOf` knows. Throws GatewayError `invalid_request`.
+ * Reads a form (`multipart/form-data`). Values get the types of the schema's properties. A file becomes a text for
+ * which `fileOf` finds the file. Throws GatewayError `invalid_request`.
  */
 export function readForm(
   bytes: Buffer,
@@ -85,7 +85,10 @@ export function readForm(
   };
 }
 
-/** Forms have texts alone. A text that is not of the type of its field stays, and is refused by the schema. */
+/**
+ * Converts a value of a form, which is always text. A text that does not fit the type of its field stays text, and
+ * the schema refuses it.
+ */
 function fromText(text: string, schema: object | undefined, limits: JsonLimits): unknown {
   const { type = 'string' } = (schema ?? {}) as { type?: string | readonly string[] };
   const types = typeof type === 'string' ? [type] : type;

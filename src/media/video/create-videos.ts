@@ -16,43 +16,46 @@ interface VideosOptions {
   readonly tasks: Pick<Tasks, 'find' | 'saw'>;
   readonly blobs: Blobs;
   readonly downloadTimeoutMs: number;
-  /** Tells the callback of a task how it ended. The same may be told twice. */
+  /** Tells the callback of a task how the task ended. It may be called twice for the same end. */
   readonly tell: (task: Task, result: VideoResult) => Promise<void>;
-  /** Told of a provider that could not be asked, or of a file that could not be fetched. */
+  /** Gets the error if a provider could not be asked, or a file could not be fetched. */
   readonly onUnseen: (error: unknown) => void;
   readonly now: () => number;
   /** See createFetchVideos. */
   readonly elapsed: () => number;
 }
 
-/** Videos that are under way, and those that are finished. */
+/** The running videos and the finished ones. */
 export interface Videos {
   /** For the watch. */
   readonly look: Look;
-  /** The caller's task of an id. Throws GatewayError `not_found`. */
+  /** The caller's task with this id. Throws GatewayError `not_found`. */
   find(id: string, caller: Caller): Promise<Task>;
-  /** The task as its provider has it now, or had it a moment ago. */
+  /** The task as its provider has it now, or had it within the last 2 seconds. */
   refresh(task: Task): Promise<Task>;
-  /** Waits for the end of a task, for half a minute at most. */
+  /** Waits for the end of a task, for at most half a minute. */
   wait(task: Task, gone: AbortSignal): Promise<Task>;
   view(task: Task): Promise<VideoView>;
-  /** Ends a task that goes on, free. Throws GatewayError `unprocessable` where its provider does not. */
+  /**
+   * Ends a running task without charge. Throws GatewayError `unprocessable` if its provider does not cancel it, or
+   * if one of its videos is finished.
+   */
   cancel(task: Task): Promise<Task>;
-  /** Nobody can fetch its files any more. */
+  /** Removes the files of a task. */
   remove(task: Task): Promise<void>;
-  /** The time of a task is over: its provider need not go on. */
+  /** Called when the time of a task is over. Cancels its jobs, and tells its callback. */
   gaveUp(task: Task): void;
   close(): Promise<void>;
 }
 
-/** A task that was looked at so lately is not looked at again for a client. */
+/** A client's request does not look at a task again within this time. */
 const FRESH_MS = 2_000;
 const WAIT_MS = 29_000;
 const WAIT_STEP_MS = 500;
 const CANCEL_MS = 10_000;
 const LOOKED_MAX = 10_000;
 const TOO_LATE = { code: 'time_limit', message: 'The video was not here in time' };
-/** A task may have ended otherwise while its provider was asked to cancel it: then this is not its result. */
+/** The result of a cancelled task. A task that ended in another way during its cancellation keeps its own result. */
 const CANCELLED: VideoResult = {
   files: [],
   error: { code: 'cancelled', message: 'The video was cancelled' },
@@ -63,10 +66,10 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
   const progress = createProgressNotes(now);
   const looked = new Map<string, number>();
   const closing = new AbortController();
-  /** Clients that wait for the end of a task. */
+  /** Wakes the clients that wait for the end of a task. */
   const waiting = new Map<string, PromiseWithResolvers<void>>();
 
-  /** Resolves when the end of a task is noted here, or a moment has passed: another gateway may have noted it. */
+  /** Resolves when the end of a task is noted here, or after a short time: another gateway may have noted it. */
   async function nextNews({ taskId }: Task, signal: AbortSignal): Promise<void> {
     const news = waiting.getOrInsertComputed(taskId, () => Promise.withResolvers<void>());
     await Promise.race([news.promise, pause(WAIT_STEP_MS, undefined, { signal }).catch(() => {})]);
@@ -107,7 +110,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
     return lookAtVideos(task, signal);
   };
 
-  /** Looks at a task, and notes what is seen. */
+  /** Looks at a task, and stores the result of the look. */
   async function note(task: Task): Promise<void> {
     const sight = await look(task, closing.signal);
     if (sight !== null) await tasks.saw(task, sight);
@@ -127,7 +130,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
     look,
     refresh,
     async view(task) {
-      // Somebody else may have noted the end a moment ago: nothing is given out before it is charged.
+      // Another gateway may have noted the end. A task must be charged before its files are given out.
       if (!task.live) await tasks.saw(task, { state: null, end: 'complete' });
       return viewVideo({ blobs, progress, now }, task);
     },
@@ -188,7 +191,7 @@ async function refuseFinished(blobs: Pick<Blobs, 'find'>, task: Task): Promise<v
     throw new GatewayError('unprocessable', 'A video of this task is finished: it cannot be cancelled any more');
 }
 
-/** Rejects where the provider does not confirm that its jobs are over. */
+/** Rejects with GatewayError if the provider does not confirm that its jobs are cancelled. */
 async function cancelJobs(pipeline: Pick<Pipeline, 'prepare' | 'run'>, task: Task, signal: AbortSignal): Promise<void> {
   try {
     await askProvider(

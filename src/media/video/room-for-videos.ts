@@ -1,6 +1,9 @@
 import type { Blobs, Tasks } from '#tasks';
 
-/** Asks for room for `n` videos of an account. It rejects with GatewayError where its tasks or its files have none. */
+/**
+ * Checks that an account has room for `n` videos. Rejects with GatewayError if it has no room for the task or for
+ * its files.
+ */
 export const roomForVideos =
   (tasks: Pick<Tasks, 'admit'>, blobs: Pick<Blobs, 'admit'>, account: string, n: number) => async (): Promise<void> => {
     await tasks.admit(account);

@@ -3,9 +3,9 @@ import type { Price } from '#billing/amounts';
 import type { Offer } from '#gateway';
 import type { VideoAsk } from './request/video-ask.ts';
 
-/** The parts of a request that decide its price, as one offer makes it. */
+/** The parts of a request that decide its price at one offer. */
 export interface VideoPlan {
-  /** Of each variant. */
+  /** Length of each variant. */
   readonly seconds: number;
   readonly resolution: string;
   readonly audio: boolean;
@@ -15,8 +15,8 @@ const WITH_AUDIO = '+audio';
 const USUAL_RESOLUTION = '720p';
 
 /**
- * The work that an offer is asked for. It is settled before anything is locked, and the provider is told it. Throws
- * GatewayError `unprocessable` for what the offer does not make.
+ * The length, the resolution and the sound that an offer is asked for. They are fixed before the lock, and are sent
+ * to the provider. Throws GatewayError `unprocessable` for a value that the offer does not make.
  */
 export function planAt(ask: VideoAsk, { service, provider, media }: Offer): VideoPlan {
   const { durations, resolutions } = media!;
@@ -39,7 +39,10 @@ export function planAt(ask: VideoAsk, { service, provider, media }: Offer): Vide
   return { seconds, resolution, audio: ask.audio };
 }
 
-/** The price of this request at an offer: of a second in its resolution, with or without sound, and of each video. */
+/**
+ * The price of this request at an offer: for each second in its resolution, with or without sound, and for each
+ * video.
+ */
 export function videoPrice(ask: VideoAsk, offer: Offer): Price {
   const { resolution, audio } = planAt(ask, offer);
   return offer.variants[audio ? resolution + WITH_AUDIO : resolution] ?? offer.price;

@@ -35,15 +35,15 @@ interface VideoSpeakerOptions {
   readonly blobs: Pick<Blobs, 'admit' | 'takeRoom' | 'giveRoomBack'>;
   readonly callbacks: MakeVideosDeps['callbacks'];
   readonly fetchInput: MakeVideosDeps['fetchInput'];
-  /** The address that clients reach this gateway at; null where that is not known. */
+  /** The address at which clients reach this gateway; null if it is not known. */
   readonly ownUrl: () => string | null;
   readonly now: () => number;
 }
 
 /**
- * Video models, spoken to in parts: for the doors of other protocols. The text of the last turn is the prompt, its
- * first image is the first frame. The answer is the address of the file, once it is here. A call that is over before
- * that tells the id of its task.
+ * Lets the doors of other protocols call video models, with parts as request and reply. The text of the last turn is
+ * the prompt, and its first image is the first frame. The answer is the URL of the file, once the file is here. If
+ * the call ends before that, the answer has the id of the task.
  */
 export function createVideoSpeaker(options: VideoSpeakerOptions): Speaker {
   const { catalog, config, tasks, blobs, callbacks, fetchInput, now } = options;
@@ -85,7 +85,10 @@ export function createVideoSpeaker(options: VideoSpeakerOptions): Speaker {
 const urlOf = ({ url, bytes, mediaType }: FilePart): string =>
   url ?? `data:${mediaType ?? 'image/png'};base64,${bytes ?? ''}`;
 
-/** Makes the video, and waits for its end. The task settles the lock: from its beginning on, nothing fails the call. */
+/**
+ * Makes the video, and waits for its end. Once the task has begun, the task settles the lock, so no later error
+ * fails the call.
+ */
 function spokenVideo(
   native: Conversation,
   { videos, ownUrl }: Pick<VideoSpeakerOptions, 'videos' | 'ownUrl'>,
@@ -124,7 +127,7 @@ async function* untilOver(
       return completed(task, view.files);
     }
   } catch {
-    // The database is away, say. The task goes on all the same.
+    // For example, the database is not reachable. The task goes on nevertheless.
   }
   const text = `The video is still being made. POST ${base}/api/v1/video/retrieve with task_id ${id} gives it once it is finished.`;
   yield encodePartsEvent({ type: 'part', part: { kind: 'text', text } });

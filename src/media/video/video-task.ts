@@ -2,19 +2,19 @@ import { isObject } from '#wire';
 import { sourceOf, type Task, type TaskKey } from '#tasks';
 import type { VideoPlan } from './video-price.ts';
 
-/** Notes that are kept with the task of a call for videos. */
+/** Notes that are stored with the task of a call for videos. */
 export interface VideoNotes extends VideoPlan {
   /** Ids of the provider's jobs, one for each variant. */
   readonly jobs: readonly string[];
   /** The name that was called. */
   readonly model: string;
-  /** Width and height, where the request names them. */
+  /** Width and height in pixels, such as `1280x720`. */
   readonly size: string;
 }
 
 /** How the videos of a task ended. */
 export interface VideoResult {
-  /** Places of the jobs whose files are here. */
+  /** Indices of the jobs whose files are here. */
   readonly files: readonly number[];
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly raw: Readonly<Record<string, unknown>>;
@@ -23,7 +23,7 @@ export interface VideoResult {
 export const notesToText = (notes: VideoNotes): string => JSON.stringify(notes);
 export const notesOf = ({ notes }: Pick<Task, 'notes'>): VideoNotes => JSON.parse(notes) as VideoNotes;
 export const resultToText = (result: VideoResult): string => JSON.stringify(result);
-/** null while it goes on, and for one that was given up. */
+/** null for a running task, and for a task that was given up. */
 export const resultOf = ({ snapshot }: Pick<Task, 'snapshot'>): VideoResult | null =>
   snapshot === null ? null : (JSON.parse(snapshot) as VideoResult);
 
@@ -33,18 +33,18 @@ export const keyOf = (service: string, taskId: string): TaskKey => ({ primitive:
 export const fileOf = ({ service, taskId }: Pick<Task, 'service' | 'taskId'>, place: number): string =>
   sourceOf('video', service, taskId, place);
 
-/** The sources of all its files, in the order of the jobs. */
+/** The sources of all files of a task, in the order of the jobs. */
 export const filesOf = (task: Pick<Task, 'service' | 'taskId' | 'notes'>): readonly string[] =>
   notesOf(task).jobs.map((_, place) => fileOf(task, place));
 
-/** Seconds that a file plays, by what its writer noted; null where it does not say. */
+/** The playing time of a file in seconds, from the notes of its writer; null if it is not known. */
 export function secondsIn(notes: string): number | null {
   const read: unknown = JSON.parse(notes);
   const seconds = isObject(read) ? read['seconds'] : null;
   return typeof seconds === 'number' ? seconds : null;
 }
 
-/** The id that a client has of a task: `<key of the provider>:<base64url of service and task>`. */
+/** The id of a task for clients: `<key of the provider>:<base64url of service and task>`. */
 export const toVideoId = ({ provider, service, taskId }: Pick<Task, 'provider' | 'service' | 'taskId'>): string =>
   `${provider}:${Buffer.from(JSON.stringify([service, taskId])).toString('base64url')}`;
 

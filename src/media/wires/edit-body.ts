@@ -6,7 +6,7 @@ interface EditBody {
   readonly body: Buffer;
 }
 
-/** A form as OpenAI's API takes it: one `image`, or several `image[]`, and a `mask`. */
+/** A form for OpenAI's API: one `image`, or several `image[]`, and a `mask`. */
 export function formBody(fields: Readonly<Record<string, unknown>>, { images, mask }: EditInputs): EditBody {
   const boundary = `tollgate-${randomBytes(16).toString('hex')}`;
   const parts: Uint8Array[] = [];
@@ -25,7 +25,7 @@ export function formBody(fields: Readonly<Record<string, unknown>>, { images, ma
 
 const LINE = Buffer.from('\r\n');
 
-/** How a wire writes images into JSON: the text before and behind the base64 of each. */
+/** How a wire writes images into JSON: the text before and after the base64 of each. */
 interface JsonForm {
   readonly list: string;
   readonly mask: string;
@@ -33,7 +33,7 @@ interface JsonForm {
   readonly after: string;
 }
 
-/** A JSON object with the images as data URLs. The base64 is copied, and never read. */
+/** A JSON object with the images as data URLs. The base64 is copied, and never parsed. */
 export function jsonBody(
   fields: Readonly<Record<string, unknown>>,
   { images, mask }: EditInputs,

@@ -6,10 +6,10 @@ import { formBody, jsonBody } from './edit-body.ts';
 import type { ImageWire } from './image-wire.ts';
 
 const PATHS = IMAGE_PATHS.openai;
-/** Fields of an image API that calls itself compatible with OpenAI's, by our names, with the names it has. */
+/** Our names of fields, with the names that APIs compatible with OpenAI's have for them. */
 const WIRE_NAMES: Readonly<Record<string, string>> = { guide_scale: 'guidance_scale', steps: 'num_inference_steps' };
 
-/** Taken by an offer that lists no fields at all, as most APIs of this shape take them. */
+/** Fields that an offer takes if it lists no fields at all, because most APIs of this kind take them. */
 const USUAL: ReadonlySet<string> = new Set([
   'background',
   'guide_scale',
@@ -38,7 +38,7 @@ export const openaiImages: ImageWire = {
 
 const IN_JSON = { list: 'images', mask: 'mask', before: '{"image_url":"', after: '"}' };
 
-/** The fields of a request, which other wires begin with. */
+/** The fields of a request. Other wires start from them. */
 export function openaiFields(ask: ImageAsk, offer: Offer, asksForBase64: boolean): Record<string, unknown> {
   const facts = offer.media!;
   const takes = takenBy(offer);
@@ -70,7 +70,7 @@ export function openaiFields(ask: ImageAsk, offer: Offer, asksForBase64: boolean
 
 interface Takes {
   readonly lists: (name: string) => boolean;
-  /** Throws GatewayError `unprocessable` where the offer does not take the field. */
+  /** Throws GatewayError `unprocessable` if the offer does not take the field. */
   readonly must: (name: string) => void;
 }
 
@@ -89,7 +89,7 @@ function takenBy({ media, provider, service }: Offer): Takes {
   };
 }
 
-/** An offer that reads ratios or tiers gets them beside the size. */
+/** An offer that takes ratios or tiers gets them in addition to the size. */
 function sizeFields(ask: ImageAsk, offer: Offer, { lists }: Takes): Record<string, unknown> {
   const { aspectRatio, size } = ask;
   const { aspectRatios } = offer.media!;
@@ -104,11 +104,11 @@ function sizeFields(ask: ImageAsk, offer: Offer, { lists }: Takes): Record<strin
   }
   const tier = tierAt(ask, offer);
   const edge = tier === null ? null : edgeOfTier(tier);
-  // A tier of the provider's own has no size that others know.
+  // A provider's own tier has no size that the gateway knows, so it is sent by its name.
   if (tier !== null && (edge === null || lists('resolution'))) fields['resolution'] = tier;
   if (size !== null) fields['size'] = `${size.width}x${size.height}`;
   else if (edge !== null || (tier === null && aspectRatio !== null)) {
-    // An edit keeps the shape of its base, where nothing else is asked for.
+    // By default, an edit keeps the aspect ratio of its base image.
     const { width, height } = sizeIn(edge ?? 1024, aspectRatio ?? ask.edit?.ratio ?? null);
     fields['size'] = `${width}x${height}`;
   }
@@ -124,7 +124,7 @@ function formatField(format: string, { media, provider }: Offer, takes: Takes): 
     );
   if (formats.length > 0 || supportedParams.length === 0 || takes.lists('output_format'))
     return { output_format: format };
-  // What most make by themselves.
+  // Most providers make PNG by default.
   if (format === 'png') return {};
   throw unprocessable('output_format', `output_format is not taken by ${provider.name}`);
 }

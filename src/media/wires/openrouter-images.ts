@@ -6,7 +6,7 @@ import { openaiFields } from './openai-images.ts';
 
 const PATHS = IMAGE_PATHS.openrouter;
 
-/** OpenRouter's API: one path, where images of the request make it an edit. It has no masks. */
+/** OpenRouter's API. It has one path, and a request with images is an edit. It has no masks. */
 export const openrouterImages: ImageWire = {
   fields(ask, offer) {
     if (ask.edit?.hasMask)

@@ -5,7 +5,7 @@ import { openaiFields } from './openai-images.ts';
 
 const PATHS = IMAGE_PATHS.tollgate;
 
-/** The API of another gateway: its fields are ours. */
+/** The API of another tollgate gateway. Its fields are the same as ours. */
 export const tollgateImages: ImageWire = {
   fields(ask, offer) {
     const { num_inference_steps: steps, ...fields } = openaiFields(ask, offer, false);

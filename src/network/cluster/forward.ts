@@ -5,16 +5,16 @@ import { PROXY_FAILURE_HEADER } from '../tunnel/wire.ts';
 
 const { NGHTTP2_NO_ERROR, NGHTTP2_INTERNAL_ERROR, NGHTTP2_CANCEL, NGHTTP2_FLAG_END_STREAM } = constants;
 
-/** Of this hop, not of the call: each session puts its own in. */
+/** Headers of this hop only. Each session adds its own. */
 const HOP: ReadonlySet<string> = new Set([':scheme', ':authority', CONNECTION_HEADER]);
 
-/** Node knows `sendDate` and its types do not. */
+/** Node supports `sendDate`, but its types lack it. */
 const HEAD = { endStream: false, sendDate: false } as ServerStreamResponseOptions;
 const HEAD_ONLY = { endStream: true, sendDate: false } as ServerStreamResponseOptions;
 
 /**
- * Passes a stream of another gateway on into a tunnel: request and reply as they are, header lines in their order.
- * A side that stalls holds the other back; a reset on one side resets the other with the same code.
+ * Forwards a stream of another gateway into a tunnel. Request and reply stay unchanged, including the order of header
+ * lines. Backpressure works in both directions. A reset on one side resets the other side with the same code.
  */
 export function forward(
   caller: ServerHttp2Stream,
@@ -28,7 +28,7 @@ export function forward(
     if (!HOP.has(name)) headers.push(name, rawHeaders[at + 1]!);
   }
   const endStream = (flags & NGHTTP2_FLAG_END_STREAM) !== 0;
-  // What went wrong is told by the code that a stream closes with.
+  // Errors are ignored here, because the code with which the stream closes has the cause.
   caller.on('error', ignore);
   const tunnel = open(session, headers, endStream);
   if (tunnel === null) return resetStream(caller, NGHTTP2_INTERNAL_ERROR);
@@ -42,21 +42,24 @@ export function forward(
     try {
       caller.respond(rawResponse, end ? HEAD_ONLY : HEAD);
     } catch {
-      // A status that HTTP/2 knows and Node does not, such as 600.
+      // HTTP/2 allows statuses that Node refuses, such as 600.
       return resetStream(caller, NGHTTP2_INTERNAL_ERROR);
     }
     if (end) tunnel.resume();
     else passOn(tunnel, caller, repliedWhole);
   });
   tunnel.once('close', () => {
-    // A reply that came whole before its request did: the caller may keep the rest.
+    // If the reply is complete before the request, the caller need not send the rest.
     if (repliedWhole() && caller.headersSent && tunnel.rstCode === NGHTTP2_NO_ERROR) caller.close(NGHTTP2_NO_ERROR);
     else resetStream(caller, tunnel.rstCode || NGHTTP2_CANCEL);
   });
   caller.once('close', () => resetStream(tunnel, caller.rstCode || NGHTTP2_CANCEL));
 }
 
-/** null for a head that came here and that Node does not send, such as that of a CONNECT: it would end this process. */
+/**
+ * Opens the stream in the tunnel. null if Node refuses to send the received headers, such as those of a CONNECT.
+ * Without the catch, the exception would end this process.
+ */
 function open(
   session: CallSession,
   headers: readonly string[],
@@ -77,7 +80,7 @@ function passOn(from: Http2Stream, to: Http2Stream, whole: () => boolean): void 
   });
 }
 
-/** Tells another gateway that the connection it means is not here. */
+/** Tells another gateway that the requested connection is not here. */
 export function refuse(caller: ServerHttp2Stream): void {
   caller.on('error', ignore);
   caller.respond({ ':status': 404, [PROXY_FAILURE_HEADER]: UNKNOWN_CONNECTION }, { endStream: true });

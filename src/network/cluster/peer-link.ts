@@ -3,21 +3,21 @@ import type { Http2Session, ServerSessionOptions } from 'node:http2';
 
 /** The only suite of ECDHE-PSK that has authenticated encryption. */
 const CIPHERS = 'ECDHE-PSK-CHACHA20-POLY1305';
-/** Name of the key in the handshake. It tells nobody anything, and lets a later way of deriving keys have another. */
+/** The name of the key in the handshake. It is public. A later version of the key derivation can use another name. */
 const PSK_IDENTITY = 'tollgate-peers-v1';
 
-/** Memory for a stream whose reader stalls. */
+/** Flow-control window of a stream: the most that a stalled reader keeps in memory. */
 const STREAM_WINDOW = 64 * 1024;
 /**
- * Received bytes count against this window only until they are handed to their stream, so a stalled stream never
- * takes it from the others.
+ * Received bytes use this window only until they are passed to their stream, so a stalled stream never blocks the
+ * others.
  */
 const SESSION_WINDOW = 16 * 1024 * 1024;
 const STREAMS_MAX = 16_384;
 const HEADER_BYTES_MAX = 64 * 1024;
 const HEADER_PAIRS_MAX = 256;
 
-/** TLS of both ends. A peer without the secret fails at the handshake. */
+/** TLS options of both ends. The handshake fails for a peer without the secret. */
 export const TLS_OPTIONS = {
   ciphers: CIPHERS,
   minVersion: 'TLSv1.2',
@@ -30,12 +30,12 @@ export interface PeerKey {
   readonly key: Buffer;
 }
 
-/** The key of the handshake, from a secret of any length. */
+/** Derives the key of the handshake from a secret of any length. */
 export function peerKey(secret: Buffer): PeerKey {
   return { identity: PSK_IDENTITY, key: Buffer.from(hkdfSync('sha256', secret, '', PSK_IDENTITY, 32)) };
 }
 
-/** HTTP/2 of both ends. */
+/** HTTP/2 options of both ends. */
 export const SESSION_OPTIONS = {
   settings: {
     enablePush: false,
@@ -44,31 +44,32 @@ export const SESSION_OPTIONS = {
     maxHeaderListSize: HEADER_BYTES_MAX,
   },
   maxHeaderListPairs: HEADER_PAIRS_MAX,
-  // In megabytes. The default refuses new streams when some hundred stalled ones hold what they may.
+  // In megabytes. With the default, about a hundred stalled streams with full windows would make the session refuse new
+  // ones.
   maxSessionMemory: (STREAMS_MAX * STREAM_WINDOW) / (1024 * 1024),
-  // Header lines are passed on as they came; whether one may come twice is for the ends to say.
+  // Header lines are forwarded unchanged. The two ends decide whether a line may occur twice.
   strictSingleValueFields: false,
-  // The defaults, meant for strangers, end a session when more than 33 calls a second are cancelled.
+  // The defaults protect against strangers: they end a session when more than 33 calls a second are cancelled.
   streamResetBurst: 1_000_000,
   streamResetRate: 1_000_000,
 } as const satisfies ServerSessionOptions;
 
 /**
- * Waits for an answer to a ping in this many turns of `everyMs`. Turns are counted, not time: a process that slept
- * must not take its peers for dead.
+ * A ping may stay unanswered for this many ticks of the timer. Ticks are counted instead of time, so that a process
+ * that was suspended does not take its peers for dead.
  */
 const TURNS = 4;
 
 interface PingOptions {
-  /** A session that answers nothing this long is ended. */
+  /** A session that does not answer a ping for this time is destroyed. */
   readonly silenceMs: number;
 }
 
 export const SILENCE_MS = 10_000;
 
 /**
- * Sets up a session that has just been made, on either end: its window, and pings until it ends. A far end that
- * stops answering is gone.
+ * Sets up a new session on either end: sets its window, and sends pings until it closes. A session that stops answering
+ * is destroyed.
  */
 export function keepAlive(session: Http2Session, { silenceMs }: PingOptions): void {
   session.setLocalWindowSize(SESSION_WINDOW);

@@ -9,39 +9,40 @@ export interface PeerListenerOptions {
   /** Shared by the gateways of one database. */
   readonly secret: Buffer;
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0: any free port. */
   readonly port: number;
   /**
-   * The address at which other gateways reach this listener; its port may be 0 where `port` is. Default: `host` and
-   * the port listened on.
+   * The URL at which other gateways reach this listener. Port 0 stands for the port that it listens on. Default: `host`
+   * with that port.
    */
   readonly url?: string;
   readonly tunnels: Pick<Tunnels, 'session'>;
-  /** Gives a file to another gateway: the value of FILE_HEADER says which. Default: it has no files. */
+  /** Sends a file to another gateway. `asked` is the value of FILE_HEADER. Default: no files. */
   readonly giveFile?: (stream: ServerHttp2Stream, asked: string) => void;
-  /** Time for a connection to prove that it knows the secret. */
+  /** Timeout of the TLS handshake, in which a connection proves that it knows the secret. */
   readonly handshakeMs?: number;
-  /** A gateway that answers no pings this long is given up. */
+  /** The connection to a gateway that answers no pings for this time is closed. */
   readonly silenceMs?: number;
 }
 
 export interface PeerListener {
-  /** For other gateways to reach it at. Known once it listens. */
+  /** The URL for other gateways. Throws before the listener listens. */
   readonly url: string;
   listen(): Promise<void>;
-  /** Takes no more connections and streams, lets running streams end within `drainMs`, then closes the rest. */
+  /** Refuses new connections and streams, lets running streams finish within `drainMs`, then closes the rest. */
   close(drainMs: number): Promise<void>;
 }
 
 /**
- * Connections that have not proven anything yet. The oldest makes room: a gateway takes milliseconds to prove itself.
+ * Connections before the end of their handshake. Beyond this number the oldest is closed. Gateways are not affected,
+ * because their handshake takes milliseconds.
  */
 const STRANGERS_MAX = 64;
 const CONNECTIONS_MAX = 4_096;
 
 /**
- * The listener through which other gateways of the same database reach the tunnels of this one. It refuses peers that
- * do not know the secret.
+ * The listener through which other gateways of the same database reach this gateway's tunnels. It refuses peers without
+ * the secret.
  */
 export function createPeerListener(options: PeerListenerOptions): PeerListener {
   const { tunnels, host, port, handshakeMs = 5_000, silenceMs = SILENCE_MS } = options;
@@ -90,7 +91,7 @@ export function createPeerListener(options: PeerListenerOptions): PeerListener {
       return url;
     },
     async listen() {
-      // `exclusive`: processes that share the public port have each a listener of their own.
+      // `exclusive`: processes that share the public port each have their own listener for gateways.
       server.listen({ host, port, exclusive: true });
       await once(server, 'listening');
       url = urlOf(
@@ -103,7 +104,7 @@ export function createPeerListener(options: PeerListenerOptions): PeerListener {
         if (server.listening) server.once('close', resolve);
         else resolve();
       });
-      // Tells every session to open no more streams.
+      // This also tells every session to open no more streams.
       server.close();
       for (const socket of strangers.values()) socket.destroy();
       const cut = setTimeout(() => {
@@ -115,10 +116,10 @@ export function createPeerListener(options: PeerListenerOptions): PeerListener {
   };
 }
 
-/** Both faces of a connection, the plain socket and the TLS one, have the same. */
+/** Identifies a connection. The plain socket and the TLS socket have the same value. */
 const addressOf = (socket: Socket) => `${socket.remoteAddress} ${socket.remotePort}`;
 
-/** The address with the port that is listened on where it names none of its own. */
+/** The origin of the configured URL. Port 0 is replaced by the port that the listener uses. */
 function urlOf(configured: string, listening: number): string {
   const url = new URL(configured);
   if (url.port === '0') url.port = String(listening);

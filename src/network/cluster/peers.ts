@@ -8,25 +8,25 @@ export interface PeersOptions {
   /** Shared by the gateways of one database. */
   readonly secret: Buffer;
   /**
-   * A connection to another gateway could not be made, or broke: told once, until one is made again. Its streams
-   * have failed; the next use connects anew.
+   * Called when a connection to another gateway failed or broke, and then not again until one succeeds. The streams of
+   * the connection have failed. The next use opens a new one.
    */
   readonly onError?: (node: Node, error: Error) => void;
-  /** Longest wait for a connection. */
+  /** Timeout for opening a connection. */
   readonly connectMs?: number;
-  /** A gateway that answers no pings this long is given up. */
+  /** The connection to a gateway that answers no pings for this time is closed. */
   readonly silenceMs?: number;
 }
 
 /**
- * Connections to the other gateways: one each, kept until it breaks. A session that is still connecting takes
- * streams; they fail with it. That the far end knows the secret is proven, that it is the gateway that was meant is
- * not: it refuses connections that it does not hold.
+ * Connections to the other gateways. Each gateway has one, which stays open until it breaks. A session accepts streams
+ * while it connects. They fail if the connection fails. The handshake proves that the peer knows the secret, but not
+ * that it is the intended gateway. A wrong gateway refuses the stream, because it does not have the tunnel.
  */
 export function createPeers({ secret, onError, connectMs = 5_000, silenceMs = SILENCE_MS }: PeersOptions): Peers {
   const key = peerKey(secret);
   const sessions = new Map<string, ClientHttp2Session>();
-  /** Calls that wait for a gateway that is gone try many times a second. */
+  /** Gateways whose failure was reported. Calls that wait for a missing gateway retry many times a second. */
   const failing = new Set<string>();
   let closing = false;
 
@@ -53,7 +53,7 @@ export function createPeers({ secret, onError, connectMs = 5_000, silenceMs = SI
     session(node) {
       if (closing) throw new Error('this gateway is closing its connections to others');
       const known = sessions.get(node.url);
-      // A far end that is about to stop lets running streams end and takes no new ones.
+      // A session is `closed` when its peer shuts down. Such a peer finishes running streams but refuses new ones.
       if (known && !known.closed && !known.destroyed) return known;
       const session = open(node);
       sessions.set(node.url, session);
@@ -85,7 +85,7 @@ function connect(url: string, { identity, key }: PeerKey): ClientHttp2Session {
         host: hostname.replace(/^\[|\]$/g, ''),
         port: Number(port || 443),
         pskCallback: () => ({ identity, psk: key }),
-        // There are no certificates: both ends prove that they know the key.
+        // There are no certificates. Both ends prove that they know the key.
         checkServerIdentity: () => undefined,
       }),
   });

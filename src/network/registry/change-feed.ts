@@ -26,17 +26,20 @@ interface ChangeFeedOptions {
   readonly leaseMs: number;
 }
 
-/** Applies the changes that the database has and this gateway does not. */
+/** Reads the changes of other gateways from the database and applies them. */
 interface ChangeFeed {
-  /** Every change up to this version of the registry's clock is known. */
+  /** The version of the registry's clock up to which this gateway knows every change. */
   cursor(): number;
   /**
-   * Reads every connection that ended after `since` (epoch milliseconds) or is open. Rejects with the database's error.
+   * Reads every connection that is open or ended after `since` (epoch milliseconds). Rejects with the database's error.
    */
   begin(since: number): Promise<void>;
-  /** Reads what changed since the last look, renews the lease and ends silent gateways. Rejects likewise. */
+  /**
+   * Reads the changes since the last read, renews the lease and removes silent gateways. Rejects with the database's
+   * error.
+   */
   look(): Promise<void>;
-  /** A write may have failed: the next look compares the database with this gateway's connections. */
+  /** To be called when a write may have failed. The next look compares the database with this gateway's connections. */
   doubt(): void;
   isSure(): boolean;
   close(): void;
@@ -45,7 +48,7 @@ interface ChangeFeed {
 export function createChangeFeed(options: ChangeFeedOptions): ChangeFeed {
   const { database, self, presence, listing, lease, writes, now, leaseMs } = options;
   const watch = createNodeWatch({ self, leaseMs });
-  /** Silent gateways whose end is being written. */
+  /** Silent gateways that are being removed from the database. */
   const ending = new Set<string>();
   let cursor = 0;
   let unsure = true;

@@ -17,13 +17,13 @@ interface ConnectionsOptions extends Omit<RegistryOptions, 'node' | 'pollMs' | '
   /** Id of this gateway. */
   readonly self: string;
   readonly lease: Lease;
-  /** Every change up to this version is known. */
+  /** The version up to which every change is known. */
   readonly cursor: () => number;
-  /** A write failed: it may or may not have happened. */
+  /** Called when a write failed. The write may still have taken effect. */
   readonly onFailed: (error: Error) => void;
 }
 
-/** Providers' connections and registrations: in memory, and written to the database. */
+/** Connections and registrations of providers, in memory and in the database. */
 export interface Connections extends Pick<
   Registry,
   'join' | 'leave' | 'register' | 'registration' | 'onSuperseded' | 'onReturned'
@@ -39,17 +39,17 @@ export function createConnections(options: ConnectionsOptions): Connections {
   const bump = { statement: database.engine === 'sqlite' ? BUMP : PG_BUMP };
   const supersededListeners = new Set<(connection: string) => void>();
   const returnedListeners = new Set<(provider: string) => void>();
-  /** Connections whose end is being written. */
+  /** Connections whose end is being written to the database. */
   const leaving = new Set<string>();
   let closed = false;
 
   const writes = createGroupWrites({
     database,
-    // The lease too: a connection never counts without the gateway that it is on.
+    // Each write also renews the lease, because a connection is valid only together with the row of its gateway.
     first: () => [bump, lease.step()],
     onCommitted(rows) {
       lease.renewed();
-      // Every statement that changes presence returns it.
+      // Rows with an epoch come from statements that change presence.
       if (!closed) presence.apply(rows.filter((row) => 'epoch' in row).map(presenceOf), options.cursor());
     },
     onFailed,
@@ -68,7 +68,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
       for (const listener of returnedListeners) listener(provider);
     },
     onSuperseded(connection) {
-      // Later: the caller of `join` is to hear of its success first.
+      // Deferred, so that the promise of `join` resolves first.
       setImmediate(() => {
         for (const listener of supersededListeners) listener(connection);
       });
@@ -128,7 +128,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
   };
 }
 
-// Not to be taken for ConnectionSuperseded: the proxy is to dial again.
+// A plain Error and not ConnectionSuperseded, because the proxy should dial again.
 const stopping = () => new Error('this gateway is about to stop');
 
 function listen<T>(listeners: Set<(value: T) => void>, listener: (value: T) => void): () => void {

@@ -10,18 +10,21 @@ const DELETE_NODE = loadStatement(import.meta.url, './sql/delete-node.sql');
 const DELETE_PREDECESSORS = loadStatement(import.meta.url, './sql/delete-predecessors.sql');
 const LEAVE_ORPHANS = loadStatement(import.meta.url, './sql/leave-orphans.sql');
 
-/** Clocks of gateways may differ by so much before one lists what another has long dropped. */
+/**
+ * The largest accepted difference between the clocks of gateways. Beyond it, one could list offers that another has
+ * dropped.
+ */
 const SKEW_MS = 60_000;
-/** Longest wait for the database when the gateway stops: leases end without it too. */
+/** Longest wait for the database when the gateway stops. It can be short, because the lease expires anyway. */
 const CLOSE_MS = 3_000;
-/** Longest search for a name that is unknown here. */
+/** Longest wait of a lookup for a name that is unknown here. */
 const CATCH_UP_MS = 1_000;
 
 /**
- * The registry of a gateway, with the database's knowledge of others already applied. Rejects when the database cannot
- * be reached. Every write is one transaction that first takes the next version of the registry's clock. So gateways
- * write one after the other, and a gateway that asks for changes since a version misses none. Failed writes are
- * repeated from this gateway's own state once the database works.
+ * The registry of a gateway. When it resolves, the state of all gateways has been read from the database. Rejects with
+ * the database's error. Every write is one transaction that first takes the next version of the registry's clock. So
+ * gateways write one after the other, and a gateway that reads the changes since a version misses none. Once the
+ * database works again, failed writes are repeated from this gateway's own state.
  */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
   const { database, node, now, graceMs, pollMs = 200, leaseMs = 6_000, onError, onRestored } = options;
@@ -31,7 +34,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
 
   function fail(error: Error): void {
     feed.doubt();
-    // The next poll is to show that the database can be written to, too.
+    // The next poll then renews the lease, which also tests whether the database can be written to.
     lease.doubt();
     if (!failing && !closed) {
       failing = true;
@@ -62,7 +65,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   });
   const { presence, listing, writes } = connections;
   const feed = createChangeFeed({ database, self: node.id, presence, listing, lease, writes, now, leaseMs });
-  // Alone, this gateway makes every change itself, and polls only after a failure.
+  // A single gateway makes every change itself, so it polls only after a failure.
   const goesOn = () => !alone || !feed.isSure();
   const poller = new Poller(poll, pollMs, goesOn);
 
@@ -74,7 +77,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   }
 
   try {
-    // An earlier run of this gateway is over; its connections with it.
+    // Removes the earlier run of this gateway and its connections.
     await writes.submit([
       { statement: DELETE_PREDECESSORS, params: [node.id, node.url, alone ? 1 : 0] },
       { statement: LEAVE_ORPHANS, params: [now()] },
@@ -97,11 +100,12 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     waitFor: (provider, ms) => presence.waitFor(provider, ms),
     catchUp() {
       if (alone || closed) return null;
-      // While the database is away nobody waits for it here: calls do so where they need it.
+      // The wait is limited, so that no lookup waits for an unreachable database. Calls wait for it only where they
+      // need it.
       return Promise.race([poller.catchUp(), late(CATCH_UP_MS)]);
     },
     async renew() {
-      // After the last write of this gateway its row is to stay away.
+      // After close has deleted this gateway's row, nothing may write it again.
       if (!closed) await lease.renew();
     },
     async close() {
@@ -111,7 +115,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
         { statement: DELETE_NODE, params: [node.id] },
         { statement: LEAVE_ORPHANS, params: [now()] },
       ];
-      // The poll first, which might renew the lease once more.
+      // Waits for a running poll first, because it might renew the lease and so write the row again.
       const left = Promise.resolve(poller.running)
         .then(() => writes.submit(steps))
         .catch(() => {});

@@ -18,19 +18,19 @@ import { CONTROL_LINE_BYTES_MAX, type RegistrationDocument, type RegistrationPro
 
 const VERSION = 1;
 
-/** A document, its list, a block, its pricing, prices by name. */
+/** Nesting of a document: its lists, their blocks, the pricing of a block, prices by name. */
 const DEPTH_MAX = 8;
-/** A block has some twenty keys; a server of many tools with prices of their own has more. */
+/** A block has about twenty keys. A server with many separately priced tools has more. */
 const KEYS_PER_SERVICE = 64;
 const KEYS_MORE = 2_000;
 /**
- * Prices of parts (a tool, a tier) that services may have on the average, and on top of that: each is a version
- * that is kept for ever.
+ * Limits on prices of parts, such as a tool or a tier: an average for each service, and an allowance for the document.
+ * There are limits because each price is stored forever.
  */
 const PARTS_PER_SERVICE = 4;
 const PARTS_MORE = 2_000;
 
-/** A registration that cannot be taken, with everything that is wrong with it. Nothing of it was registered. */
+/** A registration was refused as a whole. It has the list of all problems. */
 export class RegistrationError extends Error {
   override readonly name = 'RegistrationError';
   readonly problems: readonly RegistrationProblem[];
@@ -44,7 +44,7 @@ export interface RegistrationLimits {
   readonly servicesMax: number;
 }
 
-/** The services of a proxy as it tells a gateway of them. Nothing says where they run: no address, key or command. */
+/** The services of a proxy in the form that it sends to a gateway. It has no address, key or command. */
 export function toRegistrationDocument(services: readonly ServiceConfig[]): RegistrationDocument {
   const document: Record<string, unknown> = { version: VERSION };
   for (const table of BLOCK_TABLES) {
@@ -56,8 +56,8 @@ export function toRegistrationDocument(services: readonly ServiceConfig[]): Regi
 }
 
 /**
- * Reads a registration document as a stranger sent it, by the same options as the blocks of a file. The services
- * are those of one provider, at least one. Throws RegistrationError.
+ * Parses an untrusted registration document, with the same options as the blocks of a configuration file. It must have
+ * at least one service, and all services must belong to one provider. Throws RegistrationError.
  */
 export function readRegistration(text: string, { servicesMax }: RegistrationLimits): readonly Service[] {
   const problems: ConfigProblem[] = [];
@@ -67,7 +67,7 @@ export function readRegistration(text: string, { servicesMax }: RegistrationLimi
     const services = readDocument(document, servicesMax, reading);
     if (problems.length === 0) return services;
   } catch (error) {
-    // So many problems that reading gave up.
+    // ConfigError: there were so many problems that reading stopped.
     if (!(error instanceof ConfigError)) throw error;
   }
   throw new RegistrationError(problems.map(({ key, wrong, right }) => ({ key, wrong, right })));
@@ -117,7 +117,7 @@ function readDocument(document: unknown, servicesMax: number, reading: Reading):
   return services;
 }
 
-/** Before anything of it is read: that takes a while where there are many. */
+/** Counts the prices of parts before the document is read, because reading many of them takes long. */
 function countParts(document: Table): number {
   let count = 0;
   for (const table of BLOCK_TABLES) {

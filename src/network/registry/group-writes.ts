@@ -2,8 +2,8 @@ import { DatabaseError, type Database, type Row, type Step } from '#store';
 
 export interface GroupWrites {
   /**
-   * Resolves with the rows of each step once the steps are committed, or with null when they were no longer wanted
-   * by the time of their turn.
+   * Resolves with the rows of each step once the steps are committed. Resolves with null if `wanted` was false when
+   * their turn came. Rejects with the database's error.
    */
   submit(steps: readonly Step[], wanted?: () => boolean): Promise<readonly (readonly Row[])[] | null>;
 }
@@ -14,7 +14,7 @@ interface GroupWritesOptions {
   readonly first: () => readonly Step[];
   /** Called after a commit with the rows of all steps, in order, before the promises of `submit` resolve. */
   readonly onCommitted: (rows: readonly Row[]) => void;
-  /** Called when a transaction failed: it may or may not have happened. */
+  /** Called when a transaction failed. It may still have been committed. */
   readonly onFailed: (error: Error) => void;
   readonly groupMax?: number;
 }
@@ -27,8 +27,8 @@ interface Pending {
 }
 
 /**
- * Collects writes while the last transaction is being committed and commits them as one, in their order: all
- * gateways take turns at one row, and a flood of connections must not be a flood of turns.
+ * Collects writes while a transaction is being committed, and then commits them as one transaction, in their order. All
+ * gateways wait for the lock of one row, so many connections at once must not cause as many transactions.
  */
 export function createGroupWrites({
   database,
@@ -48,7 +48,8 @@ export function createGroupWrites({
       rows = (await database.batch([...opening, ...steps])).slice(opening.length);
     } catch (cause) {
       const error = cause instanceof Error ? cause : new Error(String(cause));
-      // A statement that was refused fails alone, not its neighbours with it.
+      // If the database refused a statement, each submission is committed separately, so that only the faulty one
+      // fails.
       const refused = error instanceof DatabaseError && !error.unavailable;
       if (refused && group.length > 1) {
         for (const pending of group) await commit([pending]);
@@ -82,7 +83,7 @@ export function createGroupWrites({
         waiting.push({ steps, wanted, resolve, reject });
         if (running) return;
         running = true;
-        // What arrives in this turn of the event loop goes together.
+        // Writes of the same turn of the event loop go into one transaction.
         setImmediate(() => void run());
       }),
   };

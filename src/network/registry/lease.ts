@@ -3,7 +3,7 @@ import type { RegistryOptions } from './registry.ts';
 
 const PUT_NODE = loadStatement(import.meta.url, './sql/put-node.sql');
 
-/** Renewals in the time of a lease. */
+/** Renewals within the duration of a lease. */
 const RENEWALS = 3;
 
 interface LeaseOptions extends Pick<RegistryOptions, 'node' | 'now'> {
@@ -11,7 +11,7 @@ interface LeaseOptions extends Pick<RegistryOptions, 'node' | 'now'> {
   readonly leaseMs: number;
 }
 
-/** This gateway's own row among the gateways of the database, and when it was written last. */
+/** This gateway's row in the table of gateways, and the time of its last write. */
 export class Lease {
   readonly #options: LeaseOptions;
   readonly #startedAt: number;
@@ -22,24 +22,24 @@ export class Lease {
     this.#startedAt = options.now();
   }
 
-  /** Raises the beat; for a transaction that ends with `renewed`. */
+  /** A step that increments the beat. Call `renewed` after the commit of its transaction. */
   step(): Step & { readonly params: readonly (string | number | null)[] } {
     const { node, now } = this.#options;
     return { statement: PUT_NODE, params: [node.id, node.url, now(), this.#startedAt] };
   }
 
-  /** A transaction with `step` was committed. */
+  /** To be called after the commit of a transaction with `step`. */
   renewed(): void {
     this.#renewedAt = performance.now();
   }
 
-  /** Raises the beat. Rejects with the database's error. */
+  /** Increments the beat. Rejects with the database's error. */
   async renew(): Promise<void> {
     await this.#options.database.query(PUT_NODE, this.step().params);
     this.renewed();
   }
 
-  /** The database may not have the last beat: the next one is due at once. */
+  /** Makes the next beat due at once, because the database may lack the last one. */
   doubt(): void {
     this.#renewedAt = -Infinity;
   }

@@ -6,20 +6,20 @@ import type { RegisteredService } from './registry.ts';
 import { registeredOf } from './stored-document.ts';
 
 /**
- * The offers of providers with a tunnel, in the catalogue for as long as each is reachable, and for the grace time
+ * Keeps the offers of providers with a tunnel in the catalogue while the provider is reachable, and for the grace time
  * after.
  */
 export interface Listing {
-  /** `awayMs`: how long a provider that cannot be reached, and was not listed, has been away. */
+  /** `awayMs`: how long the provider has been unreachable. Used if the provider is not listed yet. */
   set(
     provider: string,
     state: { readonly reachable: boolean; readonly revision: number; readonly awayMs: number },
   ): void;
-  /** A provider's registration, as the database has it now. Listed at once. */
+  /** Lists a provider's current registration at once. */
   put(provider: string, revision: number, services: readonly RegisteredService[]): void;
   /**
-   * Reads registrations that are to be listed and came from elsewhere or earlier. A failed read is repeated by the
-   * next call.
+   * Reads the registrations that should be listed but were made at another gateway or before the start. The next call
+   * repeats a failed read.
    */
   load(): Promise<void>;
   close(): void;
@@ -29,12 +29,12 @@ interface ListingOptions {
   readonly database: Pick<Database, 'batch'>;
   readonly catalog: Pick<Catalog, 'replace' | 'depart'>;
   readonly graceMs: number;
-  /** A provider is listed no longer. */
+  /** Called when a provider is no longer listed. */
   readonly onGone: (provider: string) => void;
 }
 
 interface Listed {
-  /** Revision that is to be listed. */
+  /** Revision that should be listed. */
   wanted: number;
   /** Revision that is listed. */
   loaded: number;
@@ -42,8 +42,8 @@ interface Listed {
   /** Runs while the provider is away. */
   grace: NodeJS.Timeout | null;
   /**
-   * It has been away for longer than the grace time: what it offered is only to be remembered. For how long, when
-   * that was learnt.
+   * Set for a provider that has been away longer than the grace time, whose offers are only remembered as departed.
+   * Milliseconds that it had been away when this was noticed.
    */
   goneMs: number | null;
 }
@@ -64,10 +64,10 @@ export function createListing({ database, catalog, graceMs, onGone }: ListingOpt
     onGone(provider);
   };
 
-  /** The grace time of a provider that is away is over. */
+  /** Ends the grace time of a provider that is away. */
   const lapse = (provider: string) => {
     const found = listed.get(provider)!;
-    // Its registration is still being read: its names are to be remembered then.
+    // Its registration is still being read. Its names will be remembered when it arrives.
     if (found.loaded < found.wanted && found.offers.length === 0) found.goneMs = graceMs;
     else end(provider);
   };
@@ -75,7 +75,7 @@ export function createListing({ database, catalog, graceMs, onGone }: ListingOpt
   const loadAll = async () => {
     while (toLoad.size > 0) {
       const group = [...toLoad].slice(0, LOAD_MAX);
-      // Before reading: what is registered while it reads is to be read again.
+      // Removed before the read, so that a registration during the read is read again.
       for (const provider of group) toLoad.delete(provider);
       const found = await database
         .batch(group.map((provider) => ({ statement: FIND, params: [provider] })))
@@ -129,12 +129,12 @@ export function createListing({ database, catalog, graceMs, onGone }: ListingOpt
   return listing;
 }
 
-/** Services of a provider as the offers that the catalogue lists. */
+/** The services of a provider as offers for the catalogue. */
 export function offersOf(provider: string, services: readonly RegisteredService[]): readonly Offer[] {
   return services.map((registered) => offerOfTunnel(registered, provider));
 }
 
-/** Every price of the offers, for the price book. */
+/** All prices of the offers, for the price book. */
 export function pricesOf(offers: readonly Offer[]): readonly PriceVersion[] {
   return offers.flatMap(({ price, variants, provider, service }) =>
     [price, ...Object.values(variants)].map((each) => ({ ...each, provider: provider.id, service })),

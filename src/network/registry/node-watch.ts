@@ -1,6 +1,6 @@
 import type { Row } from '#store';
 
-/** A gateway as its row says. `url` is null for one that others cannot reach. */
+/** The row of a gateway. `url` is null if other gateways cannot reach it. */
 export interface NodeRow {
   readonly id: string;
   readonly url: string | null;
@@ -9,16 +9,16 @@ export interface NodeRow {
 
 interface NodeWatch {
   /**
-   * Takes what a poll returned at `at` (monotonic milliseconds) and says who lives and who has been silent for too
-   * long.
+   * Takes the rows of a poll at `at` (monotonic milliseconds). Returns the live gateways and those that have been
+   * silent for too long.
    */
   observe(rows: readonly Row[], at: number): { readonly live: readonly NodeRow[]; readonly silent: readonly NodeRow[] };
 }
 
 /**
- * Tells gateways that live from those that died, by this machine's own monotonic clock: a gateway is silent when
- * its beat has not changed for `leaseMs` while this one was looking. Clocks that differ between machines do not
- * matter, and nobody is taken as dead because the database, or this process, stood still for a while.
+ * Detects dead gateways with this machine's monotonic clock. A gateway is silent if its beat has not changed for
+ * `leaseMs` while this gateway kept polling. So the clocks of other machines do not matter. A gateway is not taken for
+ * dead because the database or this process was suspended for a while.
  */
 export function createNodeWatch({ self, leaseMs }: { readonly self: string; readonly leaseMs: number }): NodeWatch {
   let seen = new Map<string, { readonly beat: bigint; readonly since: number }>();
@@ -32,7 +32,7 @@ export function createNodeWatch({ self, leaseMs }: { readonly self: string; read
       const live: NodeRow[] = [];
       const silent: NodeRow[] = [];
       for (const row of rows) {
-        // A registry without nodes has one row, without a node.
+        // If there are no gateways, the poll returns one row with a null id.
         if (row['id'] === null) continue;
         const node = { id: row['id'] as string, url: row['url'] as string | null, beat: row['beat'] as bigint };
         const known = before.get(node.id);

@@ -3,7 +3,7 @@ import { atPrices } from './past-prices.ts';
 import type { RegisteredService } from './registry.ts';
 import { servicePath } from '../tunnel/wire.ts';
 
-/** A service that a provider's proxy registered, as an offer that is reached through its tunnel. */
+/** The offer for a service that a proxy registered. It is reached through the proxy's tunnel. */
 export function offerOfTunnel({ service, createdAt, raised }: RegisteredService, provider: string): Offer {
   const where = {
     provider: { id: provider, name: service.providerName },

@@ -3,40 +3,37 @@ import type { Service } from '#config';
 import { RegistrationError } from './document.ts';
 import type { RegisteredService } from './registry.ts';
 
-/** All that decides what a call of a service costs. */
+/** Everything that determines the cost of a call of a service. */
 export interface Prices {
   readonly rates: Rates;
-  /** Of parts that have their own; the others cost `rates`. */
+  /** Rates of parts with their own price. Other parts cost `rates`. */
   readonly variants: Readonly<Record<string, Rates>>;
   readonly priceCap: MicroUsd | null;
   readonly nestedMax: MicroUsd;
-  /** The price is for all messages of a task. */
+  /** One price covers all messages of a task. */
   readonly byTask: boolean;
 }
 
-/** The least that a service cost lately. */
+/** The lowest recent prices of a service. */
 interface PastPrice {
   /** `<primitive>/<name>`. */
   readonly key: string;
-  /**
-   * Epoch milliseconds: until when the notice of its last raise runs; of a service that is gone, when it would have.
-   */
+  /** Epoch milliseconds at which the notice of its last raise ends. A withdrawal of the service counts as a raise. */
   readonly until: number;
   readonly prices: Prices;
 }
 
 /**
- * How long a service that was taken back is remembered after its notice, so that it cannot come back at another
- * price unnoticed.
+ * How long a withdrawn service is remembered after its notice, so that it cannot return at a higher price unnoticed.
  */
 const GONE_MS = 24 * 3_600_000;
-/** Prices of services that were taken back, of one provider. */
+/** Remembered prices of withdrawn services for each provider. */
 const GONE_PRICES_MAX = 20_000;
 
 /**
- * The prices to remember when a provider's services change from `before` to `after`. A notice runs from the last
- * raise. New prices are compared with the lowest price since, so a raise in many steps counts as one. Throws
- * RegistrationError where more services are withdrawn than can be remembered.
+ * The prices to remember when a provider's services change from `before` to `after`. A notice starts at the last raise.
+ * New prices are compared with the lowest price during the notice, so a raise in many steps counts as one. Throws
+ * RegistrationError if the withdrawn services have more prices than can be remembered.
  */
 export function nextPastPrices(
   past: readonly PastPrice[],
@@ -60,7 +57,7 @@ export function nextPastPrices(
     if (to === undefined || isAbove(to, current)) next.push({ key, until, prices: least });
     else if (running) next.push({ key, until: found.until, prices: least });
   }
-  // What is left was taken back before.
+  // The remaining entries are services that were withdrawn earlier.
   for (const one of known.values()) {
     const to = wanted.get(one.key);
     if (to !== undefined) next.push(isAbove(to, one.prices) ? { ...one, until } : one);
@@ -81,7 +78,7 @@ export function nextPastPrices(
   return next;
 }
 
-/** The services, those whose price jumped with what they cost before. */
+/** Adds the previous prices to the services whose price jumped. */
 export function withRaises(
   services: readonly RegisteredService[],
   past: readonly PastPrice[],

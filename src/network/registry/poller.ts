@@ -15,12 +15,12 @@ export class Poller {
     this.#goesOn = goesOn;
   }
 
-  /** The poll that runs; null where none does. */
+  /** The running poll. null if no poll runs. */
   get running(): Promise<void> | null {
     return this.#polling;
   }
 
-  /** Polls after the interval, where no poll runs or is scheduled. */
+  /** Polls after the interval, unless a poll runs or is scheduled. */
   schedule(): void {
     if (this.#stopped || this.#timer !== undefined || this.#polling !== null) return;
     this.#timer = setTimeout(() => {
@@ -29,7 +29,7 @@ export class Poller {
     }, this.#pollMs).unref();
   }
 
-  /** Settles after a poll that began after this call, or with `stop`. */
+  /** Settles at the end of a poll that began after this call, or soon after `stop`. */
   catchUp(): Promise<void> {
     return (this.#catching ??= this.#pollAfresh().finally(() => (this.#catching = null)));
   }
@@ -46,7 +46,7 @@ export class Poller {
   }
 
   async #pollAfresh(): Promise<void> {
-    // The poll that runs may have read before this call.
+    // The running poll may have read the database before this call.
     await this.#polling;
     if (this.#stopped) return;
     clearTimeout(this.#timer);

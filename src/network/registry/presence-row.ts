@@ -1,21 +1,21 @@
 import type { Row } from '#store';
 
-/** One row of provider_connections: where a provider is connected, or was last. */
+/** One row of provider_connections: the current or last connection of a provider. */
 export interface PresenceRow {
   readonly provider: string;
   readonly connection: string;
   readonly node: string;
-  /** Of two connections of one provider the one with the higher epoch is the newer. */
+  /** The newer of two connections of a provider has the higher epoch. */
   readonly epoch: number;
   /** Epoch milliseconds by the clock of the gateway that wrote it; null while connected. */
   readonly leftAt: number | null;
-  /** Of the provider's registration; 0 for none. */
+  /** The revision of the provider's registration. 0 without one. */
   readonly revision: number;
-  /** Of the registry's clock at the last change. */
+  /** The version of the registry's clock at the last change of the row. */
   readonly version: number;
 }
 
-/** Reads a row of any statement that returns presence. */
+/** Parses a row of any statement that returns presence. */
 export function presenceOf(row: Row): PresenceRow {
   return {
     provider: row['provider'] as string,

@@ -3,27 +3,29 @@ import type { PresenceRow } from './presence-row.ts';
 import type { Connection, Location } from './registry.ts';
 import { Waiters } from './waiters.ts';
 
-/** Which provider is connected where, in memory: the database's rows, and the connections that are open here. */
+/**
+ * The location of each provider, in memory. It combines the database's rows with the connections that are open here.
+ */
 export interface Presence {
-  /** A connection of this gateway that is about to join. */
+  /** Adds a connection of this gateway that is about to join. */
   add(connection: Connection): void;
-  /** A connection of this gateway ended, or could not join. False when it did not count any more. */
+  /** Removes a connection of this gateway that ended or could not join. False if it was removed before. */
   remove(connection: Connection): boolean;
   has(connection: Connection): boolean;
   /**
-   * Applies committed rows. Of two rows of a provider the one of the higher version counts, in any order of arrival. A
-   * row up to version `seen` is ignored where its provider is not known.
+   * Applies committed rows. For each provider the row with the highest version wins, in any order of arrival. A row of
+   * an unknown provider is ignored if its version is at most `seen`.
    */
   apply(rows: readonly PresenceRow[], seen?: number): void;
-  /** The gateways that live. */
+  /** Replaces the list of live gateways. */
   setNodes(nodes: readonly NodeRow[]): void;
-  /** Calls onStray and onLapsed again for connections where their work may have failed. */
+  /** Calls onStray and onLapsed again, because their writes may have failed. */
   recheck(): void;
   locate(provider: string): Location | null;
   waitFor(provider: string, ms: number): Promise<Location | null>;
-  /** A provider that is away is no longer of interest. */
+  /** Drops a provider that is away and no longer needed. */
   forget(provider: string): void;
-  /** Ends all waiting. */
+  /** Resolves all waits with null. */
   close(): void;
 }
 
@@ -32,30 +34,30 @@ interface PresenceOptions {
   readonly self: string;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** A provider's row changed, or whether it can be reached. `awayMs`: for how long it could not be. */
+  /** Called when a provider's row or its reachability changed. `awayMs`: how long it has been unreachable. */
   readonly onChange: (row: PresenceRow, state: { readonly reachable: boolean; readonly awayMs: number }) => void;
-  /** A provider can be reached that could not be, or over a new connection. */
+  /** Called when a provider becomes reachable, or gets a new connection. */
   readonly onReturned: (provider: string) => void;
-  /** A connection that had joined here no longer counts. */
+  /** Called when a newer connection replaced one that had joined here. */
   readonly onSuperseded: (connection: string) => void;
-  /** The database says of a connection that it is open here, and it is not. */
+  /** Called for a connection that is open here according to the database, but is not. */
   readonly onStray: (row: PresenceRow) => void;
-  /** The database says of a connection that it ended, and it is open here. */
+  /** Called for a connection that is open here, but has ended according to the database. */
   readonly onLapsed: (row: PresenceRow) => void;
 }
 
 interface Entry {
   row: PresenceRow;
   location: Location | null;
-  /** Since when it cannot be reached, on the monotonic clock; null while it can. */
+  /** Monotonic time at which it became unreachable. null while it is reachable. */
   awaySince: number | null;
-  /** Connection that the provider was last reached by. */
+  /** The connection through which the provider was last reachable. */
   reachedBy: string | null;
 }
 
 /** A connection of this gateway. */
 interface Open {
-  /** null until its join is known to be committed: till then nothing can be said to be newer. */
+  /** null until the join is known to be committed. Until then no connection counts as newer. */
   epoch: number | null;
 }
 
@@ -68,7 +70,7 @@ export function createPresence(options: PresenceOptions): Presence {
   let nodes = new Map<string, NodeRow>();
 
   const locationOf = ({ provider, connection, node, leftAt }: PresenceRow): Location | null => {
-    // Also while the database has it as ended: the connection itself is the better witness.
+    // An open connection counts even if it has ended according to the database.
     if (open.get(provider)?.has(connection)) return { kind: 'here', connection };
     if (leftAt !== null || node === self) return null;
     const found = nodes.get(node);
@@ -76,7 +78,7 @@ export function createPresence(options: PresenceOptions): Presence {
   };
 
   const enter = (row: PresenceRow): Entry => {
-    // The clock of another machine, so within reason only.
+    // `leftAt` may come from another machine's clock, so the result is never negative.
     const awayMs = row.leftAt === null ? 0 : Math.max(0, now() - row.leftAt);
     const entry = { row, location: null, awaySince: performance.now() - awayMs, reachedBy: null };
     entries.set(row.provider, entry);
@@ -97,7 +99,7 @@ export function createPresence(options: PresenceOptions): Presence {
     waiters.wake(row.provider, location);
   };
 
-  /** Drops connections of this gateway that a newer one took the place of. */
+  /** Drops connections of this gateway that a newer one replaced. */
   const judge = (provider: string): void => {
     const entry = entries.get(provider);
     for (const [id, { epoch }] of open.get(provider) ?? []) {
@@ -138,7 +140,7 @@ export function createPresence(options: PresenceOptions): Presence {
         const mine = open.get(row.provider)?.get(row.connection);
         if (mine) mine.epoch = row.epoch;
       }
-      // Within one transaction the last row of a provider is the one that stays.
+      // Of several rows of a provider in one transaction, the last one is the final state.
       for (const row of new Map(rows.map((each) => [each.provider, each])).values()) {
         const known = entries.get(row.provider);
         if (!known && row.version <= seen) continue;
@@ -170,7 +172,7 @@ export function createPresence(options: PresenceOptions): Presence {
     },
     forget(provider) {
       const entry = entries.get(provider);
-      // While the database has it as connected its row would not be told of again.
+      // A row that is connected in the database must stay, because the change feed would not deliver it again.
       if (entry && entry.row.leftAt !== null && !open.has(provider)) entries.delete(provider);
     },
     close: () => waiters.close(),

@@ -4,8 +4,8 @@ import { servicesFromText } from './stored-document.ts';
 const LIST = loadStatement(import.meta.url, './sql/list-documents.sql');
 
 /**
- * The names of all services that providers registered, whether they are connected or not. For a command without a
- * gateway: a gateway has its catalogue.
+ * The names of all services that providers registered, including those of providers that are not connected. For
+ * commands. A gateway uses its catalogue instead.
  */
 export async function registeredNames(database: Pick<Database, 'query'>): Promise<ReadonlySet<string>> {
   const rows = await database.query(LIST);

@@ -18,15 +18,15 @@ const FIND_OWNER = loadStatement(import.meta.url, './sql/find-name-owner.sql');
 const PUT = loadStatement(import.meta.url, './sql/put-registration.sql');
 const NOTE = loadStatement(import.meta.url, './sql/note-registration.sql');
 
-/** Only a provider's newest connection writes, so that a second attempt is rare and a third unheard of. */
+/** Only a provider's newest connection writes, so a second attempt is rare. */
 const ATTEMPTS = 5;
 
 export interface Registrations extends Pick<Registry, 'register' | 'registration'> {
-  /** Rejects with RegistrationError where the name is another's than the provider's. */
+  /** Rejects with RegistrationError if the name belongs to another provider or is reserved. */
   checkName(provider: string, name: string): Promise<void>;
 }
 
-/** Keeps the registrations of providers in the database. */
+/** Registrations of providers, stored in the database. */
 export function createRegistrations(options: RegistrationsOptions): Registrations {
   const { database, writes, listing, isOpen, now, priceNoticeMs = 0, reservedNames = [] } = options;
   const isReserved = (name: string) => reservedNames.some((own) => keyOfName(own) === keyOfName(name));
@@ -104,7 +104,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
   };
 }
 
-/** Names that differ by spaces, dots, hyphens, underscores or case alone count as the same. */
+/** Names that differ only in spaces, dots, hyphens, underscores or case count as the same. */
 const keyOfName = (name: string): string => name.toLowerCase().replaceAll(/[ ._-]/g, '');
 
 const superseded = () => new ConnectionSuperseded('a newer connection of this provider took over');

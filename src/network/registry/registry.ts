@@ -9,7 +9,7 @@ export interface Connection {
   readonly id: string;
   /** Public key of the provider. */
   readonly provider: string;
-  /** Ledger account of the provider's owner, as a Caller has it. */
+  /** Ledger account of the provider's owner, in the same form as in Caller. */
   readonly account: string;
 }
 
@@ -40,59 +40,66 @@ export interface RegisteredService {
   readonly service: Service;
   /** When the provider first registered a service of this primitive and name. */
   readonly createdAt: number;
-  /** Its price jumped: what it cost before, and until when (epoch milliseconds) calls have to accept the new one. */
+  /**
+   * Set if its price jumped. `was`: the prices before. `until`: epoch milliseconds until which calls must accept the
+   * new price explicitly.
+   */
   readonly raised?: { readonly until: number; readonly was: Prices };
 }
 
 /**
- * Which providers are connected to which gateway, and what they offer. The database holds it, so that gateways that
- * share one agree: a change is known to all within half a second, and of two connections of one provider the newer
- * wins everywhere.
+ * The connections of providers to gateways, and the services that they offer. The state is in the database, so that all
+ * gateways of the database agree. A change reaches all of them within half a second. Of two connections of one
+ * provider, the newer wins on every gateway.
  */
 export interface Registry {
   /**
-   * A proxy connected here: any older connection of its provider is superseded, wherever it is. Rejects with
-   * RegistrationError where `name`, that of its services' provider, is another's, with the database's error, and
-   * with ConnectionSuperseded when `leave` was called meanwhile; the connection then counts for nothing, an older
-   * one as before, and it is not told of again.
+   * Adds a new connection of this gateway. It supersedes any older connection of its provider on any gateway. `name` is
+   * the provider name of its services. Rejects with RegistrationError if another provider has the name, with
+   * ConnectionSuperseded if `leave` was called meanwhile, or with the database's error. After a rejection the
+   * connection is not registered, an older one stays valid, and onSuperseded does not report it.
    */
   join(connection: Connection, name?: string): Promise<void>;
   /**
-   * Replaces what the provider offers. The same offers again cost no write. They are listed here when it resolves.
-   * Rejects with RegistrationError where another provider has the name, with ConnectionSuperseded when a newer
-   * connection took over, or with the database's error. The earlier registration then stays.
+   * Replaces the provider's services. Unchanged services cause no write. When it resolves, this gateway lists them.
+   * Rejects with RegistrationError if another provider has the name, with ConnectionSuperseded if a newer connection
+   * took over, or with the database's error. After a rejection the earlier registration stays.
    */
   register(connection: Connection, services: readonly Service[]): Promise<{ readonly revision: number }>;
   /**
-   * A connection ended. Here it counts as gone at once; its offers stay for the grace time, as not present. Never
-   * rejects.
+   * Removes a connection that ended. On this gateway it is gone at once. Its offers stay listed for the grace time,
+   * marked as not present. Never rejects.
    */
   leave(connection: Connection): Promise<void>;
-  /** The location of a provider; null while it is connected nowhere. One look-up in memory. */
+  /** The location of a provider. null while it is not connected. Reads only memory. */
   locate(provider: string): Location | null;
   /** Resolves as soon as the provider can be reached, or with null after `ms`. */
   waitFor(provider: string, ms: number): Promise<Location | null>;
   /**
-   * Settles when this gateway knows what any other one had registered when it was called, or cannot learn it within
-   * a second; never rejects. null where this gateway is alone and knows it anyway.
+   * Settles when this gateway knows everything that was registered at any gateway before the call, or after one second.
+   * Never rejects. null for a single gateway, which knows everything already.
    */
   catchUp(): Promise<void> | null;
-  /** A provider's registration from the database; null for one that never registered. */
+  /** A provider's registration from the database. null if it never registered. */
   registration(provider: string): Promise<Registration | null>;
   /**
-   * `listener` gets the id of a connection of this gateway that a newer one, on any gateway, took the place of:
-   * once for each that had joined, and never before its `join` has resolved. Returns how to stop.
+   * Calls `listener` with the id of each connection of this gateway that a newer one, on any gateway, replaced. It is
+   * called once for each connection that had joined, after its `join` has resolved. Returns a function that
+   * unsubscribes.
    */
   onSuperseded(listener: (connection: string) => void): () => void;
-  /** `listener` gets the provider whose proxy can be reached again, or over a new connection. Returns how to stop. */
+  /**
+   * Calls `listener` with each provider that becomes reachable again, or gets a new connection. Returns a function that
+   * unsubscribes.
+   */
   onReturned(listener: (provider: string) => void): () => void;
-  /** Raises this gateway's beat: a small durable write. Rejects with the database's error. */
+  /** Increments this gateway's beat, which is a small durable write. Rejects with the database's error. */
   renew(): Promise<void>;
-  /** This gateway is about to stop: its providers are to be taken as gone. */
+  /** Removes this gateway and its connections from the database, because it is about to stop. */
   close(): Promise<void>;
 }
 
-/** A newer connection of the same provider counts, or this one has ended. */
+/** A newer connection of the same provider replaced this one, or this one has ended. */
 export class ConnectionSuperseded extends Error {
   override readonly name = 'ConnectionSuperseded';
 }
@@ -100,23 +107,24 @@ export class ConnectionSuperseded extends Error {
 export interface RegistryOptions {
   readonly database: Database;
   readonly catalog: Pick<Catalog, 'replace' | 'depart'>;
-  /**
-   * This process. `id` is new at every start; `url` is where other gateways reach it, null for one that stands alone.
-   */
+  /** This process. `id` is new at every start. `url` is the address for other gateways, null for a single gateway. */
   readonly node: { readonly id: string; readonly url: string | null };
   /** Epoch milliseconds, for the database. */
   readonly now: () => number;
-  /** How long the offers of a provider that went away stay listed. */
+  /** How long the offers of a disconnected provider stay listed. */
   readonly graceMs: number;
-  /** Provider names of the gateway's own configuration, which nobody may register. The list may change. */
+  /** Provider names of the gateway's own configuration, which no proxy may register. The list may change. */
   readonly reservedNames?: readonly string[];
-  /** How long calls have to accept a price that jumped; default 0, never. */
+  /** How long after a price jump calls must accept the new price explicitly. Default 0: never. */
   readonly priceNoticeMs?: number;
-  /** How often PostgreSQL is asked for changes. */
+  /** How often PostgreSQL is polled for changes. */
   readonly pollMs?: number;
-  /** A gateway that is silent for so long counts as gone; many times `pollMs`. */
+  /** A gateway that is silent for this time counts as gone. Must be many times `pollMs`. */
   readonly leaseMs?: number;
-  /** The database failed: told once, until it works again. What was known last stands meanwhile. */
+  /**
+   * Called when the database fails, and then not again until it has recovered. The last known state stays in use
+   * meanwhile.
+   */
   readonly onError: (error: Error) => void;
   readonly onRestored?: () => void;
 }

@@ -6,9 +6,9 @@ import type { RegisteredService } from './registry.ts';
 
 type RatesJson = Record<string, string>;
 type ServiceJson = Omit<Service, 'rates' | 'variants' | 'priceCap' | 'agent'> & {
-  /** Of tools and agents; absent in what was stored before there were caps. */
+  /** For tools and agents. Absent in rows from before caps existed. */
   readonly priceCap?: string | null;
-  /** Of agents. Older rows lack some facts. */
+  /** For agents. Older rows lack some fields. */
   readonly agent?: Partial<Omit<AgentFacts, 'nestedMax'>> &
     Pick<AgentFacts, 'cardPath'> & { readonly nestedMax?: string };
   readonly rates: RatesJson;
@@ -50,14 +50,14 @@ export function servicesFromText(text: string): readonly RegisteredService[] {
   );
 }
 
-/** The services of a row, those whose price jumped with what they cost before. */
+/** The services of a row. Services whose price jumped have their previous prices. */
 export function registeredOf(row: Row): readonly RegisteredService[] {
   return withRaises(servicesFromText(row['document'] as string), pastPricesFromText(row['past_prices'] as string));
 }
 
 /**
- * The services with the times at which they were first registered: those of `before`, by primitive and name, else
- * `now`.
+ * The services with the times of their first registration. A service of `before` with the same primitive and name keeps
+ * its time. A new one gets `now`.
  */
 export function withTimes(
   services: readonly Service[],

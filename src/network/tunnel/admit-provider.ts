@@ -5,13 +5,16 @@ import { type Identity, refuseRepeatedCredentials, restrictedKey, providerIdOf }
 import { isWallet } from '#auth/accounts';
 import { TUNNEL_PROTOCOL } from './wire.ts';
 
-/** A provider that proved who it is. */
+/** An authenticated provider. */
 export interface AdmittedProvider {
   readonly provider: string;
   readonly account: string;
   /** CAIP-10 id of the account, with the network that its wallet signed for. */
   readonly caip10: string;
-  /** Came with an API key: registrations are not signed, and the tunnel ends when the key does. */
+  /**
+   * True if it authenticated with an API key. Then registrations are not signed, and the tunnel ends when the key
+   * becomes invalid.
+   */
   readonly byKey: boolean;
 }
 
@@ -19,15 +22,15 @@ export interface AdmitOptions {
   /** Throws GatewayError. */
   readonly authenticate: (headers: IncomingMessage['headers'], address: string) => Caller | Promise<Caller>;
   readonly identity: Pick<Identity, 'providerId'>;
-  /** Public keys and account ids that may dial in; empty is everybody. */
+  /** Public keys and account ids that may dial in. Empty: everybody. */
   readonly providers: readonly string[];
 }
 
 const refused = (message: string) => new GatewayError('permission_denied', message);
 
 /**
- * Decides on dials; `address` is where one comes from. Rejects with GatewayError, or with what `authenticate`
- * rejects with.
+ * A function that authenticates a dial and decides whether it is admitted. `address` is the proxy's. Rejects with
+ * GatewayError or with the errors of `authenticate`.
  */
 export function createAdmission({
   authenticate,
@@ -48,9 +51,9 @@ export function createAdmission({
     const provider = providerIdOf(account, identity);
     if (key === null && wallet === null)
       throw refused('An access token cannot provide: use a wallet, or an API key of the account');
-    // As the cache has it: a tunnel asks twice a second.
+    // The cached value is enough, because each tunnel repeats this check twice a second.
     if (key?.restricted) throw restrictedKey('provide');
-    // A stolen key of a wallet's account could otherwise take the place of the wallet's own proxy.
+    // Otherwise a stolen key of a wallet's account could replace the wallet's own proxy.
     if (key && isWallet(account))
       throw refused("The account of this key is a wallet's: provide as the wallet itself, with [router.siwx]");
     if (wallet && !account.endsWith(`:${provider}`))
@@ -66,5 +69,5 @@ export function createAdmission({
   };
 }
 
-/** EVM addresses are the same in every case, base58 is not. */
+/** EVM addresses are case-insensitive, base58 is not. */
 const inOneCase = (name: string) => (name.includes('0x') ? name.toLowerCase() : name);

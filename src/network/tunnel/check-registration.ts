@@ -6,14 +6,14 @@ import type { AdmittedProvider } from './admit-provider.ts';
 import { registrationText, type ProxyMessage } from './wire.ts';
 
 export interface RegistrationRules {
-  /** Names that this router goes by. */
+  /** Domain names of this router. */
   readonly domains: readonly string[];
   readonly servicesMax: number;
 }
 
 /**
- * The services of a registration, if its provider signed it for this router and for the connection that has the
- * challenge. Throws RegistrationError with everything that is wrong with it.
+ * Checks a registration and returns its services. A provider with a wallet must have signed it for this router and for
+ * the connection with this challenge. Rejects with RegistrationError.
  */
 export async function checkRegistration(
   { document, router, signature }: Extract<ProxyMessage, { type: 'register' }>,

@@ -1,17 +1,17 @@
 import { GatewayError } from '#wire';
 import { createFrameBudget, type FrameBudget } from './frame-meter.ts';
 
-/** Connections by the client network that they come from. */
+/** Counts connections by client network. */
 export class ClientNetworks {
   readonly #connectionsMax: number;
   readonly #networks = new Map<string, { connections: number; readonly frames: FrameBudget }>();
 
-  /** `connectionsMax`: of one network. */
+  /** `connectionsMax`: for each network. */
   constructor(connectionsMax: number) {
     this.#connectionsMax = connectionsMax;
   }
 
-  /** Throws GatewayError where the network has as many connections as one may have. */
+  /** Throws GatewayError `rate_limit_exceeded` if the network has `connectionsMax` connections already. */
   check(network: string): void {
     const count = this.#networks.get(network)?.connections ?? 0;
     if (count >= this.#connectionsMax)

@@ -1,17 +1,20 @@
 import { GatewayError, parseJson, createLines } from '#wire';
 import type { ProxyMessage } from './wire.ts';
 
-/** Of any message. What a document holds is a text here. */
+/** Limits for any message. A registration document is a string inside its message, so its content does not count. */
 const MESSAGE_LIMITS = { jsonDepthMax: 16, jsonKeysMax: 1_000 };
 
-/** A line of a control stream that breaks its protocol. The message names the fault, and goes to the proxy. */
+/**
+ * A line of a control stream that violates the protocol. The message names the fault. It becomes the reason with which
+ * the tunnel is closed.
+ */
 export class ControlFault extends Error {
   override readonly name = 'ControlFault';
 }
 
 /**
- * The lines of a stream, one after the other, without their ends; empty ones are left out. Takes linear time and
- * holds one line. Throws ControlFault.
+ * The lines of a stream, in order, without line ends and without empty lines. Takes linear time and buffers one line.
+ * Throws ControlFault for a line longer than `bytesMax`.
  */
 export async function* readLines(
   chunks: AsyncIterable<Buffer>,
@@ -31,7 +34,7 @@ export async function* readLines(
   }
 }
 
-/** A line as a message; null for one of a type that this gateway does not know. Throws ControlFault. */
+/** Parses a line as a message. null for an unknown type. Throws ControlFault. */
 export function parseProxyMessage(line: string): ProxyMessage | null {
   const message = parse(line);
   if (typeof message !== 'object' || message === null || !('type' in message) || typeof message.type !== 'string')

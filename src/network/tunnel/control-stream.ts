@@ -3,24 +3,27 @@ import { ControlFault, parseProxyMessage, readLines } from './control-lines.ts';
 import { CONTROL_LINE_BYTES_MAX, CONTROL_PATH, type GatewayMessage, type ProxyMessage } from './wire.ts';
 
 interface ControlHandlers {
-  /** The proxy has opened its side. */
+  /** Called when the proxy has accepted the stream. */
   readonly opened: () => void;
-  /** The next message is read once this one was handled, so that a proxy cannot queue them without bound. */
+  /** Called with each message. The next message is read after this one was handled, so that the queue stays bounded. */
   readonly message: (message: ProxyMessage) => Promise<void> | void;
-  /** The stream ended, was refused, or what came is not of the wire. The first that is told is the reason. */
+  /**
+   * Called when the stream ended, was refused, or violated the protocol. May be called several times. The first reason
+   * counts.
+   */
   readonly ended: (why: string) => void;
 }
 
 export interface ControlStream {
   say(message: GatewayMessage): void;
-  /** Goes on once the message has left, or could have. */
+  /** Sends a message, and then calls `then`, at the latest after LAST_WORD_MS. */
   sayLast(message: GatewayMessage, then: () => void): void;
 }
 
-/** Longest wait for the last words to a proxy to leave. */
+/** Longest wait until the last message to a proxy is sent. */
 const LAST_WORD_MS = 250;
 
-/** Opens the control stream of a tunnel, the gateway's end. */
+/** Opens the control stream of a tunnel, at the gateway's end. */
 export function openControl(session: ClientHttp2Session, { opened, message, ended }: ControlHandlers): ControlStream {
   const stream = session.request(
     { ':method': 'POST', ':path': CONTROL_PATH, 'content-type': 'application/jsonl' },

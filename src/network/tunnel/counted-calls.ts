@@ -1,7 +1,7 @@
 import type { ClientHttp2Session } from 'node:http2';
 import type { CallSession } from './tunnels.ts';
 
-/** Opens the calls of one tunnel on its session, and counts those that run. */
+/** Opens calls on the session of a tunnel, and counts the running ones. */
 export class CountedCalls implements CallSession {
   readonly #session: ClientHttp2Session;
   #running = 0;
@@ -30,7 +30,7 @@ export class CountedCalls implements CallSession {
     return call;
   }
 
-  /** Calls `then` once no call runs, at once where none does. A later `then` replaces an earlier one. */
+  /** Calls `then` when no call runs any more, or at once if none runs. A later `then` replaces an earlier one. */
   whenIdle(then: () => void): void {
     if (this.#running === 0) return then();
     this.#idle = then;

@@ -16,26 +16,26 @@ import type { TunnelObserver, Tunnels } from './tunnels.ts';
 import { TUNNEL_PROTOCOL } from './wire.ts';
 
 interface TunnelsOptions {
-  /** Proxies dial in at its address. It must not listen yet. */
+  /** The server that proxies dial. It must not listen yet. */
   readonly server: FastifyInstance;
   readonly authenticate: AdmitOptions['authenticate'];
   readonly identity: AdmitOptions['identity'];
   readonly registry: Pick<Registry, 'join' | 'register' | 'leave' | 'onSuperseded'>;
   readonly config: Pick<TunnelConfig, 'providers' | 'silenceMs' | 'servicesMax' | 'connectionsPerAddressMax'>;
-  /** Domains that wallets sign in for, and that a signed registration may name as its router. */
+  /** Domains that wallets may sign in for, and that a signed registration may name as its router. */
   readonly domains: readonly string[];
-  /** Of this gateway, for the proxy's log. */
+  /** Version of this gateway, for the proxy's log. */
   readonly version: string;
-  /** The address of a dial. Default: the other end of its socket, which may be a load balancer. */
+  /** The client address of a dial. Default: the peer of its socket, which may be a load balancer. */
   readonly addressOf?: (request: IncomingMessage) => string;
   readonly observer?: TunnelObserver;
   readonly limits?: Partial<TunnelsLimits>;
 }
 
 export interface TunnelsLimits extends TunnelLimits {
-  /** Connections at once. */
+  /** Connections at the same time. */
   readonly connectionsMax: number;
-  /** Connections of one provider that have registered nothing yet. */
+  /** Connections of one provider before their first registration. */
   readonly newConnectionsMax: number;
 }
 
@@ -49,7 +49,7 @@ const LIMITS: TunnelsLimits = {
   drainMsMax: 15 * 60_000,
 };
 
-/** Lets providers' proxies dial in to a server, and keeps their tunnels. */
+/** Accepts the dials of providers' proxies on a server, and manages their tunnels. */
 export function createTunnels(options: TunnelsOptions): Tunnels {
   const { server, registry, config, domains, version, observer = {}, addressOf = remoteAddress } = options;
   const limits = { ...LIMITS, ...options.limits };
@@ -135,7 +135,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     observer.rejected?.(told, address);
     if (!wire.destroyed) refuseUpgrade(wire, told, requestIdOf(request.headers));
   };
-  // What is wrong with a handshake is told like every other error.
+  // A fault in the WebSocket handshake gets the same error format as every other error.
   sockets.on('wsClientError', (error, wire, request) =>
     refuse(
       new GatewayError('invalid_request', `The WebSocket handshake is not valid: ${error.message}`),
@@ -182,7 +182,7 @@ function checkProvider(provider: string, tunnels: Iterable<Tunnel>, newConnectio
     );
 }
 
-/** Answers requests for the tunnel's address that are not a WebSocket handshake. */
+/** Answers requests to the tunnel's path that are not a WebSocket handshake. */
 function explainPlainRequests(server: FastifyInstance): void {
   server.get(TUNNEL_PATH, { schema: { hide: true } }, (request, reply) => {
     return reply
@@ -192,7 +192,7 @@ function explainPlainRequests(server: FastifyInstance): void {
   });
 }
 
-/** A reverse proxy may have dropped the headers of a handshake; other requests never were one. */
+/** Explains why there was no upgrade: a reverse proxy dropped a header of the handshake, or the request was not one. */
 function whyNoUpgrade({ upgrade, 'sec-websocket-protocol': protocol }: IncomingMessage['headers']): string {
   if (protocol === undefined || (upgrade !== undefined && upgrade.toLowerCase() !== 'websocket'))
     return `This is where providers' proxies dial in: "tollgate provide" opens a WebSocket here, with the subprotocol ${TUNNEL_PROTOCOL}`;
@@ -204,7 +204,10 @@ const remoteAddress = ({ socket }: IncomingMessage): string => socket.remoteAddr
 
 const ENDS: readonly GatewayError['code'][] = ['unauthorized', 'permission_denied'];
 
-/** False for a credential that was revoked, has expired, or was restricted since. */
+/**
+ * False if the credential was revoked, expired or restricted meanwhile. Other errors, such as one of the database,
+ * count as true.
+ */
 async function stillOpens(admit: () => Promise<AdmittedProvider>): Promise<boolean> {
   try {
     await admit();

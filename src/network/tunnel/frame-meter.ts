@@ -1,33 +1,35 @@
 /**
- * How much of what a provider's proxy sends may go on to its HTTP/2 session, so that small frames without number
- * stop nobody else.
+ * Limits the bytes of a proxy that go on to its HTTP/2 session, so that a flood of small frames does not block others.
  */
 export interface FrameMeter {
-  /** How many of these bytes, which are the next of the session, may go on now. */
+  /** The number of these bytes that may pass now. `bytes` continue those that passed before. */
   admit(bytes: Uint8Array): number;
-  /** Counts work that is not seen in the session's bytes, in small frames. */
+  /** Charges for work that does not show in the session's bytes, in units of small frames. */
   charge(frames: number): void;
-  /** Milliseconds until more may go on; 0 for the next turn of the event loop. */
+  /** Milliseconds until more bytes may pass. 0: in the next turn of the event loop. */
   waitMs(): number;
 }
 
-/** The small frames of all connections from one network: a bucket that fills steadily. */
+/** A token bucket for the small frames of all connections from one network. */
 export interface FrameBudget {
-  /** Frames that may still pass; below 0 after a debt. */
+  /** Frames that may still pass. May be negative. */
   left(): number;
   take(frames: number): void;
 }
 
-/** A frame costs the event loop some 8 µs: this is a twelfth of it. */
+/** A frame costs the event loop about 8 µs, so this rate uses a twelfth of its time. */
 const FRAMES_PER_SECOND = 10_000;
 const FRAMES_AT_ONCE = 10_000;
-/** In one turn of the event loop: some 2 ms. */
+/** Frames in one turn of the event loop, about 2 ms. */
 const FRAMES_PER_TURN = 256;
 
 /** RFC 9113, 4.1. */
 const HEADER_BYTES = 9;
 const DATA = 0;
-/** Frames of data up to this are as dear as their bytes are cheap. An event of a streamed reply is larger. */
+/**
+ * DATA frames up to this size count as small, because their cost is that of the frame. An event of a streamed reply is
+ * larger.
+ */
 const SMALL_BYTES = 64;
 
 export function createFrameBudget(now: () => number = () => performance.now()): FrameBudget {
@@ -46,10 +48,10 @@ export function createFrameBudget(now: () => number = () => performance.now()): 
   };
 }
 
-/** Reads frame headers and nothing else: of large frames one in many kilobytes. */
+/** The meter reads only frame headers, so large frames cost almost nothing. */
 export function createFrameMeter(budget: FrameBudget): FrameMeter {
   const header = new Uint8Array(HEADER_BYTES);
-  /** Bytes of `header` that are here, and of the frame that are to come. */
+  /** `known`: bytes of `header` that have arrived. `rest`: bytes of the frame's payload that are still to come. */
   let known = 0;
   let rest = 0;
   return {

@@ -1,19 +1,22 @@
 import type { Socket } from 'node:net';
 
-/** Silence is counted in turns, not in time: a process that slept must not take its peers for dead. */
+/**
+ * Silence is counted in ticks of the timer instead of time, so that a process that was suspended does not take its
+ * peers for dead.
+ */
 const TURNS = 4;
 
 interface KeepAliveOptions {
   /** The socket below the tunnel. */
   readonly wire: Socket;
   readonly silenceMs: number;
-  /** Makes the peer answer. Not called again before `answered` was. */
+  /** Sends a ping. Must call `answered` when the peer answers. Not called again before that. */
   readonly ping: (answered: () => void) => void;
-  /** For `silenceMs` nothing came, and the peer took nothing of what waits to be sent. */
+  /** Called if for `silenceMs` nothing arrived, and the peer read none of the waiting bytes. */
   readonly silent: () => void;
 }
 
-/** Pings the other end of a tunnel and watches whether it lives. Returns how to stop. */
+/** Pings the other end of a tunnel and detects when it is dead. Returns a function that stops this. */
 export function keepAlive({ wire, silenceMs, ping, silent }: KeepAliveOptions): () => void {
   let read = wire.bytesRead;
   let taken = 0;
@@ -22,7 +25,7 @@ export function keepAlive({ wire, silenceMs, ping, silent }: KeepAliveOptions): 
   let asked = false;
   const timer = setInterval(() => {
     const nowTaken = wire.bytesWritten - wire.writableLength;
-    // A slow line that is full of a large request brings no answers and is alive all the same.
+    // A slow connection that is busy with a large request returns no answers, but it is alive while it takes bytes.
     const alive = wire.bytesRead !== read || (backlog && nowTaken !== taken);
     read = wire.bytesRead;
     taken = nowTaken;

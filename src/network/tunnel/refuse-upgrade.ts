@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 import { type GatewayError, toHttpError } from '#wire';
 
 /**
- * Answers a request that is no HTTP exchange any more with an error, in the shape that every other error has, and
- * closes its socket.
+ * Answers an upgrade request with an error in the usual format, and closes its socket. Fastify cannot answer it,
+ * because it is no longer an HTTP exchange.
  */
 export function refuseUpgrade(socket: Socket, error: GatewayError, requestId: string): void {
   const { status, headers, body } = toHttpError(error);
@@ -19,6 +19,6 @@ export function refuseUpgrade(socket: Socket, error: GatewayError, requestId: st
   };
   const head = Object.entries(lines).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}\r\n${head.join('')}\r\n${text}`);
-  // A client that keeps its side open would keep the socket.
+  // Otherwise a client that keeps its side open would keep the socket.
   socket.destroySoon();
 }

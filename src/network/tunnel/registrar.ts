@@ -10,7 +10,7 @@ import type { ProxyMessage } from './wire.ts';
 export const CLOSE = { normal: 1000, goingAway: 1001, policyViolation: 1008, tryAgainLater: 1013 } as const;
 
 export interface RegistrationLimits {
-  /** Registrations at once, and the time in which one more may come. */
+  /** Registrations in a burst, and the milliseconds after which one more is allowed. */
   readonly registrationBurst: number;
   readonly registrationIntervalMs: number;
 }
@@ -18,22 +18,22 @@ export interface RegistrationLimits {
 interface RegistrarOptions {
   readonly connection: Connection;
   readonly admitted: AdmittedProvider;
-  /** The text that this connection's registrations must carry. */
+  /** The text that the signatures of this connection's registrations must contain. */
   readonly challenge: string;
   readonly registry: Pick<Registry, 'join' | 'register'>;
   readonly rules: RegistrationRules;
   readonly observer: TunnelObserver;
   readonly limits: RegistrationLimits;
   readonly control: () => ControlStream;
-  /** `open`: nothing is registered yet. `serving`: calls may come. `ending`: the tunnel takes no new calls. */
+  /** `open`: before the first registration. `serving`: calls may come. `ending`: the tunnel accepts no new calls. */
   readonly state: () => 'open' | 'serving' | 'ending';
-  /** The first registration is good: calls may come. */
+  /** Called when the first registration is valid. Calls may come from then on. */
   readonly serve: () => void;
   readonly replaced: () => void;
   readonly end: (code: number, why: string) => void;
 }
 
-/** Takes what the proxy of one tunnel registers. Never rejects. */
+/** Handles the registrations of one tunnel's proxy. The result never rejects. */
 export function createRegistrar(
   options: RegistrarOptions,
 ): (message: Extract<ProxyMessage, { type: 'register' }>) => Promise<void> {
@@ -43,7 +43,7 @@ export function createRegistrar(
   function refuse({ message, problems }: RegistrationError, first: boolean): void {
     observer.refused?.(connection, message, problems);
     control().sayLast({ type: 'refused', message, problems }, () => {
-      // It serves nothing, and may have taken its provider's place for nothing.
+      // The tunnel serves nothing, and it may have replaced a working connection of its provider.
       if (first) end(CLOSE.policyViolation, 'its first registration was refused');
     });
   }
@@ -55,7 +55,7 @@ export function createRegistrar(
     try {
       const services = await checkRegistration(message, options.admitted, options.challenge, options.rules);
       if (state() === 'open') {
-        // Calls may wait for it: they come as soon as the registry knows of it.
+        // The tunnel must accept calls before it joins, because waiting calls come as soon as the registry knows it.
         options.serve();
         first = true;
         await registry.join(connection, services[0]?.providerName);
@@ -74,7 +74,7 @@ export function createRegistrar(
   };
 }
 
-/** Tells of each registration whether it came too fast. */
+/** A function to call for each registration. It returns true if the registration exceeds the rate limit. */
 function createRate({
   registrationBurst: burst,
   registrationIntervalMs: intervalMs,

@@ -1,21 +1,21 @@
 import type { ClientSessionOptions } from 'node:http2';
 
-/** Window of a stream. With the bytes that its reader leaves unread, a stalled stream holds at most 128 KiB. */
+/** Flow-control window of a stream. With the bytes in its reader's queue, a stalled stream holds at most 128 KiB. */
 const STREAM_WINDOW = 96 * 1024;
 const HEADER_BYTES_MAX = 64 * 1024;
 const HEADER_PAIRS_MAX = 256;
 
 /**
- * Window of all streams of a tunnel. A stalled stream takes nothing of it: its bytes are acknowledged as soon as they
- * arrive.
+ * Flow-control window for all streams of a tunnel. A stalled stream does not use it up, because its bytes are
+ * acknowledged for the session as soon as they arrive.
  */
 export const TUNNEL_WINDOW = 4 * 1024 * 1024;
 
-/** HTTP/2 of the gateway's end of a tunnel. */
+/** HTTP/2 options of the gateway's end of a tunnel. */
 export const SESSION_OPTIONS = {
   settings: { enablePush: false, initialWindowSize: STREAM_WINDOW, maxHeaderListSize: HEADER_BYTES_MAX },
   maxHeaderListPairs: HEADER_PAIRS_MAX,
-  // In megabytes. The default of 10 refuses new streams when some hundred stalled ones have filled their windows;
-  // their number is bounded by the proxy's.
+  // In megabytes. With the default of 10, about a hundred stalled streams with full windows would make the session
+  // refuse new ones. The number of streams is limited by the proxy's setting.
   maxSessionMemory: 4_096,
 } as const satisfies ClientSessionOptions;

@@ -4,46 +4,46 @@ import type { Socket } from 'node:net';
 import type { FrameMeter } from './frame-meter.ts';
 import { TUNNEL_MESSAGE_BYTES_MAX } from './wire.ts';
 
-/** The bytes of a WebSocket, both ways. */
+/** A WebSocket as a duplex stream of bytes. */
 export interface SocketStream extends Duplex {
-  /** Drops everything that still arrives. Written bytes are still sent. */
+  /** Drops everything that arrives from now on. Written bytes are still sent. */
   deafen(): void;
 }
 
 /**
- * Longest message that is sent. A longer one would hold back what comes after it, and its receiver has to keep it
- * whole.
+ * The longest message that is sent. A longer one would delay the bytes behind it, and its receiver must buffer the
+ * whole message.
  */
 const MESSAGE_BYTES_MAX = 64 * 1024;
 
 /**
- * Bytes that may wait in memory for a slow socket before the session is told to wait. An HTTP/2 session of Node
- * reads nothing while a write of it is not done: two busy ends would wait for each other for ever if this were less
- * than what flow control lets one of them send.
+ * Bytes that may wait in memory for a slow socket before backpressure reaches the session. An HTTP/2 session of Node
+ * reads nothing while one of its writes is pending. So two busy ends would deadlock if this were less than the bytes
+ * that flow control allows one of them to send.
  */
 const SEND_BUFFER_BYTES_MAX = 8 * 1024 * 1024;
 
-/** Bounds on the work that the other end can cause with few bytes. */
+/** Limits for the work that the other end can cause with few bytes. */
 interface StreamBounds {
   readonly meter: FrameMeter;
   /** The socket below the WebSocket. */
   readonly wire: Socket;
-  /** It pings without end; nothing of it is read any more. */
+  /** Called when the other end sends too many pings. Nothing more is read from it. */
   readonly flooded: (why: string) => void;
 }
 
-/** WebSocket pings at once, and in a second. Our own proxy sends none: HTTP/2 has its own. */
+/** WebSocket pings in a burst, and in a second. This project's proxy sends none, because HTTP/2 has its own pings. */
 const PINGS_AT_ONCE = 100;
 const PINGS_PER_SECOND = 10;
-/** Bytes of a small WebSocket frame besides what it holds. A message may come in a thousand of them. */
+/** Bytes of a small WebSocket frame without its payload. A message may be split into a thousand frames. */
 const FRAMING_BYTES = 6;
 
-/** Time for the other end to close its side. */
+/** Time for the other end to close its side, before the socket is terminated. */
 const LINGER_MS = 1_000;
 
 /**
- * WebSocket options of both ends. By default the library answers every ping, and keeps the answers in memory for a
- * peer that does not read; and it keeps each piece of a message in a buffer of its own.
+ * WebSocket options of both ends. By default the library answers every ping, and buffers the answers for a peer that
+ * does not read them. It also keeps each fragment of a message in a separate buffer. These options limit both.
  */
 export const SOCKET_OPTIONS = {
   perMessageDeflate: false,
@@ -58,10 +58,10 @@ const BINARY = { binary: true, compress: false } as const;
 type Done = (error?: Error | null) => void;
 
 /**
- * A WebSocket as a duplex for an HTTP/2 session of either side to run on. What the session writes at once is sent
- * as one message: with one for each frame, as `createWebSocketStream` has it, a streamed reply costs its receiver
- * four times as much. Make it before anything can arrive: on the client's side before `open`. `bounds` are for an
- * end that does not trust the other.
+ * A duplex over a WebSocket, for an HTTP/2 session of either side. Bytes that the session writes together become one
+ * message. With one message for each frame, as in `createWebSocketStream`, a streamed reply costs its receiver four
+ * times as much. Create it before anything can arrive, on the client's side before `open`. `bounds` are for an end that
+ * does not trust the other.
  */
 export function createSocketStream(socket: WebSocket, bounds: StreamBounds | null = null): SocketStream {
   return new Stream(socket, bounds);
@@ -70,15 +70,15 @@ export function createSocketStream(socket: WebSocket, bounds: StreamBounds | nul
 class Stream extends Duplex implements SocketStream {
   readonly #socket: WebSocket;
   #deaf = false;
-  /** Payload of the newest ping that was not answered yet. */
+  /** Payload of the newest unanswered ping. null if all are answered. */
   #asked: Buffer | null = null;
   #answering = false;
-  /** Messages that have to wait, in the order in which they came. */
+  /** Messages that the meter holds back, in order of arrival. */
   #waiting: Buffer[] = [];
   #timer: NodeJS.Timeout | NodeJS.Immediate | null = null;
   #flooded = false;
   #bytesRead = 0;
-  /** Bytes that came and are in no message. */
+  /** Received bytes that belong to no payload, for which no frames were charged yet. */
   #framing = 0;
   #pings = PINGS_AT_ONCE;
   #pingAt = 0;
@@ -99,7 +99,7 @@ class Stream extends Duplex implements SocketStream {
       this.#asked = data;
       this.#answer();
     });
-    // A session has no half-closed state worth keeping: a close by either end is the end of it.
+    // A session cannot use a half-closed socket, so a close by either end destroys the stream.
     socket.on('close', () => this.destroy());
     socket.on('error', (error) => this.destroy(error));
   }
@@ -169,13 +169,14 @@ class Stream extends Duplex implements SocketStream {
   }
 
   /**
-   * Gives as much as the meter lets through, and keeps the rest for later turns of the event loop; the socket is
-   * not read meanwhile.
+   * Passes on as many bytes as the meter allows, and keeps the rest for later turns of the event loop. Meanwhile the
+   * socket is paused.
    */
   #meter(message: Buffer, { meter, wire }: StreamBounds): void {
     this.#framing += wire.bytesRead - this.#bytesRead - message.length;
     this.#bytesRead = wire.bytesRead;
-    // As much as one read may be of the messages that follow.
+    // Up to MESSAGE_BYTES_MAX of the difference may be payload of messages that follow, because one read of the socket
+    // can contain it.
     const frames = Math.floor((this.#framing - MESSAGE_BYTES_MAX) / FRAMING_BYTES);
     if (frames > 0) {
       meter.charge(frames);
@@ -224,7 +225,7 @@ class Stream extends Duplex implements SocketStream {
     else done(new Error('the tunnel is closed'));
   }
 
-  /** `done` is called at once while little waits. */
+  /** Calls `done` at once while few bytes wait. Otherwise it calls `done` after the message is sent. */
   #send(group: readonly Buffer[], bytes: number, done: Done | null): void {
     const socket = this.#socket;
     const message = group.length === 1 ? group[0]! : Buffer.concat(group, bytes);

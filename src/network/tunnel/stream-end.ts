@@ -1,25 +1,25 @@
 import type { Http2Stream } from 'node:http2';
 
 /*
- * How a stream ends matters here: a reply that was cut must never look like one that came whole. Node's HTTP/2
- * blurs that on both sides.
+ * A reply that broke off must never look like a complete one. Node's HTTP/2 does not separate the two cases clearly,
+ * neither when it sends nor when it receives.
  */
 
 /**
- * Resets a stream so that the other end sees a reset. Node's own `close(code)` ends the writable side first. Where
- * nothing waits to be sent, the other end would get END_STREAM, which says that the reply is complete.
+ * Resets a stream so that the other end sees a reset. Node's own `close(code)` ends the writable side first. If nothing
+ * waits to be sent, the other end would get END_STREAM, which means that the reply is complete.
  */
 export function resetStream(stream: Http2Stream, code: number): void {
   if (stream.closed || stream.destroyed) return;
-  // What Node calls to send END_STREAM once all is written.
+  // Node calls `_final` to send END_STREAM once everything is written.
   stream._final = (done) => done();
   stream.close(code);
 }
 
 /**
- * To be called before anything is read of a stream: tells, once its `end` was emitted, whether the other end sent
- * END_STREAM. Node emits `end` as well when the stream was reset without an error or its session was given up,
- * after it has marked the stream as closed.
+ * Returns a function that tells, after the `end` event, whether the other end sent END_STREAM. Call it before anything
+ * is read from the stream. Node also emits `end` when the stream was reset without an error or its session was
+ * destroyed. In these cases it has marked the stream as closed before.
  */
 export function watchEnd(stream: Http2Stream): () => boolean {
   let whole = false;

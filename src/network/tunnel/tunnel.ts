@@ -18,7 +18,7 @@ import type { CallSession, TunnelObserver } from './tunnels.ts';
 
 interface TunnelOptions {
   readonly socket: WebSocket;
-  /** The socket below it. */
+  /** The socket below the WebSocket. */
   readonly wire: Socket;
   readonly id: string;
   readonly admitted: AdmittedProvider;
@@ -28,51 +28,51 @@ interface TunnelOptions {
   readonly version: string;
   readonly silenceMs: number;
   readonly limits: TunnelLimits;
-  /** Of all connections from its network. */
+  /** The budget for all connections from its network. */
   readonly frames: FrameBudget;
-  /**
-   * Whether the key that the proxy dialled in with still opens the gateway; true where that cannot be told. Never
-   * rejects. Not asked of a wallet.
-   */
+  /** Whether the proxy's API key is still valid. True if that is unknown. Never rejects. Not called for a wallet. */
   readonly stillAdmitted: () => Promise<boolean>;
 }
 
 export interface TunnelLimits extends RegistrationLimits {
-  /** Time for the proxy to open its side of the tunnel. */
+  /** Timeout for the proxy to accept the control stream. */
   readonly handshakeMs: number;
-  /** Time until its first registration is accepted. */
+  /** Timeout for the first accepted registration. */
   readonly registerMs: number;
-  /** Time for running calls after the proxy asked for no more. */
+  /** Longest time for running calls once the tunnel accepts no new calls. */
   readonly drainMsMax: number;
 }
 
-/** One proxy's connection, from its upgrade to its end. */
+/** The connection of one proxy, from its upgrade to its end. */
 export interface Tunnel {
   readonly connection: Connection;
-  /** For calls; null before the first registration and once it is ending. */
+  /** The session for calls. null before the first registration and while the tunnel ends. */
   session(): CallSession | null;
-  /** Calls that run. */
+  /** The number of running calls. */
   streams(): number;
-  /** A newer connection of the provider took over: nothing that still comes from this one reaches a call. */
+  /**
+   * To be called when a newer connection of the provider took over. Ends the tunnel. Bytes that still arrive from it
+   * reach no call.
+   */
   replaced(): void;
-  /** Tells the proxy to dial elsewhere, ends when its running calls have, at the latest after `ms`. */
+  /** Tells the proxy to dial elsewhere. The tunnel ends after its running calls, at the latest after `ms`. */
   drain(ms: number): void;
-  /** Settles when its socket is closed. */
+  /** Resolves when its socket is closed. */
   readonly closed: Promise<void>;
 }
 
 const CHALLENGE_BYTES = 32;
-/** Between looks at whether a provider's key is still good. */
+/** Interval of the checks whether a provider's key is still valid. */
 const RECHECK_MS = 500;
 
-/** Runs HTTP/2 over an accepted WebSocket, with the gateway as its client, and takes what the proxy registers. */
+/** Runs HTTP/2 over an accepted WebSocket, with the gateway as the client, and handles the proxy's registrations. */
 export function openTunnel(options: TunnelOptions): Tunnel {
   const { socket, wire, admitted, registry, observer, limits } = options;
   const connection: Connection = { id: options.id, provider: admitted.provider, account: admitted.account };
   const challenge = bs58.encode(randomBytes(CHALLENGE_BYTES));
   const closed = Promise.withResolvers<void>();
   const timers = new Timers();
-  /** No call comes before `serving`, and no new one from `draining` on. */
+  /** New calls are possible only in `serving`. */
   let state: 'open' | 'serving' | 'draining' | 'over' = 'open';
   let askedToDrain = false;
 
@@ -119,7 +119,7 @@ export function openTunnel(options: TunnelOptions): Tunnel {
     },
     message(message) {
       if (message.type === 'register') return register(message);
-      // Once: each is a line in the log.
+      // Reported once, so that a proxy cannot fill the log.
       if (!askedToDrain) observer.draining?.(connection);
       askedToDrain = true;
       stopTakingCalls();
@@ -175,12 +175,12 @@ export function openTunnel(options: TunnelOptions): Tunnel {
   };
 }
 
-/** RFC 6455, 5.5: a control frame has 125 bytes, two of which are the code. */
+/** RFC 6455, 5.5: a control frame has at most 125 bytes, of which two are the code. */
 const CLOSE_REASON_BYTES_MAX = 123;
 
 const closeReason = (why: string) => why.replaceAll(/[^ -~]/g, '?').slice(0, CLOSE_REASON_BYTES_MAX);
 
-/** Ends a tunnel whose proxy fell silent, or whose key was revoked. */
+/** Ends a tunnel whose proxy is silent, or whose key became invalid. */
 function watchProxy(
   { socket, wire, silenceMs, admitted, stillAdmitted }: TunnelOptions,
   session: ClientHttp2Session,
@@ -195,7 +195,7 @@ function watchProxy(
         if (!session.destroyed) session.ping(answered);
       },
       silent() {
-        // Nobody is there to close it with.
+        // Terminated without a closing handshake, because nobody would answer it.
         socket.terminate();
         end(CLOSE.policyViolation, `the proxy was silent for ${silenceMs / 1000} s`);
       },
@@ -203,12 +203,13 @@ function watchProxy(
   );
   let asking = false;
   const recheckKey = async () => {
-    // The database may be slower than the pause.
+    // The last check may still run if the database is slow.
     if (asking) return;
     asking = true;
     if (!(await stillAdmitted())) end(CLOSE.policyViolation, 'the key that the proxy came with is no longer valid');
     asking = false;
   };
-  // A revoked key ends its tunnel within a second. A wallet signed in for this connection alone.
+  // A revoked key ends its tunnel within a second. A wallet needs no check, because it signed in for this connection
+  // alone.
   if (admitted.byKey) timers.every(RECHECK_MS, () => void recheckKey());
 }

@@ -3,16 +3,16 @@ import { type Primitive, PRIMITIVES } from '#config';
 /*
  * The protocol between a provider's proxy and a gateway.
  *
- * The proxy opens a WebSocket at TUNNEL_PATH, with its wallet's sign-in (or an API key) in the headers. Over the
- * duplex that this gives (createSocketStream at both ends), the gateway is an HTTP/2 client and the proxy an HTTP/2
- * server. The gateway opens one stream to CONTROL_PATH and keeps it: lines of JSON go both ways, GatewayMessage
- * from the gateway, ProxyMessage from the proxy. A proxy takes its provider's place, and calls come, with its first
- * registration that is accepted; until then an older connection keeps it. Every stream but the control stream is
- * one call: its path is servicePath(…) and what the upstream is asked for below it, its body and the reply are the
- * upstream's own, byte by byte.
+ * The proxy opens a WebSocket at TUNNEL_PATH, with its wallet's sign-in (or an API key) in the headers.
+ * createSocketStream turns it into a duplex at both ends. HTTP/2 runs over it, with the gateway as the client and the
+ * proxy as the server. The gateway opens one stream to CONTROL_PATH and keeps it open. Lines of JSON go both ways on
+ * it: GatewayMessage from the gateway, ProxyMessage from the proxy. With its first accepted registration, a proxy
+ * replaces an older connection of its provider and gets calls. Until then the older connection stays. Every other
+ * stream is one call. Its path is servicePath(…) followed by the path of the upstream. The bodies of request and reply
+ * are those of the upstream, byte by byte.
  *
- * Behind TLS a proxy may mask its messages with zeros: masking guards plain-text intermediaries against what
- * scripts in browsers choose to send, and undoing it is a quarter of what a large reply costs the gateway.
+ * Over TLS, a proxy may mask its messages with zeros. Masking only protects plain-text intermediaries against bytes
+ * that scripts in browsers choose. Unmasking takes a quarter of the gateway's time for a large reply.
  */
 
 /** WebSocket subprotocol of this version of the wire. */
@@ -20,10 +20,10 @@ export const TUNNEL_PROTOCOL = 'tollgate.tunnel.v1';
 export const CONTROL_PATH = '/control';
 /** Longest line of the control stream. */
 export const CONTROL_LINE_BYTES_MAX = 4 * 1024 * 1024;
-/** Longest WebSocket message that either end takes. */
+/** The longest WebSocket message that either end accepts. */
 export const TUNNEL_MESSAGE_BYTES_MAX = 4 * 1024 * 1024;
 
-/** Response header of a reply that the proxy made itself: why the upstream gave no reply. */
+/** Response header of a reply from the proxy itself. It says why there is no reply of the upstream. */
 export const PROXY_FAILURE_HEADER = 'x-tollgate-failure';
 export const PROXY_FAILURES = [
   'upstream_unreachable',
@@ -35,14 +35,17 @@ export const PROXY_FAILURES = [
 export type ProxyFailure = (typeof PROXY_FAILURES)[number];
 
 /**
- * Request header of calls of tools: the same text for the same consumer at the same provider, so that what a tool
- * has little of can be shared out between consumers. It says nothing of who it is, and is another one at another
- * provider. Left out by gateways that do not know it.
+ * Request header of calls of tools. It has the same text for the same consumer at the same provider, so that a tool can
+ * share scarce resources fairly between consumers. It does not reveal the consumer, and differs between providers.
+ * Older gateways do not send it.
  */
 export const CONSUMER_HEADER = 'x-tollgate-consumer';
 
 export type GatewayMessage =
-  /** First: who the proxy is here, and the text that its registrations on this connection must carry. */
+  /**
+   * The first message: the proxy's identity at this gateway, and the challenge that the signatures of its registrations
+   * on this connection must contain.
+   */
   | {
       readonly type: 'welcome';
       readonly provider: string;
@@ -52,33 +55,33 @@ export type GatewayMessage =
     }
   /** All services of the document are listed and can be called. */
   | { readonly type: 'registered'; readonly revision: number; readonly services: readonly string[] }
-  /** The document was refused as a whole; what was registered before stays. */
+  /** The document was refused as a whole. The earlier registration stays. */
   | { readonly type: 'refused'; readonly message: string; readonly problems: readonly RegistrationProblem[] }
   /** A newer connection of the same provider took over. The proxy does not dial again. */
   | { readonly type: 'replaced' }
-  /** The gateway shuts down: dial again, elsewhere if there is an elsewhere. */
+  /** The gateway shuts down. The proxy dials again, another gateway if there is one. */
   | { readonly type: 'draining' };
 
 export type ProxyMessage =
   /**
-   * `document`: RegistrationDocument as JSON. `signature`: of registrationText, by the wallet; null where the proxy
-   * came with an API key. `router`: the domain of the proxy's own sign-in message, which it signs for here too; the
-   * gateway holds it against the domains it is known by. The proxy takes it from its own file and never from the
-   * gateway, so that no router gets it to sign for another one.
+   * `document`: RegistrationDocument as JSON. `signature`: the wallet's signature of registrationText. null if the
+   * proxy has an API key. `router`: the domain in the proxy's sign-in message, which this signature covers too. The
+   * gateway compares it with its own domains. The proxy takes it from its own file and never from the gateway, so that
+   * no router can make it sign for another one.
    */
   | { readonly type: 'register'; readonly document: string; readonly router: string; readonly signature: string | null }
-  /** The proxy shuts down: no new calls, those that run are finished. */
+  /** The proxy shuts down. It accepts no new calls and finishes the running ones. */
   | { readonly type: 'draining' };
 
 export interface RegistrationProblem {
-  /** Such as `models[0].pricing.prompt`. */
+  /** The path of the field, such as `models[0].pricing.prompt`. */
   readonly key: string;
   readonly wrong: string;
   readonly right: string;
 }
 
 /**
- * The offers of a proxy: the blocks of its file, without addresses, keys and commands. Prices are decimal texts of
+ * The offers of a proxy: the blocks of its file, without addresses, keys and commands. Prices are decimal strings in
  * USD.
  */
 export interface RegistrationDocument {
@@ -91,8 +94,8 @@ export interface RegistrationDocument {
 }
 
 /**
- * The text a wallet signs for one registration: bound to this router, this connection and this document. `digest`
- * is the document's SHA-256 in hex.
+ * The text that a wallet signs for one registration. It is bound to the router, the connection and the document.
+ * `digest` is the document's SHA-256 in hex.
  */
 export function registrationText(of: {
   readonly router: string;
@@ -103,14 +106,14 @@ export function registrationText(of: {
   return `tollgate provider registration\nRouter: ${of.router}\nProvider: ${of.provider}\nConnection: ${of.challenge}\nDocument SHA-256: ${of.digest}`;
 }
 
-/** Path of a service inside the tunnel. */
+/** The path of a service inside the tunnel. */
 export function servicePath(primitive: Primitive, service: string): string {
   return `/${primitive}/${encodeURIComponent(service)}`;
 }
 
 /**
- * The service that a path inside the tunnel names, and the rest of the path (empty, or beginning with a slash or
- * question mark). null for any other path.
+ * Parses a path inside the tunnel into the service and the rest of the path. The rest is empty or begins with a slash
+ * or question mark. null for any other path.
  */
 export function parseServicePath(
   path: string,

@@ -1,32 +1,34 @@
 import { UpstreamFailure } from '#wire';
 
 /**
- * Shares the connections to one address among the accounts whose requests go there. An account may take one more while
- * at least as many are free as it holds. Alone it gets half of them, and beside others about an equal part: one is
- * always left for the next account. A request beyond its account's share waits until another ends. Accounts are served
- * in turn.
+ * Shares the connections to one address among accounts. An account may take a further connection while more are free
+ * than it holds. So a single account gets half of them, several accounts get about equal parts, and one is always left
+ * for the next account. A request beyond its account's share waits until another request ends. Waiting accounts are
+ * served round-robin.
  */
 export interface ConnectionShares {
   /**
-   * Calls `begin` once there is a connection for the account, at once or later; or `refuse` where it waited too
-   * long, or too many of its requests wait.
+   * Calls `begin` when the account may use a connection, at once or later. Calls `refuse` if the request waited too
+   * long, or if too many requests of the account wait.
    */
   enter(account: string, begin: () => void, refuse: (failure: UpstreamFailure) => void): Entry;
-  /** Nobody has a connection, or waits for one. */
+  /** Whether no account has a connection or waits for one. */
   readonly idle: boolean;
-  /** Refuses all requests that wait. */
+  /** Refuses all waiting requests. */
   close(): void;
 }
 
 export interface Entry {
-  /** The request is over, begun or not: its connection is free. Without effect when called again. */
+  /**
+   * To be called when the request is over, whether it began or not. Frees its connection. Further calls have no effect.
+   */
   leave(): void;
 }
 
 interface ConnectionSharesOptions {
   /** Connections to the address. */
   readonly max: number;
-  /** How long a request waits for one; 0 for not at all. */
+  /** How long a request waits for a connection. 0: it is refused at once. */
   readonly waitMs: number;
 }
 
@@ -34,7 +36,7 @@ export function createConnectionShares(options: ConnectionSharesOptions): Connec
   return new Shares(options);
 }
 
-/** Of one account. */
+/** The state of one account. */
 interface Share {
   readonly account: string;
   held: number;
@@ -44,7 +46,7 @@ interface Share {
 class Shares implements ConnectionShares {
   readonly #options: ConnectionSharesOptions;
   readonly #shares = new Map<string, Share>();
-  /** Accounts with requests that wait, in the order of their turns. */
+  /** Accounts with waiting requests, in the order in which they are served. */
   readonly #queue = new Set<Share>();
   #held = 0;
 
@@ -75,7 +77,7 @@ class Shares implements ConnectionShares {
     for (const { waiting } of this.#queue) for (const request of waiting) request.refuse();
   }
 
-  /** A request is over. */
+  /** To be called when a request is over. `held`: whether it had a connection. */
   left(request: Request, held: boolean): void {
     const { share } = request;
     if (held) {
@@ -96,7 +98,10 @@ class Shares implements ConnectionShares {
     request.begin();
   }
 
-  /** One that ended may leave room for several: the more are free, the more an account may have. */
+  /**
+   * A loop, because one freed connection can allow several requests: each account's share grows with the number of free
+   * connections.
+   */
   #serve(): void {
     for (let next = this.#next(); next; next = this.#next()) {
       const [request] = next.waiting;
@@ -113,7 +118,7 @@ class Shares implements ConnectionShares {
   }
 }
 
-/** A class, as there is one for each request. */
+/** A class and not closures, because there is one for each request. */
 class Request implements Entry {
   readonly share: Share;
   timer: NodeJS.Timeout | undefined;
@@ -150,7 +155,7 @@ class Request implements Entry {
   }
 }
 
-/** The account's own doing, and nobody's failure. */
+/** Blames the account, not the provider, because the account has used up its share. */
 function crowded(held: number): UpstreamFailure {
   const message =
     held === 0

@@ -3,8 +3,8 @@ import { createHmac } from 'node:crypto';
 const TAG_CHARS = 22;
 
 /**
- * A tag by which a provider's proxy can tell consumers apart, see CONSUMER_HEADER. Every gateway that has the secret
- * gives the same one. It does not reveal the account.
+ * A tag with which a provider's proxy can tell consumers apart. See CONSUMER_HEADER. All gateways with the same secret
+ * give the same tag. It does not reveal the account.
  */
 export const createConsumerTag =
   (secret: Buffer) =>

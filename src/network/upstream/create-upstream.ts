@@ -5,7 +5,7 @@ interface UpstreamWays {
   readonly tunnel: UpstreamOf<TunnelEndpoint>;
 }
 
-/** Reaches every endpoint in the way of its kind. */
+/** Sends requests directly or through a tunnel, by the kind of the endpoint. */
 export function createUpstream({ direct, tunnel }: UpstreamWays): Upstream {
   return {
     send: (endpoint, request, account, last) =>

@@ -10,7 +10,7 @@ export interface Guard {
   readonly lookup: OutboundLookup;
 }
 
-/** The addresses of a host. Rejects with OutboundFailure where any one of them is not permitted. */
+/** The addresses of a host. Rejects with OutboundFailure if any of them is not permitted. */
 export async function permittedAddresses(host: string, { permits, lookup }: Guard): Promise<readonly LookupAddress[]> {
   const family = isIP(host);
   const found = family === 0 ? await lookup(host) : [{ address: host, family }];
@@ -28,8 +28,8 @@ interface GuardedTarget {
 }
 
 /**
- * Connects to one of the addresses that were looked at, and asks nobody again: a name that changes its mind between
- * the two gains nothing. The address that the connection has in the end is looked at once more.
+ * Connects to one of the checked addresses without another DNS lookup, so that a name with changing answers (DNS
+ * rebinding) gains nothing. The address of the open connection is checked once more.
  */
 export function guardedConnect({ host, port, secure, addresses }: GuardedTarget, { permits }: Guard): Socket {
   const lookup: LookupFunction = (_name, { all }, callback) => {

@@ -12,9 +12,9 @@ interface GuardedRequest {
   readonly method?: 'GET' | 'HEAD' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** Of everything together: the lookup, the connection, the head, the body. */
+  /** Timeout for lookup, connection, head and body together. */
   readonly timeoutMs: number;
-  /** A longer reply is a failure. 0: what follows the head is of no interest. */
+  /** A longer body is a failure. 0: the body is ignored. */
   readonly bodyBytesMax: number;
   readonly signal?: AbortSignal;
 }
@@ -22,29 +22,29 @@ interface GuardedRequest {
 interface GuardedReply {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** As it came: nothing is unpacked. */
+  /** The bytes as received, without decompression. */
   readonly body: Buffer;
 }
 
 /**
- * Rejects with OutboundFailure; with the reason of the signal where that is what ended it. Redirects are replies
- * like any other.
+ * Fetches a URL. Rejects with OutboundFailure, or with the reason of the signal if it was aborted. Redirects are not
+ * followed, but returned as replies.
  */
 export type GuardedFetch = (url: string, request: GuardedRequest) => Promise<GuardedReply>;
 
 interface GuardedFetchOptions {
-  /** Development: http, any port, and this machine and its networks. */
+  /** For development: also permits http, any port, and private addresses. */
   readonly allowPrivate: boolean;
   readonly lookup?: OutboundLookup;
-  /** Whether an address may be connected to; default those of the public internet, or with `allowPrivate` all. */
+  /** Whether an address may be connected to. Default: public addresses, or all with `allowPrivate`. */
   readonly permits?: (address: string) => boolean;
 }
 
 const HEAD_BYTES_MAX = 16 * 1024;
 
 /**
- * Calls URLs that strangers name (webhooks, pictures, cards) without giving them a way to what this machine alone
- * can reach. Every call has a connection of its own, whose address is checked as it is made.
+ * Calls untrusted URLs, such as those of webhooks, pictures and cards, without giving access to private networks
+ * (SSRF). Every call opens a new connection and checks its address.
  */
 export function createGuardedFetch({ allowPrivate, ...options }: GuardedFetchOptions): GuardedFetch {
   const guard: Guard = {
@@ -74,7 +74,7 @@ export function createGuardedFetch({ allowPrivate, ...options }: GuardedFetchOpt
   };
 }
 
-/** One exchange on a connection of its own. `end` leaves nothing of it behind, however far it came. */
+/** One exchange on its own connection. `end` releases everything, at any stage. */
 function createCall(url: URL, guard: Guard) {
   let socket: Socket | null = null;
   let client: Client | null = null;
@@ -93,7 +93,7 @@ function createCall(url: URL, guard: Guard) {
       opened.once('error', failed);
       opened.once(secure ? 'secureConnect' : 'connect', () => {
         opened.off('error', failed);
-        // The guard may have ended it in this very event.
+        // The guard may have destroyed the socket in this event.
         if (opened.errored) failed(opened.errored);
         else done(null, opened);
       });
@@ -107,13 +107,13 @@ function createCall(url: URL, guard: Guard) {
       bodyBytesMax,
     }: Omit<GuardedRequest, 'timeoutMs' | 'signal'>): Promise<GuardedReply> {
       const addresses = await permittedAddresses(hostOf(url), guard);
-      // A gateway may never look something up.
+      // Loaded on first use, because many gateways never need it.
       const undici = await import('undici');
       if (over) throw new OutboundFailure('the call is over');
       client = new undici.Client(url.origin, {
         pipelining: 0,
         maxHeaderSize: HEAD_BYTES_MAX,
-        // One clock runs over all of it.
+        // The timeout above covers the whole call.
         headersTimeout: 0,
         bodyTimeout: 0,
         connect: connectTo(addresses),
@@ -125,7 +125,7 @@ function createCall(url: URL, guard: Guard) {
     },
     end() {
       over = true;
-      // Also one that is still being connected, which the client would wait for.
+      // The client would wait for a socket that is still connecting, so the socket is destroyed too.
       socket?.on('error', () => {});
       socket?.destroy();
       client?.destroy().catch(() => {});
@@ -138,7 +138,7 @@ async function readBody(
   bytesMax: number,
 ): Promise<Buffer> {
   if (bytesMax === 0) {
-    // It breaks off with its connection, which is nobody's concern.
+    // The body fails when its connection closes. The error is ignored.
     body.on('error', () => {});
     return Buffer.alloc(0);
   }

@@ -10,26 +10,23 @@ import { PulledReply } from './pulled-reply.ts';
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants;
 
-/** Bytes that wait for a slow reader before the stream is held back. As many as its window has may follow. */
+/** Bytes that may wait for a slow reader before the stream is paused. Up to a full window may still follow. */
 const QUEUE_BYTES_MAX = 32 * 1024;
-/** Bytes that a stream may still send after its reply was complete, before it is reset. */
+/** Bytes that a stream may still send after `discard`, before it is reset. */
 const DISCARD_BYTES_MAX = 16 * 1024;
-/** Decides what the events of an exchange mean. */
+/** Interprets the events of an exchange. */
 export interface ExchangeOwner {
-  /**
-   * Judges a response head: a failure, or null for a reply. `again`: the request has not begun and may be sent once
-   * more.
-   */
+  /** Interprets a response head. null: it is a reply. `again`: the request was not processed and may be sent again. */
   judge(headers: Http2Headers): UpstreamFailure | 'again' | null;
-  /** Judges a stream that ended before its response head. `code` is that of its RST_STREAM. */
+  /** Interprets a stream that ended before its response head. `code` is the code of its RST_STREAM. */
   broken(error: NodeJS.ErrnoException | null, code: number): UpstreamFailure | 'again';
-  /** It was `again`: the exchange has no stream, and waits for `begin` or `fail`. */
+  /** Called after `again`. The exchange has no stream and waits for `begin` or `fail`. */
   again(exchange: Http2Exchange): void;
-  /** The exchange has ended, complete or not. Called once. */
+  /** Called once when the exchange has ended, complete or not. */
   ended(exchange: Http2Exchange): void;
 }
 
-/** Turns of a clock that an exchange may be silent for. */
+/** Timeouts of an exchange, in ticks of the owner's clock: until the head, during the reply, and after `discard`. */
 export interface Patience {
   readonly headTurns: number;
   readonly idleTurns: number;
@@ -37,12 +34,12 @@ export interface Patience {
 }
 
 /**
- * One request over an HTTP/2 session, and its reply with a bounded queue between. The stream's own buffer is not
- * used: its chunks come here as the session reads them, so that what waits is counted exactly, can be copied, and
- * outlives the session once it has arrived.
+ * One request over an HTTP/2 session, and its reply with a bounded queue. The stream's own buffer is bypassed: chunks
+ * come here as the session reads them. So the waiting bytes are counted exactly, can be copied, and stay available
+ * after the session has ended.
  */
 export class Http2Exchange extends PulledReply implements UpstreamExchange {
-  /** The provider's proxy adds its credentials behind the tunnel. */
+  /** Nothing to remove: credentials are added by the provider's proxy, so the gateway never has them. */
   readonly scrub = scrubNothing;
   readonly #owner: ExchangeOwner;
   readonly #patience: Patience;
@@ -59,19 +56,19 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
     this.#turnsLeft = patience.headTurns;
   }
 
-  /** False once it failed or was aborted: no stream is needed for it any more. */
+  /** False once it failed or was aborted. It needs no stream then. */
   get wanted(): boolean {
     return this.error === null;
   }
 
-  /** Sends the request on a stream that was just opened. */
+  /** Sends the request on a new stream. */
   begin(stream: ClientHttp2Stream, body: Uint8Array | string | null): void {
     this.#stream = stream;
     const bypassed = stream.push;
     stream.push = (chunk: Buffer | null): boolean => {
       if (chunk !== null) return this.#stream === stream && this.#take(chunk);
       if (this.#stream === stream) this.#end(stream);
-      // The stream itself is told, so that it closes.
+      // The stream gets the end, so that it closes.
       return bypassed.call(stream, null);
     };
     stream._read(0);
@@ -89,11 +86,11 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
     else stream.end(body);
   }
 
-  /** A turn of the clock. */
+  /** To be called at each tick of the clock. */
   turn(): void {
     if (this.queue.length > 0) {
-      // It waits for its reader, not for the provider. Each chunk would keep the whole message in memory that it
-      // came in with those of other calls.
+      // The exchange waits for its reader, so the provider's timeout does not run. The chunks are copied, because each
+      // chunk keeps the whole WebSocket message in memory, which also has chunks of other calls.
       const [first] = this.queue;
       if (this.queue.length > 1 || first!.buffer.byteLength > 2 * first!.byteLength)
         this.queue = [Buffer.concat(this.queue)];
@@ -131,7 +128,7 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
     this.#release();
   }
 
-  /** Ends the exchange with what went wrong. The stream, if there is one, is left as it is. */
+  /** Ends the exchange with an error. Does not touch its stream. */
   fail(error: Error): void {
     if (this.#over) return;
     this.failed(error);
@@ -149,13 +146,13 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
       if (this.complete) this.#finish();
       return;
     }
-    // The bytes that come with it belong to no reply.
+    // The bytes after this head are not a reply.
     this.#reset();
     if (verdict === 'again') this.#owner.again(this);
     else this.fail(verdict);
   }
 
-  /** Returns false to hold the stream back. */
+  /** Takes a chunk. Returns false to pause the stream. */
   #take(chunk: Buffer): boolean {
     if (this.#over) return true;
     this.queuedBytes += chunk.byteLength;
@@ -173,15 +170,17 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
   #release(): void {
     if (!this.#held) return;
     this.#held = false;
-    // The way by which a stream is told that its reader wants more.
+    // This tells the stream that its reader wants more.
     this.#stream?._read(0);
   }
 
-  /** Nothing more comes. A stream that was reset without an error code says so too, but is closed by then. */
+  /**
+   * Handles the end of a stream. A stream that was reset without an error code ends too, but is already closed then.
+   */
   #end(stream: ClientHttp2Stream): void {
     if (this.#over || stream.closed) return;
     this.complete = true;
-    // The head is told later than what came with it.
+    // The `response` event may come after the bytes, and then finishes the exchange.
     if (this.status !== 0) this.#finish();
   }
 
@@ -204,7 +203,7 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
     else this.fail(verdict);
   }
 
-  /** Lets go of the stream. What the exchange holds of a reply without a head goes with it. */
+  /** Releases the stream. Drops queued bytes if there was no response head. */
   #reset(): void {
     const stream = this.#stream;
     this.#stream = null;

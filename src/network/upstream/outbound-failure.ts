@@ -1,6 +1,6 @@
 /**
- * Why a stranger's URL gave no reply. The message names no address. `refused`: we would not call it, and will not
- * later.
+ * An untrusted URL gave no reply. The message names no address. `refused`: the gateway does not call this URL, so a
+ * retry is useless.
  */
 export class OutboundFailure extends Error {
   override readonly name = 'OutboundFailure';

@@ -1,23 +1,23 @@
 import type { LookupAddress } from 'node:dns';
 import { lookup, Resolver } from 'node:dns/promises';
 
-/** All addresses of a host name. Rejects where it has none. */
+/** All addresses of a host name. Rejects if it has none. */
 export type OutboundLookup = (name: string) => Promise<readonly LookupAddress[]>;
 
-/** By this machine's own ways: its hosts file, its search domains. */
+/** Looks up with the resolver of this machine, which uses the hosts file and search domains. */
 export const lookupHere: OutboundLookup = (name) => lookup(name, { all: true });
 
 const TIMEOUT_MS = 2_500;
 const TRIES = 2;
 
 interface PublicLookupOptions {
-  /** Addresses of name servers, with a port where it is not 53; default those of this machine. */
+  /** Addresses of name servers, with a port if it is not 53. Default: those of this machine. */
   readonly servers?: readonly string[];
 }
 
 /**
- * By name servers alone. A name that a stranger chose is not looked for in this machine's files or search domains,
- * and one whose servers never answer takes no thread of the pool that the file system needs.
+ * Looks up by name servers alone. An untrusted name is not searched in this machine's hosts file or search domains. A
+ * name whose servers never answer does not occupy a thread of the pool, which the file system needs.
  */
 export function createPublicLookup({ servers }: PublicLookupOptions = {}): OutboundLookup {
   return async (name) => {

@@ -4,15 +4,15 @@ import type { ReplyHold, UpstreamReply } from '#gateway';
 import { Burst } from './burst.ts';
 
 /**
- * A reply between a connection, which pushes its chunks, and a reader, which pulls them. The queue between them is
- * bounded by the connection, which is held back and told when the queue is empty.
+ * A reply with a queue between a connection, which pushes chunks, and a reader, which pulls them. The subclass bounds
+ * the queue: it pauses the connection, and `emptied` tells it to continue.
  */
 export abstract class PulledReply implements UpstreamReply {
   abstract readonly scrub: Scrub;
   memory?: ReplyHold;
   status = 0;
   headers: IncomingHttpHeaders = {};
-  /** Chunks that were not read yet. */
+  /** Chunks that are not read yet. */
   protected queue: Uint8Array[] = [];
   protected queuedBytes = 0;
   /** The end of the reply has arrived. */
@@ -24,7 +24,7 @@ export abstract class PulledReply implements UpstreamReply {
   #rejectHead: ((error: Error) => void) | null = null;
   #wake: (() => void) | null = null;
 
-  /** Made for whoever asks, so that nobody has to take the failure of a head that is not waited for. */
+  /** The promise is created on first use, so that a failure without a waiter causes no unhandled rejection. */
   get head(): Promise<UpstreamReply> {
     this.#head ??= new Promise((resolve, reject) => {
       if (this.status !== 0) resolve(this);
@@ -39,12 +39,12 @@ export abstract class PulledReply implements UpstreamReply {
     return this.complete && this.queue.length === 0;
   }
 
-  /** The reader took all that was queued: the connection may go on. */
+  /** Called when the reader has emptied the queue, so that the connection may continue. */
   protected abstract emptied(): void;
   abstract abort(reason: Error): void;
   abstract discard(): void;
 
-  /** A burst arrives as many small chunks in one turn of the event loop; they are read at once. */
+  /** Returns all queued chunks at once, because a burst arrives as many small chunks in one turn of the event loop. */
   read(): readonly Uint8Array[] | null | Promise<readonly Uint8Array[] | null> {
     const burst = this.#burst.over;
     return burst === null && this.#isReady ? this.#taken() : this.#readLater(burst);

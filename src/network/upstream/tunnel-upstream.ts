@@ -15,34 +15,37 @@ import { createConnectionShares, type ConnectionShares, type Entry } from './con
 
 export interface TunnelUpstreamOptions {
   readonly tunnels: Pick<Tunnels, 'session'>;
-  /** The other gateways; null for one that stands alone. */
+  /** The other gateways. null for a single gateway. */
   readonly peers: Pick<Peers, 'session'> | null;
   readonly registry: Pick<Registry, 'locate' | 'waitFor'>;
-  /** How long a request that has not begun waits for its provider to come back. */
+  /** How long an unsent request waits for its provider to reconnect. */
   readonly waitMs: number;
   readonly headTimeoutMs: number;
-  /** Longest silence inside a reply. */
+  /** Longest silence within a reply. */
   readonly idleTimeoutMs: number;
-  /** Requests at once to one provider for calls, and as many for what only listens. A proxy takes 4,096 in all. */
+  /**
+   * Concurrent requests to one provider for calls, and the same number for requests that only listen. A proxy accepts
+   * 4,096 in total.
+   */
   readonly connectionsMax: number;
   /** See CONSUMER_HEADER. */
   readonly consumerTag: (provider: string, account: string) => string;
 }
 
-/** Paths of tools in a tunnel. */
+/** Prefix of the paths of tools in a tunnel. */
 const TOOLS = '/tool/';
 
-/** An unreachable provider may be moving from one gateway to another: its location is looked up again after this. */
+/** An unreachable provider may be moving to another gateway, so its location is looked up again after this time. */
 const AGAIN_MS = 50;
 /**
- * Longest turn of the clock by which timeouts are counted. An exchange costs no timer of its own; a timeout may be
- * one turn late.
+ * The longest tick of the clock for timeouts. One clock for all exchanges avoids a timer for each. A timeout may be one
+ * tick late.
  */
 const TURN_MS_MAX = 1_000;
-/** Time for an upstream to end after its reply was complete. */
+/** Time for the upstream to end the stream after `discard`. */
 const DISCARD_MS = 1_000;
 
-/** Reaches services through the tunnels that their providers dialled in with, here or at another gateway. */
+/** Sends requests through the tunnels of providers, which are connected here or at another gateway. */
 export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf<TunnelEndpoint> {
   const { tunnels, peers, registry, consumerTag, waitMs, headTimeoutMs, idleTimeoutMs, connectionsMax: max } = options;
   const turnMs = Math.max(1, Math.min(TURN_MS_MAX, headTimeoutMs / 8, idleTimeoutMs / 8));
@@ -55,7 +58,7 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
   const patient: Patience = { ...patience, headTurns: Infinity, idleTurns: Infinity };
   const running = new Map<Http2Exchange, Sent>();
   const entries = new Map<Http2Exchange, Entered>();
-  /** Of providers that something goes to, calls and what listens apart. */
+  /** The shares of providers with current requests. Calls and listening requests have separate keys. */
   const shared = new Map<string, ConnectionShares>();
   let clock: NodeJS.Timeout | undefined;
   let closed = false;
@@ -107,7 +110,7 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
     if (shared.get(key)?.idle) shared.delete(key);
   }
 
-  /** False when there is no way to the provider now. */
+  /** False if the provider cannot be reached now. */
   function begin(exchange: Http2Exchange, sent: Sent): boolean {
     try {
       const stream = open(sent, registry.locate(sent.endpoint.provider));
@@ -119,11 +122,11 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
     return true;
   }
 
-  /** Nothing was begun: the request is sent as soon as its provider is back, if that is soon. */
+  /** The request was not sent. Sends it as soon as its provider is reachable again, until `sent.until`. */
   async function wait(exchange: Http2Exchange, sent: Sent): Promise<void> {
     const { provider } = sent.endpoint;
     for (let left = sent.until - performance.now(); left > 0 && !closed; left = sent.until - performance.now()) {
-      // A connection that is known and cannot be used has ended; that is about to be known, too.
+      // A known connection that cannot be used has ended. The registry will learn that soon.
       if (registry.locate(provider) === null) await registry.waitFor(provider, left);
       else await new Promise((resolve) => setTimeout(resolve, Math.min(left, AGAIN_MS)));
       if (!exchange.wanted || begin(exchange, sent)) return;
@@ -147,7 +150,7 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
       const entry = sharesOf(key, request.listens ? 0 : headTimeoutMs).enter(account, start, (failed) =>
         exchange.fail(failed),
       );
-      // It may have failed at once.
+      // The request may have failed already.
       if (exchange.wanted) entries.set(exchange, { entry, key });
       else left({ entry, key });
       return exchange;
@@ -160,10 +163,10 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
   };
 }
 
-/** A request's place among those of its account. */
+/** A request's entry in the shares of its provider. */
 interface Entered {
   readonly entry: Entry;
-  /** Of the shares that it is in. */
+  /** The key of the shares. */
   readonly key: string;
 }
 
@@ -171,14 +174,14 @@ interface Sent {
   readonly endpoint: TunnelEndpoint;
   readonly request: UpstreamRequest;
   readonly account: string;
-  /** Time, on the monotonic clock, until which the request may wait for its provider. */
+  /** Monotonic time until which the request may wait for its provider. */
   readonly until: number;
 }
 
 const WITH_BODY = { endStream: false } as const;
 const NO_BODY = { endStream: true } as const;
 
-/** Headers of one HTTP/1 connection, which HTTP/2 forbids, and those that are written anew. */
+/** Headers of an HTTP/1 connection, which HTTP/2 forbids, and headers that are set anew. */
 const NOT_SENT: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -206,7 +209,7 @@ const FAILURES: Readonly<Record<ProxyFailure, string>> = {
 
 const isFailure = (told: unknown): told is ProxyFailure => typeof told === 'string' && Object.hasOwn(FAILURES, told);
 
-/** The proxy and the gateway that holds it speak by a header that no upstream's reply can have. */
+/** Reads PROXY_FAILURE_HEADER, which only a proxy or another gateway can set. A reply of an upstream cannot have it. */
 function judge(headers: Http2Headers): UpstreamFailure | 'again' | null {
   const told = headers[PROXY_FAILURE_HEADER];
   if (told === undefined) return null;
@@ -216,8 +219,8 @@ function judge(headers: Http2Headers): UpstreamFailure | 'again' | null {
 
 const { NGHTTP2_REFUSED_STREAM } = constants;
 /**
- * The session was at its end before the stream began; the last: it never was, as the other gateway takes no
- * connections any more.
+ * Errors of a session that ended before the stream began. In the last case the session never existed, because the other
+ * gateway accepts no connections any more.
  */
 const NOT_OPENED: ReadonlySet<string | undefined> = new Set([
   'ERR_HTTP2_GOAWAY_SESSION',
@@ -226,7 +229,7 @@ const NOT_OPENED: ReadonlySet<string | undefined> = new Set([
 ]);
 
 function broken(error: NodeJS.ErrnoException | null, code: number): UpstreamFailure | 'again' {
-  // RFC 9113, 8.7: nothing of the request was processed.
+  // RFC 9113, 8.7: the request was not processed.
   if (code === NGHTTP2_REFUSED_STREAM || NOT_OPENED.has(error?.code)) return 'again';
   return failure('the provider broke off before it answered', { cause: error ?? undefined });
 }

@@ -6,24 +6,24 @@ import { type DirectEndpoint, type UpstreamExchange, type UpstreamOf, CALL_OVER 
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 import { PulledReply } from './pulled-reply.ts';
 
-// Undici's index has its caches, mocks, fetch and WebSocket too: 109 files. A pool needs 21 of them.
+// Imports only the pool, which loads 21 files. undici's index loads 109, with caches, mocks, fetch and WebSocket.
 const HttpPool = createRequire(import.meta.url)('undici/lib/dispatcher/pool.js') as typeof Pool;
 
 interface UpstreamOptions {
   readonly headTimeoutMs: number;
   readonly idleTimeoutMs: number;
-  /** Connections per origin for calls, and as many for what only listens. */
+  /** Connections per origin for calls, and the same number for requests that only listen. */
   readonly connectionsMax: number;
 }
 
 /** Bytes that wait in memory for a slow reader before the upstream socket is paused. */
 const QUEUE_BYTES_MAX = 64 * 1024;
 
-/** Bytes and time for an upstream after its reply was complete, before its connection is given up. */
+/** Bytes and time that an upstream may still use after `discard`, before its connection is closed. */
 const DISCARD_BYTES_MAX = 16 * 1024;
 const DISCARD_MS = 1_000;
 
-/** null is the pool's own. */
+/** Disables a timeout for a request. null would mean the pool's default. */
 const NO_TIMEOUT = 0;
 
 /** Connections of one kind to one origin. */
@@ -38,8 +38,8 @@ interface Origin {
 }
 
 /**
- * Reaches endpoints over HTTP/1.1 with two connection pools per origin: one for calls, and one for what only
- * listens, so that it never keeps calls waiting.
+ * Sends requests over HTTP/1.1. Each origin has two connection pools, one for calls and one for requests that only
+ * listen, so that listening never makes calls wait.
  */
 export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectEndpoint> {
   const { connectionsMax: max, headTimeoutMs, idleTimeoutMs } = options;
@@ -62,7 +62,8 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
     if (!found) {
       const url = new URL(baseUrl);
       let origin = origins.get(url.origin);
-      // To wait for a connection is to wait for the head of a reply. What only listens can be asked for again as well.
+      // A call waits for a connection as long as for the head of its reply. A listening request does not wait, because
+      // its client can send it again.
       if (!origin)
         origins.set(url.origin, (origin = { calls: line(url.origin, headTimeoutMs), listens: line(url.origin, 0) }));
       found = { ...origin, basePath: url.pathname.replace(/\/$/, '') };
@@ -96,7 +97,7 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
   };
 }
 
-/** Turns undici's callbacks into a head promise and pulled reads. */
+/** Adapts undici's callbacks to a promise for the head and to pulled reads. */
 class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, UpstreamExchange {
   #controller: Dispatcher.DispatchController | null = null;
   #paused = false;
@@ -118,7 +119,7 @@ class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, Up
       () => void pool.dispatch(sent, this),
       (failure) => this.#fail(failure),
     );
-    // It may have failed at once.
+    // The request may have failed already.
     if (this.error !== null) this.#entry.leave();
   }
 
@@ -195,7 +196,7 @@ class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, Up
   }
 }
 
-/** The failure of a lost or silent upstream. The message names the kind of failure and no address. */
+/** The failure for an error of the connection. The message names the kind of failure, but no address. */
 function toFailure(error: Error): UpstreamFailure {
   const code = (error as { code?: string }).code ?? '';
   const message =
@@ -213,12 +214,12 @@ function toFailure(error: Error): UpstreamFailure {
 }
 
 /**
- * undici's words for a status of 100, at which it ends the connection: it never asks for one. Other informational
- * answers (102, 103) are passed over.
+ * undici's message for an unrequested status 100, after which it closes the connection. Other informational statuses
+ * (102, 103) are ignored.
  */
 const UNASKED_CONTINUE = 'bad response';
 
-/** There was no connection yet. */
+/** Error codes that mean that the connection was never opened, so the request was not sent. */
 const UNSENT: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'UND_ERR_CONNECT_TIMEOUT',

@@ -8,13 +8,13 @@ const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 const CONTEXT_ID_MAX = 256;
 
 /**
- * A question in parts as the body of a chat request. Throws GatewayError `unprocessable` for a file that no chat
- * model takes.
+ * Turns a request in parts into the body of a chat request. Throws GatewayError `unprocessable` for a file that no
+ * chat model takes.
  */
 export function toChatBody(model: string, ask: PartsAsk): ChatBody {
   const body: ChatBody = { model, messages: ask.turns.map(toMessage), stream: true };
   if (ask.maxTokens !== null) body.max_tokens = ask.maxTokens;
-  // A model keeps nothing of a conversation, but the same provider may have the beginning of the prompt at hand.
+  // A model does not store a conversation, but the same provider may have the beginning of the prompt in its cache.
   if (ask.contextId !== null && ask.contextId.length <= CONTEXT_ID_MAX) body.session_id = ask.contextId;
   return body;
 }
@@ -47,7 +47,7 @@ function toImage({ mediaType, name, url, bytes }: FilePart): ContentPart {
   );
 }
 
-/** A file without a media type is what its name at the end of its URL says. */
+/** Whether a URL is that of an image. Without a media type, the extension in the URL decides. */
 function isImage(mediaType: string | null, url: string): boolean {
   const parsed = URL.parse(url);
   if (parsed?.protocol !== 'https:') return false;

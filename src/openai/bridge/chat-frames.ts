@@ -9,13 +9,11 @@ interface ChatFramesOptions {
   readonly call: Call;
   readonly about: ReplyAbout;
   readonly replyBytesMax: number;
-  /** The provider that serves, as far as it is known. */
+  /** The provider that serves. Before it is known, the first candidate's. */
   readonly provider: () => Provider;
 }
 
-/**
- * The frames of a call that was asked in parts, as those of a chat model: chunks of text, and at the end a ChatTail.
- */
+/** Turns the frames of a call in parts into those of a chat model: chunks of text, and a ChatTail at the end. */
 export async function* chatFrames(
   frames: AsyncIterable<Frame>,
   { call, about, replyBytesMax, provider }: ChatFramesOptions,
@@ -68,7 +66,7 @@ export async function* chatFrames(
       if (video !== null) videos.push(video);
       const piece = text.push(event.part);
       length += piece.length;
-      // The rest is left out. The call goes on to its end, by which it is charged.
+      // The rest is left out. The call still runs to its end, which decides the charge.
       if (length > replyBytesMax) continue;
       if (about.stream) out += eventText(chunk({ content: piece, ...(video === null ? {} : { videos: [video] }) }));
       else said.push(piece);
@@ -83,7 +81,7 @@ const imageOf = (part: Part) =>
     ? { type: 'image_url', image_url: { url: `data:${part.mediaType};base64,${part.bytes}` } }
     : null;
 
-/** A video stands in the text as a link, too: most clients show nothing else. */
+/** The text has a link to the video as well, because most clients show nothing else. */
 const videoOf = (part: Part) =>
   part.kind === 'file' && part.url !== null ? { type: 'video_url', video_url: { url: part.url } } : null;
 
@@ -121,7 +119,7 @@ const STATE = {
   later: 'working',
 } as const satisfies Record<PartsEnd['finish'], string>;
 
-/** `tooLong`: why not all of it was given out; null where all was. */
+/** `tooLong`: why a part of the reply was left out; null if all of it was given out. */
 function toSettled(
   frame: SettledFrame,
   about: ReplyAbout,
@@ -144,7 +142,7 @@ function toSettled(
     const message = `${about.model} failed: ${end.error ?? 'no reason given'}`;
     body['error'] = toHttpError(new GatewayError(end.errorCode ?? 'provider_unavailable', message)).body.error;
   }
-  // A task that asks for something is charged when it ends.
+  // A task that waits for input, or goes on, is charged when it ends.
   const pending = end.finish === 'input' || end.finish === 'later' ? { cost_pending: true } : {};
   if (taskId !== null || contextId !== null)
     body['tollgate'] = { task_id: taskId, context_id: contextId, state: STATE[end.finish], ...pending };

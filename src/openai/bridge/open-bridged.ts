@@ -31,8 +31,8 @@ export interface BridgeOptions {
 }
 
 /**
- * A chat request to a tool or an agent: said to it in parts, run and billed as a call of it, answered as chat.
- * Throws GatewayError `invalid_request` for what only a model can be asked.
+ * Opens a chat request to a tool or an agent. The request becomes parts. It runs and is billed as a call of the tool
+ * or agent, and its reply is chat. Throws GatewayError `invalid_request` for a request that only a model can serve.
  */
 export function openBridged(
   { pipeline, limits }: BridgeOptions,
@@ -94,14 +94,15 @@ export function openBridged(
   };
 }
 
-/** Tasks and contexts are named in the member `tollgate` of a chat request. */
+/** Corrects the `param` of an error: in a chat request, tasks and contexts are named in the member `tollgate`. */
 function inTheBody(error: unknown): unknown {
   if (!(error instanceof GatewayError) || (error.param !== 'task_id' && error.param !== 'context_id')) return error;
   return new GatewayError(error.code, error.message, { param: `tollgate.${error.param}`, cause: error });
 }
 
 /**
- * Names of sessions are the client's own, and often short: as contexts of an agent they must not be those of others.
+ * The id of an agent's context. Session names are chosen by clients and often short, so the id is a digest of
+ * account and session. Otherwise two accounts could share a context.
  */
 function ownSession({ account, run }: Caller, session: string | null): string | null {
   return session === null
@@ -111,7 +112,7 @@ function ownSession({ account, run }: Caller, session: string | null): string | 
 
 const firstOf = (call: Call): Offer => call.candidates[0]!.offer;
 
-/** Tells which offer is asked: a conversation may have no head that says so. */
+/** Reports which offer is asked, because a conversation may have no head that names it. */
 const watched = (native: Conversation<Talk>, served: (offer: Offer) => void): Conversation<Talk> => ({
   begin: (call) => native.begin?.(call),
   resolved: (state) => native.resolved?.(state),

@@ -5,8 +5,8 @@ import { chunksOf } from '../reply/chunks-of.ts';
 type Json = Record<string, unknown>;
 
 /**
- * A chat reply as parts: what the reader of a stream gives out for a client becomes lines of PartsEvents, its tail
- * a PartsEnd. What it counts, bills and refuses stays as it is.
+ * Wraps the reader of a chat stream so that it gives out parts. Its output becomes lines of PartsEvents, and its
+ * tail becomes a PartsEnd. Counting, billing and errors stay the same.
  */
 export function createPartsReader(reader: ReplyReader): ReplyReader {
   const spoken = (bytes: Uint8Array | null): Uint8Array | null =>
@@ -31,7 +31,7 @@ export function createPartsReader(reader: ReplyReader): ReplyReader {
   };
 }
 
-/** Texts and images of a chunk's first choice. What the model thinks is not part of its answer. */
+/** Texts and images of a chunk's first choice. The reasoning of the model is not part of its answer. */
 function partsOfChunk(chunk: Json): Part[] {
   const [choice] = (chunk['choices'] ?? []) as readonly Json[];
   const delta = choice?.['delta'] as Json | undefined;

@@ -2,13 +2,13 @@ import type { Part } from '#gateway';
 
 /** Writes parts as one markdown text, piece by piece as they come. */
 interface PartsText {
-  /** The next piece: the part with what separates it from the one before. */
+  /** Returns the next piece: the part, with its separator before it. */
   push(part: Part): string;
 }
 
 /**
- * Texts that follow each other are one text; a file is an image or a link, data is a block of JSON, each a
- * paragraph of its own.
+ * Consecutive texts become one text. A file becomes an image or a link, and data becomes a block of JSON; each of
+ * these is a separate paragraph.
  */
 export function createPartsText(): PartsText {
   let before: Part['kind'] | null = null;
@@ -26,13 +26,12 @@ function markdownOf(part: Part): string {
     case 'text':
       return part.text;
     case 'data':
-      // No line of it can be the end of the block: strings have their line ends escaped, and all else is digits and
-      // brackets.
+      // No line can end the block, because line ends in strings are escaped, and the rest has no backticks.
       return `\`\`\`json\n${JSON.stringify(part.data, null, 2) ?? 'null'}\n\`\`\``;
     case 'file': {
       const { mediaType, name, url, bytes } = part;
       const image = mediaType?.startsWith('image/') ?? false;
-      // What is no address of the web is shown, and not made a link that somebody might follow.
+      // Only a web address becomes a link. Any other address is shown as text, so that nobody follows it.
       if (url !== null && !/^https?:/i.test(url)) return `${labelOf(name ?? 'file')} (${labelOf(url)})`;
       const target = url === null ? `data:${mediaType ?? 'application/octet-stream'};base64,${bytes ?? ''}` : url;
       return `${image ? '!' : ''}[${labelOf(name ?? (image ? 'image' : 'file'))}](${targetOf(target)})`;
@@ -42,7 +41,7 @@ function markdownOf(part: Part): string {
 
 const LABEL_MAX = 200;
 
-/** A name comes from a stranger, and must not end its brackets. */
+/** Escapes a name, because it comes from a stranger and must not close its brackets. */
 const labelOf = (name: string) =>
   name
     .slice(0, LABEL_MAX)

@@ -2,8 +2,8 @@ import { GatewayError } from '#wire';
 import type { ChatBody } from '../request/chat-schema.ts';
 
 /**
- * Fields that only a chat model can heed, and the values of them that ask for nothing special. Those that merely
- * colour an answer (temperature, seed) are let pass.
+ * Fields that only a chat model can obey, each with a test for the values that ask for nothing special. Fields that
+ * only influence the style of an answer (temperature, seed) are allowed.
  */
 const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
   n: (value) => value === 1,
@@ -23,9 +23,7 @@ const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
   max_tool_rounds: () => false,
 };
 
-/**
- * Throws GatewayError `invalid_request` where a body asks for what a tool or an agent behind the chat door cannot do.
- */
+/** Throws GatewayError `invalid_request` if a body asks for something that a tool or an agent cannot do. */
 export function refuseUnsupported(body: ChatBody): void {
   for (const field of Object.keys(UNSUPPORTED)) {
     const value = body[field];

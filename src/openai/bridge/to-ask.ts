@@ -19,8 +19,8 @@ export interface AskOptions {
 }
 
 /**
- * A chat request as what a tool or an agent is asked in parts. Throws GatewayError `invalid_request` that names the
- * message or the part.
+ * Turns a chat request into a request in parts for a tool or an agent. Throws GatewayError `invalid_request` that
+ * names the message or the part.
  */
 export function toAsk(body: ChatBody, { primitive, session, limits }: AskOptions): PartsAsk {
   const last = body.messages.length - 1;
@@ -96,7 +96,7 @@ function toPart(part: ContentPart, at: string): Part {
   }
 }
 
-/** A data URL is the file itself; anything else is where it lies, or its bare base64. */
+/** A file from a data URL, from a web address, or from bare base64. */
 function fileOf(source: string, name: string | null): FilePart {
   const data = /^data:([\w.+-]{1,64}\/[\w.+-]{1,64})?(?:;[\w=.+-]{1,64}){0,4};base64,/.exec(source.slice(0, 512));
   if (data) return { kind: 'file', mediaType: data[1] ?? null, name, url: null, bytes: source.slice(data[0].length) };
@@ -104,7 +104,10 @@ function fileOf(source: string, name: string | null): FilePart {
   return { kind: 'file', mediaType: null, name, url: null, bytes: source };
 }
 
-/** The last text of what is asked that is a JSON object. What was said before is not asked again. */
+/**
+ * The arguments for a tool: the last text in the last message that is a JSON object. Earlier messages are not
+ * searched, because their calls were made before.
+ */
 function argumentsOf(parts: readonly Part[], limits: JsonLimits): PartsAsk['arguments'] {
   for (const part of parts.toReversed()) {
     const value = part.kind === 'text' && /^\s*\{/.test(part.text) ? objectIn(part.text, limits) : null;
@@ -113,7 +116,7 @@ function argumentsOf(parts: readonly Part[], limits: JsonLimits): PartsAsk['argu
   return null;
 }
 
-/** null for a text that is no JSON object, or a larger one than a request may hold. */
+/** Parses a JSON object. Returns null for any other text, and for an object that exceeds the limits of a request. */
 export function objectIn(text: string, limits: JsonLimits): Readonly<Record<string, unknown>> | null {
   try {
     const value = parseJson(Buffer.from(text), limits);
@@ -124,7 +127,7 @@ export function objectIn(text: string, limits: JsonLimits): Readonly<Record<stri
   }
 }
 
-/** The member `tollgate` of a body: the task or the context of an earlier reply, to go on with. */
+/** The task or the context of an earlier reply that this request continues, from the member `tollgate` of the body. */
 function taskOf({ tollgate }: ChatBody): { readonly taskId: string | null; readonly contextId: string | null } {
   return { taskId: tollgate?.task_id ?? null, contextId: tollgate?.context_id ?? null };
 }

@@ -19,9 +19,9 @@ export interface ChatBudget {
   /** Tokens of all completions: the cap times `n`. */
   readonly completionTokensMax: number;
   /**
-   * Keeps a completion to its cap. `provider`: the cap is sent, so output beyond it is the provider's fault.
-   * `gateway`: the provider takes no cap, so the gateway cuts at the client's. `model`: nobody asked for a cap and
-   * none is sent; a model ends by itself, within its context.
+   * The side that enforces the cap. `provider`: the cap is sent, so output beyond it is the provider's fault.
+   * `gateway`: the provider takes no cap, so the gateway cuts the output at the client's cap. `model`: the client
+   * gave no cap and none is sent, so the model ends by itself, within its context.
    */
   readonly keptBy: 'provider' | 'gateway' | 'model';
 }
@@ -34,9 +34,10 @@ export function askedCap(body: ChatBody): number | null {
 }
 
 /**
- * The budget of a call at `offer`. The cap is what the client asks for, at most what the model gives; without one
- * it is what the model is known to give, else what the context leaves. It is sent where the client asked for it, or
- * where it is the model's own bound and fits beside the longest that the prompt can be.
+ * The budget of a call at `offer`. The cap is what the client asks for, at most what the model gives. Without a cap
+ * of the client it is the model's known maximum, else the rest of the context. The cap is sent if the client asked
+ * for one. It is also sent if it is the model's own bound and fits into the context beside the longest possible
+ * prompt.
  */
 export function chatBudget(body: ChatBody, size: PromptSize, offer: Offer): ChatBudget {
   const { contextLength } = offer.model!;
@@ -53,19 +54,22 @@ export function chatBudget(body: ChatBody, size: PromptSize, offer: Offer): Chat
   };
 }
 
-/** The budget of a call at `offer` that got a part of the request, which is all that it can claim. */
+/**
+ * The budget of a call at an `offer` that gets only a part of the request. The offer can claim prompt tokens for
+ * that part only.
+ */
 export function withPrompt(budget: ChatBudget, received: PromptSize, offer: Offer): ChatBudget {
   const prompt = promptTokensMax(received, offer.model!.contextLength);
   return prompt < budget.promptTokensMax ? { ...budget, promptTokensMax: prompt } : budget;
 }
 
 /**
- * Of a context that a prompt seems to fill, so much is left nevertheless: code and some scripts have more bytes a
- * token.
+ * The part of the context that is left for the completion even if the prompt seems to fill the context. The prompt
+ * may have fewer tokens than estimated, because code and some scripts have more bytes per token.
  */
 const LEFT_AT_LEAST = 1 / 8;
 
-/** Tokens that the likely size of the prompt leaves of the context. */
+/** The tokens of the context that remain after the estimated size of the prompt. */
 function contextLeft(size: PromptSize, contextLength: number): number {
   return Math.max(Math.ceil(contextLength * LEFT_AT_LEAST), contextLength - tokensOf(size.bytes));
 }
@@ -92,8 +96,8 @@ export function checkFits(size: PromptSize, offer: Offer): void {
 }
 
 /**
- * The tokens that `offer` may claim of a completion without showing them. A provider that dials in shows all tokens
- * that it claims, except for those that it declares.
+ * The tokens of a completion that `offer` may claim without delivering output for them. For a provider that dials
+ * in, these are only the tokens that it declares as hidden reasoning.
  */
 export function unseenTokens({ model, endpoint }: Offer): UnseenTokens {
   const declared = model!.hiddenReasoning;

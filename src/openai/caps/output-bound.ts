@@ -5,18 +5,18 @@ import { BYTES_PER_TOKEN } from './tokens-of.ts';
 type Json = Record<string, unknown>;
 
 /**
- * The longest token of the usual tokenizers has 128 bytes (128 spaces, 64 dashes of two bytes). On average no text
- * but such runs comes near 16: English has 4 to 5 a token, deeply indented code and the densest scripts up to 10,
- * tool calls 3 to 4, base64 2 to 3, emoji 2 to 4.
+ * The longest token of the usual tokenizers has 128 bytes (128 spaces, 64 dashes of two bytes). Apart from such
+ * runs, no text comes near 16 bytes a token on average: English has 4 to 5, deeply indented code and the densest
+ * scripts up to 10, tool calls 3 to 4, base64 2 to 3, emoji 2 to 4.
  */
 const LONGEST_TOKEN_BYTES = 128;
 const TOKEN_BYTES = 16;
-/** So many tokens may all be of the longest. */
+/** This many tokens may all have the greatest length. */
 const LONG_TOKENS = 16;
 
 /**
- * The most bytes of text that a budget's tokens are; output beyond it has ignored its cap. Where the gateway itself
- * has to keep the output to the cap it is what so many tokens are on average, for else a small cap would buy
+ * The most bytes of text that the tokens of a budget can have. Longer output has ignored its cap. If the gateway
+ * itself enforces the cap, the average size of a token counts instead, because otherwise a small cap would buy
  * several times its tokens. Runs count less, see runDiscount.
  */
 export function outputBytesMax({
@@ -27,18 +27,18 @@ export function outputBytesMax({
   return tokens * TOKEN_BYTES + Math.min(tokens, LONG_TOKENS) * (LONGEST_TOKEN_BYTES - TOKEN_BYTES);
 }
 
-/** A text of up to so many bytes is not looked through for runs: nearly every chunk of a stream. */
+/** A text of at most this many bytes is not searched for runs. Nearly every chunk of a stream is that short. */
 export const NO_RUN_BYTES = 16;
 /**
- * A run of one to four bytes, or of six, repeats with this distance. A repeated byte counts a 32nd: 128 spaces are
- * 16 bytes then.
+ * A run that repeats 1, 2, 3, 4 or 6 bytes also repeats at this distance. A repeated byte counts as a 32nd of a
+ * byte, so 128 spaces count as 16 bytes.
  */
 const RUN_DISTANCE = 12;
 const REPEATED_IN_ONE = 32;
 
 /**
- * Whether what stands between two places may be a run: a look at its middle and its end, which spares nearly every
- * chunk of a stream more.
+ * Whether the bytes between two places may be a run. It checks only the middle and the end, so nearly every chunk of
+ * a stream avoids the full search.
  */
 export function mayBeRun(bytes: Uint8Array, start: number, end: number): boolean {
   const middle = (start + end) >> 1;
@@ -46,12 +46,13 @@ export function mayBeRun(bytes: Uint8Array, start: number, end: number): boolean
 }
 
 /**
- * The discount for runs in `count` bytes of text that stand between two places of `bytes`: runs are long tokens.
+ * The discount for runs in the bytes from `start` to `end`, which hold `count` bytes of text. Runs get a discount
+ * because they become long tokens.
  */
 export function runDiscount(bytes: Uint8Array, start: number, end: number, count: number): number {
   let repeated = 0;
   for (let i = start + RUN_DISTANCE; i < end; i++) if (bytes[i] === bytes[i - RUN_DISTANCE]) repeated++;
-  // Where escapes stand for characters more bytes are repeated than count.
+  // With escapes, more bytes can repeat than the text has.
   return Math.floor((Math.min(repeated, count) * (REPEATED_IN_ONE - 1)) / REPEATED_IN_ONE);
 }
 
@@ -67,8 +68,9 @@ export function runDiscountOf(texts: Iterable<string>): number {
 }
 
 /**
- * Cuts the choices of a completion that is longer than its budget allows, one after the other; null for one that
- * fits. A cut choice keeps only its text, as log probabilities and a provider's own fields repeat the whole text.
+ * Cuts the choices of a completion that is longer than its budget allows, in their order. Returns null if the
+ * completion fits. A cut choice keeps only its text, because log probabilities and a provider's own fields repeat
+ * the whole text.
  */
 export function cutChoices(choices: readonly Json[], outputBytes: number, budget: ChatBudget): Json[] | null {
   const bytesMax = outputBytesMax(budget);
@@ -84,7 +86,7 @@ export function cutChoices(choices: readonly Json[], outputBytes: number, budget
   });
 }
 
-/** The words of the deltas of one chunk, as many as `room` bytes have, for those that have any. */
+/** The first `room` bytes of text in the deltas of one chunk. Deltas without text in that room are left out. */
 export function cutDeltas(choices: readonly Json[], room: number): Json[] {
   let left = room;
   return choices.flatMap(({ index, delta }) => {

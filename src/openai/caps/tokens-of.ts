@@ -1,7 +1,7 @@
-/** Bytes of a token on average, for measures. A bound needs another number. */
+/** Average bytes of a token, for estimates. A bound needs another number. */
 export const BYTES_PER_TOKEN = 4;
 
-/** About how many tokens `bytes` of text are. */
+/** The estimated number of tokens in `bytes` of text. */
 export function tokensOf(bytes: number): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN);
 }

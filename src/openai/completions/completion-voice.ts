@@ -8,7 +8,10 @@ interface CompletionVoiceOptions {
   readonly model: string;
 }
 
-/** Says a chat reply as a completion of OpenAI's older API, which has text alone: thoughts and calls are left out. */
+/**
+ * Writes a chat reply as a completion of OpenAI's older API. That API has only text, so thinking and tool calls are
+ * left out.
+ */
 export function createCompletionVoice({ id, created, model }: CompletionVoiceOptions): Voice {
   const base = { id, object: 'text_completion', created, model };
   const head = `data: ${JSON.stringify(base).slice(0, -1)},"choices":[{"index":0,"text":"`;
@@ -44,7 +47,7 @@ export function createCompletionVoice({ id, created, model }: CompletionVoiceOpt
 
 const choiceOf = (text: string, finish: string | null) => ({ index: 0, text, logprobs: null, finish_reason: finish });
 
-/** The use, the task of an agent, and why a reply is not whole. */
+/** The usage, the task of an agent, and why a reply was cut. */
 function moreOf({ usage, tollgate, fault }: ChatEnd) {
   const note = fault === null ? {} : { note: fault };
   const told = tollgate === undefined && fault === null ? {} : { tollgate: { ...(tollgate as object), ...note } };

@@ -17,7 +17,7 @@ export interface CompletionsBody {
 
 const { max_tokens, temperature, top_p, presence_penalty, frequency_penalty, seed, stop } = generationFields;
 
-/** A field whose other values would ask for another answer than a chat model gives. */
+/** A field that accepts only the values for which a chat model gives the right answer. */
 const only = (description: string, values: readonly unknown[], right: string) => ({
   enum: [null, ...values],
   description,

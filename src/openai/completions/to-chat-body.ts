@@ -22,7 +22,7 @@ const COPIED: readonly string[] = [
   'tollgate',
 ];
 
-/** A request of the Completions API as a chat request, and the names of what no provider gets. */
+/** Turns a request of the Completions API into a chat request. `dropped`: names of the fields that no provider gets. */
 export function toChatBody(asked: CompletionsBody): { readonly body: ChatBody; readonly dropped: readonly string[] } {
   const content = typeof asked.prompt === 'string' ? asked.prompt : asked.prompt[0];
   const body: ChatBody = { model: asked.model, messages: [{ role: 'user', content }] };

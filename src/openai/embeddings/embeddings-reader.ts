@@ -11,16 +11,16 @@ import type { ProviderFlag, ReplyReader } from '#gateway';
 import { tokensOf } from '../caps/tokens-of.ts';
 import type { InputSize } from './input-size.ts';
 
-/** A reply whose settlement is known is written from this. */
+/** The parts from which a reply is written after its settlement. */
 export interface EmbeddingsTail {
   readonly bytes: Buffer;
-  /** Places of the members that the gateway writes anew, in their order. */
+  /** Places of the members that the gateway replaces, in order. */
   readonly members: readonly Member[];
   /** The `usage` for the client, without its cost. */
   readonly usage: Readonly<Record<string, unknown>>;
 }
 
-/** The value of a member at the top of the reply. */
+/** The place of the value of a top-level member in the reply. */
 interface Member {
   readonly name: 'usage' | 'model';
   readonly start: number;
@@ -34,14 +34,14 @@ interface ReaderContext {
   readonly replyBytesMax: number;
 }
 
-/** The members beside the embeddings stand before or behind them, in as many bytes. */
+/** The members beside the embeddings are within this many bytes of the start or the end of a reply. */
 const EDGE_BYTES = 4096;
 const USAGE = /"usage"\s*:\s*(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})/g;
 const MODEL = /"model"\s*:\s*("(?:[^"\\]|\\.)*")/g;
 
 /**
- * Reads a reply with embeddings. They pass as they came: only the edges of the reply are looked at, for its usage and
- * the name of its model. A parsed reply of thousands of embeddings would hold up every stream of the process.
+ * Reads a reply with embeddings, which pass as they came. Only the edges of the reply are searched, for its usage
+ * and the name of its model. Parsing thousands of embeddings would block all streams of the process.
  */
 export function createEmbeddingsReader({ size, tokensMax, replyBytesMax }: ReaderContext): ReplyReader {
   const chunks: Uint8Array[] = [];
@@ -82,7 +82,7 @@ export function createEmbeddingsReader({ size, tokensMax, replyBytesMax }: Reade
         tail: { bytes, members, usage: estimated ? { ...shown, estimated } : shown } satisfies EmbeddingsTail,
       };
     },
-    // An embedding that is not whole is of no use.
+    // An incomplete embedding is useless, so it is free.
     cut: ({ reason }) => ({
       usage: null,
       outcome: 'free',
@@ -94,7 +94,7 @@ export function createEmbeddingsReader({ size, tokensMax, replyBytesMax }: Reade
   };
 }
 
-/** Throws UpstreamFailure for what is no list of embeddings. */
+/** Throws UpstreamFailure if the reply is not a list of embeddings. */
 function checkReply(bytes: Buffer): void {
   const text = (start: number, end: number) => bytes.toString('latin1', start, end).trim();
   if (!text(0, EDGE_BYTES).startsWith('{') || !text(bytes.length - 64, bytes.length).endsWith('}'))
@@ -120,7 +120,7 @@ function membersOf(bytes: Buffer): readonly Member[] {
   const tailAt = Math.max(0, bytes.length - EDGE_BYTES);
   const find = (name: Member['name'], pattern: RegExp): Member[] => {
     for (const from of tailAt === 0 ? [0] : [tailAt, 0]) {
-      // A character for each byte, so that places in the text are places in the bytes.
+      // In latin1 each byte is one character, so places in the text are places in the bytes.
       const found = [...bytes.toString('latin1', from, from + EDGE_BYTES).matchAll(pattern)].at(-1);
       if (found === undefined) continue;
       const end = from + found.index + found[0].length;
@@ -131,7 +131,10 @@ function membersOf(bytes: Buffer): readonly Member[] {
   return [...find('usage', USAGE), ...find('model', MODEL)].toSorted((one, other) => one.start - other.start);
 }
 
-/** The claim, at most what was locked. Without one the tokens are counted, or measured by bytes. */
+/**
+ * The claimed tokens, at most what was locked. Without a claim, input tokens are counted, and texts are measured by
+ * their bytes.
+ */
 function billedTokens(
   claim: Readonly<Record<string, unknown>> | null,
   { each, counted }: InputSize,

@@ -35,7 +35,7 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
   const readBody = createReadBody<EmbeddingsBody>(limits, embeddingsSchema);
   const serve = createServe({ idempotency: deps.idempotency, payments });
 
-  /** A request as it was read and checked. Rejects with GatewayError. */
+  /** Reads and checks a request. Rejects with GatewayError. */
   async function read({ body: bytes = EMPTY, headers }: FastifyRequest<{ Body: Buffer | undefined }>, by: Admission) {
     const body = await readBody(bytes, headers);
     checkInput(body);
@@ -96,7 +96,7 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
           body: embeddingsSchema,
           response: { 200: embeddingsAnswerSchema },
         },
-        // The body is bytes until the handler parses it, which checks it against the same schema.
+        // The body is still bytes here. The handler parses it and checks it against the same schema.
         validatorCompiler: () => () => true,
       },
       async (request, reply) => {
@@ -108,7 +108,7 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
           tellPayment(reply, one.payment);
           throw error;
         }
-        // The client left before the head: there is nobody to answer.
+        // The client left before the head was sent, so nothing is left to answer.
         if (!reply.sent) reply.hijack();
       },
     );

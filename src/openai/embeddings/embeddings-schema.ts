@@ -72,8 +72,8 @@ export const embeddingsSchema = {
 } as const;
 
 /**
- * Throws GatewayError `invalid_request` for inputs that are not all of one kind, or too many. Tokens of one text may be
- * more.
+ * Throws GatewayError `invalid_request` for inputs of several kinds, or for too many inputs. The tokens of a single
+ * text may be more.
  */
 export function checkInput({ input }: EmbeddingsBody): void {
   if (typeof input === 'string') return;

@@ -35,14 +35,14 @@ interface EmbeddingsContext {
 /** A request for embeddings as the pipeline takes it. */
 interface EmbeddingsCall {
   readonly request: CallRequest;
-  /** Names of the fields that the offer which was asked last did not get. */
+  /** Names of the fields that the latest offer did not get. */
   readonly dropped: () => readonly string[];
 }
 
-/** Published fields: every provider gets them. */
+/** Published fields, which every provider gets. */
 const SENT: ReadonlySet<string> = new Set(['input', 'dimensions', 'encoding_format', 'user']);
 
-/** A checked body as what the pipeline needs of it. Throws GatewayError `invalid_request`. */
+/** Turns a checked body into a request for the pipeline. Throws GatewayError `invalid_request`. */
 export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContext): EmbeddingsCall {
   const { caller, headers, requestId, replyBytesMax, payment } = context;
   const size = measureInput(body);
@@ -68,7 +68,8 @@ export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContex
     requestId,
     targets: [body.model],
     preferences: body.provider ? toPreferences(body.provider) : NO_PREFERENCES,
-    // Builds of one model differ a little from provider to provider: embeddings that are compared should be of one.
+    // Embeddings of one model differ slightly between providers. Comparable embeddings should come from one
+    // provider.
     stickyKey: `${caller.account} ${sessionAsked(body, headers) ?? `embeddings ${body.model}`}`,
     images: 0,
     stream: false,
@@ -92,19 +93,22 @@ export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContex
   return { request: capCost(request, cap), dropped: () => dropped };
 }
 
-/** Fields of chat, as servers that fold names read them. */
+/** Folded names of chat fields, because some servers fold names. */
 const OF_CHAT_FOLDED: ReadonlySet<string> = new Set([...OF_CHAT].map((name) => foldName(name)));
 const OPTION_CHARS_MAX = 256;
 
-/** A long text, or more than one, could be embedded, and the price is of `input`. A model may list such a field. */
+/**
+ * Whether a field may be forwarded. A server might embed a long text or a list, but only `input` is priced. A model
+ * that lists such a field gets it.
+ */
 function isGiven(field: string, value: unknown, { model }: Offer): boolean {
   if (Array.isArray(model!.forward) && (model!.forward as readonly string[]).includes(field)) return true;
   return typeof value === 'string' ? value.length <= OPTION_CHARS_MAX : typeof value !== 'object' || value === null;
 }
 
 /**
- * Other fields go to providers that list them, as those of a chat request do. Fields that chat alone has go nowhere:
- * a server that embeds `messages` would embed what is not priced.
+ * The body for `offer`. Unpublished fields go to providers that list them, as in a chat request. Fields that only
+ * chat has are dropped, because a server that embeds `messages` would embed text that is not priced.
  */
 function bodyFor(body: EmbeddingsBody, offer: Offer): ReturnType<typeof forwardedBody> {
   const others: Record<string, unknown> = {};

@@ -1,14 +1,14 @@
 import type { EmbeddingsBody } from './embeddings-schema.ts';
 
-/** The size of what is embedded. */
+/** The size of the inputs. */
 export interface InputSize {
-  /** The most tokens of each input: its bytes, or its tokens where it came as tokens. */
+  /** The most tokens of each input: its bytes, or its number of tokens if the input is tokens. */
   readonly each: readonly number[];
   /** The inputs are tokens. */
   readonly counted: boolean;
 }
 
-/** Marks that a model puts around an input. */
+/** Special tokens that a model puts around an input. */
 const TOKENS_OF_FRAME = 16;
 
 export function measureInput({ input }: Pick<EmbeddingsBody, 'input'>): InputSize {
@@ -19,6 +19,6 @@ export function measureInput({ input }: Pick<EmbeddingsBody, 'input'>): InputSiz
   return { each: (input as readonly (readonly number[])[]).map(({ length }) => length), counted: true };
 }
 
-/** The most tokens that a model of this context makes of the inputs. */
+/** The most tokens that a model with this context makes of the inputs. */
 export const tokensMax = ({ each }: InputSize, contextLength: number): number =>
   each.reduce((sum, one) => sum + Math.min(one + TOKENS_OF_FRAME, contextLength), 0);

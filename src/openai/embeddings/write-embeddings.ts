@@ -5,8 +5,8 @@ import { addAlteredHeaders } from '../reply/altered-headers.ts';
 import type { EmbeddingsTail } from './embeddings-reader.ts';
 
 /**
- * Writes the embeddings of a call to its client, once they are settled. Resolves with whether anything was charged;
- * false where the client is gone. Throws what the call throws.
+ * Writes the embeddings of a call to its client, after the settlement. Resolves with whether anything was charged;
+ * false if the client is gone. Throws the errors of the call.
  */
 export const writeEmbeddings = (
   opened: OpenedCall,
@@ -33,7 +33,7 @@ export const writeEmbeddings = (
     return wasCharged(settled);
   });
 
-/** The provider's bytes, with the name that was called and with the usage that is billed. Not empty. */
+/** The provider's bytes, with the name that was called and the billed usage. Not empty. */
 function piecesOf({ tail, settlement }: SettledFrame, service: string): Uint8Array[] {
   const { bytes, members, usage } = tail as EmbeddingsTail;
   const { charged, fee } = settlement;

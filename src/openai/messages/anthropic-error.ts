@@ -38,10 +38,10 @@ const TYPES = {
   internal: 'api_error',
 } as const satisfies Record<ErrorCode, string>;
 
-/** Its clients repeat these by themselves. */
+/** Clients of Anthropic's API retry these statuses automatically. */
 const RETRIED: ReadonlySet<number> = new Set([408, 409, 429]);
 
-/** An error as Anthropic's API says it. A client is told where a repeat cannot help. */
+/** An error in the form of Anthropic's API. `x-should-retry: false` tells the client that a retry cannot help. */
 export function toAnthropicError(error: GatewayError, requestId: string): AnthropicError {
   const { status, headers, body } = toHttpError(error);
   const { error: chat, ...more } = body;
@@ -68,7 +68,10 @@ function typeOf(type: string, status: number): string {
   return found === undefined ? 'api_error' : TYPES[found];
 }
 
-/** Coding agents shorten their conversation, or ask for a shorter answer, when they read one of these two sentences. */
+/**
+ * Rewrites the refusal of a prompt that is too long as a sentence that coding agents know. When they read it, they
+ * shorten their conversation, or ask for a shorter answer.
+ */
 function wordsOf(message: string): string {
   const exceeded = contextExceeded(message);
   if (exceeded === null) return message;
@@ -76,6 +79,6 @@ function wordsOf(message: string): string {
   if (maximum === null) return `prompt is too long. ${message}`;
   if (prompt !== null && answer !== null && prompt <= maximum)
     return `input length and \`max_tokens\` exceed context limit: ${prompt} + ${answer} > ${maximum}`;
-  // Without a number of its own the prompt is at least longer than the maximum.
+  // Without a number from the provider, the prompt is taken to be one token longer than the maximum.
   return `prompt is too long: ${Math.max(prompt ?? 0, maximum + 1)} tokens > ${maximum} maximum`;
 }

@@ -6,8 +6,8 @@ type Json = Readonly<Record<string, unknown>>;
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
 /**
- * The use of a chat reply as Anthropic counts it: tokens that were read from a cache, or written to one, are not among
- * the input's. Their sum is what is billed. The cost goes with it.
+ * The usage of a chat reply as Anthropic counts it. Tokens that were read from a cache, or written to one, do not
+ * count as `input_tokens`. The sum of these three is billed. The cost is included.
  */
 export function anthropicUsage({ usage }: ChatEnd): Json {
   const {
@@ -46,10 +46,10 @@ const REASONS: Readonly<Record<string, string>> = {
   content_filter: 'refusal',
 };
 
-/** `sequences`: the ones that the request named. `calls`: the message has calls of tools. */
+/** `sequences`: the stop sequences of the request. `calls`: the message has tool calls. */
 export function stopOf(end: ChatEnd, sequences: readonly string[], calls: boolean): Stop {
   const { finish, stopSequence, fault } = end;
-  // What is charged is given as a message that is not whole, so that no client asks for it again by itself.
+  // A charged reply becomes an incomplete message instead of an error, so that no client retries it automatically.
   if (fault !== null && isCharged(end)) return { stop_reason: 'max_tokens', stop_sequence: null };
   if (finish === 'stop' && stopSequence !== null && sequences.includes(stopSequence))
     return { stop_reason: 'stop_sequence', stop_sequence: stopSequence };

@@ -1,4 +1,4 @@
-/** A tool that Anthropic defines and the client runs, by the beginning of its type: its version follows. */
+/** A tool that Anthropic defines and the client runs. `prefix` is the beginning of its type; its version follows. */
 interface ClientTool {
   readonly prefix: string;
   readonly name: string;
@@ -20,7 +20,7 @@ const COMPUTER_ACTIONS = (
   'cursor_position left_mouse_down left_mouse_up scroll hold_key wait zoom'
 ).split(' ');
 
-/** Their schemas are part of the models at Anthropic. Other models have to be told them. */
+/** Models of Anthropic know the schemas of these tools. Other models have to be given the schemas. */
 export const CLIENT_TOOLS: readonly ClientTool[] = [
   {
     prefix: 'bash_',

@@ -9,13 +9,13 @@ interface BlocksOptions {
 
 /** The blocks of a streamed message. */
 interface Blocks {
-  /** There was a call of a tool. */
+  /** The message has a tool call. */
   readonly called: boolean;
   text(run: readonly string[]): void;
   thinking(json: string): void;
   call(index: number, id: string, name: string): void;
   arguments(index: number, json: string): void;
-  /** Ends all of them. */
+  /** Ends all blocks. */
   close(): void;
 }
 
@@ -25,9 +25,12 @@ interface Block {
   readonly start: Readonly<Record<string, unknown>>;
   /** Index of the call; -1 for other blocks. */
   readonly call: number;
-  /** The inside of a JSON string: what came before the block was open, and all arguments of a call. */
+  /**
+   * The inside of a JSON string: the text that came before the block was open. For a call and for sealed thinking,
+   * all of the text.
+   */
   held: string;
-  /** Of thinking that is shown. */
+  /** Signs thinking that is shown; null for other blocks. */
   readonly signing: ReturnType<SealedThinking['signing']> | null;
 }
 
@@ -35,7 +38,7 @@ interface Block {
 export const event = (type: string, members: Readonly<Record<string, unknown>>): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;
 
-/** The member of a delta that has its text. */
+/** The beginning of a delta, up to its text. */
 const DELTAS = {
   text: '{"type":"text_delta","text":"',
   thinking: '{"type":"thinking_delta","thinking":"',
@@ -43,8 +46,8 @@ const DELTAS = {
 } as const;
 
 /**
- * Blocks follow each other on this wire, and their indices have no gaps. The first that has not ended is open; those
- * after it wait, which happens where the calls of a chat stream are mixed.
+ * On this wire blocks follow each other, and their indices have no gaps. The first unfinished block is open. Later
+ * blocks wait. This happens if a chat stream mixes its calls.
  */
 export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: BlocksOptions): Blocks {
   /** The open block and those that wait for it. */
@@ -52,9 +55,9 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
   let index = -1;
   let called = false;
 
-  /** A delta of the open block up to its text. */
+  /** The event of a delta of the open block, up to its text. */
   let before = '';
-  /** Put together one by one, which takes half as long as a join. */
+  /** Concatenates one by one, which takes half as long as a join. */
   function delta(run: readonly string[]): void {
     let events = '';
     for (const json of run) events += before + json + AFTER;
@@ -78,7 +81,7 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
     return added;
   }
 
-  /** Ends what cannot go on any more and opens what comes next. */
+  /** Ends the blocks that cannot continue, and opens the next one. */
   function advance(): void {
     while (waiting.length > 1 && (waiting[0]!.kind !== 'call' || isWhole(waiting[0]!.held))) {
       end(waiting.shift()!);
@@ -98,7 +101,8 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
     block.signing?.add(textOf(run.join('')));
     const isOpen = block === waiting[0];
     if (isOpen && !sealed(block)) delta(run);
-    // Of what is written out only the arguments of a call are looked at again.
+    // Text that was written out is not needed again, except the arguments of a call: they show whether the call is
+    // complete.
     if (!isOpen || block.kind === 'call' || sealed(block)) block.held += run.join('');
   }
 
@@ -122,7 +126,7 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
     },
     arguments(call, json) {
       const block = waiting.find((one) => one.kind === 'call' && one.call === call);
-      // The arguments of a call that has ended were whole.
+      // A call that has ended had complete arguments, so more of them are ignored.
       if (block) say(block, [json]);
     },
     close() {
@@ -134,15 +138,15 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
   };
 }
 
-/** A delta behind its text. */
+/** The end of a delta, after its text. */
 const AFTER = '"}}\n\n';
 const TEXT = { type: 'text', text: '' };
 const THINKING = { type: 'thinking', thinking: '', signature: '' };
 
-/** The text of which `json` is the inside. */
+/** Parses a text from the inside of its JSON string. */
 const textOf = (json: string): string => JSON.parse(`"${json}"`) as string;
 
-/** Whether the arguments of a call are a JSON text with nothing missing. */
+/** Whether the arguments of a call are complete JSON. */
 function isWhole(held: string): boolean {
   if (held === '') return false;
   try {

@@ -10,25 +10,25 @@ interface MessageVoiceOptions {
   readonly id: string;
   /** The model as the client named it. */
   readonly model: string;
-  /** Tokens of the prompt, about: a stream says it before the provider does. */
+  /** Estimated tokens of the prompt. A stream states them before the provider reports its usage. */
   readonly promptTokens: () => number;
   readonly names: ToolNames;
   readonly stopSequences: readonly string[];
-  /** `shown` with a signature, `sealed` into the signature alone, or not at all. */
+  /** `shown`: text and signature. `sealed`: only a signature, which contains the text. `off`: no thinking. */
   readonly thinking: 'shown' | 'sealed' | 'off';
   readonly seals: SealedThinking;
   readonly thinkingOf: ThinkingOf;
   readonly requestId: string;
-  /** The request says how its conversation is to be made shorter, and its client reads what was done. */
+  /** The request has `context_management`, so its client reads which edits were applied. */
   readonly managesContext: boolean;
 }
 
-/** Says a chat reply as a message of Anthropic's API. */
+/** Writes a chat reply as a message of Anthropic's API. */
 export function createMessageVoice(options: MessageVoiceOptions): Voice {
   const { id, model, names, stopSequences, requestId } = options;
   let out = '';
   const write = (text: string) => void (out += text);
-  // Nothing is taken out of it here.
+  // The gateway applies no edits.
   const managed = options.managesContext ? { context_management: { applied_edits: [] } } : {};
   const blocks = createBlocks({ ...options, write });
 
@@ -90,7 +90,7 @@ export function createMessageVoice(options: MessageVoiceOptions): Voice {
 const UNSTOPPED = { stop_reason: null, stop_sequence: null };
 const PING = event('ping', {});
 
-/** The task of an agent, the results of tools that the gateway called, and why a reply is not whole. */
+/** The task of an agent, the results of tools that the gateway called, and why a reply was cut. */
 function moreOf({ tollgate, fault }: ChatEnd): Readonly<Record<string, unknown>> {
   if (tollgate === undefined && fault === null) return {};
   return { tollgate: { ...(tollgate as object | undefined), ...(fault === null ? {} : { note: fault }) } };
@@ -114,7 +114,7 @@ function contentOf({ thinking, text, calls }: ChatSaid, options: MessageVoiceOpt
   return content;
 }
 
-/** Arguments are an object on this wire. What a model wrote instead is given as text. */
+/** Arguments are an object on this wire. Anything else that a model wrote is passed on as text inside an object. */
 function inputOf(given: string): unknown {
   if (given.trim() === '') return {};
   try {

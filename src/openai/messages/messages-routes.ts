@@ -105,7 +105,10 @@ const SESSION_MAX = 256;
 const sessionIn = (header: string | string[] | undefined): string | null =>
   typeof header === 'string' && header !== '' && header.length <= SESSION_MAX ? header : null;
 
-/** Clients that ask for no thinking read the first block as the answer. */
+/**
+ * How thinking is shown. Clients that ask for no thinking take the first block as the answer, so they get no
+ * thinking.
+ */
 function shownAs(thinking: MessagesBody['thinking']): 'shown' | 'sealed' | 'off' {
   if (!thinking || thinking.type === 'disabled') return 'off';
   return thinking['display'] === 'omitted' ? 'sealed' : 'shown';

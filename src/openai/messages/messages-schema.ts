@@ -4,7 +4,7 @@ import { gatewayFields } from '../request/gateway-fields.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** A request of Anthropic's Messages API as far as its schema goes. `to-chat-body.ts` reads the rest. */
+/** The fields of a request of Anthropic's Messages API that the schema checks. `to-chat-body.ts` checks the rest. */
 export interface MessagesBody {
   readonly model: string;
   readonly messages: readonly { readonly role: string; readonly content: string | readonly Block[] }[];
@@ -51,7 +51,7 @@ const content = (about: string) => ({
   [MUST_BE]: 'a string or an array of blocks',
 });
 
-/** JSON schema of `POST /messages`. `counted`: of `POST /messages/count_tokens`, which makes no answer. */
+/** JSON schema of `POST /messages`. `counted`: that of `POST /messages/count_tokens`, which needs no `max_tokens`. */
 export function messagesSchema(messagesMax: number, counted = false) {
   return {
     type: 'object',

@@ -10,13 +10,16 @@ import { userDigest } from './user-digest.ts';
 type Json = Readonly<Record<string, unknown>>;
 
 const HEADER = /^[ -~]{1,2048}$/;
-/** Parts that no chat request has. */
+/** Parts that a chat request cannot have. */
 const LOST = /"cache_control"|"citations"|"redacted_thinking"|"signature":\s*"(?!tg[12]\.|")/;
 const SEALED = /"tg[12]\./;
 
-/** A key may be written with escapes of its letters. */
+/** JSON may escape the letters of a key. */
 const MAY_HAVE_TTL = /"ttl"|\\u00(?:74|6c)/i;
-/** Betas that Claude Code and the SDKs ask for. They change no price of a token; server tools cost beside tokens. */
+/**
+ * Betas that Claude Code and the SDKs ask for. They do not change the price of a token. Server tools have a cost
+ * besides tokens.
+ */
 const HARMLESS_BETA = new RegExp(
   '^(?:claude-code|interleaved-thinking|fine-grained-tool-streaming|token-efficient-tools|context-management|' +
     'prompt-caching|prompt-caching-scope|output-128k|structured-outputs|effort|advanced-tool-use|tool-search-tool|' +
@@ -44,7 +47,7 @@ const FIELDS: ReadonlySet<string> = new Set([
   'output_format',
   'cache_control',
 ]);
-/** Fields with marks for the cache. */
+/** Fields that may contain `cache_control`. */
 const CACHED: ReadonlySet<string> = new Set(['messages', 'system', 'tools', 'cache_control']);
 
 /** Anthropic's Messages API, as providers speak it. */
@@ -98,10 +101,13 @@ export const MESSAGES_WIRE: NativeWire = {
   speech: createMessagesSpeech,
 };
 
-/** Members that are data, in which no provider looks for marks. */
+/** Members that are data. Providers do not look for `cache_control` in them. */
 const DATA: ReadonlySet<string> = new Set(['input', 'input_schema']);
 
-/** The same object where all marks in it are for the usual time: longer ones have a higher price. */
+/**
+ * Removes cache times other than the usual one, because longer times have a higher price. Returns the same object if
+ * nothing changes.
+ */
 function withPlainCache(value: Json): Json {
   let changed: Record<string, unknown> | null = null;
   for (const [name, member] of Object.entries(value)) {
@@ -126,10 +132,10 @@ function plainCache(name: string, member: unknown): unknown {
 const COMPACTION = /^compact_([0-9]{4})([0-9]{2})([0-9]{2})$/;
 
 /**
- * JSON text of `context_management` without the edits that compact the conversation, unless their beta is listed. null
- * where no edit is left: the beta of the field may have gone with them, and a provider refuses the field without it.
- * undefined where nothing changes. Compaction reads the conversation once more, and the counts of `usage` leave that
- * out.
+ * JSON text of `context_management` without the edits that compact the conversation, unless the model lists their
+ * beta. Compaction reads the conversation once more, and `usage` does not count that. Returns null if no edit is
+ * left: the beta of the field may have been dropped too, and a provider refuses the field without it. Returns
+ * undefined if nothing changes.
  */
 function withoutCompaction(management: unknown, lists: Lists, dropped: string[]): string | null | undefined {
   if (!isObject(management) || !Array.isArray(management['edits'])) return undefined;
@@ -150,15 +156,18 @@ interface Turn {
   readonly content: string | readonly { readonly type: string; readonly [member: string]: unknown }[];
 }
 
-/** A document that is not written out in the request: its text or its pages are more than its bytes. */
+/**
+ * Whether a block is a document that is not plain text in the request. Its text or pages may have more tokens than
+ * the request has bytes.
+ */
 const hasDocument = ({ type, source }: Json): boolean =>
   type === 'document' && !(isObject(source) && (source['type'] === 'text' || source['type'] === 'content'));
 
-/** A tool of a type of its own is Anthropic's. Those that a client runs have a few names. */
+/** Whether a tool runs at Anthropic. Every tool with a type of Anthropic does, except the few that a client runs. */
 const runsThere = ({ type }: Json): boolean =>
   typeof type === 'string' && type !== 'custom' && !CLIENT_TOOLS.some(({ prefix }) => type.startsWith(prefix));
 
-/** Thinking that this gateway signed is refused by a provider that signs its own. */
+/** Removes thinking that this gateway signed, because a provider that signs its own thinking refuses it. */
 function withoutSealed(messages: readonly Turn[]): readonly Turn[] {
   return messages.flatMap((turn) => {
     if (typeof turn.content === 'string') return [turn];

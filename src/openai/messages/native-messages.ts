@@ -19,9 +19,9 @@ import { event } from './message-blocks.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Understands the replies of Anthropic's Messages API. `model` is the name that they carry. */
+/** Reads the replies of Anthropic's Messages API. `model` is the name that they carry. */
 export function createMessagesSpeech(model: string): NativeSpeech {
-  /** The latest number of each kind: a stream tells some at its beginning, and all at its end. */
+  /** The latest value of each count. A stream states some counts at its beginning, and all at its end. */
   let usage: Json = {};
   let held: Json | null = null;
   let finish: string | null = null;
@@ -97,7 +97,7 @@ export function createMessagesSpeech(model: string): NativeSpeech {
       if (end.isBroken || held === null) return endOfCut(end);
       const { usage: given, ...rest } = held;
       const told = isObject(given) ? given : {};
-      // The counts of a cache may stand at the beginning of the stream alone.
+      // The counts of a cache may come only at the beginning of the stream.
       const used = shown(end.isCorrected ? { ...told, ...usage } : told, end);
       return eventText('message_delta', JSON.stringify({ ...rest, usage: used })) + STOP;
     },
@@ -122,11 +122,14 @@ export function createMessagesSpeech(model: string): NativeSpeech {
   };
 }
 
-/** A stream may tell its usage thousands of times, with whatever else its provider likes. */
+/** Only these counts are kept, because a stream may send its usage thousands of times, with any other members. */
 const COUNTS = ['input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const;
 const STOP = event('message_stop', {});
 
-/** Results of tools that ran at the provider are no words of the model, and what is encrypted is not readable. */
+/**
+ * The output in a block. Results of the provider's tools are not text of the model, and encrypted content is not
+ * readable. Both count as other output.
+ */
 function sizeOfBlock(block: Json): EventSize {
   const { type, text, thinking, name, input } = block;
   if (type === 'text') return { texts: stringsOf(text), other: 0 };
@@ -136,7 +139,7 @@ function sizeOfBlock(block: Json): EventSize {
   return { texts: stringsOf(name, given), other: FRAME_BYTES };
 }
 
-/** The claim as chat has it. Anthropic counts tokens of a cache beside the input's. */
+/** The claim in the form of chat. Anthropic does not count cached tokens as input tokens. */
 function claimOf(usage: Json): Json | null {
   const { input_tokens: input, output_tokens: output, output_tokens_details: details } = usage;
   if (input === undefined && output === undefined) return null;
@@ -150,7 +153,7 @@ function claimOf(usage: Json): Json | null {
   };
 }
 
-/** The usage of a reply with its cost, and with what is billed where that is not what was claimed. */
+/** The usage of a reply with its cost. If the billed usage differs from the claim, it has the billed numbers. */
 function shown(claimed: Json, { usage, cost, isCorrected }: NativeEnd): Json {
   if (!isCorrected) return { ...claimed, ...cost };
   const { prompt_tokens: prompt, completion_tokens: completion, estimated } = usage;

@@ -8,7 +8,7 @@ export const invalid = (param: string, right: string): GatewayError =>
 const IMAGE_TYPE = /^image\/[a-zA-Z0-9.+-]{1,64}$/;
 const BASE64 = /^[A-Za-z0-9+/_-]/;
 
-/** An image or a document of a block as a part of a chat message. Throws GatewayError `invalid_request`. */
+/** Turns an image or a document into a part of a chat message. Throws GatewayError `invalid_request`. */
 export function partOfSource(block: Block, at: string): ContentPart {
   const source = (typeof block['source'] === 'object' && block['source'] !== null ? block['source'] : {}) as Json;
   return block.type === 'image' ? image(source, `${at}.source`) : document(block, source, `${at}.source`);
@@ -65,8 +65,8 @@ function textsOf(blocks: unknown): string {
 }
 
 /**
- * A block that chat models do not know, in words. A conversation that holds one goes on. Empty for what has no
- * meaning outside of its own service.
+ * Describes a block that chat models do not know as text, so that a conversation with such a block can continue.
+ * Empty for a block that has no meaning outside of its own service.
  */
 export function wordsOfBlock(block: unknown): string {
   const { type, text, name, input, content, title, url, source, tool_name: toolName } = (block ?? {}) as Json;

@@ -15,7 +15,7 @@ interface ChatBodyOptions extends TurnOptions, ToolOptions {
 
 interface TranslatedBody {
   readonly body: ChatBody;
-  /** Names of what the request asked for and no provider gets. */
+  /** Names of things in the request that no provider gets. */
   readonly dropped: readonly string[];
 }
 
@@ -33,12 +33,15 @@ const COPIED: readonly (readonly [from: string, to: string])[] = [
   ['tollgate', 'tollgate'],
 ];
 
-/** Claude Code begins its prompt with a line about itself, which changes with each version and spoils caches. */
+/**
+ * Claude Code begins its prompt with a line about itself. The line changes with each version, so it would spoil
+ * caches.
+ */
 const BILLING_LINE = 'x-anthropic-billing-header:';
 
 /**
- * A request of the Messages API as a chat request. Throws GatewayError `invalid_request` for what is malformed, and
- * `unprocessable` for what only Anthropic can do.
+ * Turns a request of the Messages API into a chat request. Throws GatewayError `invalid_request` for malformed
+ * content, and `unprocessable` for something that only Anthropic can do.
  */
 export function toChatBody(asked: MessagesBody, options: ChatBodyOptions): TranslatedBody {
   const dropped: string[] = [];
@@ -73,7 +76,7 @@ function systemOf(system: MessagesBody['system']): string {
 function addTools(body: ChatBody, asked: MessagesBody, options: ChatBodyOptions, dropped: string[]): void {
   const { tools, choice, parallel, dropped: lost } = toChatTools(asked, options);
   dropped.push(...lost);
-  // Coding agents send their tools whatever they talk to. An agent has tools of its own.
+  // Coding agents send their tools to every model. An agent has its own tools.
   const useless = options.bridged && (choice === undefined || choice === 'auto' || choice === 'none');
   if (useless && tools.length > 0) return void dropped.push('tools');
   if (tools.length > 0) body.tools = tools;
@@ -82,8 +85,8 @@ function addTools(body: ChatBody, asked: MessagesBody, options: ChatBodyOptions,
 }
 
 /**
- * How much a model thinks goes to models that list `reasoning`. Coding agents ask every model to think, and one that
- * cannot would refuse the request.
+ * Adds `reasoning`, which only models that list it get. Coding agents ask every model to think, and a model that
+ * cannot think would refuse the request.
  */
 function addThinking(body: ChatBody, { thinking, output_config: output }: MessagesBody): void {
   const reasoning: Record<string, unknown> = {};

@@ -9,17 +9,17 @@ interface ChatTools {
   readonly tools: ChatTool[];
   readonly choice: unknown;
   readonly parallel: boolean | undefined;
-  /** Names of tools that no provider gets, as they were written. */
+  /** Names of the tools that no provider gets, as the client wrote them. */
   readonly dropped: readonly string[];
 }
 
 export interface ToolOptions {
   readonly names: ToolNames;
-  /** The service of this gateway at an address of MCP; null for another address. */
+  /** The service in an MCP address of this gateway; null for another address. */
   readonly serviceAt: (url: string) => string | null;
 }
 
-/** Whether the gateway calls a tool of a request, or is named as a server of tools. */
+/** Whether the gateway calls a tool of a request, or is named as an MCP server. */
 export const runsHere = (
   { tools, mcp_servers: servers }: MessagesBody,
   { serviceAt }: Pick<ToolOptions, 'serviceAt'>,
@@ -27,11 +27,12 @@ export const runsHere = (
   (tools ?? []).some(({ type }) => type === 'mcp') ||
   (servers ?? []).some(({ url }) => typeof url === 'string' && serviceAt(url) !== null);
 
-/** Claude Code's mark for tools that it names later. It says nothing. */
+/** Claude Code's placeholder for tools that it names later. It has no meaning here. */
 const PLACEHOLDER = 'DeferredToolPlaceholder';
 
 /**
- * The tools of a request. Throws GatewayError `invalid_request`, or `unprocessable` for a dropped one that it forces.
+ * The tools of a request. Throws GatewayError `invalid_request`, or `unprocessable` if `tool_choice` forces a
+ * dropped tool.
  */
 export function toChatTools(body: MessagesBody, options: ToolOptions): ChatTools {
   const dropped: string[] = [];
@@ -64,7 +65,7 @@ function chatChoice({ type, name }: Json, names: ToolNames): unknown {
   return { type: 'function', function: { name: names.short(name) } };
 }
 
-/** null for a tool that runs at Anthropic. */
+/** Returns null for a tool that runs at Anthropic. */
 function toChatTool(tool: Json, at: string, body: MessagesBody, options: ToolOptions): ChatTool | null {
   const { type, name, description, input_schema: schema, strict } = tool;
   if (type === 'mcp') return ownService(tool, at);
@@ -100,7 +101,10 @@ function ownService({ service, allowed_tools: allowed }: Json, at: string): Chat
   return { type: 'mcp', service, ...allowedTools(allowed, `${at}.allowed_tools`) };
 }
 
-/** The tools of a server that the request lists, where it is a service of this gateway. */
+/**
+ * The tools of an MCP server that the request lists. Throws GatewayError unless the server is a service of this
+ * gateway.
+ */
 function ofServer(
   tool: Json,
   at: string,

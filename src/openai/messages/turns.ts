@@ -6,13 +6,13 @@ import { invalid, partOfSource, wordsOfBlock } from './text-of-block.ts';
 
 export interface TurnOptions {
   readonly names: ToolNames;
-  /** The text of a thinking block that was signed here; null for another one. */
+  /** The text of a thinking block that this gateway signed; null for another block. */
   readonly thought: (shown: string, signature: string) => string | null;
 }
 
 /**
- * The turns of a conversation as chat messages. Turns of one role that follow each other become one. Results of tools
- * come directly after their calls. A system message in the middle becomes text of the user's side, after such results.
+ * Turns a conversation into chat messages. Consecutive turns of one role become one message. Tool results come
+ * directly after their calls. A system message in the middle becomes text of the user, after such results.
  */
 export function toChatMessages({ messages }: Pick<MessagesBody, 'messages'>, options: TurnOptions): ChatMessage[] {
   const chat: ChatMessage[] = [];
@@ -22,7 +22,7 @@ export function toChatMessages({ messages }: Pick<MessagesBody, 'messages'>, opt
     const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
     if (role === 'system') reminders.push(...reminderOf(blocks.map(wordsOfBlock).join(GAP)));
     else if (role === 'assistant') {
-      // What was said to the model before its answer stays before it, unless the answer goes on with a call's result.
+      // A system message before an answer stays before that answer.
       addUser(chat, reminders);
       reminders = [];
       addAssistant(chat, blocks, at, options);
@@ -35,7 +35,7 @@ export function toChatMessages({ messages }: Pick<MessagesBody, 'messages'>, opt
   return chat;
 }
 
-/** The parts of a user's turn. Its results of tools are added to `chat`. */
+/** The parts of a user's turn. Its tool results are added to `chat`. */
 function userParts(chat: ChatMessage[], blocks: readonly Block[], at: string): ContentPart[] {
   const parts: ContentPart[] = [];
   const ofResults: ContentPart[] = [];
@@ -62,7 +62,7 @@ function userParts(chat: ChatMessage[], blocks: readonly Block[], at: string): C
   return [...ofResults, ...parts];
 }
 
-/** A result of a tool. Chat models take no images in it: these are `shown` in the message after it. */
+/** A tool result. Chat models take no images in it, so its images are added to `shown`, for the message after it. */
 function resultOf(block: Block, at: string, shown: ContentPart[]): ChatMessage {
   const { tool_use_id: id, content, is_error: failed } = block;
   if (typeof id !== 'string' || id === '') throw invalid(`${at}.tool_use_id`, 'the id of a tool_use block');

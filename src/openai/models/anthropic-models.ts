@@ -17,16 +17,16 @@ export interface AnthropicPage {
   readonly after_id?: string;
   /** Id before which it ends. */
   readonly before_id?: string;
-  /** Default: all. */
+  /** Most models of the page. Default: all. */
   readonly limit?: number;
 }
 
-/** The offers of one model, not empty. `isModel`: whether there is a model of a name. */
+/** One model in the shape of Anthropic's API. `offers` is not empty. `isModel`: whether a model of a name exists. */
 export function viewAnthropicModel(offers: readonly Offer[], isModel: (name: string) => boolean): AnthropicModel {
   const { service, displayName } = offers[0]!;
   return {
     type: 'model',
-    // Claude Code keeps no other names.
+    // Claude Code ignores models with other names.
     id: aliasOf(service, isModel),
     display_name: displayName,
     created_at: new Date(Math.min(...offers.map((offer) => offer.createdAt))).toISOString(),
@@ -34,7 +34,8 @@ export function viewAnthropicModel(offers: readonly Offer[], isModel: (name: str
 }
 
 /**
- * The list that clients of Anthropic's API read. Throws GatewayError `invalid_request` for an id that is in no page.
+ * The list that clients of Anthropic's API read. Throws GatewayError `invalid_request` for an id that is not in the
+ * list.
  */
 export function viewAnthropicModels(
   catalog: Pick<Catalog, 'offers' | 'knows'>,
@@ -51,7 +52,7 @@ export function viewAnthropicModels(
   const first = after === undefined ? 0 : place(after, 'after_id') + 1;
   const end = before === undefined ? models.length : place(before, 'before_id');
   const room = limit ?? models.length;
-  // Before an id the page is the one that ends there.
+  // With `before_id`, the page ends before that model.
   const from = before === undefined ? first : Math.max(first, end - room);
   const data = models.slice(from, Math.min(end, from + room));
   const hasMore = before === undefined ? from + data.length < end : from > first;

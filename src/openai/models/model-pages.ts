@@ -18,23 +18,23 @@ export interface ListingQuery {
   readonly limit?: number;
 }
 
-/** Pages about models, each with its tag. Pages of one model throw GatewayError when nobody offers it. */
+/** Pages about models, each with its tag. Pages of one model throw GatewayError if nobody offers the model. */
 export interface ModelPages {
-  /** Without `services` all, else those that are named. */
+  /** All services, or only those in `services`. */
   list(query: ListingQuery, services?: readonly string[] | null): TaggedPage;
   /** The list in the shape of Anthropic's API. */
   anthropicList(query: AnthropicPage): TaggedPage;
   /** How many chat models a listing has. */
   count(query: Pick<ListingQuery, 'type' | 'filter'>): unknown;
   entry(name: string): TaggedPage;
-  /** The entry as the API of one model wraps it. */
+  /** The entry as the member `data` of an object. */
   wrappedEntry(name: string): TaggedPage;
   anthropicEntry(name: string): TaggedPage;
   /** The offers of a model. */
   endpoints(name: string): TaggedPage;
 }
 
-/** Listings that are kept: as many as there are usual questions, and some pages. */
+/** Most listings in the cache: enough for the usual queries and some pages. */
 const LISTINGS_MAX = 32;
 
 export function createModelPages({ catalog, now, ...standings }: ModelPagesDeps): ModelPages {
@@ -42,7 +42,7 @@ export function createModelPages({ catalog, now, ...standings }: ModelPagesDeps)
   const isModel = (name: string) => catalog.knows(name, 'model');
   const offersOf = (name: string) => catalog.resolve(name, 'model').offers;
 
-  /** Serialised once per set of offers: listings are asked for far more often than offers change. */
+  /** A page is serialised once per set of offers, because listings are requested far more often than offers change. */
   function kept(key: string, make: () => unknown): TaggedPage {
     const page = listings.get(key) ?? createFreshPage(make, { version: catalog.version, now, freshMs: Infinity });
     listings.delete(key);

@@ -5,19 +5,19 @@ import { viewImageModel, viewModel, viewService, viewVideoModel } from './models
 export const TYPES = ['chat', 'image', 'video', 'all'] as const;
 export const FILTERS = ['models', 'agents'] as const;
 
-/** The selection of a listing. `type` null: chat models, and agents and tools beside them. */
+/** The selection of a listing. `type` null: chat models, agents and tools. */
 export interface ListingOf {
   readonly type: (typeof TYPES)[number] | null;
   readonly filter: (typeof FILTERS)[number] | null;
-  /** Of `data`. */
+  /** Entries of `data` to skip. */
   readonly offset: number;
-  /** null for all. */
+  /** Most entries of `data`; null for all. */
   readonly limit: number | null;
   /** Names that the caller's key may use; null for all. */
   readonly services: readonly string[] | null;
 }
 
-/** The listing of everything that can be called, as far as it is asked for. */
+/** The listing of all services that can be called and match the selection. */
 export function viewListing(
   catalog: Pick<Catalog, 'offers'>,
   { type, filter, offset, limit, services }: ListingOf,
@@ -39,7 +39,7 @@ export function viewListing(
   };
 }
 
-/** The offers of a primitive by service, those alone that `services` names where it is not null. */
+/** The offers of a primitive, grouped by service. If `services` is not null, only of these services. */
 export function servicesOf(
   catalog: Pick<Catalog, 'offers'>,
   primitive: Primitive,

@@ -11,8 +11,8 @@ interface ModelsDeps extends ModelPagesDeps {
 }
 
 /**
- * `GET /models`, one model, who offers it, and what a key may call. All but the last are public. Register it under
- * `/api/v1`.
+ * `GET /models`, the pages of one model and its providers, and the list of what a key may call. All except that list
+ * are public. Register it under `/api/v1`.
  */
 export function modelsRoutes({ admit, ...deps }: ModelsDeps): FastifyPluginAsync {
   const pages = createModelPages(deps);
@@ -105,7 +105,7 @@ function entryRoutes(app: FastifyInstance, pages: ModelPages): void {
     (request, reply) => sendPage(request, reply, pages.wrappedEntry(nameOf(request.params))),
   );
 
-  // A name of two parts, as most have, has its own route, so that it is described.
+  // Most names have two parts. They have their own route, so that the reference page describes it.
   app.get<{ Params: NameParts }>(
     '/models/:author/:slug/endpoints',
     {
@@ -123,7 +123,7 @@ function entryRoutes(app: FastifyInstance, pages: ModelPages): void {
     (request, reply) => sendPage(request, reply, pages.endpoints(nameOf(request.params))),
   );
 
-  // A name has one slash or more (`<author>/<slug>`), or no slash; encoded or not.
+  // A name may have no slash, one (`<author>/<slug>`) or more, encoded or not.
   app.get<{ Params: { '*': string } }>(
     '/models/*',
     {

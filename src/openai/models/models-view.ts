@@ -16,7 +16,7 @@ import {
 import { slugOf } from '#pages';
 import { SUPPORTED_PARAMETERS } from '../request/chat-schema.ts';
 
-/** One entry of `data` of `GET /models`: the shapes that several clients expect, in one object. */
+/** One entry of `data` of `GET /models`. It combines the shapes that several clients expect. */
 interface ModelItem {
   readonly id: string;
   readonly object: 'model';
@@ -35,7 +35,7 @@ interface ModelItem {
     readonly prompt: string;
     readonly completion: string;
     readonly image: string;
-    /** Only where it has a price of its own. */
+    /** Only if cached tokens have their own price. */
     readonly input_cache_read?: string;
     readonly input_cache_write?: string;
   };
@@ -47,7 +47,7 @@ interface ModelItem {
     readonly is_moderated: boolean;
   };
   readonly links: { readonly details: string };
-  /** Parsed by other clients, which fail where they are absent. */
+  /** Some clients parse these members, and fail if one is absent. */
   readonly default_parameters: null;
   readonly per_request_limits: null;
   readonly supported_voices: null;
@@ -172,7 +172,7 @@ function viewMedia(offers: readonly Offer[]) {
   };
 }
 
-/** The input of a video service, besides words, shows in the fields that it supports. */
+/** The kind of input, besides text, follows from the fields that the service supports. */
 function modelType(params: readonly string[]): VideoModelItem['model_type'] {
   if (params.includes('video_url')) return 'video-to-video';
   return params.includes('image_url') ? 'image-to-video' : 'text-to-video';
@@ -194,7 +194,9 @@ export function viewService(offers: readonly Offer[]): Record<string, unknown> {
   };
 }
 
-/** `GET /models/{name}/endpoints`: who offers the model, at what price, and how well they have served it lately. */
+/**
+ * `GET /models/{name}/endpoints`: the providers of the model, their prices, and how well they have served it lately.
+ */
 export function viewEndpoints(offers: readonly Offer[], standings: Standings): Record<string, unknown> {
   const model = viewModel(offers);
   return {
@@ -211,8 +213,8 @@ export function viewEndpoints(offers: readonly Offer[], standings: Standings): R
 }
 
 /**
- * One offer of a model. `status` is a number for other clients; in words it is `health`. Figures that are not
- * measured are null.
+ * One offer of a model. `status` is a number, as other clients expect; `health` says the same as a word. Figures
+ * that are not measured are null.
  */
 function viewEndpoint(offer: Offer, standings: Standings): Record<string, unknown> {
   const { status: health, ...standing } = viewStanding(offer, standings);
@@ -243,7 +245,7 @@ function viewEndpoint(offer: Offer, standings: Standings): Record<string, unknow
   };
 }
 
-/** 0 can be called; below it cannot at the moment. */
+/** 0: the offer can be called. Below 0: it cannot be called at the moment. */
 const STATUS_NUMBERS: Readonly<Record<OfferStatus, number>> = { healthy: 0, cooling_down: -1, away: -2 };
 
 /** Fields that an offer lists by name. */

@@ -14,7 +14,10 @@ export interface RoutedBody {
   readonly max_cost?: number | string | null;
 }
 
-/** Whether any provider of these models speaks a wire itself. `catalog`: null where none does. */
+/**
+ * Makes a function that says whether any provider of the given models speaks a wire. `catalog`: null if no provider
+ * does.
+ */
 export function createSpeaks(
   catalog: Pick<Catalog, 'resolve' | 'knows'> | null,
   wire: NativeWireName,
@@ -25,7 +28,7 @@ export function createSpeaks(
     try {
       return catalog.resolve(model, 'model').offers.some((offer) => offer.model!.wires?.includes(wire));
     } catch (error) {
-      // Its providers went away a moment ago: preparing the call says so.
+      // The providers of this model have just gone. Preparing the call will report this.
       if (error instanceof GatewayError) return false;
       throw error;
     }
@@ -34,8 +37,9 @@ export function createSpeaks(
 }
 
 /**
- * A translation without what only providers of the wire can do. `untranslatable` is why the request cannot go to
- * others; null where it can. Throws GatewayError for what is wrong at every provider.
+ * Translates a request, without the parts that only providers of its wire can serve. `untranslatable`: why the
+ * request cannot go to other providers; null if it can. Throws GatewayError for a request that is invalid at every
+ * provider.
  */
 export function translateAsFar<B extends RoutedBody>(
   wire: ChatWire<B>,
@@ -53,8 +57,9 @@ export function translateAsFar<B extends RoutedBody>(
 }
 
 /**
- * A request as it came, and its translation for providers that do not speak its wire. What cannot be translated is an
- * error at those alone. `native` is null where the gateway calls tools for the model: such turns are chat.
+ * A request as it came, and its translation for providers that do not speak its wire. A part that cannot be
+ * translated is an error at those providers only. `native` is null if the gateway calls tools for the model, because
+ * its turns are chat requests.
  */
 export function asNative<B extends RoutedBody>(
   wire: ChatWire<B>,

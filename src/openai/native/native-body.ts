@@ -13,13 +13,13 @@ import type { Lists, NativeAsked, NativeWire } from './native-wire.ts';
 
 interface NativeBody {
   readonly text: string;
-  /** Names of the fields that the provider does not get, but for those that speak to the gateway. */
+  /** Names of the fields that the provider does not get, except fields for the gateway. */
   readonly dropped: readonly string[];
 }
 
 /**
- * The client's body for `offer`: its bytes, with the name of the model. `cap`: the most tokens of the answer, where it
- * is not the client's; null where the client's stays.
+ * The client's body for `offer`, with the provider's name of the model. `cap`: the most tokens of the answer; null
+ * to keep the client's value. Throws GatewayError `invalid_request`.
  */
 export function nativeBody({ wire, text, asked }: NativeAsked, offer: Offer, cap: number | null): NativeBody {
   const changes: Record<string, string | null> = {};
@@ -55,7 +55,10 @@ export function listsOf({ model }: Offer): Lists {
   return (name) => Array.isArray(forward) && (forward as readonly string[]).includes(name);
 }
 
-/** Whether a field may pass: none asks for more than the cap and the price, or sends the call elsewhere. */
+/**
+ * Whether a field may be forwarded. Fields that ask for more than the cap, cost more than the price, or send the
+ * call elsewhere may not.
+ */
 function goes(field: string, wire: NativeWire, { model }: Offer, lists: Lists): boolean {
   const name = foldName(field);
   if (field.includes('\0') || CAPS.has(name) || MORE_COMPLETIONS.has(name)) return false;
@@ -64,14 +67,14 @@ function goes(field: string, wire: NativeWire, { model }: Offer, lists: Lists): 
   return wire.fields.has(field) || !Array.isArray(model!.forward);
 }
 
-/** How much a model thinks is within the cap. */
+/** Lowers the bound on thinking, if it is not below the cap. */
 function bound({ thinking }: NativeAsked['asked'], cap: number, changes: Record<string, string | null>): void {
   if (!isObject(thinking)) return;
   const above = Object.entries(thinking).filter(
     ([name, tokens]) => REASONING_BOUNDS.has(foldName(name)) && typeof tokens === 'number' && tokens >= cap,
   );
   if (above.length === 0) return;
-  // A bound of the thinking has to be below that of the answer.
+  // The bound on thinking has to be lower than that of the answer.
   const below = Math.max(1, cap - 1);
   changes['thinking'] = JSON.stringify({ ...thinking, ...Object.fromEntries(above.map(([name]) => [name, below])) });
 }

@@ -13,7 +13,7 @@ export interface NativeProduced extends Output {
   readonly write: (end: NativeEnd) => string;
 }
 
-/** The end of a whole reply. It is free where its provider says neither a word nor why it ended. */
+/** The end of a complete reply. It is free if the provider sent neither output nor a finish reason. */
 export function nativeEnd(context: ReplyContext, produced: NativeProduced): ReplyEnd {
   const { speech, outputBytes, otherBytes } = produced;
   const isNothing = speech.finish === null && outputBytes + otherBytes === 0;
@@ -22,7 +22,7 @@ export function nativeEnd(context: ReplyContext, produced: NativeProduced): Repl
   });
 }
 
-/** The end of a reply that was cut: by what was claimed of it, else by what was counted. */
+/** The end of a reply that was cut. It is charged by the provider's claim, else by what the gateway counted. */
 export function nativeCut(context: ReplyContext, produced: NativeProduced, { reason, message }: Cut): ReplyEnd {
   const usage = cutUsage(produced.speech.claim, context, produced, reason === 'cancelled');
   const cut = new GatewayError('reply_cut', `The reply was cut: ${message}. What came is charged`);
@@ -31,7 +31,10 @@ export function nativeCut(context: ReplyContext, produced: NativeProduced, { rea
   return { ...end, finishReason: end.finishReason ?? reason, tail: { ...(end.tail as ChatTail), cut } };
 }
 
-/** The end of a reply that ran past its budget: its provider's fault where the cap was sent, else a cut. */
+/**
+ * The end of a reply that ran past its budget. If the cap was sent, this is the provider's fault. Otherwise the
+ * reply counts as cut.
+ */
 export function nativeOverCap(context: ReplyContext, produced: NativeProduced): ReplyEnd {
   const isFault = context.budget.keptBy === 'provider';
   if (isFault) {
@@ -48,7 +51,7 @@ interface EndKind {
   readonly isBroken?: boolean;
 }
 
-/** Kept with the record of the call. */
+/** The finish reason is stored with the record of the call. */
 const FINISH_REASON_MAX = 64;
 
 function toEnd(

@@ -24,12 +24,12 @@ interface NativeExchangeOptions {
   readonly replyBytesMax: number;
 }
 
-/** A bound is refused once, and named by the refusal. */
+/** One refusal is enough, because it names the bound. */
 const REFUSALS_MAX = 1;
 
 /**
- * The native side of a call whose client speaks a wire that some providers speak too: they get the request as it came,
- * the others a chat request.
+ * The native side of a call whose client speaks another wire than chat. Providers that speak this wire get the
+ * request as it came. Others get a chat request.
  */
 export class NativeExchange implements Exchange, SentRequest {
   readonly #options: NativeExchangeOptions;
@@ -74,7 +74,7 @@ export class NativeExchange implements Exchange, SentRequest {
     return cap === null || completionCap >= cap ? null : completionCap;
   }
 
-  /** Of the prompt as it came. */
+  /** The size of the prompt as it came. */
   get size(): PromptSize {
     return (this.#size ??= measureNative(this.#options.native));
   }
@@ -87,7 +87,10 @@ export class NativeExchange implements Exchange, SentRequest {
     return this.speaks(offer) ? this.size : translated;
   }
 
-  /** Throws why the request cannot be translated for an offer that does not speak its wire. */
+  /**
+   * The most that the call may use at an offer. Throws GatewayError if the offer does not speak the wire and the
+   * request cannot be translated.
+   */
   budgetAt(offer: Offer): ChatBudget {
     const { native, chat } = this.#options;
     if (!this.speaks(offer)) {
@@ -143,7 +146,7 @@ export class NativeExchange implements Exchange, SentRequest {
     return true;
   }
 
-  /** The client's. */
+  /** The client's cap; null without one. */
   get #cap(): number | null {
     const { asked, wire } = this.#options.native;
     const cap = asked[wire.cap];

@@ -4,7 +4,7 @@ import { createEventForms } from '../stream/event-forms.ts';
 import { type EventForm, eventForm, type FoundRun } from '../stream/event-runs.ts';
 import type { OutputTally } from '../stream/output-tally.ts';
 
-/** Members whose values differ from event to event, with the texts among them that are output. */
+/** Members whose values differ from event to event. Those in NO_OUTPUT are not output. */
 const SLOT = /"(sequence_number)":(?=\d)|"(delta|text|thinking|partial_json|obfuscation)":"/g;
 const NO_OUTPUT: ReadonlySet<string> = new Set(['sequence_number', 'obfuscation']);
 
@@ -13,7 +13,7 @@ interface NativeForm extends EventForm {
   readonly line: Buffer;
 }
 
-/** Events of a delta in a form that was seen before: they are valid, and pass as they are. */
+/** Delta events in a form that was seen before. They are valid, and pass unchanged. */
 interface NativeForms {
   /** See EventForms. */
   take(bytes: Buffer, start: number, end: number, framed: boolean): number;

@@ -9,7 +9,7 @@ import { parseReply } from '../reply/whole-reply.ts';
 import { nativeCut, nativeEnd, nativeOverCap } from './native-end.ts';
 import { bytesOfTexts, type NativeSpeech } from './native-speech.ts';
 
-/** Reads a reply in one piece of a wire that the client speaks too. It is kept until its end. */
+/** Reads a reply that is not streamed, in a wire that the client speaks too. It is kept until its end. */
 export class NativeReplyReader implements ReplyReader {
   readonly #context: ReplyContext;
   readonly #speech: NativeSpeech;

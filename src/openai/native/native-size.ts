@@ -2,15 +2,15 @@ import { isObject } from '#wire';
 import type { PromptSize } from '../request/prompt-size.ts';
 import type { NativeAsked } from './native-wire.ts';
 
-/** Images of a conversation and the bytes that they are written in. */
+/** The number of images in a conversation, and the bytes of their base64. */
 interface Pictures {
   images: number;
   bytes: number;
 }
 
 /**
- * The size of a prompt that goes to a provider as it came: every byte of the request but those of pictures. It is never
- * too small, as a token is a byte at least.
+ * The size of a prompt that goes to a provider as it came: all bytes of the request except those of pictures. It is
+ * never too small, because a token has at least one byte.
  */
 export function measureNative({ wire, text, asked }: Pick<NativeAsked, 'wire' | 'text' | 'asked'>): PromptSize {
   const prompt = asked[wire.prompt];
@@ -27,15 +27,15 @@ export function measureNative({ wire, text, asked }: Pick<NativeAsked, 'wire' | 
   };
 }
 
-/** Whether an object in `value`, at any depth, is one that `test` looks for. */
+/** Whether `test` is true for an object in `value`, at any depth. */
 export function holds(value: unknown, test: (found: Readonly<Record<string, unknown>>) => boolean): boolean {
   if (Array.isArray(value)) return (value as unknown[]).some((element) => holds(element, test));
   return isObject(value) && (test(value) || Object.values(value).some((member) => holds(member, test)));
 }
 
 /**
- * Counts the pictures of turns, items and blocks. Those that stand elsewhere are data, which a model reads as text: in
- * what a tool is called with, for example.
+ * Counts the pictures in turns, items and blocks. Pictures in other places, such as the arguments of a tool call,
+ * are data that a model reads as text.
  */
 function collect(parts: unknown, pictures: Pictures): void {
   if (!Array.isArray(parts)) return;
@@ -72,7 +72,7 @@ function add(pictures: Pictures, bytes: number): void {
   pictures.bytes += bytes;
 }
 
-/** Of base64 alone: other text is read as text. */
+/** The bytes of a picture in base64. Anything else counts as text. */
 function bytesOfSource({ type, media_type: media, data }: Readonly<Record<string, unknown>>): number {
   const isPicture = type === 'base64' && typeof media === 'string' && /^image\//i.test(media);
   return isPicture && typeof data === 'string' && BASE64.test(data) ? data.length : 0;

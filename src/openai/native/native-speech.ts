@@ -4,57 +4,64 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** The end of a native reply, once it is settled. */
 export interface NativeEnd {
-  /** `cost` and `cost_details`; empty where nothing is known of it. */
+  /** `cost` and `cost_details`; empty if the cost is not known. */
   readonly cost: Json;
-  /** The use that is billed, as chat has it: `prompt_tokens` and `completion_tokens`. */
+  /** The billed usage, in the form of chat: `prompt_tokens` and `completion_tokens`. */
   readonly usage: Json;
-  /** The billed use is not the claimed one. */
+  /** The billed usage differs from the claimed usage. */
   readonly isCorrected: boolean;
-  /** Why the reply is not whole, though what came is charged; null where it is. */
+  /** Why the reply was cut. The part that came is charged. null for a whole reply. */
   readonly cut: GatewayError | null;
-  /** The reply ran past its budget, or was cut: its own end is missing. */
+  /** The reply ran past its budget or was cut, so its own end is missing. */
   readonly isBroken: boolean;
 }
 
 /** The output in an event or a reply. */
 export interface EventSize {
-  /** Its texts, which the cap is for. */
+  /** Its texts, to which the cap applies. */
   readonly texts: readonly string[];
   /** Bytes of other output. */
   readonly other: number;
 }
 
-/** Understands the replies of one wire, as far as they are billed and ended by it. One for each attempt. */
+/** Reads the replies of one wire, as far as it is needed to bill and to end them. Each attempt has its own. */
 export interface NativeSpeech {
-  /** The provider's claim so far, as chat has it; null before one. */
+  /** The provider's claim so far, in the form of chat; null before a claim. */
   readonly claim: Json | null;
   /** Why the reply ended, in the provider's words. */
   readonly finish: string | null;
-  /** Nothing follows any more. */
+  /** No further event follows. */
   readonly isOver: boolean;
   /**
-   * Takes an event of a stream. Returns what goes out in its place, as JSON text, which mostly is `text` itself; null
-   * for one that is held for the end. Throws UpstreamFailure for an error, and for what is no event of the wire.
+   * Takes an event of a stream. Returns the JSON text that goes out instead, which usually is `text` itself. Returns
+   * null for an event that is held for the end. Throws UpstreamFailure for an error, and for something that is no
+   * event of the wire.
    */
   take(type: string, event: Json, text: string): string | null;
   /** The output in an event that passed. */
   sizeOf(type: string, event: Json): EventSize;
-  /** The last events of a stream. `sequence`: the last number in the events that were not taken; null without one. */
+  /**
+   * The last events of a stream. `sequence`: the last number in the events that passed without `take`; null without
+   * one.
+   */
   last(end: NativeEnd, sequence: number | null): string;
-  /** Takes a reply in one piece. Throws UpstreamFailure for what is no reply of the wire. Returns its output. */
+  /**
+   * Takes a reply that is not streamed, and returns its output. Throws UpstreamFailure if it is no reply of the
+   * wire.
+   */
   takeWhole(reply: Json): EventSize;
-  /** The reply in one piece, with its cost. `text` is what the provider wrote. */
+  /** The whole reply, with its cost. `text` is what the provider wrote. */
   whole(text: string, reply: Json, end: NativeEnd): string;
-  /** A reply in one piece that was cut, with the texts that came of it. */
+  /** A whole reply that was cut, with the text that came. */
   cutWhole(said: string, end: NativeEnd): string;
 }
 
-/** The size of what is no output. */
+/** The size of an event without output. */
 export const NOTHING: EventSize = { texts: [], other: 0 };
-/** Marks around an item, or a call of a tool. */
+/** An allowance for the special tokens around an item or a tool call. */
 export const FRAME_BYTES = 32;
 
-/** Those of the values that are text. */
+/** The values that are texts and not empty. */
 export const stringsOf = (...values: readonly unknown[]): string[] =>
   values.filter((value) => typeof value === 'string' && value !== '') as string[];
 
@@ -71,25 +78,24 @@ export const sumOf = (sizes: readonly EventSize[]): EventSize => ({
   other: sizes.reduce((sum, { other }) => sum + other, 0),
 });
 
-/** Why a reply is not whole, as a member of its end. */
+/** The reason why a reply was cut, as a member of its end. */
 export const noteOf = (cut: GatewayError | null): object =>
   cut === null ? {} : { tollgate: { note: toHttpError(cut).body.error } };
 
 /** An event on the wire. */
 export const eventText = (type: string, data: string): string => `event: ${type}\ndata: ${data}\n\n`;
 
-/** A longer text is spliced: to write all of it twice takes longer than to pass over it. */
+/** A longer text is spliced, because serialising all of it twice takes longer than scanning it. */
 const REWRITTEN_CHARS_MAX = 16 * 1024;
 
 /**
- * A text, which JSON.parse has read as `parsed`, with members set of its object `name`, or of itself where that is
- * null. The rest is spelled as it was. The same text where there is no such object, or one with a key that stands
- * twice.
+ * Sets members in a JSON text: in its object `name`, or at the top if `name` is null. `parsed` is the parsed text.
+ * The rest of the text keeps its spelling. Returns the same text if the object is missing or has a duplicate key.
  */
 export function withMembersOf(text: string, parsed: Json, name: string | null, members: Json): string {
   const object = name === null ? parsed : parsed[name];
   if (!isObject(object)) return text;
-  // Most providers write what JSON.stringify writes: then it spells all that stays in the same way again.
+  // Most providers write exactly what JSON.stringify writes. Then serialising again does not change the rest.
   if (text.length <= REWRITTEN_CHARS_MAX && JSON.stringify(parsed) === text) {
     const changed = { ...object, ...members };
     return JSON.stringify(name === null ? changed : { ...parsed, [name]: changed });

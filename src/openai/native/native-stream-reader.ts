@@ -13,13 +13,13 @@ import { nativeCut, nativeEnd, nativeOverCap, type NativeProduced } from './nati
 import { createNativeForms } from './native-forms.ts';
 import { bytesOfTexts, eventText, type NativeSpeech } from './native-speech.ts';
 
-/** The last event of a response repeats the whole of it, with what was asked. */
+/** The last event of a response repeats the whole response, and the request. */
 const EVENT_BYTES_MAX = 8 * 1024 * 1024;
 const LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 100_000, jsonElementsMax: 1_000_000, repairText: true };
 
 /**
- * Reads a stream of a wire that the client speaks too. Events go out as they came, but for the name of the model. The
- * last ones are held: `end` gives them back, with the cost.
+ * Reads a stream in a wire that the client speaks too. Events go out as they came, except for the name of the model.
+ * The last events are held until `end`, which adds the cost.
  */
 export function createNativeStreamReader(context: ReplyContext, speech: NativeSpeech): ReplyReader {
   const output = createByteOutput();
@@ -41,7 +41,7 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
 
   function parsed(bytes: Buffer, start: number, end: number): boolean {
     const text = bytes.toString('utf8', start, end);
-    // Some servers end every stream as chat does.
+    // Some servers end every stream with the `[DONE]` of chat.
     if (text.trim() === '[DONE]') return true;
     const event = parseChunk(bytes.subarray(start, end), text, LIMITS);
     const { type } = event;
@@ -57,12 +57,12 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
     if (given === null) return !speech.isOver;
     const line = oneLine(given);
     output.writeText(eventText(type, line));
-    // Bytes of a known form go out as they are, which has to be one line.
+    // Bytes of a known form go out unchanged, so they have to be one line.
     if (size.texts.length > 0 && line === given) forms.learn(type, given);
     return true;
   }
 
-  /** Runs `read`; a stream that breaks off throws UpstreamFailure. */
+  /** Runs `read`. Throws UpstreamFailure if the stream is broken. */
   function reading(read: () => void): void {
     try {
       read();
@@ -116,8 +116,8 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
   };
 }
 
-/** A name of an event is written into a line. */
+/** The type is written into the `event:` line. */
 const TYPE = /^[\w.-]{1,128}$/;
 
-/** Data in several lines would need a field for each. */
+/** Writes JSON as one line, because several lines would need a `data:` field each. */
 const oneLine = (json: string): string => (/[\n\r]/.test(json) ? JSON.stringify(JSON.parse(json)) : json);

@@ -6,41 +6,44 @@ type Json = Readonly<Record<string, unknown>>;
 
 export type Lists = (name: string) => boolean;
 
-/** A part of a request as a provider gets it, with the names of what it does not get. */
+/** A part of a request as a provider gets it, and the names of what the provider does not get. */
 export interface Kept<T> {
   readonly sent: T;
   readonly dropped: readonly string[];
 }
 
-/** The request of a wire that some providers speak themselves, as far as the gateway acts on it. */
+/** A wire that some providers speak themselves: the parts of its requests that the gateway acts on. */
 export interface NativeWire {
   readonly name: NativeWireName;
   /** Path below the base address of a provider. */
   readonly path: string;
-  /** Field with the most tokens of the answer. */
+  /** Name of the field with the cap of the answer, in tokens. */
   readonly cap: string;
-  /** Field with the conversation. */
+  /** Name of the field with the conversation. */
   readonly prompt: string;
-  /** Whether a provider gets an element of the conversation in words alone, without what it names. */
+  /**
+   * Whether a provider gets an element of the conversation only as text, without the thing that the element refers
+   * to.
+   */
   isRetold(element: unknown): boolean;
-  /** Names of the published fields. A model that lists what it takes beside them gets no other. */
+  /** Names of the published fields. A model that lists further fields gets only these and the listed ones. */
   readonly fields: ReadonlySet<string>;
   /** Headers of the client that the provider gets. `lists`: whether the model lists a name in `params.forward`. */
   headers(client: IncomingHttpHeaders, lists: Lists): Kept<Readonly<Record<string, string>>>;
-  /** Fields of the request that the provider gets otherwise, as JSON text; null for those that it does not get. */
+  /** The fields that are changed for the provider, as JSON text; null for fields that it does not get. */
   changed(asked: Json, text: string, lists: Lists): Kept<Readonly<Record<string, string | null>>>;
   /**
-   * The prompt has tokens that no byte of the request shows: what tools say that the provider runs for the model, and
-   * documents that it fetches or unpacks.
+   * Whether the prompt has tokens that are not in the request: results of tools that the provider runs for the
+   * model, and documents that the provider fetches or unpacks.
    */
   hidesPrompt(asked: Json): boolean;
-  /** The request has parts that a translation loses without a name for them. */
+  /** Whether the request has parts that a translation loses without naming them. */
   loses(text: string): boolean;
   /** Reads the replies of one call. `model` is the name that they carry. */
   speech(model: string): NativeSpeech;
 }
 
-/** A request that goes to providers of its own wire as it came. */
+/** A request that is sent unchanged to providers of its own wire. */
 export interface NativeAsked {
   readonly wire: NativeWire;
   /** The client's body, which JSON.parse accepts. */
@@ -50,8 +53,8 @@ export interface NativeAsked {
   readonly model: string;
   /** Headers of the client. */
   readonly headers: IncomingHttpHeaders;
-  /** A translation loses something: providers that speak the wire are asked first. */
+  /** A translation loses something, so providers that speak the wire are asked first. */
   readonly isLossy: boolean;
-  /** Why it cannot be translated; null where it can be. Throws where a provider does not speak the wire. */
+  /** Why the request cannot be translated; null if it can. It is thrown for a provider that does not speak the wire. */
   readonly untranslatable: Error | null;
 }

@@ -1,25 +1,22 @@
-/** Names that the header lists, and what one may have of characters. */
+/** The most names that the header lists, and the most characters of one name. */
 const NAMES_MAX = 32;
 const NAME_MAX = 96;
 
-/** A request as a provider gets it, as far as it differs from the client's. */
+/** The differences between the request that a provider gets and the client's request. */
 export interface SentRequest {
-  /**
-   * A provider was asked. Until then the request may yet be refused for want of money, and nothing is begun that would
-   * say otherwise.
-   */
+  /** A provider was asked. Until then the call may still be refused for lack of money, so the reply must not begin. */
   readonly asked: boolean;
   /** Names of the request's fields that the provider did not get. */
   readonly dropped: readonly string[];
-  /** The cap that the completion is kept to; null where it is what the client asked for. */
+  /** The cap of the completion, if it is lower than the client's; else null. */
   readonly maxTokens: number | null;
-  /** The provider that was asked last speaks the client's wire: its reply is not chat. Default false. */
+  /** The provider that was asked last speaks the client's wire, so its reply is not chat. Default false. */
   readonly isNative?: boolean;
 }
 
 /**
- * Adds the header that names the fields which the provider did not get, and the one that tells the cap which the
- * completion was kept to, each where there is something to tell. Names are written as in a URL: they are the client's.
+ * Adds `x-tollgate-dropped` with the fields that the provider did not get, and `x-max-tokens` with the lowered cap,
+ * if there are any. The names are percent-encoded, because the client chose them.
  */
 export function addAlteredHeaders(
   headers: Record<string, string | number>,

@@ -1,4 +1,7 @@
-/* The answers of chat as the reference describes them. They are written as bytes and never serialised by it. */
+/*
+ * The answers of chat, as the reference page describes them. The gateway writes answers as bytes, and never
+ * serialises them with this schema.
+ */
 
 const text = { type: 'string' } as const;
 const maybeText = { type: ['string', 'null'] } as const;

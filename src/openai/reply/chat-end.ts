@@ -19,29 +19,29 @@ export interface ReplyContext extends UsageBounds {
   readonly service: string;
   /** Name of the provider that serves, which replies carry as `provider`. */
   readonly provider: string;
-  /** Those of the offer. */
+  /** The rates of the offer. */
   readonly rates: Rates;
   /** Epoch seconds, for replies that do not say when they were made. */
   readonly created: number;
   readonly replyBytesMax: number;
   /**
-   * The account that a large reply is read for, in another thread; absent where the reply is wanted as an object,
-   * and so has to be read here.
+   * The account for which another thread reads a large reply. Absent if the reply is wanted as an object, because
+   * then it has to be read in this thread.
    */
   readonly readFor?: string | undefined;
 }
 
 /** The rest of a reply, written once its settlement is known: the last chunk of a stream, or a whole completion. */
 export interface ChatTail {
-  /** Bytes that go out before it. */
+  /** Bytes that are sent before the rest. */
   readonly before: Uint8Array | null;
   readonly body: Record<string, unknown>;
   /**
-   * In place of `body`, of a large reply: its JSON without `usage` and without the last brace. It has at least one
-   * member.
+   * Used instead of `body` for a large reply: its JSON without `usage` and without the last brace. It has at least
+   * one member.
    */
   readonly written?: Uint8Array;
-  /** Of `body`: the strings that it has marks of. */
+  /** Large strings of `body`. It has marks in their places. */
   readonly large?: LargeStrings;
   /** The `usage` that `body` gets, without its cost. */
   readonly usage: Readonly<Record<string, unknown>>;
@@ -49,11 +49,11 @@ export interface ChatTail {
   readonly promptCost?: MicroUsd;
   /** The part of the charge that is for completion tokens; default nothing. */
   readonly completionCost?: MicroUsd;
-  /** More of what `usage.cost_details` says. */
+  /** Further members of `usage.cost_details`. */
   readonly costDetails?: Readonly<Record<string, unknown>>;
-  /** Why the reply is not whole, though what came of it is charged; default it is. */
+  /** Why the reply was cut. The part that came is charged. Absent for a whole reply. */
   readonly cut?: GatewayError;
-  /** In place of `body`: the end of a reply in another wire, with its cost (`cost`, `cost_details`). */
+  /** Used instead of `body` for another wire: writes the end of the reply with its cost (`cost`, `cost_details`). */
   readonly native?: (cost: Readonly<Record<string, unknown>>, cut: GatewayError | null) => string;
 }
 
@@ -71,8 +71,8 @@ export interface Produced extends Output {
 }
 
 /**
- * The end of a complete reply. It is free when the provider says itself that it failed: every choice finished with
- * `error`, or nothing was produced and no finish reason given.
+ * The end of a complete reply. It is free if the provider itself says that it failed: every choice finished with
+ * `error`, or nothing was produced and no finish reason was given.
  */
 export function completeEnd(context: ReplyContext, produced: Produced): ReplyEnd {
   const { claim, finishReasons } = produced;
@@ -92,8 +92,8 @@ export function completeEnd(context: ReplyContext, produced: Produced): ReplyEnd
 }
 
 /**
- * The end of a reply that was cut: by what the provider claimed of it, else by what was counted. Free when nothing
- * was produced.
+ * The end of a reply that was cut. It is charged by the provider's claim, else by what the gateway counted. It is
+ * free if nothing was produced.
  */
 export function cutEnd(context: ReplyContext, produced: Produced, { reason, message }: Cut): ReplyEnd {
   const usage = cutUsage(produced.claim, context, produced, reason === 'cancelled');
@@ -107,8 +107,8 @@ export function cutEnd(context: ReplyContext, produced: Produced, { reason, mess
 }
 
 /**
- * The end of a reply that ran past its budget. That is the provider's fault where the cap was sent; else it is a
- * cut, and charged as one.
+ * The end of a reply that ran past its budget. If the cap was sent, this is the provider's fault. Otherwise the
+ * reply counts as cut, and is charged as one.
  */
 export function overCapEnd(context: ReplyContext, produced: Produced): ReplyEnd {
   const atLength = { ...produced, finishReasons: ['length'] };
@@ -118,7 +118,7 @@ export function overCapEnd(context: ReplyContext, produced: Produced): ReplyEnd 
   return toEnd(context, atLength, usage, 'cut', usage.estimated, usage.flags);
 }
 
-/** Kept with the call's record: a provider may say a megabyte. */
+/** The finish reason is stored with the call's record, and a provider may send a megabyte. */
 const FINISH_REASON_MAX = 64;
 
 function toEnd(
@@ -141,7 +141,7 @@ function toEnd(
 
 const PROMPT_METERS = ['prompt', 'input_cache_read', 'input_cache_write', 'image'] as const;
 
-/** The parts of a charge for tokens. Rounding up leaves a rest that is in none of them. */
+/** The parts of a charge for tokens. Their sum may be less than the charge, because only the charge is rounded up. */
 export const costOfParts = (
   rates: Rates,
   usage: Usage | null,
@@ -155,7 +155,7 @@ export const costOfParts = (
 const partOf = (rates: Rates, usage: Usage | null, meter: keyof Usage): MicroUsd =>
   (rateOf(rates, meter) * (usage?.[meter] ?? 0n)) / 1_000_000n;
 
-/** The part of a charge that is for tokens of a cache, where they have a price. */
+/** The part of a charge that is for cached tokens, if these have a price. */
 function costOfCache(rates: Rates, usage: Usage | null): Pick<ChatTail, 'costDetails'> {
   if (usage?.input_cache_read === undefined) return {};
   return {

@@ -3,17 +3,17 @@ import { malformed } from '#wire/replies';
 import type { ReplyContext } from './chat-end.ts';
 
 /**
- * A reply that is wanted as an object is read by the event loop, so it may not be so large that others wait for it.
+ * The event loop reads a reply that is wanted as an object. The reply must be small enough not to delay other calls.
  */
 const OBJECT_BYTES_MAX = 2 * 1024 * 1024;
 
-/** Keeps the chunks of a body up to the largest reply that the context lets through. */
+/** Keeps the chunks of a body, up to the largest reply that the context allows. */
 export class Collector {
-  /** How many are kept. */
+  /** The number of bytes kept. */
   bytes = 0;
   readonly #bytesMax: number;
   #chunks: Uint8Array[] = [];
-  /** Nothing but white space came so far. */
+  /** Only white space has come so far. */
   #isBlank = true;
 
   constructor({ replyBytesMax, readFor }: Pick<ReplyContext, 'replyBytesMax' | 'readFor'>) {
@@ -21,8 +21,8 @@ export class Collector {
   }
 
   /**
-   * Throws UpstreamFailure with the chunk that goes beyond the largest reply: `tooLarge`, or the provider's failure
-   * where all of it is white space. The chunk is kept all the same.
+   * Throws UpstreamFailure if the body becomes larger than the maximum: `tooLarge`, or a failure of the provider if
+   * the whole body is white space. The last chunk is kept nevertheless.
    */
   push(chunk: Uint8Array): void {
     this.bytes += chunk.byteLength;
@@ -33,14 +33,14 @@ export class Collector {
     throw tooLarge(`its reply is larger than ${this.#bytesMax} bytes`);
   }
 
-  /** All of it, in one piece. */
+  /** The whole body, in one buffer. */
   take(): Buffer {
     const [only] = this.#chunks;
     if (this.#chunks.length !== 1 || !only) return Buffer.concat(this.#chunks);
     return Buffer.isBuffer(only) ? only : Buffer.from(only.buffer, only.byteOffset, only.byteLength);
   }
 
-  /** All of it, copied into memory that can be given to another thread. */
+  /** The whole body, copied into memory that can be transferred to another thread. */
   giveAway(): ArrayBuffer {
     const all = new Uint8Array(this.bytes);
     let at = 0;
@@ -58,6 +58,6 @@ export class Collector {
   }
 }
 
-/** The white space of JSON: every other byte of it is above the space. */
+/** The white space of JSON is this byte and bytes below it. All other bytes of JSON are above it. */
 const SPACE = 0x20;
 const isBlank = (chunk: Uint8Array): boolean => chunk.every((byte) => byte <= SPACE);

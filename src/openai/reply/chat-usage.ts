@@ -5,14 +5,14 @@ import type { PromptSize } from '../request/prompt-size.ts';
 import { tokensOf } from '../caps/tokens-of.ts';
 import { NO_DETAILS, type TokenDetails, tokenDetails } from './token-details.ts';
 
-/** A provider's claim of usage, held against the budget of the call. */
+/** A provider's claim of usage, checked against the budget of the call. */
 export interface ChatUsage {
   /** The billed usage; null when nothing valid was claimed. */
   readonly usage: Usage | null;
   readonly flags: readonly ProviderFlag[];
-  /** The usage object for the client: the provider's with the numbers that are billed, or measured ones. */
+  /** The usage object for the client: the provider's own with the billed numbers in it, or measured numbers. */
   readonly shown: Readonly<Record<string, unknown>>;
-  /** As claimed. */
+  /** The details that the provider claimed. */
   readonly details: TokenDetails;
 }
 
@@ -25,17 +25,17 @@ const IMPLAUSIBLE: readonly ProviderFlag[] = ['usage_implausible'];
 export interface UsageBounds {
   readonly budget: ChatBudget;
   readonly size: PromptSize;
-  /** Tokens of a cache have a price of their own. Default false. */
+  /** Cached tokens have their own price. Default false. */
   readonly pricesCache?: boolean;
-  /** Absent: the operator's own model, which declares none. */
+  /** Absent for the operator's own model without declared hidden reasoning. */
   readonly unseen?: UnseenTokens;
 }
 
-/** Tokens of one completion that may be claimed without being shown. */
+/** Tokens of one completion that the provider may claim without delivering output for them. */
 export interface UnseenTokens {
-  /** null: as many as the claim itself says are reasoning. */
+  /** null: as many as the claim itself says are reasoning or rejected predictions. */
   readonly max: number | null;
-  /** Charged where no usage came. */
+  /** Charged if a measure replaces the claim. */
   readonly usual: number;
 }
 
@@ -46,14 +46,15 @@ export interface Output {
   readonly otherBytes: number;
 }
 
-/** Tokens of one completion that no reply shows: the marks of its end, its role and its channel. */
+/** Tokens of one completion that no reply shows: special tokens for its end, its role and its channel. */
 const TOKENS_OF_FRAME = 32;
 
 const TRUSTED: UnseenTokens = { max: null, usual: 0 };
 
 /**
- * Reads the claim of a complete reply. A claim beyond the budget is cut to it, so that it can never cost more than
- * the lock; one beyond what was delivered is flagged, and cut to it where the model is bound by what it declares.
+ * Reads the claim of a complete reply. A claim beyond the budget is cut to the budget, so that it never costs more
+ * than the lock. A claim beyond what was delivered is flagged. If `unseen.max` is set, the claim is also cut to what
+ * was delivered and to these unseen tokens.
  */
 export function readUsage(claim: unknown, bounds: UsageBounds, output: Output): ChatUsage {
   if (claim === undefined || claim === null) return unclaimed(MISSING, bounds, output);
@@ -65,11 +66,11 @@ export function readUsage(claim: unknown, bounds: UsageBounds, output: Output): 
   const explained =
     shownTokensMax(budget, output) + (unseen.max === null ? reasoningOf(claim) : unseen.max * completionsOf(budget));
   const completion = unseen.max === null ? within : Math.min(within, explained);
-  // A provider that was sent no cap cannot keep to it.
+  // A provider that was sent no cap is not flagged for exceeding it.
   const claimed = budget.keptBy === 'provider' ? counts.completion : within;
   const plausible = prompt === counts.prompt && completion === claimed && completion <= explained && counts.adds;
   const details = tokenDetails(claim as Record<string, unknown>, prompt, completion);
-  // Members of a literal that follow a spread take V8 many times as long as these.
+  // If these members followed the spread in the literal, V8 would take many times as long.
   const shown: Record<string, unknown> = { ...claim };
   shown['prompt_tokens'] = prompt;
   shown['completion_tokens'] = completion;
@@ -82,7 +83,7 @@ export function readUsage(claim: unknown, bounds: UsageBounds, output: Output): 
   };
 }
 
-/** The most tokens that were delivered: none is shorter than a byte. */
+/** The most tokens that the delivered output can have, because a token has at least one byte. */
 function shownTokensMax(budget: ChatBudget, { outputBytes, otherBytes }: Output): number {
   return outputBytes + otherBytes + TOKENS_OF_FRAME * completionsOf(budget);
 }
@@ -90,7 +91,7 @@ function shownTokensMax(budget: ChatBudget, { outputBytes, otherBytes }: Output)
 const completionsOf = ({ completionCap, completionTokensMax }: ChatBudget): number =>
   completionTokensMax / completionCap;
 
-/** Tokens that a claim says were not shown, because they are reasoning or guesses of the client's that were wrong. */
+/** Tokens that the claim itself says were not shown: reasoning, and rejected predictions of the client. */
 function reasoningOf(claim: object): number {
   const { completion_tokens_details: details } = claim as { completion_tokens_details?: unknown };
   if (typeof details !== 'object' || details === null) return 0;
@@ -99,8 +100,8 @@ function reasoningOf(claim: object): number {
 }
 
 /**
- * Measures the usage of a reply that was cut, by its bytes and by the unseen tokens that the model declares. null
- * usage when it had produced nothing.
+ * Measures the usage of a reply that was cut, by its bytes and by the unseen tokens that the model declares. `usage`
+ * is null if the reply had produced nothing.
  */
 export function measureUsage(bounds: UsageBounds, output: Output): ChatUsage {
   const { prompt, completion } = measured(bounds, output);
@@ -112,16 +113,14 @@ export function measureUsage(bounds: UsageBounds, output: Output): ChatUsage {
   };
 }
 
-/**
- * Text of at most so many times the tokens that a claim says, by the usual bytes of a token, is what the claim is of.
- */
+/** A claim counts for the whole output if the measured tokens are at most this many times the claimed ones. */
 const CLAIM_BEHIND_MAX = 2;
 
 /**
- * The usage of a reply that was cut. A claim in the middle of a stream may be of its beginning: some servers send
- * zeros, or the prompt alone, until the end. So the usage is never below what was delivered. A claim of nothing at
- * all is flagged, unless the client `left`: by leaving, a client could have any provider flagged that reports its
- * usage at the end. `estimated`: measured, at least in part.
+ * The usage of a reply that was cut. A claim in the middle of a stream may cover only its beginning, because some
+ * servers send zeros, or only the prompt, until the end. So a claim far below the measured output is raised to the
+ * measure. A claim of 0 tokens is flagged, unless the client `left`. Otherwise any client could leave early to get a
+ * provider flagged that reports its usage at the end. `estimated`: the usage is measured, at least in part.
  */
 export function cutUsage(
   claim: unknown,
@@ -138,7 +137,7 @@ export function cutUsage(
   if (BigInt(completion) <= said * BigInt(CLAIM_BEHIND_MAX)) return { ...claimed, estimated: false };
   const ofPrompt = saidPrompt > 0n ? Number(saidPrompt) : prompt;
   const tokens = Math.max(Number(said), completion);
-  // A request has a prompt, whatever came of it.
+  // Every request has a prompt, so a claim of 0 prompt tokens is wrong.
   const flags = saidPrompt === 0n && said === 0n && !left ? IMPLAUSIBLE : claimed.flags;
   return {
     usage: toUsage(ofPrompt, tokens, bounds, claimed.details),
@@ -155,8 +154,8 @@ export function claimedCompletion(claim: unknown): number | null {
 }
 
 /**
- * `adds` is false where the claim's own total is not the sum of its parts: some services count thinking in it,
- * which they do not break down. The parts are billed.
+ * `adds` is false if the claim's total is not the sum of its parts. Some services count thinking in the total only.
+ * The parts are billed.
  */
 function parseClaim(claim: unknown): { prompt: number; completion: number; adds: boolean } | null {
   if (typeof claim !== 'object' || claim === null) return null;
@@ -169,7 +168,7 @@ function parseClaim(claim: unknown): { prompt: number; completion: number; adds:
   return { prompt, completion, adds: total === undefined || total === null || total === prompt + completion };
 }
 
-/** Whether a claim is a number of tokens. */
+/** Whether a value is a valid number of tokens. */
 export function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }

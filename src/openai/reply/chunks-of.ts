@@ -1,4 +1,4 @@
-/** The chunks in the bytes of a stream reader: whole events of one line each. */
+/** Parses the chunks in the output of a stream reader, which has whole events of one line each. */
 export function chunksOf(bytes: Uint8Array): Record<string, unknown>[] {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
   return text

@@ -1,18 +1,18 @@
 type Json = Record<string, unknown>;
 
-/** The members that hold a model's words, by the names that servers use. */
+/** The members that hold a model's text, under the names that servers use. */
 const TEXT_KEYS = ['content', 'reasoning', 'reasoning_content', 'refusal'];
-/** Some servers give the reasoning under both of its names: it is one text. */
+/** Some servers send the same reasoning under both names. It counts once. */
 const saidTwice = (key: string, message: Json): boolean =>
   key === 'reasoning_content' && message[key] === message['reasoning'];
 
 /**
- * Output in other forms, which is long for what it costs: sound and pictures in base64, reasoning in a provider's
- * own parts.
+ * Members with other output, which has many bytes for its price: sound and pictures in base64, reasoning in a
+ * provider's own format.
  */
 const OTHER_KEYS = ['audio', 'images', 'reasoning_details'];
 
-/** The words and marks around a call of a tool, which no reply shows, in tokens at most: a byte each. */
+/** An allowance for the tokens around a tool call that no reply shows: at most 32, each counted as one byte. */
 const CALL_FRAME_BYTES = 32;
 
 /** Bytes of text in a message or a delta, as far as they can be counted. */
@@ -39,9 +39,7 @@ function functionBytes(value: unknown): number {
   );
 }
 
-/**
- * Bytes of output that is not text in a message or a delta, and of the parts of its tool calls that no reply shows.
- */
+/** The bytes of a message or a delta that are output but not text, with the allowance for each tool call. */
 export function otherBytes(message: Json): number {
   let bytes = 0;
   for (const key of OTHER_KEYS) {
@@ -49,7 +47,7 @@ export function otherBytes(message: Json): number {
     if (typeof value === 'object' && value !== null) bytes += Buffer.byteLength(JSON.stringify(value));
   }
   const calls = message['tool_calls'];
-  // Only the first delta of a call has its name.
+  // Only the first delta of a call has a name, so each call counts once.
   if (Array.isArray(calls))
     for (const call of calls as unknown[]) if (nameOf((call as Json | null)?.['function'])) bytes += CALL_FRAME_BYTES;
   return nameOf(message['function_call']) ? bytes + CALL_FRAME_BYTES : bytes;
@@ -57,7 +55,7 @@ export function otherBytes(message: Json): number {
 
 const nameOf = (fn: unknown): unknown => (fn as Json | null | undefined)?.['name'];
 
-/** Every text of a message or a delta, for a look at what it is made of. */
+/** Every text of a message or a delta. They are searched for runs. */
 export function* textsOf(message: Json): Generator<string> {
   for (const key of TEXT_KEYS) {
     const value = message[key];
@@ -72,7 +70,10 @@ export function* textsOf(message: Json): Generator<string> {
   }
 }
 
-/** The beginning of a message: `bytesMax` bytes of its text, and nothing that could hold the rest in another form. */
+/**
+ * The beginning of a message: `bytesMax` bytes of its text. Members that could hold the rest in another form are
+ * left out.
+ */
 export function cutMessage(message: Json, bytesMax: number): { readonly message: Json; readonly bytes: number } {
   let left = bytesMax;
   const take = (text: string): string => {
@@ -110,7 +111,7 @@ function textOfParts(parts: readonly unknown[]): string {
     .join('');
 }
 
-/** As many whole characters as fit. */
+/** As many whole characters as fit into `bytesMax` bytes. */
 function firstBytes(text: string, bytesMax: number): string {
   if (Buffer.byteLength(text) <= bytesMax) return text;
   const bytes = Buffer.from(text.slice(0, Math.max(0, bytesMax)));

@@ -3,12 +3,15 @@ import { outputBytesMax } from '../caps/output-bound.ts';
 
 const keysOf = (keys: readonly string[]) => keys.map((key) => ({ key, bytes: Buffer.from(`"${key}":`) }));
 
-/** The keys of a model's words. */
+/** The keys of a model's text. */
 const KEYS = keysOf(['content', 'reasoning', 'reasoning_content', 'refusal', 'arguments']);
 /** The same on other wires. */
 const NATIVE_KEYS = keysOf(['text', 'thinking', 'refusal', 'arguments']);
 
-/** The texts of a native reply in one piece that was cut, as far as they came, and how long all words of it are. */
+/**
+ * Reads a native reply that is not streamed and was cut. `said` is its visible text as far as it came. `outputBytes`
+ * counts all its output.
+ */
 export function partialTexts(bytes: Buffer): { readonly said: string; readonly outputBytes: number } {
   let said = '';
   let outputBytes = 0;
@@ -29,15 +32,15 @@ const BACKSLASH = 0x5c;
 const SPACES: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 /**
- * Reads a completion in one piece that was cut, or that has more structure than is parsed: each text, as far as it
- * came, as a choice that ended by its length, and the claim where that came. A key inside a text has its quotes
- * escaped, so that it is not taken for a key.
+ * Reads a completion that is not streamed, and that was cut or has more structure than is parsed. Each text, as far
+ * as it came, becomes a choice that ended by its length. The claim is read if it came. Keys are found by their
+ * bytes. A key inside a text is not taken for a key, because its quotes are escaped.
  */
 export function partialReply({ callId, created, service, provider, budget }: ReplyContext, bytes: Buffer): Produced {
   const texts: string[] = [];
   let room = outputBytesMax(budget);
   let outputBytes = 0;
-  // Some servers give the reasoning under both of its names: it is one text.
+  // Some servers send the same reasoning under both names. It counts once.
   const reasoning = new Set<string>();
   for (const { key, bytes: needle } of KEYS) {
     for (let at = bytes.indexOf(needle); at !== -1; at = bytes.indexOf(needle, at + needle.length)) {
@@ -77,7 +80,7 @@ export function partialReply({ callId, created, service, provider, budget }: Rep
   };
 }
 
-/** The JSON string that begins here, as far as it came; empty where another value does. */
+/** The JSON string that begins here, as far as it came; empty if another value begins here. */
 function textAt(bytes: Buffer, from: number): string {
   let start = from;
   while (SPACES.has(bytes[start])) start++;
@@ -102,7 +105,7 @@ function textAt(bytes: Buffer, from: number): string {
   }
 }
 
-/** Leaves out an escape at the end that is not whole: `\\`, `\\u`, `\\u12`. */
+/** Removes an incomplete escape at the end: `\\`, `\\u`, `\\u12`. */
 function withoutBrokenEscape(text: string): string {
   const digits = /u[0-9a-fA-F]{0,3}$/.exec(text.slice(-4))?.[0].length ?? 0;
   for (const end of [text.length, text.length - digits]) {
@@ -113,7 +116,7 @@ function withoutBrokenEscape(text: string): string {
   return text;
 }
 
-/** The last `usage` of a reply; undefined where it did not come whole. */
+/** The last `usage` of a reply; undefined if it is missing or incomplete. */
 function claimIn(bytes: Buffer): unknown {
   const at = bytes.lastIndexOf(USAGE);
   if (at === -1) return undefined;

@@ -2,19 +2,19 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** Parts of the tokens that a provider claims. */
 export interface TokenDetails {
-  /** Of the prompt, read from a cache. */
+  /** Prompt tokens that were read from a cache. */
   readonly cached: number;
-  /** Of the prompt, written to a cache. */
+  /** Prompt tokens that were written to a cache. */
   readonly cacheWritten: number;
-  /** Of the completion. */
+  /** Completion tokens that are reasoning. */
   readonly reasoning: number;
 }
 
 export const NO_DETAILS: TokenDetails = { cached: 0, cacheWritten: 0, reasoning: 0 };
 
 /**
- * The parts that a claim tells, as OpenAI's API has them, and by the names that other servers use beside it. Together
- * the parts of the prompt are at most `prompt`, that of the completion at most `completion`.
+ * The parts that a claim names, as in OpenAI's API or under the names that other servers use. The parts of the
+ * prompt are together at most `prompt`, and the reasoning is at most `completion`.
  */
 export function tokenDetails(claim: Json, prompt: number, completion: number): TokenDetails {
   const ofPrompt = claim['prompt_tokens_details'];
@@ -42,7 +42,7 @@ export function tokenDetails(claim: Json, prompt: number, completion: number): T
 const member = (of: unknown, name: string): unknown =>
   typeof of === 'object' && of !== null ? (of as Json)[name] : undefined;
 
-/** The first that is a count. */
+/** The first valid count; 0 without one. */
 function first(...counts: readonly unknown[]): number {
   for (const count of counts) if (typeof count === 'number' && Number.isSafeInteger(count) && count >= 0) return count;
   return 0;

@@ -5,14 +5,14 @@ import type { Collector } from './chat-reply-collector.ts';
 import type { ReplyForm } from './whole-reply.ts';
 import type { ReadReply } from './whole-reply-worker.ts';
 
-/** Larger replies take the event loop more than some milliseconds, in the worst case. */
+/** In the worst case, a larger reply would block the event loop for more than a few milliseconds. */
 const HERE_BYTES_MAX = 64 * 1024;
 
 const WORKER = new URL('./whole-reply-worker.ts', import.meta.url);
 
 /**
- * The end of a large reply, read in another thread, with its text in place of its body. Null for one that is small,
- * or wanted as an object.
+ * Reads a large reply in another thread. The result has the reply as text instead of an object. Returns null for a
+ * reply that is small, or wanted as an object.
  */
 export function endInWorker(context: ReplyContext, collected: Collector, form: ReplyForm): Promise<ReplyEnd> | null {
   const { readFor } = context;

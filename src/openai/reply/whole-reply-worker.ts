@@ -4,14 +4,14 @@ import type { ChatTail, ReplyContext } from './chat-end.ts';
 import { ELSEWHERE, endHere, type ReplyForm } from './whole-reply.ts';
 
 /**
- * The result of the thread: an end whose tail has `written` in place of `body`, or an UpstreamFailure in parts,
- * which as an error would lose them. The bytes of a reply that is `tooLarge` come back as well: part of it may be
- * used.
+ * The result of the thread: an end whose tail has `written` instead of `body`, or the parts of an UpstreamFailure.
+ * An error object would lose these parts between threads. The bytes of a reply that is `tooLarge` also come back,
+ * because a part of it may be used.
  */
 export type ReadReply = { readonly end: ReplyEnd } | { readonly failure: Failure; readonly bytes?: ArrayBuffer };
 
 interface Failure extends Pick<UpstreamFailure, 'message' | 'status' | 'retryable' | 'blame' | 'detail' | 'tooLarge'> {
-  /** Of its cause. */
+  /** The message of its cause. */
   readonly words: string | null;
 }
 

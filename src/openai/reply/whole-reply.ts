@@ -15,15 +15,15 @@ import { cutChoices } from '../caps/output-bound.ts';
 
 type Json = Record<string, unknown>;
 
-/** The form that a reply in one piece gets: a completion, or the one chunk of a stream. */
+/** The form in which a whole reply goes out: as a completion, or as the one chunk of a stream. */
 export type ReplyForm = 'completion' | 'chunk';
 
-/** The event loop builds 20,000 keys in some 30 ms. */
+/** The event loop builds 20,000 keys in about 30 ms. */
 const HERE: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 20_000, jsonElementsMax: 200_000, repairText: true };
-/** Log probabilities alone are a dozen keys a token. */
+/** High, because log probabilities alone have a dozen keys for each token. */
 export const ELSEWHERE: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 500_000, repairText: true };
 
-/** The end of a reply in one piece. Throws UpstreamFailure for anything that is not a completion. */
+/** The end of a reply that is not streamed. Throws UpstreamFailure for anything that is not a completion. */
 export function endHere(
   context: ReplyContext,
   bytes: Uint8Array,
@@ -34,9 +34,7 @@ export function endHere(
   return completeEnd(context, form === 'chunk' ? asChunk(produced) : produced);
 }
 
-/**
- * Parses a provider's JSON. Throws UpstreamFailure on anything but an object, and on an object that reports an error.
- */
+/** Parses a provider's JSON. Throws UpstreamFailure if it is no object, or if the object reports an error. */
 export function parseReply(bytes: Uint8Array, limits: JsonLimits = HERE): Json {
   let parsed: unknown;
   try {
@@ -54,7 +52,10 @@ export function parseReply(bytes: Uint8Array, limits: JsonLimits = HERE): Json {
   return reply;
 }
 
-/** Checks and completes a whole completion, in place. Throws UpstreamFailure when it has no choices with messages. */
+/**
+ * Checks and completes a whole completion, in place. Throws UpstreamFailure if it has no choices, or a choice
+ * without a message.
+ */
 function readCompletion(context: ReplyContext, reply: Json): Produced {
   const { choices } = reply;
   if (!Array.isArray(choices) || choices.length === 0) throw malformed('its reply has no choices');
@@ -67,7 +68,7 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
     if (typeof choice !== 'object' || choice === null || typeof message !== 'object' || message === null)
       throw malformed('its reply has a choice without a message');
     if (typeof choice['index'] !== 'number') choice['index'] = position;
-    // Some providers put the reason beside the choices.
+    // Some providers put the finish reason beside the choices.
     if (!choice['finish_reason'] && typeof reply['finish_reason'] === 'string')
       choice['finish_reason'] = reply['finish_reason'];
     choice['finish_reason'] ??= null;
@@ -100,7 +101,7 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
   };
 }
 
-/** A call of a tool as a stream has it: with its place, an id, and arguments that are text. */
+/** A tool call in the form of a stream: with its index, an id, and its arguments as text. */
 function asDelta(call: Readonly<Record<string, unknown>>, index: number, completion: unknown): Json {
   const id = typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : `call_${String(completion)}_${index}`;
   const { function: named } = call;

@@ -5,7 +5,8 @@ import { PART_TYPES } from './message-schema.ts';
 const PRICES = actedOn(['prompt', 'completion', 'image']);
 
 /**
- * The members of a request that decide its meaning, its cost and its provider, by the object that they stand in.
+ * The members that decide the meaning, the cost and the provider of a request. Each entry has the path of an object
+ * and the names of its members.
  */
 const ACTED_ON: ActedOnAt = [
   [
@@ -17,7 +18,7 @@ const ACTED_ON: ActedOnAt = [
         ...'parallel_tool_calls prediction reasoning reasoning_effort service_tier store verbosity'.split(' '),
         ...'safety_identifier prompt_cache_key images image_url image_data'.split(' '),
       ],
-      // Other names of the cap, and no look-alikes of it.
+      // These are other names of the cap. They do not count as look-alikes.
       ['maxTokens', 'maxCompletionTokens'],
     ),
   ],
@@ -41,8 +42,8 @@ const ACTED_ON: ActedOnAt = [
 ];
 
 /**
- * Throws GatewayError `invalid_request` for a parsed body with a member that a provider could take for one that the
- * gateway acts on.
+ * Throws GatewayError `invalid_request` for a parsed body with a look-alike: a member that a provider could take for
+ * one of the members above.
  */
 export function refuseLookAlikes(body: unknown): void {
   const fault = typeof body === 'object' && body !== null ? lookAlikeAt(body, ACTED_ON) : null;

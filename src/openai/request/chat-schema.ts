@@ -6,8 +6,8 @@ import { messageSchema } from './message-schema.ts';
 import { toolFields } from './tool-fields.ts';
 
 /**
- * A chat completion request as far as the gateway acts on it or bills by it. forwardedBody says which of the other
- * fields go to a provider. An optional field that is null counts as absent, as clients send both.
+ * The fields of a chat completion request that the gateway acts on or bills by. forwardedBody decides which other
+ * fields go to a provider. An optional field that is null counts as absent, because clients send either.
  */
 export interface ChatBody {
   model: string;
@@ -26,14 +26,14 @@ export interface ChatBody {
   tollgate?: { task_id?: string | null; context_id?: string | null } | null;
   max_cost?: number | string | null;
   max_tool_rounds?: number | null;
-  /** `reasoning` is for models that list it alone: its client asks every model to think. */
+  /** Only models that list `reasoning` get it, because this client asks every model to reason. */
   [REASONING_IF_LISTED]?: true;
   [field: string]: unknown;
 }
 
 export const REASONING_IF_LISTED = Symbol('reasoning if listed');
 
-/** A function of the client's, or with type `mcp` tools of a service. */
+/** A function of the client or, with type `mcp`, tools of a service. */
 export interface ChatTool {
   type: string;
   function?: { name: string; [field: string]: unknown };
@@ -57,12 +57,13 @@ export interface ContentPart {
 
 const MODEL_RIGHT = 'the name of a model: 1 to 256 characters without control characters';
 
-/** JSON schema of `POST /chat/completions`: what requests are checked against, and what the reference page shows. */
+/** JSON schema of `POST /chat/completions`. It checks requests, and the reference page shows it. */
 export function chatSchema(messagesMax: number) {
   return {
     type: 'object',
     required: ['messages'],
-    // A body with `models` alone gets its first as `model` before the check. `required` comes first: see messageSchema.
+    // If a body has only `models`, the first of them becomes `model` before the check. `required` comes first: see
+    // messageSchema.
     anyOf: [
       { required: ['model'], properties: { model: { [MUST_BE]: MODEL_RIGHT } } },
       { required: ['models'], properties: { models: { type: 'array', minItems: 1, [MUST_BE]: MODEL_RIGHT } } },
@@ -108,7 +109,7 @@ export function chatSchema(messagesMax: number) {
   } as const;
 }
 
-/** Request fields that the gateway knows and checks; what `/models` lists beside those that commonly pass through. */
+/** The request fields that `/models` lists for every model. It adds the fields that a model's own providers list. */
 export const SUPPORTED_PARAMETERS: readonly string[] = [
   'frequency_penalty',
   'logit_bias',

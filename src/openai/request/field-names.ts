@@ -1,14 +1,14 @@
 const words = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/).filter((word) => word !== ''));
 
 /**
- * Fields that speak to the gateway, which does what they ask. `usage` asks for the usage that every reply has.
- * `__proto__` would be copied as a prototype.
+ * Fields for the gateway, which are not forwarded. `usage` asks for the usage, which every reply has anyway.
+ * `__proto__` is listed because copying it would set a prototype.
  */
 export const FOR_THE_GATEWAY = words(
   `provider models session_id metadata tollgate max_cost max_tool_rounds usage __proto__`,
 );
 
-/** Fields that speak to another router, and that a provider would misread or pay for. */
+/** Fields for another router. A provider would misread them, or they would cost it money. */
 export const FOR_ANOTHER_ROUTER = words(`plugins transforms route trace preset include_reasoning`);
 
 /** Fields that `forwardedBody` has a rule for. */
@@ -17,8 +17,8 @@ export const BY_A_RULE = words(
 );
 
 /**
- * Fields that every model gets as they came: those of the published chat API, and the sampling extensions that its
- * usual servers share.
+ * Fields that every model gets unchanged: those of the published chat API, and the sampling extensions that common
+ * servers of this API share.
  */
 export const PUBLISHED = words(`
   model messages stream n
@@ -35,8 +35,8 @@ export const PUBLISHED = words(`
 `);
 
 /**
- * Folded names (`foldName`) of the cap of a completion at servers of every kind. `max_length` counts the prompt too
- * at some, the rest the output alone.
+ * Folded names (`foldName`) that servers use for the cap of a completion. On some servers `max_length` also counts
+ * the prompt.
  */
 export const CAPS = words(`
   maxtokens maxcompletiontokens maxoutputtokens maxnewtokens maxnewtoken npredict numpredict maxlength maxlen
@@ -47,32 +47,33 @@ export const CAPS = words(`
   outputlength outputlen outputtokens requestoutputlen numtokens ntokens genamt maxcompletionlength maxcompletion
 `);
 
-/** Folded names of what makes a server work on more completions than `n` says, which alone is priced. */
+/** Folded names of fields that make a server produce more completions than `n` says. Only `n` is priced. */
 export const MORE_COMPLETIONS = words(`
   bestof usebeamsearch numbeams beamwidth beamsize numreturnsequences numcompletions ncompletions ncmpl nchoices
   candidatecount numcandidates numgenerations numsamples samplecount
 `);
 
 /**
- * Folded names that mean something else than what was priced, where a server takes an object in a field for a
- * request of its own.
+ * Folded names of request fields. Some servers take an object inside a field for a separate request. There these
+ * names could change what was priced.
  */
 export const OF_A_REQUEST = words(`n model models messages prompt input stream streamoptions tools functions`);
 
-/** Folded names of the least output, which some servers put above the cap. */
+/** Folded names of the minimum output. On some servers the minimum overrides the cap. */
 export const MINIMA = words(
   `mintokens minnewtokens minlength minoutputtokens mincompletiontokens mingenlen minpredict`,
 );
 
-/** Folded names of the bound of reasoning, which some servers count beside the cap. */
+/** Folded names of the bound on reasoning. Some servers count reasoning in addition to the cap. */
 export const REASONING_BOUNDS = words(`
   budgettokens thinkingbudget thinkingbudgettokens thinkingtokens maxthinkingtokens reasoningbudget reasoningtokens
   maxreasoningtokens reasoningmaxtokens
 `);
 
 /**
- * Folded names of fields that cost money beside tokens, or give a call a rank. No model of a provider that dials in
- * gets them by `forward = "all"`. A native request takes them only to a model that lists them.
+ * Folded names of fields that cost money in addition to tokens, or that give a call a priority. `forward = "all"`
+ * does not send them to models of a provider that dials in. A native request sends them only to a model that lists
+ * them.
  */
 export const COSTLY = words(`
   servicetier priority speed inferencegeo prediction background deferred betas anthropicbeta
@@ -81,8 +82,8 @@ export const COSTLY = words(`
 `);
 
 /**
- * Folded names of what sends a call elsewhere, with other keys, or runs what the consumer wrote. No model gets them
- * by `forward = "all"`.
+ * Folded names of fields that send a call elsewhere, use other keys, or run code that the consumer wrote. `forward =
+ * "all"` sends them to no model.
  */
 export const REDIRECTING = words(`
   apibase baseurl apikey apiversion apitype organization deploymentid customllmprovider modellist userconfig fallbacks

@@ -19,23 +19,23 @@ import {
 interface ForwardedBody {
   readonly body: Record<string, unknown>;
   /**
-   * Names of the fields that the consumer sent and `offer` does not get, as they were written; a dot stands before
-   * a field inside of another.
+   * Names of the fields that the consumer sent and `offer` does not get, as the consumer wrote them. The path to a
+   * nested field has dots.
    */
   readonly dropped: readonly string[];
 }
 
 /** The cap of a completion at one offer. */
 export interface ForwardedCap {
-  /** Tokens that no field may ask for more than. */
+  /** No field may ask for more tokens than this. */
   readonly tokens: number;
-  /** The field that it is sent in; null where none is. */
+  /** The field that carries the cap; null if no cap is sent. */
   readonly field: CapField | null;
 }
 
 /**
- * The body for `offer`. It has the published fields, and others that the model lists (`params.forward`). No field
- * asks for more output than the cap, which is at most what the lock was computed with.
+ * The body for `offer`. It has the published fields, and the further fields that the model lists (`params.forward`).
+ * No field asks for more output than the cap, which is at most what the lock was computed with.
  */
 export function forwardedBody(
   asked: ChatBody,
@@ -68,7 +68,7 @@ function addReasoning(body: Json, dropped: string[], asked: ChatBody, offer: Off
   if (thinking !== undefined) body['thinking'] = boundedReasoning(thinking, cap);
   if (budget !== undefined) body['thinking_budget'] = atMost(budget, cap);
   if (reasoning === undefined) return;
-  // A service that lists all fields, or this one, does not refuse it.
+  // A service that lists all fields or this field accepts it.
   if (offer.model!.forward === 'all' || listed(offer, 'reasoning'))
     body['reasoning'] = boundedReasoning(reasoning, cap);
   else if (asked[REASONING_IF_LISTED]) dropped.push('reasoning');
@@ -79,10 +79,13 @@ function addReasoning(body: Json, dropped: string[], asked: ChatBody, offer: Off
   }
 }
 
-/** An unpublished field as it goes to `offer`; undefined, and its name among `dropped`, where it does not. */
+/**
+ * An unpublished field in the form that `offer` gets. If the offer does not get it, the result is undefined and
+ * `dropped` gets its name.
+ */
 function other(offer: Offer, field: string, value: unknown, cap: number, dropped: string[]): unknown {
   const name = foldName(field);
-  // Servers written in C end a name at U+0000.
+  // A server written in C reads a name only up to U+0000, so it could see another name.
   const sent =
     !field.includes('\0') && goes(offer, field, name)
       ? bounded(field, name, value, { offer, cap, dropped, known: listed(offer, field) }, listed(offer, field))
@@ -94,7 +97,8 @@ function other(offer: Offer, field: string, value: unknown, cap: number, dropped
 function goes(offer: Offer, field: string, name: string): boolean {
   if (FOR_ANOTHER_ROUTER.has(field)) return false;
   if (listed(offer, field)) return true;
-  // The operator chose the services of its own file; a provider that dials in says what it takes.
+  // The operator chose the services in its own file, so they get all fields by default. A provider that dials in
+  // lists the fields that it takes.
   const own = offer.endpoint.kind === 'direct';
   const all = (offer.model!.forward ?? (own ? 'all' : null)) === 'all';
   return all && !REDIRECTING.has(name) && (own || !COSTLY.has(name));
@@ -105,18 +109,18 @@ function listed({ model }: Offer, field: string): boolean {
   return Array.isArray(forward) && (forward as readonly string[]).includes(field);
 }
 
-/** The bounds of a field. */
+/** The bounds for a field and everything inside it. */
 interface Bounds {
   readonly offer: Offer;
   readonly cap: number;
   readonly dropped: string[];
-  /** The model lists the field that all of this stands in. */
+  /** The model lists the outermost field. */
   readonly known: boolean;
 }
 
 /**
- * A field with nothing in it that asks for more than the cap; undefined for one that does. A server that listed its
- * own name of the cap gets it.
+ * The field with its bounds lowered to the cap; undefined if the field may not be sent. A model that lists its own
+ * name of the cap gets the cap under that name.
  */
 function bounded(path: string, name: string, value: unknown, bounds: Bounds, isListed = false): unknown {
   const { cap } = bounds;
@@ -136,7 +140,9 @@ function elements(path: string, value: readonly unknown[], bounds: Bounds): read
 
 type Json = Record<string, unknown>;
 
-/** The same object where nothing in it is bounded: numbers that a double does not hold are objects here, too. */
+/**
+ * Returns the same object if nothing in it changes, because numbers that a double cannot hold are objects here, too.
+ */
 function inside(path: string, value: Json, bounds: Bounds): Json {
   const { dropped } = bounds;
   const kept: [string, unknown][] = [];
@@ -152,8 +158,8 @@ function inside(path: string, value: Json, bounds: Bounds): Json {
 }
 
 /**
- * Whether a member of an object in a field may be forwarded. An operator who lists the field knows its members.
- * More completions are never priced.
+ * Whether a member of an object inside a field may be forwarded. If the model lists the field, its members are
+ * known. `n` is never forwarded, because further completions are not priced.
  */
 function mayStand(key: string, { offer, known }: Bounds): boolean {
   const name = foldName(key);
@@ -170,7 +176,10 @@ function boundedReasoning(value: unknown, cap: number): unknown {
     : { ...given, ...Object.fromEntries(asks.map((key) => [key, atMost(given[key], cap)])) };
 }
 
-/** Servers read numbers in texts, too; a text that is not a number here may be one there. */
+/**
+ * A value that is not a number becomes the cap. Some servers parse strings as numbers, even strings that this
+ * gateway would not.
+ */
 function atMost(value: unknown, cap: number): unknown {
   if (value === null || value === undefined) return value;
   return typeof value === 'number' ? Math.min(value, cap) : cap;

@@ -1,6 +1,6 @@
 import { MUST_BE, objectField, routingFields } from '#gateway';
 
-/** Rounds of tools that the gateway calls for a model. */
+/** The default number of rounds in which the gateway calls tools for a model. */
 export const TOOL_ROUNDS_DEFAULT = 8;
 const TOOL_ROUNDS_MAX = 32;
 
@@ -13,7 +13,7 @@ const taskName = {
   [MUST_BE]: 'a string of 1 to 512 characters',
 };
 
-/** Fields that the gateway acts on. They go to no provider. */
+/** Fields that the gateway acts on. They are not forwarded. */
 export const gatewayFields = {
   ...routingFields,
   max_tool_rounds: {

@@ -15,7 +15,7 @@ export const generationFields = {
     description: 'Completions to make. Default 1.',
     [MUST_BE]: 'an integer from 1 to 128',
   },
-  // Not checked: a number that a double does not hold is an object here.
+  // Not checked, because a number that a double cannot hold is an object here.
   seed: { description: 'An integer. The same seed makes the same completion, as far as the model can. Forwarded.' },
   stop: {
     type: ['string', 'array', 'null'],

@@ -3,10 +3,10 @@ import type { NativeWire } from '../native/native-wire.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Members that name what a provider has kept, in every request of its account. */
+/** Members that refer to something that a provider stores for its account. */
 const NAMES: ReadonlySet<string> = new Set(['file_id', 'file_ids', 'vector_store_ids', 'container', 'container_id']);
 
-/** Members that a model or a client wrote as data, or that only tell where a text came from. */
+/** Members that are data of a model or a client, or that only cite the source of a text. They are not searched. */
 const DATA: ReadonlySet<string> = new Set([
   'arguments',
   'annotations',
@@ -17,12 +17,13 @@ const DATA: ReadonlySet<string> = new Set([
 ]);
 /** Calls of tools whose `input` is data. */
 const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use']);
-/** Files that a tool made, as a reply told them. The model sees their names alone. */
+/** Results that name files which a tool made. The model sees only the names. */
 const MADE = /code_execution_output$/;
 
 /**
- * Throws GatewayError `invalid_request` for a request that names a file, a store, a container or a skill of the
- * provider's account. All consumers share that account. What a provider gets in words (`isRetold`) may name one.
+ * Throws GatewayError `invalid_request` for a request that refers to a file, a store, a container or a skill in the
+ * provider's account, because all consumers share that account. A part that the provider gets as plain text
+ * (`isRetold`) may name one.
  */
 export function refuseKeptAtProvider(asked: Json, { prompt, isRetold }: Pick<NativeWire, 'prompt' | 'isRetold'>): void {
   for (const [name, member] of Object.entries(asked)) {
@@ -50,7 +51,7 @@ function look(holder: Json, name: string, value: unknown, at: string): void {
 function isNamed(holder: Json, name: string, value: unknown): boolean {
   const isName = typeof value === 'string' || (Array.isArray(value) && value.length > 0);
   if (NAMES.has(name)) return (isName && !MADE.test(String(holder['type']))) || hasId(name, value);
-  // A provider's own skills are for everybody.
+  // Everybody may use the skills that the provider itself publishes.
   return name === 'skill_id' && isName && holder['type'] !== 'anthropic';
 }
 

@@ -9,8 +9,9 @@ export const maxCostOf = ({ max_cost: asked }: Pick<ChatBody, 'max_cost'>): Cost
   lowestCap([[MAX_COST, asked]]);
 
 /**
- * Sets `max_cost` from the `x-max-cost` header, where that is lower or the body has none: for clients that cannot
- * add to a body, and for proxies in front of the gateway. Throws GatewayError `invalid_request`.
+ * Sets `max_cost` from the `x-max-cost` header, if the header is lower or the body has no `max_cost`. The header
+ * serves clients that cannot change the body, and proxies in front of the gateway. Throws GatewayError
+ * `invalid_request`.
  */
 export function withMaxCost(body: ChatBody, header: string | string[] | undefined): ChatBody {
   if (header === undefined) return body;

@@ -1,7 +1,7 @@
 import { GatewayError, isObject, namesPrivateHost } from '#wire';
 import type { ChatBody, ContentPart } from './chat-schema.ts';
 
-/** The path to the address of each type of part that may have one. */
+/** The members that may hold an address, by the type of the part. */
 const PLACES: Readonly<Record<string, readonly string[]>> = {
   image_url: ['url'],
   video_url: ['url'],
@@ -10,9 +10,9 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Throws GatewayError `invalid_request` for a part whose address names a host of a private network: the provider
- * would fetch it from within its own network. The addresses that public names resolve to are the provider's to
- * check.
+ * Throws GatewayError `invalid_request` for a part whose address names a host of a private network, because the
+ * provider would fetch it from inside its own network. The provider itself has to check the IP addresses that public
+ * names resolve to.
  */
 export function refusePrivateMedia({ messages }: ChatBody): void {
   for (const [i, { content }] of messages.entries()) {
@@ -41,10 +41,10 @@ function privatePlace(part: ContentPart): string | null {
   return null;
 }
 
-/** Names of members with an address, at wires whose requests pass as they came. */
+/** Members that may hold an address, on wires whose requests are forwarded unchanged. */
 const ADDRESSES: ReadonlySet<string> = new Set(['url', 'image_url', 'file_url', 'file_data', 'server_url']);
 
-/** The same for a request that a provider gets as it came: wherever an address stands in it. */
+/** The same check for a request that is forwarded unchanged. It searches all levels of the request. */
 export function refusePrivateUrls(value: unknown, path = ''): void {
   if (Array.isArray(value)) (value as unknown[]).forEach((element, i) => refusePrivateUrls(element, `${path}[${i}]`));
   else if (isObject(value))

@@ -1,7 +1,7 @@
 import { MUST_BE } from '#gateway';
 
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'];
-/** Types of content parts. A part of another type has no price, so it goes to no provider. */
+/** Types of content parts. A part of another type has no price, so the gateway refuses it. */
 export const PART_TYPES = [
   'text',
   'image_url',
@@ -13,7 +13,7 @@ export const PART_TYPES = [
   'thinking',
   'redacted_thinking',
 ] as const;
-/** Anchored, so that only the first bytes of a data URL are looked at. */
+/** Anchored, so that the check reads only the first bytes of a data URL. */
 const IMAGE_URL = '^(?:[hH][tT][tT][pP][sS]://[^\\s]|data:image/[a-zA-Z0-9.+-]{1,64};base64,[A-Za-z0-9+/_-])';
 
 const PART = {
@@ -35,7 +35,7 @@ const PART = {
       [MUST_BE]: 'an object such as {"url": "https://…"}',
     },
   },
-  // `required` comes first: the first branch that fails is the one that is reported.
+  // `required` comes first, because the validator reports the first branch that fails.
   allOf: [
     {
       anyOf: [
@@ -65,7 +65,7 @@ export const messageSchema = {
       [MUST_BE]: 'an array of tool calls',
     },
   },
-  // An assistant message may be nothing but tool calls, and a function result may be null.
+  // An assistant message may have only tool calls, and a function result may be null.
   anyOf: [
     {
       required: ['content'],

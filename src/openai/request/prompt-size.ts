@@ -5,8 +5,8 @@ import { FOR_ANOTHER_ROUTER, FOR_THE_GATEWAY } from './field-names.ts';
 /** The size of a call's prompt, measured once. */
 export interface PromptSize {
   /**
-   * UTF-8 bytes of all text and of everything else except images. No tokenizer that works on bytes makes more
-   * tokens of them.
+   * UTF-8 bytes of all text and of everything else except images. A byte-level tokenizer makes at most one token of
+   * each byte.
    */
   readonly bytes: number;
   readonly messages: number;
@@ -17,21 +17,21 @@ export interface PromptSize {
 }
 
 /**
- * Chat templates add tokens around each message, and around the whole (a default system prompt, dates, the preamble
- * of tools).
+ * Chat templates add tokens around each message, and around the whole conversation (a default system prompt, dates,
+ * the preamble of tools).
  */
 const TOKENS_PER_MESSAGE = 16;
 const TOKENS_PER_CALL = 64;
 const TOKENS_OF_TOOLS = 512;
 /**
- * An image is billed by its tokens where it has no price of its own, and reported among the prompt's tokens in
- * either case.
+ * An image without its own price is billed by its tokens. Providers report these tokens as a part of the prompt,
+ * even if the image has a price.
  */
 const TOKENS_PER_IMAGE = 2048;
 
 /**
- * Fields of a body that no provider makes prompt tokens of. Any other field may be passed through, and some servers
- * put it before the model (documents, a template).
+ * Fields that no provider turns into prompt tokens. All other fields count, because they may be forwarded, and some
+ * servers put them into the prompt (documents, a template).
  */
 const NO_PROMPT: ReadonlySet<string> = new Set([
   ...FOR_THE_GATEWAY,
@@ -53,11 +53,11 @@ const NO_PROMPT: ReadonlySet<string> = new Set([
   'prompt_cache_key',
   'verbosity',
 ]);
-/** Fields of a content part that are measured by themselves. */
+/** Fields of a content part that are measured separately. */
 const PART_FIELDS: ReadonlySet<string> = new Set(['type', 'text', 'image_url']);
-/** Fields of a message that hold no image, so that most are not looked at twice. */
+/** Fields of a message that never hold images. Most messages have only these, so they skip the search. */
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['role', 'content', 'name', 'tool_calls', 'tool_call_id']);
-/** Folded names by which servers take images beside the messages. */
+/** Folded names of fields in which servers take images outside of the messages. */
 const IMAGES: ReadonlySet<string> = new Set([
   'image',
   'images',
@@ -102,7 +102,10 @@ export function measurePrompt(body: ChatBody): PromptSize {
   return { bytes, messages: body.messages.length, images, audio, video, tools };
 }
 
-/** Images of a part: whatever its type says, a server may go by the member that it finds. */
+/**
+ * The number of images in a part. The type alone does not tell, because a server may go by the members that it
+ * finds.
+ */
 function imagesOf(part: ContentPart): number {
   let images = part.type === 'image_url' ? 1 : 0;
   for (const name in part) {
@@ -117,7 +120,7 @@ const isImage = (name: string): boolean => foldName(name).includes('image');
 const countOf = (value: unknown): number =>
   Array.isArray(value) ? value.length : value === null || value === undefined ? 0 : 1;
 
-/** The most prompt tokens that this prompt can be, in a context of `contextLength`. */
+/** The most tokens that this prompt can have, at most `contextLength`. */
 export function promptTokensMax(size: PromptSize, contextLength: number): number {
   const tokens =
     size.bytes +
@@ -128,7 +131,7 @@ export function promptTokensMax(size: PromptSize, contextLength: number): number
   return Math.min(tokens, contextLength);
 }
 
-/** Bytes of text and structures; numbers and switches have none. */
+/** Bytes of texts and structures. Numbers and booleans count 0. */
 function valueBytes(value: unknown): number {
   return typeof value === 'string' ? Buffer.byteLength(value) : typeof value === 'object' ? jsonBytes(value) : 0;
 }

@@ -1,15 +1,15 @@
 import type { ChatBody } from './chat-schema.ts';
 
-/** The fields that say how much a model reasons, at a provider that does not list `reasoning`. */
+/** `reasoning`, translated for a provider that does not list this field. */
 interface ReasoningEffort {
   readonly fields: { readonly reasoning_effort?: unknown };
-  /** Names of what such a provider does not get. */
+  /** Names of the members that such a provider does not get. */
   readonly dropped: readonly string[];
 }
 
 /**
- * Another router's `reasoning: {effort}` as the `reasoning_effort` of the published chat API. Its other members
- * have no name there.
+ * Translates another router's `reasoning: {effort}` to `reasoning_effort` of the published chat API. That API has no
+ * fields for the other members of `reasoning`.
  */
 export function reasoningEffort({ reasoning, reasoning_effort: own }: ChatBody): ReasoningEffort {
   if (reasoning === undefined || reasoning === null) return { fields: {}, dropped: [] };

@@ -2,8 +2,8 @@ import { GatewayError } from '#wire';
 import type { ChatBody } from './chat-schema.ts';
 
 /**
- * Throws GatewayError `unprocessable` for `plugins` of another router that ask for something: an answer without a
- * web search that was asked for is another answer. Those that are switched off ask for nothing.
+ * Throws GatewayError `unprocessable` for `plugins` of another router, because an answer without the requested
+ * plugin, such as a web search, is not what the client asked for. Plugins that are switched off are allowed.
  */
 export function refusePlugins({ plugins }: ChatBody): void {
   if (!Array.isArray(plugins)) return;

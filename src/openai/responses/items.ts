@@ -9,7 +9,7 @@ import { CONTENT, invalid } from './tools.ts';
 
 interface ItemOptions {
   readonly registry: ToolRegistry;
-  /** The text of sealed thinking; null where we did not seal it. */
+  /** The text of sealed thinking; null if this gateway did not seal it. */
   readonly thought: (sealed: string) => string | null;
 }
 
@@ -17,7 +17,7 @@ interface Conversation {
   /** Instructions that come before the first turn. */
   readonly system: string[];
   readonly chat: ChatMessage[];
-  /** Tools that an item names. */
+  /** Tools that items bring with them. */
   readonly tools: readonly Json[];
 }
 
@@ -26,13 +26,13 @@ interface State {
   readonly chat: ChatMessage[];
   readonly options: ItemOptions;
   readonly tools: Json[];
-  /** Instructions in the middle, for the next turn of the user. */
+  /** Instructions in the middle of the conversation, for the next turn of the user. */
   reminders: ContentPart[];
   /** Thinking before the assistant's next message. */
   thoughts: string[];
 }
 
-/** The items of a request as a conversation. Throws GatewayError `invalid_request`. */
+/** Turns the items of a request into a conversation. Throws GatewayError `invalid_request`. */
 export function readItems(input: ResponsesBody['input'], options: ItemOptions): Conversation {
   const state: State = { system: [], chat: [], options, tools: [], reminders: [], thoughts: [] };
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input ?? []);
@@ -65,7 +65,7 @@ function readItem(state: State, item: Json, at: string): void {
     case 'item_reference':
       throw noItemsKept(at);
     default: {
-      // Calls of hosted tools, from a conversation that was begun elsewhere. Nothing is lost but their marks.
+      // Calls of hosted tools, from a conversation that began at another service. Only their text is kept.
       const text = textOf(item['content'] ?? item['output']);
       if (text !== '') addUser(chat, [{ type: 'text', text }]);
     }
@@ -85,7 +85,7 @@ function readMessage(state: State, { role, content }: Json, at: string): void {
     case 'user':
       addUser(state.chat, [...parts, ...state.reminders]);
       state.reminders = [];
-      // Thoughts of a turn that was broken off.
+      // This drops the thinking of an unfinished turn.
       state.thoughts = [];
       return;
     case 'assistant': {
@@ -99,13 +99,14 @@ function readMessage(state: State, { role, content }: Json, at: string): void {
   }
 }
 
-/** The assistant's message that is not at its end, or a new one. */
+/** The assistant's unfinished message, or a new one. */
 function assistant(state: State): ChatMessage {
   const { chat, thoughts } = state;
   const last = chat.at(-1);
   if (last?.role === 'assistant' && state.reminders.length === 0) {
     if (thoughts.length === 0) return last;
-    // Between two calls of one turn: their results follow together.
+    // Thinking between two calls of one turn. The results of both calls follow together, so the message stays the
+    // same.
     if (last['tool_calls'] !== undefined) {
       last['reasoning_content'] = [last['reasoning_content'], ...thoughts].filter((one) => one).join(GAP);
       state.thoughts = [];
@@ -139,7 +140,7 @@ function readOutput(state: State, { call_id: id, output }: Json, at: string): vo
   const parts = partsOf(output ?? '', `${at}.output`);
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text!] : ['[see the next message]']));
   addResult(state.chat, { role: 'tool', tool_call_id: id, content: texts.join('\n') });
-  // Chat models take no images in the result of a tool.
+  // Chat models take no images in a tool result, so images follow as text of the user.
   for (const part of parts)
     if (part.type !== 'text') state.reminders.push({ type: 'text', text: `Of tool result ${id}:` }, part);
 }

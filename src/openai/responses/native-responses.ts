@@ -17,17 +17,20 @@ import {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Characters of whole items that are kept for a cut reply, as of a reply in one piece. Later items are left out. */
+/**
+ * Most characters of finished items that are kept in case the reply is cut: as many as of a reply that is not
+ * streamed. Later items are left out.
+ */
 const KEPT_MAX = 2 * 1024 * 1024;
 const ENDS: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
 
-/** Understands the replies of OpenAI's Responses API. `model` is the name that they carry. */
+/** Reads the replies of OpenAI's Responses API. `model` is the name that they carry. */
 export function createResponsesSpeech(model: string): NativeSpeech {
   let usage: JsonObject | null = null;
   let held: { readonly type: string; readonly event: Json; readonly text: string } | null = null;
   let finish: string | null = null;
   let sequence = 0;
-  /** The response as it began, and the items that are whole: what a cut reply is told by. */
+  /** The response as it began, and its finished items. A cut reply is made of them. */
   let begun: JsonObject = {};
   const items: unknown[] = [];
   let keptLength = 0;
@@ -87,7 +90,7 @@ export function createResponsesSpeech(model: string): NativeSpeech {
     sizeOf(type, { delta, item }) {
       if (type.endsWith('.delta')) return { texts: stringsOf(delta), other: 0 };
       if (type !== 'response.output_item.done' || !isObject(item)) return NOTHING;
-      // Of other items no delta told the words.
+      // No delta has the content of other items.
       return {
         texts: [],
         other: TOLD_BY_DELTAS.has(item['type']) ? FRAME_BYTES + bytesOf(item['encrypted_content']) : jsonBytes(item),
@@ -128,7 +131,7 @@ function sizeOfItem(item: unknown): EventSize {
   return { texts: stringsOf(...said, name, given, input), other: FRAME_BYTES + bytesOf(sealed) };
 }
 
-/** The claim as chat has it. */
+/** The claim in the form of chat. */
 function claimOf(usage: Json): Json {
   const { input_tokens: prompt, output_tokens: completion, total_tokens: total } = usage;
   const { input_tokens_details: ofPrompt, output_tokens_details: ofCompletion } = usage;
@@ -141,7 +144,7 @@ function claimOf(usage: Json): Json {
   };
 }
 
-/** The usage of a reply with its cost, and with what is billed where that is not what was claimed. */
+/** The usage of a reply with its cost. If the billed usage differs from the claim, it has the billed numbers. */
 function shown(claimed: Json, { usage, cost, isCorrected }: NativeEnd): Json {
   if (!isCorrected) return { ...claimed, ...cost };
   const { prompt_tokens: input, completion_tokens: output, total_tokens: total, estimated } = usage;

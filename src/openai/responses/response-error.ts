@@ -8,8 +8,8 @@ interface ResponseError {
 }
 
 /**
- * An error as the Responses API says it. Codex repeats every status but 400 five times, and no stream that failed for
- * want of money: so it is told in a stream that the money is short.
+ * An error in the form of the Responses API. Codex retries every status except 400 five times, but does not retry a
+ * stream that failed for lack of money. So Codex gets a lack of money as a stream.
  */
 export function toResponseError(error: GatewayError, requestId: string, asked: IncomingHttpHeaders): ResponseError {
   const { status, headers, body } = toHttpError(error);

@@ -2,15 +2,15 @@ import type { Json } from './responses-schema.ts';
 import type { ToolRegistry } from './tool-registry.ts';
 import { CONTENT } from './tools.ts';
 
-/** The thinking that a client is shown. */
+/** How a client is shown the thinking. */
 export interface ShownThinking {
-  /** It is told as a summary. */
+  /** The thinking is shown as a summary. */
   readonly summary: boolean;
-  /** Seals the text; null where the client did not ask for it. */
+  /** Seals the text; null if the client did not ask for sealed thinking. */
   readonly seal: ((text: string) => string) | null;
 }
 
-/* Items of the output of a response, as they are when they have ended. */
+/* Finished output items of a response. */
 
 export const messageItem = (id: string, text: string): Json => ({
   id,
@@ -36,7 +36,7 @@ export function callItem(id: string, callId: string, short: string, given: strin
     : { ...common, type: 'function_call', arguments: given === '' ? '{}' : given };
 }
 
-/** The text for a custom tool. A model that wrote no JSON wrote the text itself. */
+/** The text for a custom tool. If the model wrote no JSON, it wrote the text itself. */
 export function inputOf(given: string): string {
   try {
     const content = (JSON.parse(given) as Json | null)?.[CONTENT];
@@ -46,5 +46,5 @@ export function inputOf(given: string): string {
   }
 }
 
-/** The text of which `json` is the inside. */
+/** Parses a text from the inside of its JSON string. */
 export const textOf = (json: string): string => JSON.parse(`"${json}"`) as string;

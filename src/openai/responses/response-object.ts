@@ -12,7 +12,7 @@ export interface ResponseFacts {
 
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
-/** Members of every response object, which tell the request again. */
+/** Members of every response object. They repeat the request. */
 export function responseBase({ id, createdAt, asked }: ResponseFacts): Json {
   return {
     id,
@@ -41,7 +41,7 @@ export function responseBase({ id, createdAt, asked }: ResponseFacts): Json {
   };
 }
 
-/** How a response ended: its status, why, and its use. */
+/** The end of a response: its status, the reason, and its usage. */
 export function endOfResponse(end: ChatEnd): Json & { readonly status: string } {
   const usage = responseUsage(end);
   const { tollgate, fault, finish } = end;
@@ -63,7 +63,7 @@ const INCOMPLETE: Readonly<Record<string, string>> = {
   content_filter: 'content_filter',
 };
 
-/** Codes by which clients tell whether a repeat can help. */
+/** The error with the code that shows clients whether a retry can help. */
 export function errorOf({ message, type, code }: ChatFault): { readonly code: string; readonly message: string } {
   if (code < 429 && contextExceeded(message) !== null) return { code: 'context_length_exceeded', message };
   if (code === 402 || code === 424) return { code: 'insufficient_quota', message };

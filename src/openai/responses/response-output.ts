@@ -10,7 +10,7 @@ interface OutputOptions {
   readonly thinking: ShownThinking | null;
   /** `members`: JSON of the members beside the type, after a comma. */
   readonly emit: (type: string, members: string) => void;
-  /** The same for each of `run`, which stands between `before` and `after` in its members. */
+  /** The same for each text of `run`. Its members are `before`, the text, and `after`. */
   readonly emitRun: (type: string, before: string, run: readonly string[], after: string) => void;
 }
 
@@ -20,7 +20,7 @@ interface Output {
   thinking(json: string): void;
   call(index: number, callId: string, name: string): void;
   arguments(index: number, json: string): void;
-  /** Ends all items. They are in the order in which they began. */
+  /** Ends all items. Returns them in the order in which they began. */
   close(): readonly Json[];
 }
 
@@ -32,11 +32,11 @@ interface Item {
   readonly callId: string;
   /** Name of the tool, as the model knows it. */
   readonly name: string;
-  /** The inside of a JSON string: all that was said in it. */
+  /** The inside of a JSON string: all text of the item. */
   held: string;
 }
 
-/** Calls may be open side by side. A message and thinking end when something else begins. */
+/** Several calls may be open at the same time. A message or thinking ends when another item begins. */
 export function createOutput({ id, registry, thinking: shown, emit, emitRun }: OutputOptions): Output {
   const done: Json[] = [];
   const calls = new Map<number, Item>();
@@ -91,7 +91,7 @@ export function createOutput({ id, registry, thinking: shown, emit, emitRun }: O
   function endCall(item: Item): void {
     const given = textOf(item.held);
     if (registry.named(item.name).custom) {
-      // The text for the tool is known when its wrapping is whole.
+      // The text for the tool is known only when its JSON wrapper is complete.
       const input = jsonInside(inputOf(given));
       if (input !== '') emit('response.custom_tool_call_input.delta', `${at(item)},"delta":"${input}"`);
       emit('response.custom_tool_call_input.done', `${at(item)},"input":"${input}"`);

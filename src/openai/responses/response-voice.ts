@@ -11,10 +11,10 @@ interface ResponseVoiceOptions extends ResponseFacts {
   readonly thinking: ShownThinking | null;
 }
 
-/** Higher than the number of any event before. */
+/** Higher than the number of any earlier event. */
 const NATIVE_SEQUENCE = 1_000_000_000;
 
-/** Says a chat reply as a response of OpenAI's Responses API. */
+/** Writes a chat reply as a response of OpenAI's Responses API. */
 export function createResponseVoice(options: ResponseVoiceOptions): Voice {
   const base = responseBase(options);
   let out = '';
@@ -49,7 +49,7 @@ export function createResponseVoice(options: ResponseVoiceOptions): Voice {
       tell(`response.${ended.status}`, { ...base, output: items, ...ended });
     },
     failNative(fault) {
-      // Its events were numbered by the provider.
+      // The provider numbered the earlier events.
       sequence = NATIVE_SEQUENCE;
       tell('response.failed', { ...base, status: 'failed', error: errorOf(fault) });
     },

@@ -4,7 +4,7 @@ import { gatewayFields } from '../request/gateway-fields.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** A request of OpenAI's Responses API as far as its schema goes. `to-chat-body.ts` reads the rest. */
+/** The fields of a request of OpenAI's Responses API that the schema checks. `to-chat-body.ts` checks the rest. */
 export interface ResponsesBody {
   readonly model: string;
   readonly input?: string | readonly Json[] | null;

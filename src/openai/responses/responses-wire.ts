@@ -59,9 +59,9 @@ export const RESPONSES_WIRE: NativeWire = {
   changed({ input, metadata, store }) {
     const told = Array.isArray(input) ? withoutUnknown(withoutContainers(input)) : input;
     const sent = {
-      // It is for the gateway's own logs.
+      // `metadata` is for the gateway's own logs.
       ...(metadata === undefined ? {} : { metadata: null }),
-      // All consumers share the account at a provider. There, absent means true.
+      // All consumers share the account at a provider, so it must store nothing. Without the field it would store.
       ...(store === false ? {} : { store: 'false' }),
       ...(told === input ? {} : { input: JSON.stringify(told) }),
     };
@@ -72,23 +72,26 @@ export const RESPONSES_WIRE: NativeWire = {
   speech: createResponsesSpeech,
 };
 
-/** A file that is not plain text in the request: its text or its pages are more than its bytes. */
+/**
+ * Whether a part is a file that is not plain text in the request. Its text or pages may have more tokens than the
+ * request has bytes.
+ */
 const hasFile = ({ type, file_data: data }: Json): boolean =>
   type === 'input_file' && !(typeof data === 'string' && /^data:text\//i.test(data));
 
-/** Items name tools, too. */
+/** Whether a request or an item has a tool that runs at the provider. */
 const hasHostedTool = ({ tools }: Json): boolean =>
   Array.isArray(tools) && (tools as unknown[]).some((tool) => isObject(tool) && runsThere(tool));
 
-/** A shell runs at the client, unless it is in a container. */
+/** Whether a tool runs at the provider. A shell runs at the client, unless it is in a container. */
 const runsThere = ({ type, environment, tools }: Json): boolean =>
   !OF_THE_CLIENT.has(type) ||
   (isObject(environment) && environment['type'] !== 'local') ||
   (type === 'namespace' && hasHostedTool({ tools }));
 
 /**
- * Thinking that this gateway sealed is refused by a provider that seals its own. Thinking that is only named was never
- * stored, so a provider does not find it.
+ * Whether an item is thinking that a provider cannot use. A provider refuses thinking that this gateway sealed.
+ * Thinking that is only named was never stored, so the provider does not find it.
  */
 const isUnknownThinking = (item: unknown): boolean => {
   if (!isObject(item) || item['type'] !== 'reasoning') return false;

@@ -15,7 +15,7 @@ interface ChatBodyOptions extends ToolOptions {
 
 interface TranslatedBody {
   readonly body: ChatBody;
-  /** Names of what the request asked for and no provider gets. */
+  /** Names of things in the request that no provider gets. */
   readonly dropped: readonly string[];
 }
 
@@ -34,7 +34,7 @@ const COPIED: readonly (readonly [from: string, to: string])[] = [
   ['tollgate', 'tollgate'],
 ];
 
-/** A request of the Responses API as a chat request. Throws GatewayError. */
+/** Turns a request of the Responses API into a chat request. Throws GatewayError. */
 export function toChatBody(asked: ResponsesBody, options: ChatBodyOptions): TranslatedBody {
   refuseKept(asked);
   const body: ChatBody = { model: asked.model, messages: [] };
@@ -62,7 +62,7 @@ function addTools(
   options: ChatBodyOptions,
 ): readonly string[] {
   const { tools, choice, dropped } = toChatTools(given, asked, options);
-  // Coding agents send their tools whatever they talk to. An agent has tools of its own.
+  // Coding agents send their tools to every model. An agent has its own tools.
   const useless = options.bridged && (choice === undefined || choice === 'auto' || choice === 'none');
   if (useless && tools.length > 0) return [...dropped, 'tools'];
   if (tools.length > 0) {
@@ -87,7 +87,10 @@ function addText(body: ChatBody, text: ResponsesBody['text']): void {
   body.response_format = { type, json_schema: { name: named, schema, ...strictly } };
 }
 
-/** Coding agents ask every model to think, and one that cannot would refuse the field. */
+/**
+ * Adds `reasoning`, which only models that list it get. Coding agents ask every model to think, and a model that
+ * cannot think would refuse the field.
+ */
 function addReasoning(body: ChatBody, reasoning: ResponsesBody['reasoning']): void {
   const effort = reasoning?.['effort'];
   if (effort === undefined || effort === null) return;

@@ -3,26 +3,26 @@ interface NamedTool {
   readonly name: string;
   /** null for a tool outside of namespaces. */
   readonly namespace: string | null;
-  /** It takes one text in place of arguments. */
+  /** The tool takes one text instead of arguments. */
   readonly custom: boolean;
 }
 
 const NAME_MAX = 64;
-/** Characters that names of functions have not. */
+/** Characters that a name of a function must not have. */
 const OTHER = /[^A-Za-z0-9_-]/g;
 
-/** Tools of a request by the names that a chat model knows them by. */
+/** Maps the tools of a request to names for a chat model, and back. */
 export interface ToolRegistry {
-  /** The name for the model; made where the tool is new. */
+  /** The name for the model. A new tool gets a new name. */
   short(name: string, namespace: string | null, custom?: boolean): string;
-  /** The client's names for it. A name that nobody gave is a function's. */
+  /** The tool as the client named it. An unknown name counts as a function. */
   named(short: string): NamedTool;
 }
 
 export function createToolRegistry(): ToolRegistry {
   const shorts = new Map<string, string>();
   const tools = new Map<string, NamedTool>();
-  /** The number that a name which is taken goes on with. */
+  /** The next number to append to a name that is already taken. */
   const numbers = new Map<string, number>();
   return {
     short(name, namespace, custom = false) {

@@ -8,7 +8,7 @@ export const invalid = (param: string, right: string): GatewayError =>
 
 export interface ToolOptions {
   readonly registry: ToolRegistry;
-  /** The service of this gateway at an address of MCP; null for another address. */
+  /** The service in an MCP address of this gateway; null for another address. */
   readonly serviceAt: (url: string) => string | null;
 }
 
@@ -19,7 +19,7 @@ interface ChatTools {
   readonly dropped: readonly string[];
 }
 
-/** Whether the gateway calls a tool of a request: of its own, of its items, or of a namespace in them. */
+/** Whether the gateway calls a tool of a request. Tools are in the request, in its items, or in namespaces of these. */
 export function runsHere({ tools, input }: ResponsesBody, options: Pick<ToolOptions, 'serviceAt'>): boolean {
   const anyHere = (given: unknown): boolean =>
     Array.isArray(given) &&
@@ -35,7 +35,7 @@ export const CONTENT = 'content';
 const NESTED_MAX = 4;
 const TOOLS_MAX = 1024;
 
-/** `tools`: those of the request and of its items. Throws GatewayError. */
+/** `given`: the tools of the request and of its items. Throws GatewayError. */
 export function toChatTools(
   given: readonly Json[],
   { tool_choice: choice }: ResponsesBody,
@@ -62,7 +62,7 @@ export function toChatTools(
   return { tools: allowed, choice: allowed.length > 0 ? chosen : undefined, dropped };
 }
 
-/** null for a tool that runs at OpenAI. */
+/** Returns null for a tool that runs at OpenAI. */
 function toChatTool(tool: Json, at: string, namespace: string | null, options: ToolOptions): ChatTool | null {
   if (typeof tool !== 'object' || tool === null) throw invalid(at, 'an object with a type');
   const { type, name, description, parameters, strict, format } = tool;
@@ -84,7 +84,7 @@ function toChatTool(tool: Json, at: string, namespace: string | null, options: T
   };
 }
 
-/** A tool that takes a text of a grammar, as a function with that text. */
+/** The description of a custom tool as a function: the text, and its grammar, go into one argument. */
 function freeform(description: unknown, format: Json | null | undefined): string {
   const grammar = format?.['definition'];
   const rules =
@@ -92,7 +92,7 @@ function freeform(description: unknown, format: Json | null | undefined): string
   return `${typeof description === 'string' ? description : ''}\n\nPut the whole input into ${CONTENT}.${rules}`.trim();
 }
 
-/** The service of this gateway that a tool is of; null for a server elsewhere. */
+/** The service of this gateway that a tool belongs to; null for another server. */
 const serviceOf = ({ service: own, server_url: url }: Json, { serviceAt }: Pick<ToolOptions, 'serviceAt'>) =>
   typeof own === 'string' ? own : typeof url === 'string' ? serviceAt(url) : null;
 

@@ -1,7 +1,7 @@
-/** Collects what goes out for one incoming chunk into one buffer. */
+/** Collects the output for one incoming chunk in one buffer. */
 export interface ByteOutput {
   length: number;
-  /** About how many bytes the next take will be, so that the buffer is made once. */
+  /** Estimated bytes of the next take, so that the buffer is allocated once. */
   expected: number;
   /** The buffer, with room for `bytes` more after `length`. */
   reserve(bytes: number): Buffer;

@@ -19,8 +19,8 @@ export interface StreamReaderOptions {
 }
 
 /**
- * Reads a streamed reply. Chunks go out as they come, under our id and the service's name. The chunk that finishes is
- * held: `end` gives it back with the usage that came with it or after it, so that the last chunk has both once.
+ * Reads a streamed reply. Chunks go out as they arrive, with our id and the service's name. The chunk that finishes
+ * is held until `end`, because usage may follow it. So the last chunk has both the finish reason and the usage.
  */
 export function createChatStreamReader(
   context: ReplyContext,
@@ -38,7 +38,7 @@ export function createChatStreamReader(
 
   const isOver = (): boolean => rewriter.done || rewriter.overCap;
 
-  /** Runs `read`; a stream that breaks off throws UpstreamFailure. */
+  /** Runs `read`. Throws UpstreamFailure if the stream is broken. */
   function reading(read: () => void): void {
     try {
       read();

@@ -15,25 +15,25 @@ interface ChunkRewriter {
   readonly chunks: number;
   /** The provider sent `[DONE]`. */
   readonly done: boolean;
-  /** A chunk that finishes a choice is kept back, for the usage. */
+  /** A chunk that finishes a choice is held until the usage is known. */
   readonly finishHeld: boolean;
   /** The output ran past its budget. Nothing is read after that. */
   readonly overCap: boolean;
   /**
-   * Takes the payload of one event and writes its chunk to the output. `refused`: by `rewriteKnown`. Returns false
-   * after the last one.
+   * Rewrites the payload of one event and writes it to the output. `refused`: `rewriteKnown` did not take this
+   * event. Returns false after the last event.
    */
   rewrite(bytes: Buffer, start: number, end: number, refused: boolean): boolean;
   /**
-   * Takes the events on the wire that begin with the payload at `start`, as many as have a known form. Returns the
-   * place after them, `start` where it took none.
+   * Rewrites the events on the wire that begin with the payload at `start`, as long as they have a known form.
+   * Returns the place after them, or `start` if it took no event.
    */
   rewriteKnown(bytes: Buffer, start: number, end: number): number;
   /** The reply so far. `finish` is the reason for a choice that the provider has not finished. */
   produced(finish: 'length' | 'stop'): Produced;
 }
 
-/** `parseAll`: known forms are not used, as a reference for them. */
+/** `parseAll`: every event is parsed, as a reference for the fast path. */
 export function createChunkRewriter(
   context: ReplyContext,
   tally: OutputTally,
@@ -83,8 +83,8 @@ export function createChunkRewriter(
   }
 
   /**
-   * The latest claim counts: some providers report a running total. It is taken out of the chunk, as the last chunk
-   * alone carries usage.
+   * The latest claim counts, because some providers report a running total. The claim is removed from the chunk,
+   * because only the last chunk carries usage.
    */
   function takeClaim(chunk: Json): boolean {
     const given = chunk['usage'];
@@ -103,7 +103,7 @@ export function createChunkRewriter(
     if (fitting.length > 0) write({ id, object, created, model, provider, choices: fitting });
   }
 
-  /** The last chunk of a stream that ended without one. */
+  /** The finishing chunk for a stream that ended without one. */
   function madeUpFinish(reason: string): Json {
     const chunk: Json = { choices: [{ index: 0, delta: {}, finish_reason: reason }] };
     stamp(chunk);
@@ -154,7 +154,7 @@ function copyMissing(from: Json, to: Json): void {
   for (const key of Object.keys(from)) if (!(key in to)) to[key] = from[key];
 }
 
-/** Sets the members that every chunk of a stream has alike. */
+/** Sets the members that are the same in all chunks of a stream. */
 function createStamp({ callId, service, provider, created: fallback }: ReplyContext): (chunk: Json) => void {
   let created: number | null = null;
   return (chunk) => {
@@ -164,7 +164,7 @@ function createStamp({ callId, service, provider, created: fallback }: ReplyCont
     created ??= chunk['created'] as number;
     chunk['model'] = service;
     chunk['provider'] = provider;
-    // A text or absent, by the published schema of chunks. A whole reply has null.
+    // By the published schema of chunks it is a string or absent. Only a whole reply has null.
     if (chunk['system_fingerprint'] === null) chunk['system_fingerprint'] = undefined;
   };
 }

@@ -1,22 +1,25 @@
 import type { ByteOutput } from './byte-output.ts';
 import { type EventForm, eventForm, type FoundRun, OUTPUT } from './event-runs.ts';
 
-/** The form of chunks whose text alone varies, with our rewriting of them, so that they are rewritten by splicing. */
+/**
+ * The form of chunks in which only one text varies, and our rewriting of them. Such chunks are rewritten by splicing
+ * the text into our bytes.
+ */
 export interface ChunkTemplate extends EventForm {
-  /** The bytes that go out. */
+  /** Our rewritten form. */
   readonly ours: Pick<EventForm, 'head' | 'parts' | 'between'>;
 }
 
 const DATA = 'data: ';
 const PLACEHOLDER = 'tollgate:the-text-goes-here';
 
-/** Places that a key may be tried at before the form counts as not learnable. */
+/** So many occurrences of the key are tried before the form counts as not learnable. */
 const PLACES_MAX = 8;
 
 /**
- * Learns the template of a chunk. `text` is the provider's, `place` sets the varying string in the parsed chunk,
- * and `rendered` is our rewriting of the chunk with PLACEHOLDER as that string. null when the string cannot be
- * located beyond doubt.
+ * Learns the template of a chunk. `text` is the provider's chunk. `place` sets the varying string in the parsed
+ * chunk. `render` gives our rewriting of the chunk with PLACEHOLDER as that string. Returns null if the string
+ * cannot be located beyond doubt.
  */
 export function learnTemplate(
   text: string,
@@ -43,7 +46,10 @@ export function learnTemplate(
   return null;
 }
 
-/** The form of chunks by what stands around their one text, which JSON.stringify would write as it is. */
+/**
+ * The form of chunks by the text before and after their one varying text. That text must be written as
+ * JSON.stringify writes it.
+ */
 export const textForm = (head: string, tail: string): EventForm => eventForm([head, tail], [OUTPUT], DATA, false);
 
 /** Texts up to this length are copied byte by byte. */
@@ -74,7 +80,7 @@ export function writeTexts(
   output.length = to + tail!.length;
 }
 
-/** The place of the quote that ends the string whose inside begins at `from`. */
+/** The place of the closing quote of a string whose content begins at `from`. */
 export function endOfString(text: string, from: number): number {
   let i = from;
   while (i < text.length && text[i] !== '"') i += text[i] === '\\' ? 2 : 1;

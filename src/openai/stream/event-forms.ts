@@ -2,28 +2,34 @@ import { type EventForm, findRun, type FoundRun } from './event-runs.ts';
 import { roomOf, type OutputTally } from './output-tally.ts';
 
 const FORMS_MAX = 4;
-/** Learning costs about ten times a parse, so forms that keep changing are soon left to the parser. */
+/**
+ * Learning costs about ten times a parse. So for a stream whose forms keep changing, the gateway soon stops learning
+ * and only parses.
+ */
 const LEARN_CREDIT = 8;
 const EVENTS_PER_CREDIT = 16;
-/** A longer event is parsed: learning may parse it up to nine times, in one turn of the event loop. */
+/**
+ * The form of a longer event is not learned, because learning may parse the event up to nine times in one turn of
+ * the event loop.
+ */
 const EVENT_CHARS_MAX = 4096;
 
-/** The forms of events that a stream has shown: events of a known form are not parsed. */
+/** The forms of events that a stream has shown. Events of a known form are not parsed. */
 export interface EventForms<F extends EventForm> {
   /** Events that were taken. */
   readonly events: number;
   /**
-   * Writes the events that begin with the data at `start`, as long as they have one known form and their texts fit into
-   * the budget, and counts those; returns the place after them. `start`, with nothing written, where the first has to
-   * be parsed. `framed`: see findRun.
+   * Writes and counts the events that begin with the data at `start`, as long as they have one known form and their
+   * texts fit into the budget. Returns the place after them. If the first event has to be parsed, it writes nothing
+   * and returns `start`. `framed`: see findRun.
    */
   take(bytes: Buffer, start: number, end: number, framed: boolean): number;
-  /** Learns the form of an event that JSON.parse accepts. `form` gives null for one that cannot be learned. */
+  /** Learns the form of an event that JSON.parse accepts. `form` returns null if the form cannot be learned. */
   learn(text: string, form: () => F | null): void;
   forget(): void;
 }
 
-/** `write`: writes the run that begins at `start` of `bytes`. */
+/** `write` writes the run that begins at `start` of `bytes`. */
 export function createEventForms<F extends EventForm>(
   tally: OutputTally,
   write: (form: F, run: FoundRun, bytes: Buffer, start: number, framed: boolean) => void,
@@ -32,7 +38,10 @@ export function createEventForms<F extends EventForm>(
   let credit = LEARN_CREDIT;
   let events = 0;
   let latest: F | null = null;
-  /** Events of the latest form in a row. As many again are looked for at once: forms that take turns cost no more. */
+  /**
+   * How many events in a row had the latest form. The next search looks for as many again at once. So forms that
+   * alternate cost no more.
+   */
   let row = 0;
 
   function find(form: F, bytes: Buffer, start: number, end: number, framed: boolean): FoundRun | null {
@@ -68,7 +77,7 @@ export function createEventForms<F extends EventForm>(
     },
     learn(text, formOf) {
       if (text.length > EVENT_CHARS_MAX || credit === 0) return;
-      // Also where nothing is learned: the search costs as much.
+      // Also if nothing is learned, because the search costs as much.
       credit--;
       const form = formOf();
       if (form !== null && forms.unshift(form) > FORMS_MAX) forms.pop();

@@ -4,23 +4,26 @@ import { mayBeRun, NO_RUN_BYTES, runDiscount } from '../caps/output-bound.ts';
 /** A value that differs from event to event: the inside of a string, or a whole number. */
 interface Slot {
   readonly isNumber: boolean;
-  /** It is output, which counts. */
+  /** It is output, so it counts towards the budget. */
   readonly isOutput: boolean;
 }
 
 /** A text that is output. */
 export const OUTPUT: Slot = { isNumber: false, isOutput: true };
 
-/** Events that are byte for byte the same but for their slots: they are known by comparison, without being parsed. */
+/**
+ * The form of events that are byte for byte the same, except for their slots. A comparison recognises them, without
+ * parsing.
+ */
 export interface EventForm {
   /** The data up to the first slot. */
   readonly head: Buffer;
   readonly slots: readonly Slot[];
-  /** Behind each slot; behind the last one with the blank line. */
+  /** The bytes after each slot. Those after the last slot include the blank line. */
   readonly parts: readonly Buffer[];
-  /** From the last slot of an event to the first one of the next. */
+  /** The bytes from the last slot of an event to the first slot of the next event. */
   readonly between: Buffer;
-  /** The slash may be escaped, which JSON.stringify does not. */
+  /** A slash in a text may be escaped, although JSON.stringify does not escape it. */
   readonly escapedSlash: boolean;
 }
 
@@ -29,7 +32,7 @@ interface Run {
   events: number;
   /** The place after them. */
   end: number;
-  /** Bytes of output, an escape counting one. */
+  /** Bytes of output. An escape counts as one byte. */
   bytes: number;
   /** How many of `bytes` do not count towards the maximum. */
   discount: number;
@@ -37,31 +40,31 @@ interface Run {
   readonly places: Int32Array;
   /** Bytes of those strings. */
   length: number;
-  /** The places at which the number of the last event begins and ends; 0 without one. */
+  /** The places at which the number of the last event begins and ends; 0 without a number. */
   numberStart: number;
   numberEnd: number;
 }
 
 export type FoundRun = Readonly<Run>;
 
-/** An event that is longer is left to the parser. */
+/** A longer event goes to the parser. */
 const RUN_BYTES_MAX = 32 * 1024;
 const EVENTS_MAX = 1_024;
 /** Bytes of the blank line with which an event ends. */
 const BLANK_LINE = 2;
-/** A part that is longer is copied by a native call. */
+/** A longer part is copied by a native call. */
 const SHORT_PART_BYTES = 24;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const ZERO = 0x30;
-/** The signs that may stand behind a backslash; other escapes are left to the parser. */
+/** The characters that may follow a backslash. A text with another escape goes to the parser. */
 const escapesOf = (signs: string) =>
   Uint8Array.from({ length: 256 }, (_one, byte) => Number(signs.includes(String.fromCharCode(byte))));
 const ESCAPES = escapesOf('"\\bfnrt');
 const ESCAPES_AND_SLASH = escapesOf('"\\bfnrt/');
 
-/** A form by the texts around its slots. `line`: what stands before the data on the wire. */
+/** Makes a form of the texts around its slots. `line`: the text before the data on the wire. */
 export function eventForm(
   texts: readonly string[],
   slots: readonly Slot[],
@@ -70,7 +73,7 @@ export function eventForm(
 ): EventForm {
   const head = texts[0]!;
   const tail = `${texts.at(-1)!}\n\n`;
-  // One piece of memory: an open stream keeps its forms.
+  // All parts share one allocation, because an open stream keeps its forms.
   const between = Buffer.from(tail + line + head);
   return {
     head: between.subarray(between.length - Buffer.byteLength(head)),
@@ -82,8 +85,9 @@ export function eventForm(
 }
 
 /**
- * The bytes that a run has where all its events have the form. One native call compares all of them: one for each event
- * took half of the time. All streams share this memory and the run, as events are read in one go.
+ * The bytes that a run has if all its events have the form. One native call compares all of them, because one call
+ * for each event took half of the time. All streams share this memory and `run`, because a run is read without
+ * interruption.
  */
 const expected = Buffer.allocUnsafeSlow(2 * RUN_BYTES_MAX);
 let expectedLength = 0;
@@ -99,14 +103,14 @@ const run: Run = {
 };
 
 /**
- * The events that begin with the data at `start` and have the form, at most `eventsMax`, with at most `room` bytes of
- * output that count. It ends before the first event that has another form or is not whole. It is valid until the next
- * call.
+ * Finds the events that begin with the data at `start` and have the form: at most `eventsMax` events, with at most
+ * `room` bytes of output that count. The run ends before the first event that has another form or is incomplete. The
+ * result is valid until the next call.
  *
- * null where that is the first event. Also where a later one looked as if it had the form and has not: then ask for
- * the first alone.
+ * Returns null if the first event has another form or is incomplete. Also returns null if a later event looked as if
+ * it had the form but has not. Then call again for the first event alone.
  *
- * `framed`: the events stand in `bytes` as on the wire. Else the bytes up to `end` are the data of one.
+ * `framed`: `bytes` holds events as on the wire. Otherwise the bytes up to `end` are the data of one event.
  */
 export function findRun(
   { head, slots, parts, between, escapedSlash }: EventForm,
@@ -174,7 +178,7 @@ export function findRun(
     events === 0 ||
     (!framed && after !== end) ||
     bytes.compare(expected, 0, after - start, start, after) !== 0 ||
-    // What stands around the slots is valid, and quotes are ASCII: all texts are valid where the whole is.
+    // The bytes around the slots are valid UTF-8, and quotes are ASCII. So if the whole is valid, all texts are.
     (slot.high >= 0x80 && !isUtf8(bytes.subarray(start, after)))
   )
     return null;
@@ -194,7 +198,7 @@ function expect(part: Buffer): void {
   expectedLength = from + length;
 }
 
-/** A cheap look at the last bytes before `end`. */
+/** A cheap comparison of the last bytes before `end`. */
 function endsAlike(part: Buffer, bytes: Buffer, end: number): boolean {
   const { length } = part;
   return (
@@ -202,15 +206,15 @@ function endsAlike(part: Buffer, bytes: Buffer, end: number): boolean {
   );
 }
 
-/** The slot that is read. One object for all. */
+/** The slot that is being read. All reads share this object. */
 const slot = {
-  /** Of the latest number. */
+  /** The start and the end of the latest number. */
   start: 0,
   end: 0,
-  /** All bytes of texts by OR: from 0x80 up where they are not ASCII. */
+  /** All bytes of texts combined by OR. The result is 0x80 or more if a byte is not ASCII. */
   high: 0,
   escapes: 0,
-  /** The place of the quote behind a text; -1 for one that is not valid, or has another escape. */
+  /** The place of the quote after a text; -1 if the text is not valid, or has another escape. */
   textEnd(bytes: Buffer, start: number, end: number, escapable: Uint8Array): number {
     let { high } = this;
     let escapes = 0;
@@ -234,7 +238,7 @@ const slot = {
     }
     return -1;
   },
-  /** The place behind digits; -1 without one, and for a zero before others. */
+  /** The place after the digits; -1 without digits, and with a leading zero. */
   digitsEnd(bytes: Buffer, start: number, end: number): number {
     let i = start;
     for (; i < end && bytes[i]! >= ZERO && bytes[i]! <= ZERO + 9; i++) expected[expectedLength++] = bytes[i]!;

@@ -1,6 +1,6 @@
 /**
- * All of what arrived together, so that events which came in a piece each are read in one go. It is valid until the
- * next call.
+ * Joins all chunks that arrived together, so that their events are read at once. The result is valid until the next
+ * call.
  */
 export function joined(chunks: readonly Uint8Array[]): Buffer {
   const only = chunks[0];
@@ -14,7 +14,7 @@ export function joined(chunks: readonly Uint8Array[]): Buffer {
   return together.subarray(0, length);
 }
 
-/** One for all streams, as nothing of it is kept. Most of what arrives in one turn of the event loop is smaller. */
+/** All streams share it, because nothing of it is kept. Most of what arrives in one turn of the event loop fits. */
 const together = Buffer.allocUnsafeSlow(128 * 1024);
 
 const asBuffer = (bytes: Uint8Array) =>

@@ -6,15 +6,15 @@ import type { OutputTally } from './output-tally.ts';
 
 type Json = Record<string, unknown>;
 
-/** The forms of chunks that a stream has shown: those of a known form are rewritten without being parsed. */
+/** The forms of chunks that a stream has shown. Chunks of a known form are rewritten without being parsed. */
 interface KnownForms extends Omit<EventForms<ChunkTemplate>, 'learn'> {
-  /** Learns the form of an event. `chunk` is its rewritten form, and is changed: write it first. */
+  /** Learns the form of an event. `chunk` is its rewritten form. `learn` changes it, so write it before. */
   learn(text: string, chunk: Json): void;
 }
 
 export function createKnownForms(tally: OutputTally, output: ByteOutput): KnownForms {
   const forms = createEventForms<ChunkTemplate>(tally, ({ ours }, run, bytes) => writeTexts(ours, run, bytes, output));
-  /** The first chunk names the role, and is mostly the only one of its form. */
+  /** The first chunk names the role. Its form is not learned, because usually no other chunk has it. */
   let isFirst = true;
   return {
     get events() {
@@ -51,7 +51,7 @@ function varyingField(chunk: Json): { key: string; place: (chunk: Json, value: s
   }
   const keys = ['content', 'reasoning_content', 'reasoning'].filter((key) => typeof delta[key] === 'string');
   const key = keys.length === 1 ? keys[0] : keys.find((name) => delta[name] !== '');
-  // Text beside the varying one would not be counted.
+  // Other text beside the varying one would not be counted.
   if (key === undefined || textBytes({ ...delta, [key]: '' }) > 0) return null;
   return { key, place: (target, value) => void (deltaOf(target)[key] = value) };
 }

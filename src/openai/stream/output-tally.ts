@@ -1,13 +1,13 @@
 import { outputBytesMax } from '../caps/output-bound.ts';
 import type { ChatBudget } from '../caps/chat-budget.ts';
 
-/** Bytes that a stream has said so far, counted against its budget. */
+/** The output of a stream so far, which is compared with its budget. */
 export interface OutputTally {
-  /** The most that `bytes` without `discount` may be. */
+  /** The maximum of `bytes` minus `discount`. */
   readonly bytesMax: number;
   /** Bytes of text. */
   bytes: number;
-  /** Runs are long tokens: so many of `bytes` do not count towards the maximum. */
+  /** How many of `bytes` do not count towards the maximum, because runs become long tokens. */
   discount: number;
   /** Bytes of output that is not text. */
   otherBytes: number;
@@ -17,5 +17,5 @@ export function createOutputTally(budget: ChatBudget): OutputTally {
   return { bytesMax: outputBytesMax(budget), bytes: 0, discount: 0, otherBytes: 0 };
 }
 
-/** Bytes that may still be said; negative when the output ran past its budget. */
+/** Bytes of output that are still allowed; negative when the output ran past its budget. */
 export const roomOf = (tally: OutputTally): number => tally.bytesMax - (tally.bytes - tally.discount);

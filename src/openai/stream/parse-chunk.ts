@@ -23,7 +23,7 @@ export function parseChunk(bytes: Buffer, text: string, limits: JsonLimits = EVE
   return parsed as Json;
 }
 
-/** The choices of a chunk; empty where it has usage alone; null for an event that is not a chunk. */
+/** The choices of a chunk; empty if it has only usage; null for an event that is not a chunk. */
 export function choicesOf(chunk: Json): readonly Json[] | null {
   const { choices } = chunk;
   if (!Array.isArray(choices)) return null;

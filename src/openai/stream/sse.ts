@@ -3,7 +3,7 @@ import { createByteBuffer } from '#wire';
 /** A line or an event of a stream of server-sent events is longer than the cap. */
 export class SseError extends Error {
   override readonly name = 'SseError';
-  /** False for a line that says nothing: a comment, white space, another field. */
+  /** False for a line without data: a comment, white space, another field. */
   readonly isData: boolean;
   constructor(message: string, isData: boolean) {
     super(message);
@@ -15,7 +15,8 @@ interface SseScanner {
   /** Takes the next bytes, split anywhere. */
   push(chunk: Buffer): void;
   /**
-   * The stream is over: an event that no blank line closed counts as well, since many servers leave out the last one.
+   * Ends the stream. An event without its closing blank line counts as well, because many servers leave out the last
+   * one.
    */
   end(): void;
 }
@@ -29,12 +30,12 @@ const SPACE = 0x20;
 const EVENT_BYTES_MAX = 1024 * 1024;
 
 /**
- * Finds events by bytes. `onData` gets the payload of each event as a range of a buffer that is valid during the
- * call only; it returns false to stop. `takeRun` may take several events at once: it gets the place of a payload and
- * the end of the bytes, and returns the place after the blank line of the last event that it took. `refused` tells
- * `onData` that `takeRun` was asked for the event and took nothing.
+ * Finds events without decoding the bytes. `onData` gets the payload of each event as a range of a buffer that is
+ * valid only during the call. It returns false to stop. `takeRun` may take several events at once. It gets the place
+ * of a payload and the end of the bytes, and returns the place after the blank line of the last event that it took.
+ * `refused` tells `onData` that `takeRun` did not take the event.
  *
- * Lines end in LF, CRLF or CR; comments and other fields are skipped; lines of data are joined by LF. Time is linear
+ * Lines end in LF, CRLF or CR. Comments and other fields are skipped. Lines of data are joined by LF. Time is linear
  * in the bytes, however they are split. Throws SseError at a line or event above `bytesMax`.
  */
 export function createSseScanner(
@@ -42,7 +43,7 @@ export function createSseScanner(
   bytesMax: number = EVENT_BYTES_MAX,
   takeRun: (bytes: Buffer, start: number, end: number) => number = takeNone,
 ): SseScanner {
-  /** The line that has no end yet, and the data of the event that has no blank line yet. */
+  /** The unfinished line, and the data of the unfinished event. */
   const line = createByteBuffer(bytesMax, () => tooLong(bytesMax, isData(line.bytes, 0)));
   const data = createByteBuffer(bytesMax, () => tooLong(bytesMax, true));
   let hasData = false;
@@ -75,7 +76,7 @@ export function createSseScanner(
     if (value < end) data.push(bytes, value, end);
   }
 
-  /** Line by line from `from` to the next blank line or the end of the chunk; returns where it stopped. */
+  /** Reads line by line from `from` to the next blank line or the end of the chunk. Returns where it stopped. */
   function byLine(chunk: Buffer, from: number): number {
     let i = from;
     while (i < chunk.length) {
@@ -105,14 +106,14 @@ export function createSseScanner(
   }
 
   /**
-   * Takes whole events of one line, `data:…` LF LF, as nearly all are, with one native search each. The line with the
-   * name of an event before it is skipped. Returns where that form ends.
+   * Takes whole events of one line, `data:…` LF LF, with one native search each. Nearly all events have this form.
+   * An `event:` line before the data is skipped. Returns where the form ends.
    */
   function byEvent(chunk: Buffer, from: number): number {
     let i = from;
     while (!stopped) {
       const at = isName(chunk, i) ? chunk.indexOf(LF, i) + 1 : i;
-      // The name of an event whose line goes on in the next chunk.
+      // The `event:` line continues in the next chunk.
       if (at < i) break;
       if (!isData(chunk, at) || chunk[at + 4] !== COLON) break;
       const start = chunk[at + 5] === SPACE ? at + 6 : at + 5;
@@ -161,7 +162,7 @@ function isData(bytes: Buffer, at: number): boolean {
   return bytes[at] === 0x64 && bytes[at + 1] === 0x61 && bytes[at + 2] === 0x74 && bytes[at + 3] === 0x61;
 }
 
-/** `event:` at a place. */
+/** Whether `event:` is at this place. */
 function isName(bytes: Buffer, at: number): boolean {
   return bytes[at] === 0x65 && bytes[at + 1] === 0x76 && bytes[at + 4] === 0x74 && bytes[at + 5] === COLON;
 }

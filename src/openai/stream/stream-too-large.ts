@@ -4,19 +4,22 @@ import type { OutputTally } from './output-tally.ts';
 import type { SseError } from './sse.ts';
 
 /**
- * A stream is not kept, so its bytes on the wire are bounded only by what it says. A token comes with as much as its
- * consumer asks for: 20 log probabilities are 1.6 KB, beside a letter or two.
+ * A stream is not kept, so its size on the wire is bounded only in proportion to its output. The consumer can ask
+ * for much data beside a token: 20 log probabilities have 1.6 KB, for one or two letters of text.
  */
 const WIRE_BYTES_PER_OUTPUT_BYTE = 4096;
 
-/** Throws UpstreamFailure where a stream has sent more than the gateway takes for what it has said. */
+/** Throws UpstreamFailure if a stream has sent more bytes than the gateway accepts for its output. */
 export function checkWireBytes(received: number, replyBytesMax: number, tally: OutputTally): void {
   if (received <= replyBytesMax + tally.bytes * WIRE_BYTES_PER_OUTPUT_BYTE) return;
   if (hasSaid(tally)) throw tooLarge(`its stream is longer than ${replyBytesMax} bytes beside what it says`);
   throw malformed(`its stream said nothing in ${replyBytesMax} bytes`);
 }
 
-/** The failure of a line that is longer than the gateway takes. No request asks for a long line that says nothing. */
+/**
+ * The failure of a line that is longer than the gateway accepts. A long line without data, before any output, is the
+ * provider's fault, because no request asks for it.
+ */
 export const lineTooLong = (error: SseError, tally: OutputTally): UpstreamFailure =>
   error.isData || hasSaid(tally)
     ? tooLarge(error.message, { cause: error })

@@ -29,7 +29,7 @@ export function createStreamedChoices(callId: string, tally: OutputTally): Strea
     read(chunk, choices) {
       let finishes = false;
       let opensCall = false;
-      // Some providers put the reason beside the choices.
+      // Some providers put the finish reason beside the choices.
       const beside = chunk['finish_reason'];
       if (beside !== undefined) chunk['finish_reason'] = undefined;
       choices.forEach((choice, position) => {

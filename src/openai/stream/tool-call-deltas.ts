@@ -13,8 +13,8 @@ interface ToolCallDeltas {
 }
 
 /**
- * Streamed tool calls in the one form that clients join correctly: `index` counts from 0 and is unique per call,
- * `id`, `type` and `name` come with the first delta only, arguments are text. Providers leave out the index, start
+ * Brings streamed tool calls into the one form that clients join correctly. `index` counts from 0 and is unique per
+ * call. Only the first delta has `id`, `type` and `name`. Arguments are text. Providers leave out the index, start
  * it at 1, use one index for several calls, repeat the id and the name, or send the arguments as an object.
  */
 export function createToolCallDeltas(callId: string): ToolCallDeltas {
@@ -39,7 +39,7 @@ export function createToolCallDeltas(callId: string): ToolCallDeltas {
         let known: KnownCall | null | undefined;
         if (index !== null) known = state.byIndex.get(index);
         else if (id !== null) known = state.byId.get(id);
-        // Without index and id a name begins a call, and arguments alone go on with the last.
+        // Without index and id, a name begins a new call, and arguments alone continue the last call.
         else if (!fn['name']) known = state.last;
         if (known && id !== null && known.id !== id) known = state.byId.get(id);
         const first = !known;

@@ -1,5 +1,5 @@
 /**
- * Runs `work` over all items, at most `most` of them at a time; results come in the order of the items. `work` does
+ * Runs `work` for all items, at most `most` of them at a time. The results have the order of the items. `work` must
  * not reject.
  */
 export async function allAtMost<T, R>(

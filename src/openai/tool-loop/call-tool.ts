@@ -21,12 +21,12 @@ export interface CallToolOptions {
   readonly ask: AskContext;
   /** Id of the run that pays. */
   readonly parent: string;
-  /** The client named the most that the run may cost. */
+  /** The client set `max_cost` for the run. */
   readonly capped: boolean;
   readonly timeoutMs: number;
   readonly tally: RunTally;
   readonly gone: Leaving;
-  /** Told of what should not have happened. */
+  /** Gets unexpected errors. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -34,16 +34,16 @@ export interface CallToolOptions {
 export interface ToolSaid {
   readonly text: string;
   readonly failed: boolean;
-  /** Id of the call; null where none was made. */
+  /** Id of the call; null if no call was made. */
   readonly callId: string | null;
 }
 
-/** Of one result, in UTF-16 units: more than most contexts hold. */
+/** Most UTF-16 units of one result. Most contexts hold less. */
 const TEXT_MAX = 256 * 1024;
 
 /**
- * Calls a tool for a model: a billed call under the run. Never rejects: what goes wrong is told to the model, which
- * may do better.
+ * Calls a tool for a model, as a billed call under the run. Never rejects: an error becomes a text for the model,
+ * which may react to it.
  */
 export async function callTool(
   { service, tool }: ServerTool,
@@ -67,7 +67,8 @@ export async function callTool(
       },
       ask,
     );
-    // Both names may have slashes in them, and a service of another may have the beginning of a tool's.
+    // Both names may contain slashes. So the joined name could also mean a longer service name that includes the
+    // beginning of the tool's name.
     if (request.targets[0] !== service || request.operation !== tool)
       throw new GatewayError(
         'invalid_model',
@@ -97,7 +98,7 @@ export async function callTool(
   }
 }
 
-/** Collects what a tool says, as far as a model can use it. */
+/** Collects the result of a tool as text for the model. */
 function createSaid() {
   const pieces: string[] = [];
   let length = 0;
@@ -112,7 +113,7 @@ function createSaid() {
   };
 }
 
-/** The bytes of a file are no words. */
+/** A file becomes a description or its URL, because its bytes are no text. */
 function textOf(part: Part): string {
   if (part.kind === 'text') return part.text;
   if (part.kind === 'data') return JSON.stringify(part.data) ?? 'null';
@@ -123,7 +124,7 @@ function textOf(part: Part): string {
   return [...(about.length > 0 ? [`[file: ${about.join(', ')}]`] : []), ...(url === null ? [] : [url])].join(' ');
 }
 
-/** The part is copied: a slice would keep the whole text in memory. */
+/** The part is copied, because a slice would keep the whole text in memory. */
 const cut = (text: string) =>
   text.length > TEXT_MAX
     ? `${Buffer.from(text.slice(0, TEXT_MAX)).toString()}\n[cut: the result is longer than ${TEXT_MAX} characters]`

@@ -14,14 +14,14 @@ export interface ToolCall {
   readonly arguments: string;
 }
 
-/** One turn of the model, over. */
+/** A finished turn of the model. */
 export interface TurnEnd {
   readonly text: string;
   readonly calls: readonly ToolCall[];
   readonly finishReason: string | null;
-  /** Why it was cut; null where it was not. */
+  /** Why the reply was cut; null if it was not. */
   readonly cut: GatewayError | null;
-  /** The other members of the model's message, of a reply in one piece. Its calls are not in it. */
+  /** The message of a reply that is not streamed, without its calls. */
   readonly message: Json;
   readonly settled: SettledFrame;
 }
@@ -29,18 +29,18 @@ export interface TurnEnd {
 interface ModelTurnOptions {
   /** The id that the client knows. */
   readonly id: string;
-  /** Earlier turns have said something. */
+  /** Earlier turns have produced text. */
   readonly goesOn: boolean;
-  /** The first turn tells who serves, and whose words they are. */
+  /** Only the first turn gives out the head with the provider, and the role. */
   readonly first: boolean;
 }
 
-/** Separates the words of a turn from those of the turn before. */
+/** Separates the text of a turn from that of the turn before. */
 export const TURN_GAP = '\n\n';
 
 /**
- * Runs one turn of a model. Gives out its words as they come, where it is a stream, and keeps what it asks to be
- * called back, since who calls it is not known before the end.
+ * Runs one turn of a model. Text of a stream goes out as it comes. Tool calls are held back, because it is known
+ * only at the end who has to make them.
  */
 export async function* modelTurn(
   call: Call,
@@ -51,7 +51,7 @@ export async function* modelTurn(
   const calls = new Map<number, { id: string; name: string; arguments: string }>();
   let begun = !first;
 
-  /** The chunk as it goes to the client; null for one that has nothing for it. */
+  /** The chunk for the client; null if it has nothing for the client. */
   function heard(chunk: Json): Json | null {
     const [choice] = (chunk['choices'] ?? []) as Json[];
     if (!choice) return null;
@@ -108,7 +108,7 @@ function withoutCalls(message: Json): Json {
   return rest;
 }
 
-/** Some models say their words in parts. */
+/** Some models send their text as parts. */
 function textOfParts(parts: readonly unknown[]): string {
   return parts
     .map((part) => (part as { readonly text?: unknown } | null)?.text)
@@ -116,7 +116,7 @@ function textOfParts(parts: readonly unknown[]): string {
     .join('');
 }
 
-/** Calls that a model asks for in one turn. What is said of more is passed over: a reply has room for millions. */
+/** The most calls of one turn. Further calls are ignored, because a reply has room for millions. */
 const CALLS_MAX = 1_024;
 
 function collect(calls: Map<number, { id: string; name: string; arguments: string }>, delta: Json): void {
@@ -130,7 +130,7 @@ function collect(calls: Map<number, { id: string; name: string; arguments: strin
 }
 
 /**
- * A message in one piece as a delta. Its calls have the names and ids that the provider gave; other values are
+ * Turns a whole message into a delta. Its calls keep the provider's names and ids. A call that is no object is
  * skipped.
  */
 function indexed(message: Json): Json {

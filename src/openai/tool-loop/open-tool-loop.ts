@@ -16,7 +16,7 @@ export interface ToolLoopDeps {
   readonly runs: Runs;
   /** The tools of a service. Rejects with GatewayError `not_found`. */
   readonly toolsOf: (service: string) => Promise<readonly ToolFacts[]>;
-  /** Highest budget of a run whose client names none with `max_cost`. */
+  /** Highest budget of a run whose client sends no `max_cost`. */
   readonly budgetMax: MicroUsd;
 }
 
@@ -24,15 +24,15 @@ interface ToolLoopOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly config: Pick<Config, 'limits' | 'upstream'>;
   readonly deps: ToolLoopDeps | null;
-  /** Asks the tools; null where the gateway has none. */
+  /** Calls the tools; null if the gateway has no tools. */
   readonly mcp: Speaker | null;
-  /** Told of what should not have happened. */
+  /** Gets unexpected errors. */
   readonly onError: (error: unknown) => void;
 }
 
 /**
- * A chat request whose model has tools that the gateway calls: a run of turns and tool calls, each billed, from one
- * lock. Throws GatewayError `invalid_request`.
+ * Opens a run for a chat request with tools that the gateway calls. Each turn of the model and each tool call is
+ * billed, from the one lock of the run. Throws GatewayError `invalid_request`.
  */
 export function openToolLoop(
   { pipeline, config, deps, mcp, onError }: ToolLoopOptions,
@@ -45,7 +45,7 @@ export function openToolLoop(
     throw invalid('functions cannot be mixed with tools that the gateway calls: name them in tools', 'functions');
   const tools = body.tools as readonly ChatTool[];
   const rounds = body.max_tool_rounds ?? TOOL_ROUNDS_DEFAULT;
-  // What can be seen to be wrong is told before anything is asked.
+  // This throws for an invalid request before anything is looked up.
   toCall({ ...body, max_cost: null }, context);
 
   return async (callId, gone) => {
@@ -89,7 +89,10 @@ export function openToolLoop(
   };
 }
 
-/** Refuses at once what would be refused to the model after its first turn was paid. */
+/**
+ * Refuses a service that the key may not use. Without this check, its tools would be refused only after the first
+ * turn was paid.
+ */
 function authorise({ caller }: ChatContext, service: string): void {
   const allowed = caller.key?.allowedServices;
   if (!allowed || allowed.includes(service)) return;

@@ -7,21 +7,21 @@ import { maxCostOf } from '../request/max-cost.ts';
 import { measurePrompt } from '../request/prompt-size.ts';
 import type { ServerTool } from './server-tools.ts';
 
-/** Calls of tools that are counted with for each round, where the client says nothing of cost. */
+/** Tool calls that a budget without `max_cost` assumes for each round. */
 const CALLS_PER_ROUND = 4;
 
 interface RunBudgetOptions {
   readonly catalog: Pick<Catalog, 'resolve'>;
   readonly tools: Iterable<ServerTool>;
   readonly rounds: number;
-  /** Highest budget that a client need not ask for. */
+  /** Highest budget without `max_cost`. */
   readonly costMax: MicroUsd;
 }
 
 /**
- * The most that a run may cost: the client's `max_cost`, else the cost of all its rounds at this model and these
- * tools, at most `costMax`, but never less than the first turn may cost. Throws GatewayError `invalid_request`,
- * `invalid_model`, `unprocessable`.
+ * The most that a run may cost. It is the client's `max_cost`. Without one, it is the cost of all rounds at this
+ * model and these tools, but at most `costMax`, and at least the cost of the first turn. Throws GatewayError
+ * `invalid_request`, `invalid_model`, `unprocessable`.
  */
 export function runBudget(body: ChatBody, { catalog, tools, rounds, costMax }: RunBudgetOptions): MicroUsd {
   const asked = maxCostOf(body);

@@ -35,43 +35,43 @@ interface RunFramesOptions {
   readonly rounds: number;
   readonly budget: MicroUsd;
   readonly about: ReplyAbout;
-  /** Told of each turn of the model before it is run. */
+  /** Called before each turn of the model. */
   readonly onTurn: (exchange: SentRequest) => void;
-  /** Told of what should not have happened. */
+  /** Gets unexpected errors. */
   readonly onError: (error: unknown) => void;
 }
 
-/** Tools that run at one time, and of one turn in all. */
+/** Most tools that run at the same time, and most tool calls of one turn. */
 const CONCURRENT_MAX = 8;
 const CALLS_MAX = 64;
-/** UTF-16 units of what a run adds to a conversation: more than any context holds. */
+/** Most UTF-16 units that a run adds to a conversation. No context holds so many. */
 const ADDED_MAX = 8 * 1024 * 1024;
 
-/** A run as it is under way. */
+/** The state of a run. */
 interface State {
   readonly options: RunFramesOptions;
-  /** The client named the most that the run may cost. */
+  /** The client set `max_cost` for the run. */
   readonly capped: boolean;
   readonly context: ChatContext;
   readonly run: Run;
   readonly gone: Leaving;
-  /** When its time is over, by `performance.now()`. */
+  /** The time at which the run must end, as `performance.now()` counts. */
   readonly until: number;
   readonly tally: RunTally;
   /** The messages that were added to the client's. */
   readonly added: ChatMessage[];
   addedLength: number;
   readonly texts: string[];
-  /** Of the last turn of the model: id and name. */
+  /** Id and name of the provider of the model's last turn. */
   provider: string;
   providerName: string;
 }
 
 /**
- * Lets a model use tools that the gateway calls, until it answers, asks the client for something, or what the run
- * may take is over. Each turn and each call of a tool is a billed call of its own, paid from the run's lock; the
- * last frame has what they cost together. What fails before anything was charged throws, as the one call of an
- * ordinary request would; after that the reply ends with what there is.
+ * Lets a model use tools that the gateway calls. The run ends when the model answers, when it asks the client for
+ * something, or when a limit is reached. Each turn and each tool call is a separate billed call, paid from the run's
+ * lock. The last frame has their total cost. An error is thrown only if nothing was charged before. After a charge,
+ * the reply ends with what it has.
  */
 export async function* runFrames(
   options: RunFramesOptions,
@@ -119,7 +119,7 @@ export async function* runFrames(
   if (end !== null) yield runSettled({ about, text: texts.join(''), tally, provider, providerName, added }, end);
 }
 
-/** null where the client left. */
+/** Returns null if the client left. */
 async function* converse(state: State, body: ChatBody): AsyncGenerator<Frame, RunEnd | null, undefined> {
   const { options, gone, tally, added } = state;
   const { named } = options.tools;
@@ -143,8 +143,8 @@ async function* converse(state: State, body: ChatBody): AsyncGenerator<Frame, Ru
     if (calls.length === 0 || turn.finishReason === 'length' || turn.finishReason === 'error')
       return ended(turn.finishReason);
     const own = calls.filter(({ name }) => isOwn(options.tools, name));
-    // The assistant message that the client goes on from holds its own calls alone: each of them must be answered,
-    // and it can answer no others.
+    // The assistant message for the client has only the calls of the client's own functions. Every call in a message
+    // must be answered, and the client cannot answer the others.
     if (own.length > 0) return { ...ended('tool_calls'), calls: own };
     if (round >= options.rounds)
       return ended(
@@ -204,7 +204,7 @@ async function* nextTurn(
   const call: Call = await options.pipeline.prepare(
     {
       ...request,
-      // A quote is for one call, and a run is several.
+      // A quote is for one call, but a run has several.
       quote: null,
       capped: state.capped,
       parent: run.id,
@@ -230,7 +230,7 @@ async function* nextTurn(
   return turn;
 }
 
-/** The request of one round. In the last round the model has no tools of the gateway, so that it answers. */
+/** The request of one round. The last round is without the gateway's tools, so that the model answers. */
 function turnBody({ options, added }: State, body: ChatBody, round: number): ChatBody {
   const { tools: _, tool_choice: choice, parallel_tool_calls: parallel, ...rest } = body;
   const tools = round >= options.rounds ? options.tools.own : options.tools.all;
@@ -238,7 +238,7 @@ function turnBody({ options, added }: State, body: ChatBody, round: number): Cha
   if (tools.length === 0) return turn;
   turn.tools = [...tools];
   if (parallel !== undefined) turn['parallel_tool_calls'] = parallel;
-  // A tool that must be called would be called for ever.
+  // A forced choice applies to the first round only. Otherwise the model would call tools in every round.
   if (choice !== undefined && choice !== null) turn['tool_choice'] = round === 0 || choice === 'none' ? choice : 'auto';
   return turn;
 }
@@ -275,7 +275,10 @@ function callAll(state: State, calls: readonly ToolCall[]): Promise<readonly Too
   });
 }
 
-/** A name that is nobody's is made up by the model, which is told so. */
+/**
+ * Whether the client has a function of this name. If nobody has it, the model made it up, and callAll tells the
+ * model so.
+ */
 const isOwn = ({ own }: ServerTools, name: string) => own.some((tool) => tool.function?.name === name);
 
 const remainingMs = ({ until }: State) => until - performance.now();
@@ -285,8 +288,8 @@ const tooLong = () =>
 const outOfTime = () => new GatewayError('provider_unavailable', 'The run took longer than a call may take');
 
 /**
- * The end of a run in which something was charged before it failed: what there is is the client's. Where money ran
- * out, the reply is one that was cut.
+ * The end of a run that failed after something was charged. The client gets what the run has so far. If the money
+ * ran out, the reply counts as cut.
  */
 function brokenOff({ options }: State, error: unknown): RunEnd {
   if (!(error instanceof GatewayError)) options.onError(error);

@@ -12,9 +12,9 @@ type Json = Record<string, unknown>;
 /** How a run ended. */
 export interface RunEnd {
   readonly finishReason: string | null;
-  /** The calls that the client is to make. */
+  /** The calls that the client has to make. */
   readonly calls: readonly ToolCall[];
-  /** Why it ended before its time; null where it did not. */
+  /** Why the run ended early; null if it did not. */
   readonly note: GatewayError | null;
   /** The other members of the model's last message. */
   readonly message: Json;
@@ -27,7 +27,7 @@ interface RunReply {
   /** Id of the provider of the last turn. */
   readonly provider: string;
   readonly providerName: string;
-  /** The tool calls of the model and their results; for a client that goes on with the conversation. */
+  /** The tool calls of the model and their results, for a client that continues the conversation. */
   readonly added: readonly ChatMessage[];
 }
 
@@ -41,7 +41,7 @@ const chunkOf = ({ id, startedAt, model }: ReplyAbout, provider: string, choice:
   ...more,
 });
 
-/** The progress of a tool, as a chunk without words. */
+/** The progress of a tool, for a chunk without text. */
 export interface ToolActivity extends ServerTool {
   /** The model's id of its call. */
   readonly id: string;
@@ -55,9 +55,7 @@ export function activityFrame(about: ReplyAbout, provider: string, activities: r
   return { type: 'data', bytes: Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`) };
 }
 
-/**
- * The end of a run as the last frame of a reply: what all its calls used and cost together, and each of them by itself.
- */
+/** The last frame of a run's reply. It has the total usage and cost of all calls, and the cost of each call. */
 export function runSettled(
   { about, text, tally, provider, providerName, added }: RunReply,
   { finishReason, calls, note, message }: RunEnd,
@@ -68,7 +66,7 @@ export function runSettled(
     function: { name, arguments: given },
   }));
   const more: Json = {};
-  // Without these the client's next request would have lost what its tools said.
+  // Without these messages, the client's next request would lack the results of the tools.
   if (asked.length > 0 && added.length > 0) more['tollgate'] = { messages: added };
   if (note !== null) more['tollgate'] = { note: toHttpError(note).body.error };
   if (finishReason === 'error' && note !== null) more['error'] = toHttpError(note).body.error;

@@ -2,10 +2,10 @@ import { formatUsd, toUsdNumber, type MicroUsd, type SettledFrame, type Settleme
 import type { Call } from '#gateway';
 import type { ChatTail } from '../reply/chat-end.ts';
 
-/** Use and cost of a run's calls, as they settle. */
+/** The usage and cost of a run's calls, as they settle. */
 export interface RunTally {
   settled(call: Call, frame: SettledFrame): void;
-  /** A turn of the model is over. */
+  /** Adds the usage of a finished turn of the model. */
   used(tail: Pick<ChatTail, 'usage' | 'promptCost' | 'completionCost'>): void;
   /** The charge for the prompts of all turns, micro-USD. */
   readonly promptCost: MicroUsd;

@@ -3,7 +3,7 @@ import { GatewayError, printable } from '#wire';
 import { unknownMember } from '#gateway';
 import type { ChatTool } from '../request/chat-schema.ts';
 
-/** A tool as it is shown to a model. All of it is its server's word. */
+/** A tool as the model sees it. All of it comes from the tool's server. */
 export interface ToolFacts {
   readonly name: string;
   readonly description: string;
@@ -17,13 +17,13 @@ export interface ServerTool {
 }
 
 /**
- * The tools of a request: those that the client calls, and those that the gateway calls by the names that the model
- * has for them.
+ * The tools of a request: the client's functions, and the tools that the gateway calls, by the names that the model
+ * gets for them.
  */
 export interface ServerTools {
-  /** As the model is shown them all. */
+  /** All tools, as the model sees them. */
   readonly all: readonly ChatTool[];
-  /** The client's alone. */
+  /** Only the client's functions. */
   readonly own: readonly ChatTool[];
   readonly named: ReadonlyMap<string, ServerTool>;
 }
@@ -37,8 +37,8 @@ const NAME_MAX = 64;
 const HASH_LENGTH = 8;
 
 /**
- * Looks up the tools that a request names by their services. Rejects with GatewayError `not_found` for an unknown
- * service, `invalid_request` for a tool that it does not have, and for more tools than a model takes.
+ * Looks up the tools of the services that a request names. Rejects with GatewayError `not_found` for an unknown
+ * service, and `invalid_request` for a tool that the service does not have, or for more tools than a model takes.
  */
 export async function resolveServerTools(
   tools: readonly ChatTool[],
@@ -87,7 +87,7 @@ async function select(
   if (asked.length > SERVICES_MAX)
     throw invalid(`tools names ${asked.length} services; at most ${SERVICES_MAX} can be named`, 'tools');
   for (const { tool, at } of asked) {
-    // A misspelt list of allowed tools must not allow all of them.
+    // A misspelt `allowed_tools` must not allow all tools.
     const stranger = Object.keys(tool).find((key) => !MEMBERS.includes(key));
     if (stranger !== undefined)
       throw invalid(unknownMember(`${at}.${printable(stranger, 64)}`, MEMBERS), `${at}.${printable(stranger, 64)}`);
@@ -125,8 +125,8 @@ async function listOf(
 }
 
 /**
- * `<service>__<tool>` in the letters that all models' APIs take; the same each time, so that a conversation can be
- * gone on with.
+ * Makes `<service>__<tool>` of the characters that all models' APIs take. The name is the same each time, so that a
+ * client can continue a conversation.
  */
 function functionName(service: string, tool: string, taken: ReadonlySet<string>): string {
   const plain = `${service}__${tool}`.replace(/[^a-zA-Z0-9_-]/g, '_');

@@ -6,9 +6,9 @@ import { type ChatEnd, type ChatFault, type ChatSaid, jsonInside, type Voice } f
 
 type Json = Record<string, unknown>;
 
-/** Reads the stream that the chat wire gives its clients, as it comes: whole events. */
+/** Reads the stream that the chat wire writes for its clients. It gets whole events. */
 export interface ChatPieces {
-  /** Says what the events hold. The end of the reply, once it came. */
+  /** Passes the content of the events to `voice`. Returns the end of the reply once it has come, else null. */
   read(bytes: Uint8Array, voice: Voice): ChatEnd | null;
 }
 
@@ -19,14 +19,17 @@ const COMMENT = 0x3a;
 const LETTER_D = 0x64;
 
 export function createChatPieces(): ChatPieces {
-  /** Of chunks that have nothing new but a text. */
+  /** The form of chunks in which only the text is new. */
   let form: EventForm | null = null;
   const texts = createByteOutput();
 
   const runAt = (bytes: Buffer, at: number, events: number) =>
     findRun(form!, bytes, at + DATA.length, bytes.length, true, events, Infinity);
 
-  /** Says the texts of the events from `at` that have the known form. Returns the place after them; `at` for none. */
+  /**
+   * Passes on the texts of the events from `at` that have the known form. Returns the place after them, or `at`
+   * without such an event.
+   */
   function sayKnown(bytes: Buffer, at: number, voice: Voice): number {
     if (form === null || bytes[at] !== LETTER_D) return at;
     const run = runAt(bytes, at, Infinity) ?? runAt(bytes, at, 1);
@@ -57,7 +60,7 @@ export function createChatPieces(): ChatPieces {
           const delta = deltaOf(chunk);
           form = (delta && formOf(event, delta)) ?? form;
           if (delta) sayDelta(delta, voice);
-          // Some servers write a null for what there is not.
+          // Some servers write null for an absent member.
           if ((chunk['usage'] ?? null) !== null || (chunk['error'] ?? null) !== null) end = endOf(chunk);
         }
         at = stop === -1 ? bytes.length : stop + BLANK_LINE.length;
@@ -67,7 +70,7 @@ export function createChatPieces(): ChatPieces {
   };
 }
 
-/** It stands in no JSON string. */
+/** A character that cannot be inside a JSON string. */
 const SEPARATOR = '\n';
 const NONE = Buffer.alloc(0);
 const TEXTS = { head: NONE, parts: [NONE], between: Buffer.from(SEPARATOR) };
@@ -75,7 +78,7 @@ const TEXTS = { head: NONE, parts: [NONE], between: Buffer.from(SEPARATOR) };
 const choiceOf = ({ choices }: Json): Json | undefined => (choices as readonly Json[] | undefined)?.[0];
 const deltaOf = (chunk: Json): Json | undefined => choiceOf(chunk)?.['delta'] as Json | undefined;
 
-/** The form of an event whose delta is a text alone; null for another one. */
+/** The form of an event whose delta has only text; null for another event. */
 function formOf(event: string, delta: Json): EventForm | null {
   const { content } = delta;
   if (typeof content !== 'string' || content === '' || textOf(delta) !== content) return null;
@@ -102,11 +105,11 @@ function sayDelta(delta: Json, voice: Voice): void {
   }
 }
 
-/** The thinking in a message or a delta. Some servers give it under both of its names. */
+/** The thinking in a message or a delta. Some servers send it under both names. */
 const thinkingOf = ({ reasoning_content: one, reasoning: other }: Json): string =>
   typeof one === 'string' && one !== '' ? one : typeof other === 'string' ? other : '';
 
-/** Everything that a client can show as text: words, a refusal, and images as links of markdown. */
+/** Everything that a client can show as text: content, a refusal, and images as markdown. */
 function textOf({ content, refusal, images }: Json): string {
   const words = typeof content === 'string' ? content : Array.isArray(content) ? content.map(wordsOf).join('') : '';
   const pictures = Array.isArray(images) ? images.map(wordsOf).join('') : '';
@@ -134,11 +137,11 @@ function endOf(chunk: Json): ChatEnd {
   };
 }
 
-/** A reply in one piece tells there why it is not whole. */
+/** The reason why a whole reply was cut is in `tollgate.note`. */
 const noteOf = ({ tollgate }: Json): ChatFault | null =>
   (tollgate as { readonly note?: ChatFault } | undefined)?.note ?? null;
 
-/** A chat completion, as it was said and how it ended. */
+/** Splits a chat completion into its content and its end. */
 export function readCompletion(completion: Json): { readonly said: ChatSaid; readonly end: ChatEnd } {
   const message = (choiceOf(completion)?.['message'] ?? {}) as Json;
   const calls = Array.isArray(message['tool_calls']) ? (message['tool_calls'] as readonly unknown[]) : [];
@@ -149,7 +152,7 @@ export function readCompletion(completion: Json): { readonly said: ChatSaid; rea
       calls: calls.filter(isObject).map((call, index) => {
         const { name, arguments: given } = (call['function'] ?? {}) as Json;
         return {
-          // Of its own in the whole conversation.
+          // Unique in the whole conversation.
           id:
             typeof call['id'] === 'string' && call['id'] !== ''
               ? call['id']

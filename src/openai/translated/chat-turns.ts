@@ -1,16 +1,16 @@
 import type { ChatMessage, ContentPart } from '../request/chat-schema.ts';
 
-/** Between two texts that become one. */
+/** Separates two texts that are joined. */
 export const GAP = '\n\n';
 
 /**
- * A system message in the middle of a conversation, as text of the user's side: many chat models take no second system
- * message, and one at the top would change the beginning of every prompt.
+ * Turns a system message in the middle of a conversation into text of the user. Many chat models accept no second
+ * system message, and moving it to the top would change the beginning of every prompt.
  */
 export const reminderOf = (text: string): readonly ContentPart[] =>
   text === '' ? [] : [{ type: 'text', text: `<system-reminder>\n${text}\n</system-reminder>` }];
 
-/** Adds to the user's turn, or begins one. */
+/** Adds parts to the user's turn, or begins a turn of the user. */
 export function addUser(chat: ChatMessage[], parts: readonly ContentPart[]): void {
   if (parts.length === 0) return;
   const last = chat.at(-1);
@@ -18,7 +18,10 @@ export function addUser(chat: ChatMessage[], parts: readonly ContentPart[]): voi
   else chat.push({ role: 'user', content: [...parts] });
 }
 
-/** Adds a result of a tool: directly after its calls and the results of others, whatever the user said in between. */
+/**
+ * Adds the result of a tool directly after the tool calls and their earlier results, even if text of the user
+ * already follows them.
+ */
 export function addResult(chat: ChatMessage[], result: ChatMessage): void {
   const before = chat.at(-2);
   const calls = before?.role === 'tool' || (before?.role === 'assistant' && before['tool_calls'] !== undefined);
@@ -26,7 +29,7 @@ export function addResult(chat: ChatMessage[], result: ChatMessage): void {
   chat.splice(parted ? -1 : chat.length, 0, result);
 }
 
-/** Texts alone as one text, since many servers take no parts. */
+/** Joins content that has only text parts into one string, because many servers take no parts. */
 export function inOneText(message: ChatMessage): ChatMessage {
   const { content } = message;
   if (!Array.isArray(content) || content.some((part) => part.type !== 'text')) return message;

@@ -1,8 +1,8 @@
-/** A prompt that is longer than a model takes, in tokens. */
+/** A prompt that is longer than a model takes. All members are in tokens. */
 interface ContextExceeded {
-  /** null where the provider does not say. */
+  /** null if the provider does not say. */
   readonly prompt: number | null;
-  /** Of the answer that was asked for; null where the provider does not say. */
+  /** The requested length of the answer; null if the provider does not say. */
   readonly answer: number | null;
   readonly maximum: number | null;
 }

@@ -20,26 +20,26 @@ export interface CountDeps extends ChatDeps {
   readonly limiter: RateLimiter;
 }
 
-/** The count of a wire. */
+/** A wire whose prompts can be counted. */
 interface CountedWire<B> {
   readonly path: string;
   readonly schema: { readonly properties: object };
   readonly described: { readonly summary: string; readonly operationId: string; readonly description: string };
-  /** Of the answer, beside `input_tokens`. */
+  /** Further members of the answer, beside `input_tokens`. */
   readonly more: Readonly<Record<string, string>>;
   readonly wire: ChatWire<B>;
 }
 
-/** Coding agents ask for some 30 counts at once, which should not use up the requests of their key. */
+/** Coding agents send about 30 counts at once. These should not use up the rate of their key. */
 const POLICY: RatePolicy = { requestsPerMinute: 600, burst: 0, tokensPerMinute: Number.MAX_SAFE_INTEGER };
 
 const TOKENS_PER_MESSAGE = 16;
-/** An image of a million pixels. */
+/** For an image of a million pixels. */
 const TOKENS_PER_IMAGE = 1_400;
 
 /**
- * Adds a route that counts the tokens of a prompt: an estimate that is made here. It is free, and asks no provider.
- * All routes of `app` are counted as it is.
+ * Adds a route that estimates the tokens of a prompt. It is free, and asks no provider. Its rate limit applies to
+ * all routes of `app`.
  */
 export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown }>(
   app: FastifyInstance,
@@ -49,10 +49,10 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
   const readBody = createReadBody<B>(config.limits, schema);
   const speakers = deps.speakers ?? (() => ({}));
 
-  /** Apart from the rates of calls. Throws or rejects with GatewayError. */
+  /** Admits a count. Its rate limit is separate from that of calls. Throws or rejects with GatewayError. */
   const admitCount: Pipeline['admit'] = (headers, address) =>
     after(pipeline.visitor(headers, address), (caller) => {
-      // Who has no credential, or a wrong one, is told so as at every other address.
+      // A caller without a valid credential gets the same 401 as at every other address.
       if (caller.anonymous) return pipeline.admit(headers, address);
       return after(limiter.take(`count:${limitedAs(caller)}`, POLICY, { requests: 1, tokens: 0 }), (rate) => {
         if (!rate.allowed) throw rateLimitError(rate);
@@ -72,7 +72,7 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
       speakers: speakers(),
     });
     const { bytes, messages, images } = measurePrompt(translation.body);
-    // They were left out of the translation, and a provider that speaks the wire gets them.
+    // These tools were left out of the translation, but a provider that speaks the wire gets them.
     const tools = untranslatable === null ? 0 : Buffer.byteLength(JSON.stringify(asked.tools ?? null));
     void reply.header('request-id', request.id).send({
       ...more,
@@ -112,6 +112,9 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
   );
 }
 
-/** `use` of a value that may be there at once: a promise costs turns of the event loop, which most counts can spare. */
+/**
+ * Calls `use` with `value`. A value that is no promise is used at once, because a promise costs turns of the event
+ * loop.
+ */
 const after = <T, R>(value: T | Promise<T>, use: (value: T) => R | Promise<R>): R | Promise<R> =>
   value instanceof Promise ? value.then(use) : use(value);

@@ -1,8 +1,8 @@
 const PATH = /^(?:\/api\/v1)?\/mcp\/(.+)$/;
 
 /**
- * The service of this gateway at an address of MCP; null for another address. `hosts`: the names that the gateway has,
- * null for none.
+ * The service in an MCP address of this gateway; null for another address. `hosts`: the hosts of the gateway; null
+ * for an unknown one.
  */
 export function serviceAtAddress(url: string, hosts: readonly (string | null)[]): string | null {
   const parsed = URL.parse(url);

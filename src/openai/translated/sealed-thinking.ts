@@ -1,29 +1,32 @@
 import { createHmac, hkdfSync, type Hmac, timingSafeEqual } from 'node:crypto';
 import { createSealedTexts } from '#wire';
 
-/** Whose thoughts they are: they go back to the same account and the same model alone. */
+/** The owner of the thinking. It goes back only to the same account and the same model. */
 export interface ThinkingOf {
   readonly account: string;
   readonly model: string;
 }
 
-/** Signs what a model thought. The client carries it, and the model gets it back as it was. */
+/** Signs the thinking of a model. The client stores it, and the model gets it back unchanged. */
 export interface SealedThinking {
-  /** A signature of a text that is shown, piece by piece. */
+  /** Signs a text that the client sees, piece by piece. */
   signing(of: ThinkingOf): { add(text: string): void; signature(): string };
-  /** A signature that holds the text, which is not shown. */
+  /** A signature that contains the text, because the client does not see the text. */
   seal(of: ThinkingOf, text: string): string;
-  /** The text of a signature with what was shown beside it; null where we did not make it, or for another one. */
+  /**
+   * Returns the text that a signature belongs to: `shown`, or the text inside the signature. Returns null if this
+   * gateway did not make the signature for this owner and text.
+   */
   open(of: ThinkingOf, shown: string, signature: string): string | null;
 }
 
 const SIGNED = 'tg1.';
 const SEALED = 'tg2.';
-/** Whether a signature is of this gateway's kind: no other service reads it. */
+/** Whether a signature has this gateway's format, which no other service reads. */
 export const isSealedHere = (signature: unknown): boolean =>
   typeof signature === 'string' && (signature.startsWith(SIGNED) || signature.startsWith(SEALED));
 
-/** A character outside of the basic plane may come in two halves, which UTF-8 has no bytes for. */
+/** A character outside of the basic plane may arrive in two halves, which UTF-8 cannot encode. */
 const UNITS = 'utf16le';
 
 /** `secret`: 32 bytes that all gateways of one database share. */

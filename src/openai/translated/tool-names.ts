@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 const NAME_MAX = 64;
 const DIGEST_CHARS = 8;
 
-/** Names of tools as a chat model takes them, and back. */
+/** Translates names of tools to names that a chat model takes, and back. */
 export interface ToolNames {
   /** The name for the model: a long one is shortened and gets a digest. */
   short(name: string): string;

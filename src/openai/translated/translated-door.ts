@@ -47,16 +47,16 @@ import { createTranslatedHeaders } from './translated-headers.ts';
 import { translatingSink } from './translating-sink.ts';
 import type { Voice } from './voice.ts';
 
-/** A request of another wire, as the chat request that it stands for. */
+/** A request of another wire, translated to a chat request. */
 export interface Translation {
   readonly body: ChatBody;
-  /** Names of what no provider gets. */
+  /** Names of the fields that no provider gets. */
   readonly dropped: readonly string[];
-  /** Says the reply of the call with this id. */
+  /** The voice for the reply of the call with this id. */
   voice(callId: string): Voice;
 }
 
-/** The facts of a request beside its body. */
+/** The facts of a request besides its body. */
 export interface TranslationContext {
   readonly caller: Caller;
   readonly requestId: string;
@@ -72,7 +72,7 @@ export interface TranslationContext {
 export interface ChatWire<B> {
   readonly path: string;
   readonly schema: { readonly properties: object };
-  /** The thing that a payment is for, such as `A message`. */
+  /** The name of the thing that is paid for, such as `A message`. */
   readonly noun: string;
   readonly answerSchema: object;
   /** One event of a stream. Default: an object with a `type`. */
@@ -82,13 +82,13 @@ export interface ChatWire<B> {
     readonly operationId: string;
     readonly description: string;
   };
-  /** Name of the field that a chat field stands for, where it is dropped. */
+  /** The wire's own name of a chat field that was dropped. */
   readonly nameOf: (chatField: string) => string;
-  /** The wire as providers speak it; null where none does. */
+  /** The wire as providers speak it; null if no provider speaks it. */
   readonly native: NativeWire | null;
   /** Throws GatewayError. */
   translate(body: B, context: TranslationContext): Translation;
-  /** The request names tools that this gateway calls for the model, with keys that are for the gateway alone. */
+  /** Whether the request names tools that this gateway calls for the model. Their keys are for the gateway only. */
   runsHere(body: B, context: TranslationContext): boolean;
   /** `headers`: those of the request. */
   toError(
@@ -100,7 +100,7 @@ export interface ChatWire<B> {
 
 interface Read extends Payer {
   readonly translation: Translation;
-  /** The request as it came, where a provider of the model speaks its wire; else null. */
+  /** The request as it came, if a provider of the model speaks its wire; else null. */
   readonly native: NativeAsked | null;
 }
 
@@ -115,7 +115,10 @@ const EVENT_SCHEMA = {
   additionalProperties: true,
 };
 
-/** Adds a route to `app` that answers requests of a wire by chat calls: routed, billed and repeated as those are. */
+/**
+ * Adds a route to `app` that answers requests of another wire with chat calls. They are routed, billed and repeated
+ * like all chat calls.
+ */
 export function addTranslatedDoor<B extends RoutedBody>(
   app: FastifyInstance,
   deps: ChatDeps,
@@ -196,7 +199,7 @@ export function addTranslatedDoor<B extends RoutedBody>(
           },
         },
       },
-      // The body is bytes until the handler parses it, which checks it against the same schema.
+      // The body is still bytes here. The handler parses it and checks it against the same schema.
       validatorCompiler: () => () => true,
       errorHandler: answerError(deps, wire),
       config: refusesAs(wire),
@@ -210,13 +213,13 @@ export function addTranslatedDoor<B extends RoutedBody>(
         tellPayment(reply, one.payment);
         throw error;
       }
-      // The client left before the head: there is nobody to answer.
+      // The client left before the head was sent, so nothing is left to answer.
       if (!reply.sent) reply.hijack();
     },
   );
 }
 
-/** The config of a wire's routes: it refuses a path or method that is not there in the shape of the wire. */
+/** The config of a wire's routes. An unknown path or method below them is refused with an error of the wire. */
 export const refusesAs = ({ toError }: Pick<ChatWire<never>, 'toError'>) =>
   ({
     refusal: (error: GatewayError, { id, headers }: Pick<FastifyRequest, 'id' | 'headers'>) => {
@@ -226,7 +229,7 @@ export const refusesAs = ({ toError }: Pick<ChatWire<never>, 'toError'>) =>
     refusesBelow: true,
   }) as const;
 
-/** Answers an error as the wire has it. */
+/** Answers an error in the form of the wire. */
 export const answerError =
   ({ onError }: Pick<ChatDeps, 'onError'>, { toError }: Pick<ChatWire<never>, 'toError'>) =>
   (error: Error, request: FastifyRequest, reply: FastifyReply): void => {
@@ -237,7 +240,10 @@ export const answerError =
     void reply.code(status).headers(headers).send(body);
   };
 
-/** Reads a body and checks it; a large one in turns of the event loop. Throws or rejects with GatewayError. */
+/**
+ * Reads a body and checks it. A large body is read in several turns of the event loop. Throws or rejects with
+ * GatewayError.
+ */
 export function createReadBody<B>(
   limits: ChatDeps['config']['limits'],
   schema: ChatWire<B>['schema'],
@@ -264,7 +270,7 @@ function createRead<B extends RoutedBody>(deps: ChatDeps, wire: ChatWire<B>) {
   return async (request: FastifyRequest<{ Body: Buffer | undefined }>, admitted: Caller): Promise<Read> => {
     const { body: bytes = EMPTY, headers } = request;
     const asked = await readBody(bytes, headers);
-    // The same body means another answer at another address.
+    // The path is part of the hash, because the same body has another answer at another path.
     const bodyHash = () => hash('sha256', `${wire.path} ${hash('sha256', bytes)}`);
     const payer = await payerOf(payments, headers, admitted, bodyHash);
     const context = {

@@ -5,8 +5,8 @@ const NAMES_MAX = 32;
 const NAME_MAX = 96;
 
 /**
- * The head of a reply: that of the chat reply, with the word whether it was translated, and what was lost by
- * that. `nameOf` gives the name that the client wrote for a field of the chat request.
+ * Makes the headers of a reply from those of the chat reply. It adds whether the reply was translated, and which
+ * fields were dropped. `nameOf` gives the name that the client wrote for a field of the chat request.
  */
 export function createTranslatedHeaders(
   nameOf: (chatField: string) => string,

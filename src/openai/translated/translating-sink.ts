@@ -5,9 +5,12 @@ import { faultOf, type Voice } from './voice.ts';
 
 interface TranslationOptions {
   readonly stream: boolean;
-  /** Says the reply in the wire. It is called once, and not for a reply that passes. */
+  /**
+   * Makes the voice of the wire. Called at most once. A reply that passes unchanged needs no voice, except for pings
+   * and errors.
+   */
   readonly voice: () => Voice;
-  /** Tells whether the provider that answers speaks the wire: its reply passes. */
+  /** Says whether the provider that answers speaks the wire. Its reply passes unchanged. */
   readonly sent: Pick<SentRequest, 'isNative'>;
   /** Changes the head of the chat reply into that of the wire. */
   readonly headers: (chat: Headers, isNative: boolean) => Headers;
@@ -18,9 +21,9 @@ type Headers = Readonly<Record<string, string | number>>;
 const COLON = 0x3a;
 
 /**
- * A sink that takes a chat reply and gives `client` the same in another wire. The head, the keep-alive and the end
- * come when the chat wire has them: whatever holds for its replies holds for the translated ones. A reply of a provider
- * that speaks the wire passes as it is.
+ * A sink that takes a chat reply and writes it to `client` in another wire. Head, keep-alive and end come at the
+ * same moments as in the chat wire. So the rules for chat replies also hold for translated ones. A reply of a
+ * provider that speaks the wire passes unchanged.
  */
 export function translatingSink(client: ReplySink, options: TranslationOptions): ReplySink {
   return options.stream ? streamed(client, options) : whole(client, options);
@@ -29,7 +32,7 @@ export function translatingSink(client: ReplySink, options: TranslationOptions):
 function streamed(client: ReplySink, { voice: open, headers, sent }: TranslationOptions): ReplySink {
   let opened: { readonly voice: Voice; readonly pieces: ChatPieces } | null = null;
   const speaker = () => (opened ??= { voice: open(), pieces: createChatPieces() });
-  /** A provider has said something, so that no other one is asked. */
+  /** The reply of a provider has begun, so no other provider is asked. */
   let isSettled = false;
   let begun = false;
   /** Pieces of an event that has not ended. */
@@ -40,7 +43,7 @@ function streamed(client: ReplySink, { voice: open, headers, sent }: Translation
     const bytes = held.length === 1 ? given : Buffer.concat(held);
     held = [];
     const { voice, pieces } = speaker();
-    // Beside a native provider the one that answers is known with its first words.
+    // If a candidate speaks the wire, the answering provider is known only with its first output.
     if (!begun) voice.begin();
     begun = true;
     const end = pieces.read(bytes, voice);
@@ -83,7 +86,7 @@ function streamed(client: ReplySink, { voice: open, headers, sent }: Translation
   };
 }
 
-/** The head waits for the end, as the translated reply has another length. */
+/** The head waits for the end, because the translated reply has another length. */
 function whole(client: ReplySink, { voice, headers, sent }: TranslationOptions): ReplySink {
   let head: Headers = {};
   const chunks: Uint8Array[] = [];
@@ -116,7 +119,7 @@ function whole(client: ReplySink, { voice, headers, sent }: TranslationOptions):
 
 const NOTHING = Buffer.alloc(0);
 const LINE_END = 0x0a;
-/** Whether bytes end with their event. A large event comes in pieces, which end in the middle of a line. */
+/** Whether bytes end with the end of an event. A large event comes in pieces, which end in the middle of a line. */
 const endsEvent = (bytes: Uint8Array): boolean => bytes.at(-1) === LINE_END;
 
 const asBytes = (bytes: Uint8Array | string): Uint8Array => (typeof bytes === 'string' ? Buffer.from(bytes) : bytes);

@@ -4,10 +4,11 @@ import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
 import { keySchema, parseKeyBody, viewKey, type KeyBody, type KeyView, type KeyViewDeps } from './key-view.ts';
 import type { Page } from './page.ts';
 
-/* What the operator and a caller can do with the keys of an account, and the schemas of the answers. */
+/* Functions for the keys of an account, with the schemas of their answers. The operator and the account itself use
+   them. */
 
 export interface KeysDeps extends KeyViewDeps {
-  /** Whether anything is offered under a name that a key may be limited to. */
+  /** Whether a service of this name is offered. A key can be limited to services. */
   readonly offers: (service: string) => boolean;
   readonly keys: KeyStore;
   readonly members: Pick<MemberStore, 'find'>;
@@ -15,7 +16,7 @@ export interface KeysDeps extends KeyViewDeps {
 
 const hash = { type: 'string', description: 'The hash of the key.' } as const;
 
-/** The path parameters of a key. `of` are those of its account. */
+/** Schema of the path parameters of a key. `of` are the parameters of its account. */
 export const keyParams = (of: Readonly<Record<string, object>> = {}) => objectOf({ ...of, hash });
 
 export const oneKeySchema = dataOf(keySchema);
@@ -47,9 +48,9 @@ export async function listKeys(
 }
 
 /**
- * `member`: whose key it is; null for the account's. `by`: who makes it. Throws GatewayError `invalid_request`,
- * `unprocessable` when the account has too many keys, and `permission_denied` for who is no member any more, or a
- * viewer by now.
+ * Creates a key. `member` is the member that owns it, or null for a key of the account itself. `by` is who creates it.
+ * Throws GatewayError `invalid_request`, `unprocessable` if the account has too many keys, and `permission_denied` if
+ * the member was removed or is a viewer.
  */
 export async function createKey(
   { keys, offers, members, ...deps }: KeysDeps,
@@ -74,7 +75,7 @@ async function whyNoKey(account: string, member: string | null, members: KeysDep
   return new GatewayError('unprocessable', 'This account has too many keys: delete those that are not used');
 }
 
-/** Throws GatewayError `not_found`. */
+/** Changes a key. Throws GatewayError `not_found`. */
 export async function changeKey(
   { keys, ...deps }: Omit<KeysDeps, 'offers' | 'members'>,
   account: string,
@@ -93,7 +94,7 @@ export async function deleteKey(keys: Pick<KeyStore, 'delete'>, account: string,
   return { deleted: true, data: { hash, deleted: true } };
 }
 
-/** The same for a key that does not exist and for one of another account. */
+/** The same error for a key that doesn't exist and for a key of another account. */
 export function keyNotFound(): GatewayError {
   return new GatewayError('not_found', 'Key not found', { param: 'hash' });
 }

@@ -31,7 +31,7 @@ interface AccountDeps extends OwnKeysDeps {
   readonly findLocks: (asked: LocksAsked) => Promise<FoundLocks>;
   readonly totals: (account: string) => Promise<AccountTotals>;
   readonly tasks: Pick<Tasks, 'liveStatesOf'>;
-  /** The signed receipt of a settled call; null when it has none. */
+  /** Returns the signed receipt of a call, or null if it has none. */
   readonly receipt: (record: LockRecord) => string | null;
   /** CAIP-2 ids of the gateway's own chains. */
   readonly networks: readonly string[];
@@ -41,7 +41,7 @@ type CallerOf = (request: FastifyRequest) => Admission['caller'];
 
 const tags = ['Account'];
 
-/** A caller's own account: keys, balance, calls. Register it under `/api/v1`. */
+/** The routes of a caller's own account: keys, balance, calls. Register it under `/api/v1`. */
 export function accountRoutes(deps: AccountDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, deps.admit);
@@ -118,8 +118,8 @@ function showGeneration(app: FastifyInstance, deps: AccountDeps, callerOf: Calle
       const own =
         record?.account === account &&
         (viewCall(record, networks).api_key === key?.hash || !(await isRestricted(deps.keys, key)));
-      // The same answer for calls that do not exist and for those of other accounts: ids follow each other, and can be
-      // guessed.
+      // The same answer for a call that doesn't exist and for a call of another account, because ids are in sequence
+      // and can be guessed.
       if (!own) throw new GatewayError('not_found', 'Generation not found', { param: 'id' });
       const tree = await viewTree(record, ledger, deps.receipt, networks);
       const [data] = await withWaiting([tree], account, deps.tasks);
@@ -161,7 +161,7 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
       }
       refusePages(request.url);
       const file = await generationsCsv(deps.findLocks, view, account, query);
-      // The server would read a stream to its end for HEAD, and throw all of it away.
+      // For HEAD the server would read the whole stream and discard it.
       const sent = request.method === 'HEAD' ? Readable.from([]) : file;
       return reply.header('content-disposition', savedAs('calls.csv')).type(CSV_TYPE).send(sent);
     },
@@ -170,7 +170,7 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
 
 type ListQuery = GenerationsQuery & { readonly format: 'json' | 'csv' };
 
-/** A file has all calls. Throws GatewayError `invalid_request` for a part of them. */
+/** A CSV file always contains all calls. Throws GatewayError `invalid_request` if the query asks for a page. */
 function refusePages(url: string): void {
   const asked = new URLSearchParams(url.split('?', 2)[1]);
   for (const param of ['cursor', 'limit'])

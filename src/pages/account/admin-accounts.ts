@@ -5,13 +5,13 @@ import { localAccount, needsNoMaking, parseAccountId, toCaip10 } from '#auth/acc
 import { objectOf } from '../answer-schemas.ts';
 
 export interface AdminAccountsDeps {
-  /** CAIP-2 ids of the gateway's own chains, on which contract wallets sign in. */
+  /** CAIP-2 ids of the gateway's own chains. Contract wallets sign in on them. */
   readonly networks: readonly string[];
   readonly consumers: ConsumerStore;
   readonly ledger: Pick<Ledger, 'balance'>;
 }
 
-/** `createdAt` is null for an account that has money and was never registered. */
+/** `createdAt` is null for an account that has money but was never registered. */
 type FoundAccount = Omit<Consumer, 'createdAt'> & { readonly createdAt: number | null };
 
 export const accountSchema = objectOf(
@@ -36,7 +36,7 @@ export const accountParams = objectOf({
   },
 });
 
-/** An account as the operator sees it. */
+/** An account in the form that the operator gets. */
 export async function viewAccount({ account, label, createdAt }: FoundAccount, deps: AdminAccountsDeps) {
   const balance = await deps.ledger.balance(escrowOf(account));
   return {
@@ -51,8 +51,9 @@ export async function viewAccount({ account, label, createdAt }: FoundAccount, d
 }
 
 /**
- * The account of an id in a path: registered, a wallet's or a subject's, or with money. Throws GatewayError
- * `not_found`, and `invalid_request` for an address on a chain that may be a wallet's or a contract's.
+ * Finds the account of an id in a path. It must be registered, be a wallet or a subject of a token issuer, or have
+ * money. Throws GatewayError `not_found`, or `invalid_request` for an address that may be an ordinary wallet or a
+ * contract wallet.
  */
 export async function findAccount(id: string, deps: AdminAccountsDeps): Promise<FoundAccount> {
   const account = await accountNamed(id, deps);
@@ -63,7 +64,10 @@ export async function findAccount(id: string, deps: AdminAccountsDeps): Promise<
   return { account, label: '', createdAt: null };
 }
 
-/** An address that may be a wallet's or a contract's is taken for the one that has an account, if only one has. */
+/**
+ * An address may belong to an ordinary wallet or to a contract wallet. If only one of the two has an account, this
+ * account is meant.
+ */
 async function accountNamed(id: string, { networks, consumers, ledger }: AdminAccountsDeps): Promise<string | null> {
   try {
     return parseAccountId(id, networks);
@@ -86,7 +90,7 @@ export interface NewAccountBody {
   readonly label?: string;
 }
 
-/** The id that a new account is to have. Throws GatewayError `invalid_request`. */
+/** Returns the id for a new account. Throws GatewayError `invalid_request`. */
 export function newAccountId({ name, account }: NewAccountBody, contractNetworks: readonly string[]): string {
   if ((name === undefined) === (account === undefined))
     throw new GatewayError('invalid_request', 'Give either name or account', { param: 'name' });

@@ -33,7 +33,10 @@ const KEY = '/accounts/:id/keys/:hash';
 const CREDIT = { adminRole: 'credit' } as const;
 const ofAKey = keyParams(accountParams.properties);
 
-/** Adds the keys of each account to `app`, which lets only the operator pass. `common` is in every description. */
+/**
+ * Adds the routes for the keys of every account to `app`, which only the operator can access. `common` is part of every
+ * route's schema.
+ */
 export function addAdminKeyRoutes(app: FastifyInstance, deps: AdminKeysDeps, common: FastifySchema): void {
   createAccountKey(app, deps, common);
   listAccountKeys(app, deps, common);
@@ -63,7 +66,8 @@ function createAccountKey(app: FastifyInstance, deps: AdminKeysDeps, common: Fas
     { schema, config: CREDIT },
     async ({ params, body }, reply) => {
       const { account } = await findAccount(params.id, deps);
-      // Play money stays play money: a production gateway on the same database must refuse every key to it.
+      // Every key to the development account is a development key. A production gateway on the same database must
+      // refuse it, because the account has play money.
       const kind = body?.development || account === DEVELOPMENT_ACCOUNT ? 'development' : 'live';
       return reply.code(201).send(await createKey(deps, account, kind, body, { member: null, by: 'operator' }));
     },

@@ -15,12 +15,12 @@ interface AccountParams {
 }
 
 const LIMITS = '/accounts/:id/limits';
-/** The role credit must not lift what holds an account back. */
+/** Limits need the role configure. With the role credit one must not be able to lift an account's limits. */
 const CONFIGURE = { adminRole: 'configure' } as const;
 
 /**
- * Adds the operator's limits of each account to `app`, which lets only the operator pass. They hold beside those that
- * the owner sets. `common` is in every description.
+ * Adds the routes for the operator's limits of every account to `app`, which only the operator can access. They apply
+ * in addition to the owner's limits. `common` is part of every route's schema.
  */
 export function addAdminLimitsRoutes(
   app: FastifyInstance,

@@ -25,11 +25,17 @@ interface MemberParams extends AccountParams {
 
 const MEMBERS = '/accounts/:id/members';
 const MEMBER = '/accounts/:id/members/:member';
-/** An owner withdraws: the role credit must not make one. */
+/**
+ * Members need the role configure. An owner can withdraw money, so with the role credit one must not be able to make an
+ * owner.
+ */
 const CONFIGURE = { adminRole: 'configure' } as const;
 const ofAMember = memberParams(accountParams.properties);
 
-/** Adds the members of each account to `app`, which lets only the operator pass. `common` is in every description. */
+/**
+ * Adds the routes for the members of every account to `app`, which only the operator can access. `common` is part of
+ * every route's schema.
+ */
 export function addAdminMembersRoutes(
   app: FastifyInstance,
   deps: AdminAccountsDeps & MembersDeps,

@@ -47,7 +47,7 @@ const ADMINISTRATION = { tags: ['Administration'], security: [{ bearer: [] }] };
 const CREDIT = { adminRole: 'credit' } as const;
 const oneAccountSchema = dataOf(accountSchema);
 
-/** The operator's side: accounts, credit and keys. Register it under `/admin/v1`. */
+/** The operator's routes for accounts, credit and keys. Register it under `/admin/v1`. */
 export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
   return async (app) => {
     app.addHook('onRequest', deps.gate);
@@ -164,7 +164,7 @@ function creditAccount(app: FastifyInstance, deps: AdminDeps): void {
     async (request) => {
       const found = await findAccount(request.params.id, deps);
       const amount = amountOf(request.body);
-      // An account that gets money belongs into the list of accounts.
+      // An account that gets money must be in the list of accounts, so it is registered.
       const account = found.createdAt === null ? (await deps.consumers.create(found.account, '')).consumer : found;
       const duplicate = await credit(deps, account.account, amount, request.body.reference);
       const data = { account: await viewAccount(account, deps), reference: request.body.reference };
@@ -174,8 +174,8 @@ function creditAccount(app: FastifyInstance, deps: AdminDeps): void {
 }
 
 /**
- * Whether the same credit was made before. Throws GatewayError `idempotency_conflict` where the reference is of
- * another credit.
+ * Credits an account. Resolves with whether the same credit was made before. Throws GatewayError `idempotency_conflict`
+ * if the reference belongs to another credit.
  */
 async function credit(deps: AdminDeps, account: string, amount: MicroUsd, reference: string): Promise<boolean> {
   const transfer = { id: `credit:${reference}`, from: OPERATOR_TREASURY, to: escrowOf(account), amount };

@@ -56,7 +56,7 @@ const actSchema = objectOf({
   status: { type: ['integer', 'null'], description: 'Status of the answer; null where the gateway ended before it.' },
 });
 
-/** Keys of administrators, and the log of what they changed. Register it under `/admin/v1`. */
+/** The routes for administrators' keys and for the log of their changes. Register it under `/admin/v1`. */
 export function administratorRoutes(deps: AdministratorDeps): FastifyPluginAsync {
   return async (app) => {
     app.addHook('onRequest', deps.gate);

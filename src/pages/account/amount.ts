@@ -1,7 +1,7 @@
 import { GatewayError } from '#wire';
 import { formatUsd, MICRO_USD_MAX, MoneyError, parseUsd, type MicroUsd } from '#billing';
 
-/** The amount in a body, in one of two forms. */
+/** The amount in a body, in one of two units. */
 export interface AmountBody {
   readonly amount_usd?: number | string;
   readonly amount_micro_usdc?: number;
@@ -15,7 +15,10 @@ export const amountProperties = {
   amount_micro_usdc: { type: 'integer', description: 'Instead: whole micro-USD.' },
 } as const;
 
-/** The amount of a body, more than 0. Throws GatewayError `invalid_request` that names the field. */
+/**
+ * Reads the amount of a body, which must be more than 0. Throws GatewayError `invalid_request` with the name of the
+ * field.
+ */
 export function amountOf({ amount_usd: usd, amount_micro_usdc: micro }: AmountBody): MicroUsd {
   if ((usd === undefined) === (micro === undefined)) {
     throw new GatewayError('invalid_request', 'Give either amount_usd or amount_micro_usdc', { param: 'amount_usd' });
@@ -30,7 +33,7 @@ export function amountOf({ amount_usd: usd, amount_micro_usdc: micro }: AmountBo
   );
 }
 
-/** Throws GatewayError `invalid_request` that names the field. */
+/** Reads an amount in USD. Throws GatewayError `invalid_request` with the name of the field. */
 export function parseUsdField(usd: number | string, param: string): MicroUsd {
   try {
     return parseUsd(usd, param);

@@ -6,8 +6,8 @@ import type { ChainAudit } from '../funds/chain-audit.ts';
 interface AuditRoutesDeps {
   readonly gate: AdminGate;
   /**
-   * Recomputes the books, and compares them with what the treasuries of chains hold. The report's bigints are shown
-   * as numbers.
+   * Recomputes the books and compares them with the balances of the treasuries. Bigints of the report become numbers in
+   * the answer.
    */
   readonly audit: () => Promise<object>;
   readonly auditChains: () => Promise<ChainAudit>;
@@ -31,7 +31,7 @@ const auditSchema = objectOf(
   ['chains'],
 );
 
-/** The audit, for the operator. Register it under `/admin/v1`. */
+/** The operator's route for the audit. Register it under `/admin/v1`. */
 export function auditRoutes({ gate, audit, auditChains }: AuditRoutesDeps): FastifyPluginAsync {
   return async (app) => {
     app.addHook('onRequest', gate);

@@ -1,9 +1,7 @@
-/*
- * Members of a call's record that clients of other gateways parse, and fail without. This gateway has little to say
- * in them; what it does not know is null.
- */
+/* Members of a call's record that clients of other gateways require. This gateway knows few of these facts. The
+   others are null. */
 
-/** The kind of call in the words of those clients; null without a word for it. */
+/** The kind of call as those clients name it. null for a kind that they don't have. */
 const API_TYPES: Readonly<Record<string, string>> = { model: 'completions', image: 'image', video: 'video' };
 
 /** Members that are the same for every call. */
@@ -34,7 +32,7 @@ const CONSTANT = {
   workspace_id: null,
 } as const;
 
-/** A call as its record shows it. */
+/** The members of a call's view that are needed here. */
 interface ShownCall {
   readonly primitive: string | null;
   /** Units by meter. */

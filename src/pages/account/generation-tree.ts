@@ -1,10 +1,10 @@
 import type { Ledger, LockRecord, MicroUsd } from '#billing';
 import { viewGeneration, type GenerationView } from './generation-view.ts';
 
-/** Calls of a tree that are shown at most. */
+/** The most calls of a tree that are shown. */
 const CALLS_MAX = 1_000;
 
-/** A call's record with the records of all calls that were made under it, as its account may see them. */
+/** Returns the view of a call with the views of all calls under it. */
 export async function viewTree(
   record: LockRecord,
   ledger: Pick<Ledger, 'children'>,

@@ -73,7 +73,7 @@ const callProperties = {
   resolved_at: { type: ['string', 'null'] },
 } as const;
 
-/** A call in a list, with its work and cost. */
+/** A call in a list, with its usage and cost. */
 export const callSchema = {
   type: 'object',
   required: [
@@ -124,18 +124,18 @@ export const generationSchema = {
 } as const;
 
 /**
- * One call's record as its account may see it, without the movements of its money. Members that the record lacks
- * are null.
+ * A call's record in the form that its account gets, without the ledger's transfers. Members that the record lacks are
+ * null.
  */
 export type CallView = ReturnType<typeof viewCall>;
 
-/** A call as its account may see it, with the calls that were made under it. */
+/** The same, with the calls under it. */
 export type GenerationView = Readonly<Record<string, unknown>> &
   Pick<CallView, 'id' | 'state'> & { readonly children: readonly GenerationView[] };
 
 /**
- * CAIP-10 id of the account that a call was charged to: with the network that its wallet signed for, else with one
- * of `networks`.
+ * The CAIP-10 id of the account that was charged. Its network is the one that the wallet signed for, or else one of
+ * `networks`.
  */
 export function accountOfRecord(
   { account, lockDetail }: Pick<LockRecord, 'account' | 'lockDetail'>,
@@ -147,11 +147,11 @@ export function accountOfRecord(
 const accountOfCall = (account: string, call: Readonly<Record<string, unknown>>, networks: readonly string[]): string =>
   text(call['caip10']) ?? toCaip10(account, networks);
 
-/** Those of caches are among them. */
+/** Cached tokens are included. */
 const tokensOfPrompt = (usage: Readonly<Record<string, number>>): number =>
   (usage['prompt'] ?? 0) + (usage['input_cache_read'] ?? 0) + (usage['input_cache_write'] ?? 0);
 
-/** One call's record as a list shows it. */
+/** A call's record in the form of a list. */
 export function viewCall(record: LockRecord, networks: readonly string[]) {
   const call = readFields(record.lockDetail);
   const run = readFields(record.detail);
@@ -197,10 +197,7 @@ export function viewCall(record: LockRecord, networks: readonly string[]) {
   };
 }
 
-/**
- * One call's record as its account may see it, with everything that is known. `runCost`: charged for it and all
- * calls under it.
- */
+/** A call's record with all that is known of it. `runCost` is the charge for it and for all calls under it. */
 export function viewGeneration(
   record: LockRecord,
   receipt: string | null,
@@ -239,7 +236,9 @@ function entriesOf(record: LockRecord) {
   return entries;
 }
 
-/** A JSON object of the record; empty if it is absent, as older records may lack what newer ones have. */
+/**
+ * Parses a JSON object of the record. Returns an empty object if it is absent, because older records lack some fields.
+ */
 function readFields(json: string | null): Readonly<Record<string, unknown>> {
   if (json === null) return {};
   try {

@@ -4,7 +4,7 @@ import { csvLine, csvUsd } from '../figures/csv.ts';
 import type { CallView } from './generation-view.ts';
 import { findGenerations, type GenerationsQuery } from './generations-page.ts';
 
-/** Calls that are read at once. */
+/** Number of calls that are read at once. */
 const PAGE = 500;
 
 const COLUMNS = [
@@ -55,8 +55,8 @@ const lineOf = (call: CallView): string =>
   ]);
 
 /**
- * Every call of an account that matches, the newest first, as one file. It is read as its client takes it. Throws
- * GatewayError `invalid_request` before the first byte.
+ * Returns every matching call of an account as a CSV stream, newest first. The calls are read while the client
+ * downloads. Throws GatewayError `invalid_request` before the first byte.
  */
 export async function generationsCsv(
   find: (asked: LocksAsked) => Promise<FoundLocks>,

@@ -19,7 +19,7 @@ export interface GenerationsQuery {
 
 interface GenerationsPage {
   readonly data: readonly CallView[];
-  /** null at the end of the list. */
+  /** null on the last page. */
   readonly next_cursor: string | null;
 }
 
@@ -60,12 +60,12 @@ export const generationsQuerySchema = {
   },
 } as const;
 
-/** Slices of the ledger that one request reads at most, if few calls match. */
+/** The most parts of the ledger that one request reads if few calls match. */
 const SLICES_MAX = 5;
 
 /**
- * One page of an account's calls, the newest first. It may have fewer calls than were asked for, or none, and still
- * have a next page: the ledger is read a part at a time. Throws GatewayError `invalid_request`.
+ * Reads one page of an account's calls, newest first. The ledger is read in parts, so a page may be shorter than
+ * requested, or empty, and still have a next page. Throws GatewayError `invalid_request`.
  */
 export async function findGenerations(
   find: (asked: LocksAsked) => Promise<FoundLocks>,
@@ -106,7 +106,7 @@ export async function findGenerations(
   return { data, next_cursor: place === null ? null : writeCursor(place) };
 }
 
-/** Later than any call, and small enough for every engine. */
+/** Later than every call, and small enough for both engines. */
 const LATEST = 8_640_000_000_000_000;
 
 const writeCursor = ({ at, id }: LockPlace): string => Buffer.from(`${at} ${id}`).toString('base64url');

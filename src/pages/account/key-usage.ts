@@ -3,14 +3,14 @@ import { loadStatement, type Database, type Row } from '#store';
 import type { MicroUsd } from '#billing';
 import { periodAt } from '#auth/accounts';
 
-/** Charges for a key's calls that began in the current UTC day, week and month. */
+/** The charges for a key's calls that began in the current UTC day, week and month, in micro-USD. */
 interface KeyUsage {
   readonly daily: MicroUsd;
   readonly weekly: MicroUsd;
   readonly monthly: MicroUsd;
 }
 
-/** Usage by the hash of the key. Keys without calls in these periods are not in it. */
+/** Usage by the hash of the key. Keys without calls in these periods are missing. */
 export type FindKeyUsage = (account: string) => Promise<ReadonlyMap<string, KeyUsage>>;
 
 export const NO_USAGE: KeyUsage = { daily: 0n, weekly: 0n, monthly: 0n };
@@ -18,14 +18,14 @@ export const NO_USAGE: KeyUsage = { daily: 0n, weekly: 0n, monthly: 0n };
 const USAGE = loadStatement(import.meta.url, './sql/key-usage.sql');
 const DAY_MS = 86_400_000;
 /**
- * A sum that was read on a connection of its own is used for this many times as long as the reading took: 20,000
- * calls take the embedded engine half a second.
+ * The sums of an account with many calls are cached for this many times the duration of the query. The embedded engine
+ * takes half a second for 20,000 calls.
  */
 const REST_TIMES = 20;
 const KEPT_MAX = 1_000;
 /**
- * Calls that are added up in a few milliseconds. More are read on a connection of their own, beside the writers.
- * Opening one takes longer than that.
+ * Reading this many calls takes a few milliseconds. More calls are read in a snapshot, in parallel to the writers.
+ * Opening a snapshot takes longer than reading few calls.
  */
 const FEW = 5_000;
 const ALL = Number.MAX_SAFE_INTEGER;
@@ -34,13 +34,13 @@ type Reading = Pick<Database, 'query' | 'snapshot'>;
 
 interface Kept {
   readonly usage: Promise<ReadonlyMap<string, KeyUsage>>;
-  /** By `performance.now()`. */
+  /** Time of `performance.now()` until which the sums are used. */
   until: number;
 }
 
 /**
- * Adds up the ledger's records of an account. The sum for an account with many calls is kept for a while. Rejects
- * with the database's error.
+ * Sums the charges in the ledger's records of an account. The sums of an account with many calls are cached for a
+ * while. Rejects with the database's error.
  */
 export function createKeyUsage(database: Reading, now: () => number): FindKeyUsage {
   const kept = new Map<string, Kept>();
@@ -67,7 +67,7 @@ export function createKeyUsage(database: Reading, now: () => number): FindKeyUsa
 
 interface Found {
   readonly usage: ReadonlyMap<string, KeyUsage>;
-  /** The account has more calls than are read without a connection of their own. */
+  /** Whether the account has more than FEW calls. */
   readonly many: boolean;
 }
 

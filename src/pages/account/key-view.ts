@@ -7,7 +7,7 @@ import { parseUsdField } from './amount.ts';
 import { NO_USAGE, type FindKeyUsage } from './key-usage.ts';
 import { parseTime } from './time.ts';
 
-/** The body of a request that makes or changes a key, after validation. */
+/** The validated body of a request that creates or changes a key. */
 export interface KeyBody {
   readonly name?: string;
   readonly label?: string;
@@ -22,7 +22,7 @@ export interface KeyBody {
   readonly disabled?: boolean;
 }
 
-/** Percentages of a limit. Beyond 100 they are for soft limits. */
+/** Percentages of a limit. Values above 100 are for soft limits. */
 export const notifyProperty = {
   type: ['array', 'null'],
   maxItems: 10,
@@ -30,7 +30,7 @@ export const notifyProperty = {
   items: { type: 'integer', minimum: 1, maximum: 1_000 },
 } as const;
 
-/** A rate; `usual` says what null is. */
+/** Schema of a rate. `usual` says what null means. */
 export const rateProperty = (what: string, usual: string) =>
   ({
     type: ['integer', 'null'],
@@ -80,7 +80,7 @@ export const keyBodyProperties = {
   },
 } as const;
 
-/** The body that changes a key. */
+/** The schema of the body that changes a key. */
 export const keyChangesSchema = {
   type: 'object',
   additionalProperties: false,
@@ -91,7 +91,7 @@ export const keyChangesSchema = {
   },
 } as const;
 
-/** Members that clients of other gateways parse, and fail without. This gateway has nothing to say in them. */
+/** Members that clients of other gateways require. This gateway doesn't have these features, so they are constant. */
 const FOR_OTHER_CLIENTS = {
   byok_usage: 0,
   byok_usage_daily: 0,
@@ -176,7 +176,7 @@ export interface KeyViewDeps {
   readonly now: () => number;
 }
 
-/** A key as answers show it, with its spending. */
+/** A key in the form of answers, with its spending. */
 export async function viewKey(record: KeyRecord, deps: KeyViewDeps) {
   const { id, carried } = budgetAt(record.hash, record, deps.now());
   const [counted, all, lately] = await Promise.all([
@@ -214,7 +214,7 @@ export async function viewKey(record: KeyRecord, deps: KeyViewDeps) {
   };
 }
 
-/** The changes that a body asks for. Throws GatewayError `invalid_request` on an invalid amount or time. */
+/** Reads the changes of a body. Throws GatewayError `invalid_request` for an invalid amount or time. */
 export function parseKeyBody(body: KeyBody, now: number): KeyChanges {
   const changes: { -readonly [Field in keyof KeyChanges]: KeyChanges[Field] } = {};
   const label = (body.name ?? body.label)?.trim();

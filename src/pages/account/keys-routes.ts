@@ -40,7 +40,7 @@ const tags = ['Account'];
 const params = keyParams();
 const OF_KEYS = { what: 'create, change or delete keys', instead: 'ask the operator for one' };
 
-/** Adds `/key` and `/keys`, the keys of a caller's own account, to `app`, which is behind admission. */
+/** Adds `/key` and `/keys`, the routes for the keys of the caller's own account. `app` must already admit callers. */
 export function addKeysRoutes(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: AdmissionOf): void {
   listOwnKeys(app, deps, admissionOf);
   showOwnKey(app, deps, admissionOf);
@@ -103,7 +103,7 @@ function createOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
   app.post<{ Body: KeyBody | undefined }>('/keys', { config: { actsAs: 'member' }, schema }, async (request, reply) => {
     const { caller } = admissionOf(request);
     await requireFullRights(deps.keys, caller, OF_KEYS);
-    // A body that is refused must not cost the nonce.
+    // The body is checked first, so that an invalid body doesn't use up the nonce.
     parseKeyBody(request.body ?? {}, deps.now());
     await requireFreshSignature(caller, deps.nonces);
     const kind = isDevelopment(caller) ? 'development' : 'live';
@@ -142,12 +142,18 @@ function changeOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
   );
 }
 
-/** Whether a change can make a key able to do more than before: as good as making one, whatever header it came with. */
+/**
+ * Whether a change may give a key more rights. Such a change needs the same proof as creating a key, whatever
+ * credential the request has.
+ */
 function mayLoosen({ label: _label, disabled, ...others }: KeyChanges): boolean {
   return disabled === false || Object.keys(others).length > 0;
 }
 
-/** Whether a cookie alone asks, for a key that is not its own: a thief could stop all programs of the account. */
+/**
+ * Whether the request has only a session cookie and changes a key that isn't the session's own. With a stolen cookie
+ * one could otherwise stop all programs of the account.
+ */
 const isOnlySession = ({ session, key }: Caller, hash: string): boolean => session !== undefined && key?.hash !== hash;
 
 function deleteOwnKey(app: FastifyInstance, { keys, nonces }: OwnKeysDeps, admissionOf: AdmissionOf): void {
@@ -169,7 +175,7 @@ function deleteOwnKey(app: FastifyInstance, { keys, nonces }: OwnKeysDeps, admis
   });
 }
 
-/** Members below an admin change their own keys alone: the others are not there for them. */
+/** Members below admin may change only their own keys. For all other keys they get "not found". */
 async function refuseOthersKey({ account, member }: Caller, hash: string, keys: Pick<KeyStore, 'find'>): Promise<void> {
   if (member === undefined || reaches(member.role, 'admin')) return;
   const record = await keys.find(hash);
@@ -183,7 +189,7 @@ const rateLimitSchema = objectOf({
   note: { type: 'string' },
 });
 
-/** Other gateways' clients need a `note`. */
+/** Clients of other gateways require a `note`. */
 const RATE_NOTE = 'The steady rate. The headers x-ratelimit-* of every answer tell what is left.';
 
 function showKeyInUse(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: AdmissionOf): void {

@@ -28,7 +28,7 @@ interface OwnLimitsDeps extends LimitsDeps {
   readonly keys: Pick<KeyStore, 'find'>;
   readonly nonces: Pick<Nonces, 'use'>;
   readonly notices: Pick<BudgetNotices, 'list' | 'webhooks'>;
-  /** Development: webhooks may be on this machine and its networks, and without TLS. */
+  /** In development mode: webhook URLs may be private addresses and may lack TLS. */
   readonly allowPrivate: boolean;
 }
 
@@ -43,7 +43,7 @@ const tags = ['Account'];
 const OF_LIMITS = { what: 'change limits', instead: 'ask the operator' };
 const NOTICES = 50;
 
-/** The limits of a caller's own account: budgets, rates, and where is told of them. */
+/** The routes for limits of the caller's own account: budgets, rates, and the webhook for notifications about them. */
 export function limitsRoutes(deps: OwnLimitsDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, deps.admit);
@@ -86,7 +86,7 @@ function addLimits(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: Admis
   app.patch<{ Body: LimitsBody }>('/limits', { config: { actsAs: 'admin' }, schema: changed }, async (request) => {
     const { caller } = admissionOf(request);
     await requireFullRights(deps.keys, caller, OF_LIMITS);
-    // A body that is refused must not cost the nonce.
+    // The body is checked first, so that an invalid body doesn't use up the nonce.
     const changes = parseLimits(request.body);
     await requireFreshSignature(caller, deps.nonces);
     return changeLimits(caller.account, 'account', changes, deps);

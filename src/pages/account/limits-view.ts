@@ -13,7 +13,7 @@ import { dataOf, objectOf } from '../answer-schemas.ts';
 import { parseUsdField } from './amount.ts';
 import { notifyProperty, rateProperty } from './key-view.ts';
 
-/* Limits of an account, or of a member of it: what the operator and the owner can set, and how answers show it. */
+/* The limits of an account or of a member: what the operator and the owner can set, and the form of the answers. */
 
 export interface LimitsDeps {
   readonly limits: Pick<LimitsStore, 'of' | 'get' | 'change'>;
@@ -28,7 +28,7 @@ interface BudgetBody {
   readonly limit_notify?: readonly number[] | null;
 }
 
-/** The body that changes limits, after validation. */
+/** The validated body that changes limits. */
 export interface LimitsBody {
   readonly budgets?: readonly BudgetBody[];
   readonly requests_per_minute?: number | null;
@@ -90,7 +90,7 @@ export const limitsSchema = objectOf({
 });
 export const oneLimitsSchema = dataOf(limitsSchema);
 
-/** Limits as answers show them, with what was spent. */
+/** Limits in the form of answers, with what was spent. */
 export async function viewLimits(
   account: string,
   subject: LimitsSubject,
@@ -120,8 +120,8 @@ export async function viewLimits(
 }
 
 /**
- * The changes that a body asks for: what it leaves out stays. Throws GatewayError `invalid_request` for an amount that
- * is not one, and for two budgets of one reset.
+ * Reads the changes of a body. Missing members are not changed. Throws GatewayError `invalid_request` for an invalid
+ * amount, or for two budgets with the same reset.
  */
 export function parseLimits(body: LimitsBody): Partial<AccountLimits> {
   const { budgets, requests_per_minute: requestsPerMinute, tokens_per_minute: tokensPerMinute } = body;
@@ -150,7 +150,7 @@ function parseBudgets(bodies: readonly BudgetBody[]): readonly BudgetRule[] {
   return [...seen.values()];
 }
 
-/** Changes limits and answers with them. */
+/** Changes the limits and returns their new form. */
 export async function changeLimits(
   account: string,
   subject: LimitsSubject,

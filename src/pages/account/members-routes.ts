@@ -51,7 +51,10 @@ const tags = ['Account'];
 const OF_MEMBERS = { what: 'change members', instead: 'ask the operator' };
 const HOW = 'A member acts for the account with the header `x-tollgate-account`.';
 
-/** Organisations of a caller, and the members of its account or of the one that it acts for. */
+/**
+ * The routes for the caller's organisations, and for the members of the account that the caller acts for (its own or an
+ * organisation).
+ */
 export function membersRoutes(deps: OwnMembersDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf: (request: FastifyRequest) => Admission = requireAdmission(app, deps.admit);
@@ -142,7 +145,10 @@ function listMembers(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Calle
   });
 }
 
-/** Owners are made, changed and removed by owners. The credentials of the account itself are an owner's. */
+/**
+ * Throws unless the caller may add, change or remove members with these roles. Only owners may do this with owners. The
+ * credentials of the account itself count as an owner's.
+ */
 function refuseBelow(caller: Caller, ...roles: readonly (MemberRole | undefined)[]): void {
   const own = caller.member?.role ?? 'owner';
   if (roles.includes('owner') && !reaches(own, 'owner'))
@@ -224,7 +230,7 @@ function removeMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
     async (request) => {
       const caller = callerOf(request);
       const { account, member } = caller;
-      // Whoever leaves needs no more than to be who leaves, an access token included.
+      // A member who leaves only has to prove who they are, so an access token is enough.
       const leaves = member !== undefined && member.account === request.params.member;
       if (!leaves) await requireFullRights(deps.keys, caller, OF_MEMBERS);
       const before = await findMember(account, request.params.member, deps);

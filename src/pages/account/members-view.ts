@@ -7,7 +7,7 @@ import { objectOf } from '../answer-schemas.ts';
 import type { FindKeyUsage } from './key-usage.ts';
 import { limitsSchema, viewLimits, type LimitsDeps } from './limits-view.ts';
 
-/* Members of an account, as the operator and the owner see them. */
+/* The members of an account, for the routes of the operator and of the owner. */
 
 export interface MembersDeps extends LimitsDeps {
   readonly members: MemberStore;
@@ -64,7 +64,7 @@ export const memberSchema = objectOf({
 
 const KEYS_READ = 1_000;
 
-/** Members with their keys, what these spent, and their budgets. */
+/** Members in the form of answers, with their keys, the spending of these keys, and their budgets. */
 export async function viewMembers(account: string, members: readonly Member[], deps: MembersDeps) {
   const [keys, usage, limits] = await Promise.all([
     deps.keys.list(account, { offset: 0, limit: KEYS_READ }),
@@ -91,7 +91,7 @@ export async function viewMembers(account: string, members: readonly Member[], d
   );
 }
 
-/** Adds a member. Throws GatewayError `invalid_request`, and `unprocessable` where the account has too many. */
+/** Adds a member. Throws GatewayError `invalid_request`, or `unprocessable` if the account has too many members. */
 export async function addMember(account: string, body: NewMemberBody, deps: MembersDeps): Promise<Member> {
   const member = parseAccountId(body.account, deps.networks);
   if (member === null)
@@ -111,14 +111,14 @@ export async function addMember(account: string, body: NewMemberBody, deps: Memb
   throw new GatewayError('unprocessable', `An account has at most ${MEMBERS_MAX} members`);
 }
 
-/** The account in a path. Throws GatewayError `not_found`. */
+/** Finds the member of a path. Throws GatewayError `not_found`. */
 export async function findMember(account: string, text: string, { members }: Pick<MembersDeps, 'members'>) {
   const found = await members.find(account, text);
   if (found === null) throw new GatewayError('not_found', 'Member not found', { param: 'member' });
   return found;
 }
 
-/** Says why a member could not be changed or removed. Throws GatewayError `unprocessable` or `not_found`. */
+/** Throws the reason why a member could not be changed or removed: GatewayError `unprocessable` or `not_found`. */
 export async function refuseChange(
   account: string,
   member: string,

@@ -3,8 +3,9 @@ import type { Caller } from '#gateway';
 import { isRestricted, type KeyStore } from '#auth';
 
 /**
- * The hash of the key whose calls are shown: the one that is asked for, and to a limited key its own alone. Undefined
- * for all of the account. Throws GatewayError `permission_denied` where a limited key asks for another one.
+ * Returns the hash of the key whose calls the caller may see: the requested key, or for a restricted key only the key
+ * itself. undefined means all calls of the account. Throws GatewayError `permission_denied` if a restricted key asks
+ * for another key.
  */
 export async function ownKey(
   keys: Pick<KeyStore, 'find'>,

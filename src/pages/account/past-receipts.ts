@@ -1,14 +1,14 @@
 import type { Ledger, LockRecord, ReceiptSigner } from '#billing';
 import { receiptOfRecord } from './receipts.ts';
 
-/** Receipts of calls that were settled before, compact JWS; null for a call that was not charged. */
+/** Receipts (compact JWS) of calls that were settled in the past. null for a call that was not charged. */
 interface PastReceipts {
   ofRecord(record: LockRecord): string | null;
-  /** null also for a call that is not known. Rejects where the database cannot be reached. */
+  /** Returns null also for an unknown call. Rejects if the database can't be reached. */
   ofCall(callId: string): Promise<string | null>;
 }
 
-/** `networks`: of the gateway's own chains, in which wallets are named that signed in on none. */
+/** `networks` are the gateway's own chains. They name the network of wallets that signed in without one. */
 export function createPastReceipts(
   signer: ReceiptSigner,
   ledger: Pick<Ledger, 'find'>,

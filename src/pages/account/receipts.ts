@@ -4,8 +4,8 @@ import { callerCaip10 } from '#auth/accounts';
 import { accountOfRecord } from './generation-view.ts';
 
 /**
- * The receipt of a call that has just settled. `time` is epoch milliseconds, `networks` are the CAIP-2 ids of the
- * gateway's own chains.
+ * Makes the receipt of a call that has just been settled. `time` is in epoch milliseconds, `networks` are the CAIP-2
+ * ids of the gateway's own chains.
  */
 export function receiptOfCall(
   call: Call,
@@ -30,7 +30,7 @@ export function receiptOfCall(
   };
 }
 
-/** The receipt of a settled call from its record; null for one that was not charged. */
+/** Makes the receipt of a settled call from its record. Returns null if the call was not charged. */
 export function receiptOfRecord(record: LockRecord, networks: readonly string[]): Receipt | null {
   const { id, provider, parent, price, amount, usage, charged, fee, resolvedAt } = record;
   if (record.state !== 'settled' || provider === null || price === null || resolvedAt === null) return null;

@@ -7,7 +7,7 @@ import { PaymentsSetupError } from '../funds/payments-setup-error.ts';
 
 interface Reloaded {
   readonly services: NamedDifferences;
-  /** Networks of chains that are open now. */
+  /** Networks whose chains are now open. */
   readonly chains: readonly string[];
   readonly options: readonly string[];
   readonly restart: readonly string[];
@@ -15,7 +15,10 @@ interface Reloaded {
 
 interface ReloadRoutesDeps {
   readonly gate: AdminGate;
-  /** Rejects with ConfigError where the file has problems. null: no file was named at the start. */
+  /**
+   * Reloads the configuration. Rejects with ConfigError if the file has problems. null if no file was given at the
+   * start.
+   */
   readonly reload: (() => Promise<Reloaded>) | null;
 }
 
@@ -32,7 +35,7 @@ const reloadSchema = objectOf({
   restart: names('Options that differ from the file and keep their old value until the gateway is restarted.'),
 });
 
-/** Reading the configuration anew, for the operator. Register it under `/admin/v1`. */
+/** The operator's route that reloads the configuration. Register it under `/admin/v1`. */
 export function reloadRoutes({ gate, reload }: ReloadRoutesDeps): FastifyPluginAsync {
   return async (app) => {
     app.addHook('onRequest', gate);

@@ -1,7 +1,7 @@
 import { type Tasks, waitsForClient } from '#tasks';
 import type { CallView } from './generation-view.ts';
 
-/** Calls with whether they wait for their client: they are held, and their task asks for input. */
+/** Adds to each call whether it waits for its client: it is held, and its task asks for input. */
 export async function withWaiting<View extends Pick<CallView, 'id' | 'state'>>(
   calls: readonly View[],
   account: string,

@@ -8,7 +8,7 @@ interface AdminFiguresDeps {
   readonly rollUp: Pick<RollUp, 'rebuild'>;
 }
 
-/** The figures of calls, for the operator. Register it under `/admin/v1`. */
+/** The operator's routes for the figures of calls. Register it under `/admin/v1`. */
 export function adminFiguresRoutes({ gate, rollUp }: AdminFiguresDeps): FastifyPluginAsync {
   return async (app) => {
     app.addHook('onRequest', gate);

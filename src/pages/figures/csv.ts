@@ -1,13 +1,13 @@
 import type { MicroUsd } from '#billing';
 
-/** A cell of a table. null is an empty one. */
+/** A cell of a table. null is an empty cell. */
 export type Cell = string | number | null;
 
-/** Spreadsheets take a text that begins so for a formula. */
+/** Spreadsheets treat a text with such a first character as a formula. */
 const FORMULA = /^[=+\-@\t\r]/;
 const QUOTED = /[",\r\n]/;
 
-/** A line of RFC 4180. A text that a spreadsheet would take for a formula gets an apostrophe before it. */
+/** Writes a line of RFC 4180. A text that looks like a formula gets an apostrophe in front. */
 export const csvLine = (cells: readonly Cell[]): string => `${cells.map(cellText).join(',')}\r\n`;
 
 function cellText(cell: Cell): string {
@@ -17,7 +17,7 @@ function cellText(cell: Cell): string {
   return QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** USD with 6 decimal places. */
+/** Formats micro-USD as USD with 6 decimal places. */
 export function csvUsd(amount: MicroUsd): string {
   const digits = amount.toString().padStart(7, '0');
   return `${digits.slice(0, -6)}.${digits.slice(-6)}`;
@@ -25,10 +25,10 @@ export function csvUsd(amount: MicroUsd): string {
 
 export const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 
-/** Makes browsers save a file under this name. */
+/** The `content-disposition` header that makes browsers save a file under this name. */
 export const savedAs = (name: string): string => `attachment; filename="${name}"`;
 
-/** The member of a query that asks for a file. */
+/** Schema of the query parameter that asks for a file. */
 export const formatSchema = {
   type: 'string',
   enum: ['json', 'csv'],

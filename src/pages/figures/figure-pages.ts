@@ -3,11 +3,12 @@ import type { Database, Query } from '#store';
 import { tagPage, type TaggedPage } from '#gateway';
 import { findState, type RollUp } from '#analytics';
 
-/** Pages that take many rows to make. */
+/** Pages whose figures need many rows. */
 export interface FigurePages {
   /**
-   * The page of this name, made by `read` at one moment if it is not kept; null where `read` finds nothing. `isClosed`:
-   * no call can be added to it any more. Throws GatewayError `rate_limit_exceeded` where too many others wait.
+   * Returns the cached page of this name, or makes it with `read` from one snapshot. Returns null if `read` does.
+   * `isClosed` means that no more calls can be added to its figures. Throws GatewayError `rate_limit_exceeded` if too
+   * many other pages wait.
    */
   page(name: string, isClosed: boolean, read: (query: Query) => Promise<object | null>): Promise<TaggedPage | null>;
 }
@@ -15,29 +16,33 @@ export interface FigurePages {
 interface Kept {
   readonly page: TaggedPage;
   readonly version: bigint;
-  /** By `performance.now()`: until then the page is given without asking. */
+  /**
+   * Until this time of `performance.now()` the page is returned without a check, unless this process has added calls.
+   */
   freshUntil: number;
   parts: number;
-  /** The same, whatever has changed: it took long to make. */
+  /**
+   * Until this time of `performance.now()` the page is returned even if calls were added, because making it takes long.
+   */
   readonly restsUntil: number;
   readonly madeAt: number;
   readonly isClosed: boolean;
 }
 
 const KEPT_MAX = 200;
-/** Within it the database is not asked whether a page has changed. */
+/** For this time after a check the database isn't asked again whether a page has changed. */
 const FRESH_MS = 1_000;
-/** A page that takes longer is kept for so many times the time that it took. */
+/** A page that takes longer than this to make is cached for the given multiple of that time. */
 const QUICK_MS = 1_000;
 const REST_TIMES = 10;
-/** Figures that no call adds to, such as the number of accounts, are read anew after it. */
+/** A page is made again after this time, because some figures, such as the number of accounts, change without calls. */
 const OPEN_MS = 60_000;
 const CLOSED_MS = 600_000;
 const WAITING_MAX = 32;
 
 /**
- * Makes pages one at a time, beside the writers: whoever asks for the figures of a year delays nobody's calls. A page
- * is kept until calls were added to its figures.
+ * Makes pages one at a time, in parallel to the writers, so that a request for the figures of a year doesn't delay
+ * calls. A page is cached until calls are added to its figures.
  */
 export function createFigurePages(
   database: Pick<Database, 'query' | 'snapshot'>,

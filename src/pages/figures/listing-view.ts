@@ -91,7 +91,7 @@ export const listingsSchema = objectOf({
   as_of: asOfSchema,
 });
 
-/** Services as `GET /analytics/service` lists them. */
+/** The list of services in the form of `GET /analytics/service`. */
 export const viewListings = ({ listings, asOf }: Awaited<ReturnType<typeof findListings>>, range: DayRange) => ({
   data: listings.map((each) => ({
     primitive: each.primitive,
@@ -105,7 +105,7 @@ export const viewListings = ({ listings, asOf }: Awaited<ReturnType<typeof findL
   as_of: viewAsOf(asOf),
 });
 
-/** A service as `GET /analytics/service/…` shows it. `offers`: all of this name, of any primitive. */
+/** A service in the form of `GET /analytics/service/…`. `offers` are all offers of this name, of any primitive. */
 export function viewListing(
   figures: ListingFigures,
   { primitive, service, range }: { primitive: Primitive; service: string; range: DayRange },
@@ -176,7 +176,7 @@ function viewAttempts({ successes, failures }: ListingProvider['attempts']) {
   return { attempts, failures, uptime: attempts === 0 ? null : rounded(1 - failures / attempts, 10_000) };
 }
 
-/** Versions of prices are kept by provider and name: those of its other primitives of this name are left out. */
+/** Prices are stored by provider and name. So prices of the provider's other primitives of this name are removed. */
 function viewPrices(prices: ListingProvider['prices'], primitive: Primitive, offers: readonly Offer[]) {
   const of = new Map<string, string | null>();
   const others = new Set<string>();

@@ -3,7 +3,7 @@ import { PRIMITIVES } from '#config';
 import { dateOf, type DayRange, type ListingSums, type MarketFigures, type MarketSums } from '#analytics';
 import { objectOf } from '../answer-schemas.ts';
 
-/** Services that are named; the rest is one sum. */
+/** The number of services with their own figures. All other services share one sum. */
 const TOP = 20;
 
 const count = (description: string) => ({ type: 'integer', description });
@@ -23,7 +23,7 @@ const series = (description: string) => ({
 });
 const ofListings = { requests: count('Settled calls.'), volume: microUsd, volume_usd: usd, tokens: count('Tokens.') };
 
-/** A time, or null. */
+/** Schema of a time or null. */
 export const asOfSchema = {
   type: ['string', 'null'],
   description: 'When the newest call that is counted was settled or failed; null before the first.',
@@ -63,7 +63,7 @@ export const marketSchema = objectOf({
   as_of: asOfSchema,
 });
 
-/** The market as `GET /analytics/public` shows it. */
+/** The market in the form of `GET /analytics/public`. */
 export function viewMarket(figures: MarketFigures, { first, last }: DayRange) {
   const { totals, days, listings } = figures;
   const over = (value: (day: MarketFigures['days'][number]) => number) =>

@@ -65,10 +65,10 @@ const ownQuerySchema = {
   },
 } as const;
 
-/** Labels that an account can have. */
+/** The most keys whose labels are read. */
 const KEYS_MAX = 1_000;
 
-/** An account's own figures. Register it under `/api/v1`. */
+/** The routes for an account's own figures. Register it under `/api/v1`. */
 export function ownFiguresRoutes(deps: OwnFiguresDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, deps.admit);
@@ -153,7 +153,7 @@ async function namesOf(
   };
 }
 
-/** Days of the activity, today included. */
+/** Days of the activity, including today. */
 const ACTIVITY_DAYS = 30;
 
 const activitySchema = objectOf({

@@ -17,12 +17,12 @@ interface PublicFiguresDeps {
   readonly now: () => number;
 }
 
-/** Browsers and proxies may give a page again for so long. */
+/** Browsers and proxies may cache a page for 30 s. */
 const CACHE_CONTROL = 'public, max-age=30';
-/** Days that are not shown yet where figures are delayed: today and yesterday. */
+/** If figures are delayed, these last days are hidden: today and yesterday. */
 const DELAYED_DAYS = 2;
 
-/** The figures that everybody may see. Register it under `/api/v1`. */
+/** The routes for public figures. Register it under `/api/v1`. */
 export function publicFiguresRoutes(deps: PublicFiguresDeps): FastifyPluginAsync {
   return async (app) => {
     showMarket(app, deps);
@@ -57,7 +57,7 @@ function showMarket(app: FastifyInstance, deps: PublicFiguresDeps): void {
   );
 }
 
-/** Days of the figures of a service. */
+/** Days in the figures of a service. */
 const LISTING_DAYS = 30;
 
 const listingRange = (deps: PublicFiguresDeps) => ({ first: today(deps) - LISTING_DAYS + 1, last: today(deps) });
@@ -100,7 +100,7 @@ function showListing(app: FastifyInstance, deps: PublicFiguresDeps): void {
     params: { type: 'object', properties },
     response: { 200: { description: 'The figures', ...listingSchema } },
   };
-  // A name may have slashes, encoded or not.
+  // A name may contain slashes, encoded or not.
   app.get<{ Params: { readonly '*': string } }>('/analytics/service/*', { schema }, async (request, reply) => {
     const { primitive, service } = readListing(request.params['*']);
     const shown = shownNow(deps);
@@ -109,7 +109,7 @@ function showListing(app: FastifyInstance, deps: PublicFiguresDeps): void {
     const providers = offers.filter((offer) => offer.primitive === primitive).map(({ provider }) => provider.id);
     const notFound = () =>
       new GatewayError('not_found', `No ${primitive} has the name ${printable(service)}`, { param: 'name' });
-    // Names that nobody knows do not wait among the pages: they would keep others from theirs.
+    // Unknown names are refused before they take a place in the queue of pages.
     if (providers.length === 0 && !(await isCalled(deps.database.query, { primitive, service }, range, shown)))
       throw notFound();
     const name = `${primitive} ${range.last} ${shown.until} ${providers.join()} ${service}`;
@@ -122,7 +122,7 @@ function showListing(app: FastifyInstance, deps: PublicFiguresDeps): void {
   });
 }
 
-/** `model/demo/sage`. Throws GatewayError `invalid_request`. */
+/** Reads a path such as `model/demo/sage`. Throws GatewayError `invalid_request`. */
 function readListing(path: string): { readonly primitive: Primitive; readonly service: string } {
   const [first = '', ...rest] = path.split('/');
   const primitive = PRIMITIVES.find((each) => each === first);
@@ -137,7 +137,7 @@ const today = ({ now }: PublicFiguresDeps): number => Math.floor(now() / DAY_MS)
 
 const isClosed = (last: number, deps: PublicFiguresDeps): boolean => last < today(deps);
 
-/** The days and calls that the operator shows. Throws GatewayError `not_found` where he shows none. */
+/** Returns which days and calls are public. Throws GatewayError `not_found` if the operator publishes no figures. */
 function shownNow(deps: PublicFiguresDeps): Shown {
   const { analytics, mode } = deps.config;
   if (analytics.public === 'off') throw new GatewayError('not_found', 'This gateway does not publish its figures');

@@ -40,15 +40,18 @@ export const usageSchema = objectOf({
   as_of: asOfSchema,
 });
 
-/** Names that the sums do not have. */
+/** Names that the table of sums doesn't have. */
 export interface UsageNames {
-  /** Labels of keys by their hash. */
+  /** Labels of keys, by hash. */
   readonly keys: ReadonlyMap<string, string>;
-  /** Names of providers by their id. */
+  /** Names of providers, by id. */
   readonly providers: ReadonlyMap<string, string>;
 }
 
-/** Rows of an account's sums, with one for each day where they are apart by day alone. */
+/**
+ * The rows of an account's sums in the form of answers. If they are grouped by day only, days without calls get a row
+ * too.
+ */
 export function viewUsage(
   rows: readonly UsageRow[],
   range: DayRange,
@@ -105,7 +108,7 @@ function viewSums(row: UsageSums) {
   };
 }
 
-/** The sums of all rows. */
+/** Adds up all rows. */
 export function viewTotals(rows: readonly UsageRow[]) {
   const totals: { -readonly [Name in keyof UsageRow]: UsageRow[Name] } = { ...NOTHING };
   for (const row of rows) {
@@ -122,7 +125,7 @@ export function viewTotals(rows: readonly UsageRow[]) {
   return viewSums(totals);
 }
 
-/** The rows as one file. Its columns are the members of the rows. */
+/** Writes the rows as CSV. The columns are the members of the rows. */
 export function usageCsv(rows: readonly Readonly<Record<string, Cell>>[], by: readonly UsageGroup[]): string {
   const columns = Object.keys({ ...groupsOf(NOTHING, by, NO_NAMES), ...viewSums(NOTHING) });
   const lines = rows.map((row) =>

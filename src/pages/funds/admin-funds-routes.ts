@@ -48,7 +48,7 @@ const bookProperties = {
   withdrawals: { ...openSchema, description: 'That are not at their end' },
 } as const;
 
-/** The operator's side of money over chains. Register it under `/admin/v1`. */
+/** The operator's routes for money over chains. Register it under `/admin/v1`. */
 export function adminFundsRoutes(deps: AdminFundsDeps): FastifyPluginAsync {
   return async (app) => {
     app.addHook('onRequest', deps.gate);
@@ -143,7 +143,7 @@ function addBooks(app: FastifyInstance, { funds, ledger }: AdminFundsDeps): void
   );
 }
 
-/** Adds `/deposits`: what is in suspense, and whose it is. */
+/** Adds `/deposits`: deposits in suspense, and the route that assigns them to an account. */
 function addSuspense(app: FastifyInstance, { funds, consumers, contractNetworks }: AdminFundsDeps): void {
   const accountOf = async (id: string): Promise<string> => {
     if (id === OPERATOR) return id;
@@ -214,7 +214,7 @@ function addSuspense(app: FastifyInstance, { funds, consumers, contractNetworks 
   );
 }
 
-/** Adds `/withdrawals`: fees that the operator takes out. What moves between treasuries is in `/treasury/acts`. */
+/** Adds `/withdrawals`: withdrawals of the operator's fees. Moves between treasuries are in `/treasury/acts`. */
 function addFeeWithdrawals(app: FastifyInstance, { funds, ledger }: AdminFundsDeps): void {
   const of = availableOf(ledger);
 
@@ -246,7 +246,7 @@ function addFeeWithdrawals(app: FastifyInstance, { funds, ledger }: AdminFundsDe
       const amount = amountOf(request.body);
       const id = withdrawalIdOf(OPERATOR, request.headers['idempotency-key']);
       const lost = -(await of(LOSSES));
-      // What was withdrawn before is not asked for again.
+      // A repeated request for the same withdrawal must get the same answer, so losses are checked only for a new one.
       const isNew = (await known.chains.withdrawalRows.find(id)) === null;
       if (isNew && lost > 0n && (await of(FEES)) - amount < lost)
         throw new GatewayError(

@@ -1,2 +1,2 @@
-/** The part that all routes of the operator's about money have in their descriptions. */
+/** The part of the schema that all operator routes for money have in common. */
 export const ADMINISTRATION = { tags: ['Administration'], security: [{ bearer: [] }] } as const;

@@ -1,47 +1,44 @@
 import { FEES, SUSPENSE, treasuryOf, type Ledger, type MicroUsd, OPERATOR_TREASURY } from '#billing';
 import { LOSSES, TRANSIT, type Chains, type OpenMoney } from '#chains';
 
-/** The balance of one chain's treasury against the books. Amounts are micro-USD. */
+/** One chain's treasury compared with the books. Amounts are micro-USD. */
 export interface AuditedChain {
   readonly network: string;
   readonly treasury: string | null;
-  /** null: could not be compared. */
+  /** null if they could not be compared. */
   readonly ok: boolean | null;
   readonly held: MicroUsd | null;
   readonly booked: MicroUsd | null;
   readonly difference: MicroUsd | null;
-  /** Block or slot that was compared at. */
+  /** The block or slot of the comparison. */
   readonly height: bigint | null;
-  /** Epoch milliseconds; null before the first time. */
+  /** Epoch milliseconds. null before the first comparison. */
   readonly comparedAt: number | null;
-  /**
-   * The treasury's balance by the books now, in what may still be undone too: what the accounts of the ledger have
-   * of it.
-   */
+  /** The treasury's balance in the ledger now. Unlike `booked` it includes transactions that may still be undone. */
   readonly owed: MicroUsd;
   readonly open: Readonly<Record<OpenMoney['kind'], number>>;
-  /** Why nothing is paid out; null while it is. */
+  /** The reason why nothing is paid out. null if payouts run. */
   readonly halted: string | null;
-  /** Why it could not be compared. */
+  /** The reason why it could not be compared. */
   readonly error: string | null;
 }
 
 export interface ChainAudit {
-  /** false: something differs or is halted. null: nothing differs, and something could not be compared. */
+  /** false: a chain differs or is halted. null: no chain differs, but one could not be compared. */
   readonly ok: boolean | null;
   readonly chains: readonly AuditedChain[];
-  /** In accounts of the ledger. */
+  /** Balances of the ledger's suspense and fee accounts. */
   readonly suspense: MicroUsd;
   readonly fees: MicroUsd;
-  /** Money that is lost and that nobody has paid for yet: the operator owes it. */
+  /** Lost money that the operator still has to cover. */
   readonly losses: MicroUsd;
-  /** Money on its way from a treasury to another one. */
+  /** Money on its way between treasuries. */
   readonly transit: MicroUsd;
-  /** Money that the operator credited by hand, and holds outside of any chain. */
+  /** Money that the operator credited by hand and holds outside of the chains. */
   readonly operator: MicroUsd;
 }
 
-/** Compares the books with the treasuries, now. On a gateway without chains there is nothing to compare. */
+/** Compares the books with the treasuries now. A gateway without chains has nothing to compare. */
 export async function auditFunds(
   funds: { readonly chains: Pick<Chains, 'audit' | 'books' | 'open'> } | null,
   ledger: Pick<Ledger, 'balance'>,

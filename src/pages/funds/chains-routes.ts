@@ -24,7 +24,7 @@ const properties = {
   withdrawal_daily_max_micro_usdc: micro('The most that is paid out of one balance in 24 hours'),
 } as const;
 
-/** Adds `GET /payments/chains` to `app`: what can be paid with. Public; empty on a gateway without chains. */
+/** Adds `GET /payments/chains` to `app`: the accepted chains. Public. The list is empty on a gateway without chains. */
 export function addChainsRoutes(app: FastifyInstance, funds: Funds | null): void {
   app.get(
     '/payments/chains',

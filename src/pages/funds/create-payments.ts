@@ -21,9 +21,9 @@ interface PaymentsOptions {
 const PENDING_RETRY_S = 2;
 const AWAY_RETRY_S = 5;
 
-/** Payments over the chains of a gateway. */
+/** Creates the payments over the chains of a gateway. */
 export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Payments {
-  /** Whom a payment is from that was verified for its request. */
+  /** The account of each payment that was verified for its request. */
   const verified = new WeakMap<PaymentSlip, string>();
 
   const read = (slip: PaymentSlip): { readonly signed: SignedPayment; readonly chain: Chain } => {
@@ -46,7 +46,10 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
     return { signed, chain };
   };
 
-  /** The deposit of a payment that is known already, or the account that signed it. */
+  /**
+   * Returns the deposit of a payment that is already known. Otherwise verifies the payment and returns the account that
+   * signed it.
+   */
   const knownOrVerified = async (
     signed: SignedPayment,
     chain: Chain,
@@ -56,7 +59,8 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
     try {
       return await chain.verify(signed);
     } catch (error) {
-      // Somebody may have brought it meanwhile: the chain takes it once, and would not take it again.
+      // Another request may have brought the same payment in the meantime. The chain accepts it only once, so
+      // verification fails, but the deposit is there.
       const taken = error instanceof PaymentProblem ? await chains.deposits.find(signed) : null;
       if (taken === null) throw error;
       return taken;
@@ -67,8 +71,7 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
     open: chains.networks.length > 0,
 
     async required({ error, resource, amount, caller }) {
-      // A wallet that is signed in pays for itself (checkPayer): its payment needs no memo, which older clients
-      // cannot sign.
+      // A signed-in wallet pays for itself (checkPayer), so its payment needs no memo. Older clients can't sign one.
       const account = caller.anonymous || caller.wallet !== null ? null : caller.account;
       const terms = await Promise.all(
         chains.networks.map(async (network) => {
@@ -123,7 +126,7 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
   };
 }
 
-/** Why no chain can take a payment of `amount`, and what would be right. */
+/** Explains why no chain can accept a payment of `amount`, and what to do. */
 function whyNoTerms(amount: MicroUsd, bounds: readonly TopupBounds[]): string {
   const most = bounds.reduce((highest, one) => (one.most > highest ? one.most : highest), 0n);
   return amount > most
@@ -142,7 +145,7 @@ function receiptOf(
   return { success: true, transaction: transaction!, network, payer, amount: String(credited) };
 }
 
-/** Turns the errors of a chain into errors of the gateway. */
+/** Turns errors of a chain into GatewayErrors. */
 async function toldInOurWords<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();

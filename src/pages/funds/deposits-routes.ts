@@ -7,7 +7,7 @@ import { depositSchema, viewDeposit } from './fund-views.ts';
 import { requireFunds, type Funds } from './funds.ts';
 import { formsOf, ownWallet } from './own-wallet.ts';
 
-/** Adds `/deposits` to `app`, which is behind admission: what came in for the caller's account. */
+/** Adds `/deposits`, the deposits to the caller's account. `app` must already admit callers. */
 export function addDepositsRoutes(
   app: FastifyInstance,
   funds: Funds | null,
@@ -59,7 +59,7 @@ export function addDepositsRoutes(
     },
     async (request) => {
       const deposit = await find(admissionOf(request).caller.account, request.params.id);
-      // One answer for what does not exist and what is somebody else's.
+      // The same answer for a deposit that doesn't exist and for a deposit of another account.
       if (deposit === null) throw new GatewayError('not_found', 'Deposit not found', { param: 'id' });
       return { data: viewDeposit(deposit) };
     },
@@ -84,7 +84,7 @@ export function addDepositsRoutes(
       const claimed: Deposit[] = [];
       for (const wallet of [ownWallet(account), ...bound]) {
         if (wallet === null) continue;
-        // What has the address of a contract on another chain is somebody else's there.
+        // A contract wallet exists on one chain only. On another chain the same address may belong to somebody else.
         for (const address of formsOf(wallet))
           claimed.push(...(await chains.deposits.attribute(address, account, wallet.network)));
       }

@@ -1,6 +1,6 @@
 import { GatewayError } from '#wire';
 
-/** Which part of a list, the newest first. */
+/** The requested part of a list, newest first. */
 export interface FundPage {
   readonly before?: string;
   readonly limit: number;
@@ -14,7 +14,7 @@ export const fundPageSchema = {
   },
 } as const;
 
-/** Of a request that is told nothing but its address. */
+/** The body of a request that has only path parameters. */
 export const noBody = { type: ['object', 'null'], additionalProperties: false, properties: {} } as const;
 
 export const pageOf = (items: object) =>
@@ -35,8 +35,8 @@ interface Entry {
 }
 
 /**
- * One page of a list. `find`: an entry of the same list by its id. Rejects with GatewayError `invalid_request` for
- * a place that is not in it.
+ * Reads one page of a list. `find` returns an entry of the same list by its id. Rejects with GatewayError
+ * `invalid_request` if `before` is not in the list.
  */
 export async function readPage<T extends Entry>(
   { before, limit }: FundPage,

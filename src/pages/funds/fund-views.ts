@@ -42,7 +42,7 @@ const DEPOSIT_STATUS = {
   reversed: 'reversed',
 } as const satisfies Record<Deposit['state'], string>;
 
-/** A deposit as answers show it. */
+/** A deposit in the form of answers. */
 export function viewDeposit({
   id,
   state,
@@ -108,7 +108,7 @@ export const withdrawalSchema = {
   properties: withdrawalProperties,
 } as const;
 
-/** A withdrawal as answers show it. */
+/** A withdrawal in the form of answers. */
 export function viewWithdrawal(withdrawal: Withdrawal) {
   const { id, network, address, source, amount, fee, handedOut, signed, transaction, reason, createdAt, updatedAt } =
     withdrawal;

@@ -13,8 +13,8 @@ interface FundsDeps extends TopupDeps, WithdrawalsDeps, WalletsDeps {
 }
 
 /**
- * How money comes in and goes out over chains. On a gateway without chains the routes say so. Register it under
- * `/api/v1`.
+ * The routes that pay money in and out over chains. Without chains they answer that the gateway takes no money over
+ * chains. Register it under `/api/v1`.
  */
 export function fundsRoutes(deps: FundsDeps): FastifyPluginAsync {
   return async (app) => {

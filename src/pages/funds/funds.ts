@@ -3,20 +3,20 @@ import { GatewayError } from '#wire';
 import type { MicroUsd } from '#billing';
 import type { Chains } from '#chains';
 
-/** Money over chains as the routes of this room know it. */
+/** The part of the chains that these routes use. */
 export interface Funds {
   readonly chains: Chains;
   /** In the order of the configuration. */
   readonly terms: readonly ChainTerms[];
-  /** Whether a chain answered when it was asked last. */
+  /** Whether the last request to a chain's nodes succeeded. */
   readonly answers: (network: string) => boolean;
-  /** How long a wallet has to be bound before it is paid to. */
+  /** Milliseconds for which a wallet must be bound before withdrawals to it. */
   readonly cooldownMs: number;
 }
 
 /** The terms of one chain. */
 export interface ChainTerms {
-  /** CAIP-2. */
+  /** CAIP-2 id. */
   readonly network: string;
   readonly asset: string;
   readonly minTopup: MicroUsd;
@@ -38,7 +38,10 @@ export function requireFunds(funds: Funds | null): Funds {
   return funds;
 }
 
-/** Says requireFunds before the fields of a body are asked for: a hook of routes for its preValidation. */
+/**
+ * A preValidation hook that calls requireFunds. It runs before the body is validated, so that a gateway without chains
+ * doesn't complain about fields of the body.
+ */
 export const withFunds =
   (funds: Funds | null): preValidationHookHandler =>
   (_request, _reply, done) => {
@@ -46,7 +49,7 @@ export const withFunds =
     done();
   };
 
-/** A chain of this gateway that answers to `network`. Throws GatewayError `invalid_request`. */
+/** Finds the terms of a chain by its network. Throws GatewayError `invalid_request`. */
 export function termsOf({ terms }: Funds, network: string): ChainTerms {
   const found = terms.find((one) => one.network === network);
   if (found) return found;

@@ -5,15 +5,15 @@ import type { ConsumerStore } from '#auth';
 interface MemoAccountsOptions {
   readonly consumers: Pick<ConsumerStore, 'find'>;
   readonly ledger: Pick<Ledger, 'balance'>;
-  /** CAIP-2 ids of the networks that a contract wallet may be on. */
+  /** CAIP-2 ids of the networks on which contract wallets can be. */
   readonly contractNetworks: readonly string[];
 }
 
-/** Reads the memos of transfers into a treasury, which name the account that is paid for. */
+/** Reads the memos of transfers to a treasury. A memo names the account that gets the money. */
 interface MemoAccounts {
-  /** The account that a memo names; null where the text names no account, or one that does not exist. */
+  /** Returns the account that a memo names, or null if the memo names no existing account. */
   accountOfMemo(memo: string): Promise<string | null>;
-  /** Whether a memo names another account than this one, be it known or not. */
+  /** Whether a memo names another account than `account`, even one that doesn't exist. */
   namesAnother(memo: string, account: string): boolean;
 }
 
@@ -28,7 +28,8 @@ export function createMemoAccounts({ consumers, ledger, contractNetworks }: Memo
         (await ledger.balance(escrowOf(account))) !== null;
       return exists ? account : null;
     },
-    // The terms say the name as the ledger has it. Of a contract wallet it could be read as that of an ordinary one.
+    // The payment terms contain the account's name in the ledger, so an equal text is always this account. Parsed, the
+    // name of a contract wallet could be taken for an ordinary wallet.
     namesAnother: (memo, account) => memo !== account && (parseAccountId(memo.trim()) ?? account) !== account,
   };
 }
@@ -37,7 +38,7 @@ function accountIn(memo: string, contractNetworks: readonly string[]): string | 
   try {
     return parseAccountId(memo.trim(), contractNetworks);
   } catch {
-    // It could be a wallet's or a contract's: somebody has to say which.
+    // The address may belong to an ordinary wallet or to a contract wallet, and the memo doesn't say which.
     return null;
   }
 }

@@ -1,17 +1,19 @@
 import { checksummed } from '#wire';
 
-/** A wallet that an account stands for. */
+/** The wallet that an account is named after. */
 interface OwnWallet {
   readonly family: 'eip155' | 'solana';
-  /** EVM: lower case. */
+  /** EVM addresses are in lower case. */
   readonly address: string;
-  /** CAIP-2 of the one chain that a contract wallet is on; null for an ordinary one, which is on all of its family. */
+  /**
+   * CAIP-2 id of the chain of a contract wallet. null for an ordinary wallet, which exists on all chains of its family.
+   */
   readonly network: string | null;
 }
 
 const EVM = /^(eip155:\d+:|eip155:)(0x[0-9a-f]{40})$/;
 
-/** The wallet of a ledger account; null for an account without one of its own. */
+/** Returns the wallet of a ledger account, or null if the account isn't a wallet. */
 export function ownWallet(account: string): OwnWallet | null {
   if (account.startsWith('solana:'))
     return { family: 'solana', address: account.slice('solana:'.length), network: null };
@@ -22,11 +24,11 @@ export function ownWallet(account: string): OwnWallet | null {
 
 export const familyOf = (network: string): OwnWallet['family'] => (network.startsWith('eip155:') ? 'eip155' : 'solana');
 
-/** The forms that the address of a wallet may have been kept in. */
+/** The forms in which a wallet's address may be stored. */
 export function formsOf({ family, address }: OwnWallet): readonly string[] {
   return family === 'solana' ? [address] : [checksummed(address), address];
 }
 
-/** As people and explorers know it. */
+/** The address in the form that people and block explorers use. */
 export const shownAddress = ({ family, address }: OwnWallet): string =>
   family === 'solana' ? address : checksummed(address);

@@ -3,20 +3,20 @@ import { formatUsd, type MicroUsd } from '#billing';
 import type { Chain, Deposit, SignedPayment } from '#chains';
 import { canonical, type Caller, type PaymentSlip } from '#gateway';
 
-/** Bounds of one payment. */
+/** The smallest and largest amount of one payment. */
 export interface TopupBounds {
   readonly least: MicroUsd;
   readonly most: MicroUsd;
 }
 
 /**
- * How long a payment alone says who asks. It is long enough to repeat the request that the payment came with, and
- * too short for a reader of the chain to guess what that request asked for.
+ * For this time a payment alone identifies the caller. It is long enough to repeat the request that brought the
+ * payment. It is too short for somebody who sees the payment on the chain to guess that request.
  */
 const SAYS_WHO_MS = 900_000;
 export const refused = (message: string) => new GatewayError('payment_verification_failed', message);
 
-/** The account of a payment that is kept already, for the request that it came with. */
+/** Returns the account of a payment that is already stored. Throws unless this is the request that brought it. */
 export function knownOwner(deposit: Deposit, signed: SignedPayment, slip: PaymentSlip, now: number): string {
   const { account, payment, request, createdAt } = deposit;
   const same = payment !== null && canonical(payment.payload) === canonical(signed.payload);
@@ -27,25 +27,25 @@ export function knownOwner(deposit: Deposit, signed: SignedPayment, slip: Paymen
   return account;
 }
 
-/** Throws for a caller who cannot be credited with it. `account`: the paying wallet's. */
+/** Throws if the payment can't be credited to the caller. `account` is the account of the paying wallet. */
 export function checkPayer(caller: Caller, account: string, signed: SignedPayment, chain: Chain): void {
   if (caller.wallet !== null && account !== caller.account)
     throw refused(
       `The payment is of wallet ${signed.payer}, and another one is signed in: pay with the wallet that is signed in`,
     );
   const memo = signed.requirements.extra['memo'];
-  // On chains where the payment says whom it is for.
+  // On some chains the payment names the account that it is for.
   if (typeof memo === 'string' && memo !== caller.account)
     throw refused(`The payment is for account ${memo.slice(0, 128)}, not for this one: ask for the terms again`);
-  // Wallets sign payments for themselves without a memo: such a payment must not be credited to whoever else gets
-  // hold of it.
+  // A wallet may sign a payment for itself without a memo. If somebody else gets this payment, it must not be credited
+  // to them.
   if (chain.paymentsNameAccounts && account !== caller.account && signed.memo !== caller.account)
     throw refused(
       `The payment does not say that it is for account ${caller.account}: sign one with the memo of the terms (extra.memo), or sign in with the wallet that pays`,
     );
 }
 
-/** Throws for a payment of too little or too much. */
+/** Throws if the amount is too small or too large. */
 export function checkAmount(signed: SignedPayment, needed: MicroUsd, { least, most }: TopupBounds): void {
   const { amount } = signed;
   const right = needed > least ? needed : least;

@@ -2,9 +2,9 @@ import { GatewayError } from '#wire';
 import type { Caller } from '#gateway';
 
 /**
- * Whom a payment is credited to. For an organisation that a member acts for, the member's wallet is like any other: the
- * payment names the account, where its chain has payments name one. Throws GatewayError `permission_denied` for a run
- * token.
+ * Returns the caller whose account a payment is credited to. If a member acts for an organisation, the member's own
+ * wallet gets no special treatment: on chains whose payments name an account, the payment must name the organisation.
+ * Throws GatewayError `permission_denied` for a run token.
  */
 export function topupCaller(caller: Caller): Caller {
   if (caller.run)

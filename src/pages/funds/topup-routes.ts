@@ -31,8 +31,8 @@ export interface TopupDeps {
 }
 
 /**
- * `POST /topup`: pays any amount in, as a 402 that is paid does for its call. Also for who has no credential but a
- * wallet with USDC. Register it under `/api/v1`.
+ * `POST /topup`: pays in any amount, in the same way as a 402 is paid for a call. A caller with no credential except a
+ * wallet with USDC can use it too. Register it under `/api/v1`.
  */
 export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: TopupDeps): FastifyPluginAsync {
   const take = async (caller: Caller, slip: PaymentSlip | null, amount: MicroUsd): Promise<PaymentReceipt> => {
@@ -64,7 +64,7 @@ export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: Topup
             'Without a payment: 402 with the terms of x402 (version 2) in `PAYMENT-REQUIRED`. With one that was made for them, in `PAYMENT-SIGNATURE`: it is credited to your account or to the one that you act for, or, without a credential, to that of the paying wallet. ' +
             '202 with `Retry-After`: it is not known yet whether it was settled; repeat the request with the same payment. A payment is credited once, however often it comes.',
           tags: ['Money'],
-          // Whoever pays needs no other credential.
+          // A payment is a sufficient credential.
           ...(payments.open ? { security: [{}, { bearer: [] }, { apiKey: [] }, { wallet: [] }] } : {}),
           body: {
             type: 'object',
@@ -130,7 +130,8 @@ export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: Topup
           });
           throw await withTerms(payments, error, { caller, resource });
         }
-        // Whoever reads the chain can bring a payment that was taken: it must not tell him what the payer has.
+        // Anybody who reads the chain can repeat a payment that was taken. The answer must not show them the payer's
+        // balance.
         const available = caller.paying ? null : ((await ledger.balance(escrowOf(caller.account)))?.available ?? 0n);
         void reply.header('payment-response', paymentHeader(receipt));
         return {

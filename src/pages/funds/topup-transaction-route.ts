@@ -14,8 +14,8 @@ interface DraftBody extends AmountBody {
 }
 
 /**
- * `POST /topup/transaction`: the transaction of a payment on Solana, for a wallet that signs and builds none. EVM needs
- * none: a wallet signs the terms themselves.
+ * `POST /topup/transaction`: builds the transaction of a payment on Solana for wallets that only sign. EVM doesn't need
+ * this, because wallets sign the terms themselves.
  */
 export function addTopupTransaction(
   app: FastifyInstance,
@@ -75,7 +75,7 @@ export function addTopupTransaction(
             param: 'network',
           },
         );
-      // The payment would be refused once it is signed.
+      // Otherwise the payment would be refused after the wallet has signed it.
       if (caller.wallet !== null && caller.account !== `solana:${payer}`)
         throw new GatewayError('invalid_request', 'Another wallet is signed in: pay with that one', { param: 'payer' });
       try {

@@ -92,7 +92,7 @@ const reference = {
 } as const;
 const network = { type: 'string', maxLength: 64, description: 'CAIP-2, one of `/payments`.' } as const;
 
-/** Adds `/treasury`: what the operator does with treasuries. `app` is behind the admin key. */
+/** Adds `/treasury`: the operator's actions on treasuries. `app` must already check the admin key. */
 export function addTreasuryRoutes(app: FastifyInstance, funds: Funds | null): void {
   addReading(app, funds);
   addLosses(app, funds);
@@ -101,7 +101,7 @@ export function addTreasuryRoutes(app: FastifyInstance, funds: Funds | null): vo
 
 type Asked = Pick<NewAct, 'kind' | 'amount'> & Partial<NewAct>;
 
-/** Rejects with GatewayError, also where the act turns out to be refused. */
+/** Requests an act. Rejects with GatewayError, also if the act itself is refused. */
 async function request(funds: Funds | null, name: string, asked: Asked): Promise<ReturnType<typeof viewAct>> {
   const { acts } = requireFunds(funds).chains;
   const none = { network: '', bearer: null, toNetwork: null, address: null, sender: null, feeMax: 0n };

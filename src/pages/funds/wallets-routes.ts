@@ -43,8 +43,8 @@ const walletSchema = {
 type AdmissionOf = (request: FastifyRequest) => Admission;
 
 /**
- * Adds `/wallets` to `app`, which is behind admission: wallets of an account that is not a wallet's own. What they
- * send is credited to it, and it can withdraw to them.
+ * Adds `/wallets`: the wallets that are bound to an account which isn't itself a wallet. Their payments are credited to
+ * the account, and the account can withdraw to them. `app` must already admit callers.
  */
 export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admissionOf: AdmissionOf): void {
   const { funds, keys, nonces, networks } = deps;
@@ -116,7 +116,7 @@ const viewOf =
 function addBinding(app: FastifyInstance, deps: WalletsDeps, admissionOf: AdmissionOf): void {
   const { funds, keys, nonces, signIn, networks } = deps;
 
-  /** Throws for an account that is a wallet, which has no use for others. */
+  /** Throws if the account is itself a wallet, because it can't use others. */
   const refuseWallets = ({ account }: Caller): void => {
     if (isWallet(account))
       throw new GatewayError(
@@ -175,7 +175,7 @@ function addBinding(app: FastifyInstance, deps: WalletsDeps, admissionOf: Admiss
           'unprocessable',
           `An account has at most ${WALLETS_MAX} wallets: remove one that is not used`,
         );
-      // What is refused before must not cost the nonce.
+      // All other checks come first, so that a refused request doesn't use up the nonce.
       await signedBy(() => requireFreshSignature(signer, nonces));
       await chains.wallets.bind(signer.account, account);
       const bound = await chains.wallets.find(signer.account);
@@ -188,7 +188,10 @@ function addBinding(app: FastifyInstance, deps: WalletsDeps, admissionOf: Admiss
   );
 }
 
-/** A sign-in in the body is no credential of the request: what is wrong with it is a wrong field. */
+/**
+ * The sign-in is a field of the body, not the request's credential. So an invalid sign-in is reported as an invalid
+ * field, not as 401.
+ */
 async function signedBy<T>(check: () => T | Promise<T>): Promise<T> {
   try {
     return await check();

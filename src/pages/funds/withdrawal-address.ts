@@ -6,7 +6,7 @@ import { familyOf, ownWallet, shownAddress } from './own-wallet.ts';
 interface AddressQuestion {
   readonly account: string;
   readonly network: string;
-  /** As the caller wrote it; undefined leaves it to us. */
+  /** The address as the caller wrote it. If it is undefined, the gateway chooses one. */
   readonly asked: string | undefined;
   readonly wallets: Pick<Wallets, 'list'>;
   readonly cooldownMs: number;
@@ -14,9 +14,9 @@ interface AddressQuestion {
 }
 
 /**
- * The address that the money of an account may go to on a network: its own wallet, or, for an account without one,
- * a wallet that has been bound to it for long enough. Rejects with GatewayError `invalid_request` or
- * `permission_denied` that says what would be right.
+ * Returns the address to which an account's money may go on a network. For a wallet account this is the wallet itself.
+ * For other accounts it is a wallet that was bound long enough ago. Rejects with GatewayError `invalid_request` or
+ * `permission_denied`, which says what would be right.
  */
 export async function withdrawalAddress({
   account,

@@ -5,10 +5,10 @@ const RETRY_S: Readonly<Partial<Record<WithdrawalProblem['code'], number>>> = {
   rate_limit_exceeded: 3_600,
   service_unavailable: 60,
 };
-/** Fields of the body, by the names that problems use. */
+/** Names of the body's fields, by the names that the problems use. */
 const PARAMS: Readonly<Record<string, string>> = { amount: 'amount_usd' };
 
-/** A refused withdrawal as an error of ours; any other error as it is. */
+/** Turns a refused withdrawal into a GatewayError. Returns any other error unchanged. */
 export function withdrawalError(error: unknown): unknown {
   if (!(error instanceof WithdrawalProblem)) return error;
   const { code, message, param } = error;

@@ -45,7 +45,10 @@ const idParams = { type: 'object', required: ['id'], properties: { id: { type: '
 const RIGHTS = { what: 'withdraw money or cancel it', instead: 'sign in with the wallet of the account' };
 const SEE = 'see withdrawals';
 
-/** The id of a withdrawal: the same for the same key of the same account, so that it is made once. */
+/**
+ * The id of a withdrawal. The same account and idempotency key give the same id, so a repeated request makes only one
+ * withdrawal.
+ */
 export function withdrawalIdOf(account: string, key: string | string[] | undefined): string {
   return key === undefined
     ? randomBytes(32).toString('hex')
@@ -54,7 +57,7 @@ export function withdrawalIdOf(account: string, key: string | string[] | undefin
 
 type AdmissionOf = (request: FastifyRequest) => Admission;
 
-/** Adds `/withdrawals` to `app`, which is behind admission: the way of money out. */
+/** Adds `/withdrawals`, which pays money out. `app` must already admit callers. */
 export function addWithdrawalsRoutes(app: FastifyInstance, deps: WithdrawalsDeps, admissionOf: AdmissionOf): void {
   addRequest(app, deps, admissionOf);
   addReading(app, deps, admissionOf);
@@ -66,7 +69,7 @@ async function find(funds: Funds | null, account: string, id: string): Promise<W
   return withdrawal?.account === account ? withdrawal : null;
 }
 
-/** Throws one answer for what does not exist and what is somebody else's. */
+/** Finds a withdrawal. Throws the same `not_found` if it doesn't exist and if it belongs to another account. */
 async function existing(funds: Funds | null, account: string, id: string): Promise<Withdrawal> {
   const withdrawal = await find(funds, account, id);
   if (withdrawal === null) throw new GatewayError('not_found', 'Withdrawal not found', { param: 'id' });
@@ -146,7 +149,7 @@ function addRequest(app: FastifyInstance, deps: WithdrawalsDeps, admissionOf: Ad
       });
       const id = withdrawalIdOf(account, request.headers['idempotency-key']);
       const source = body.source === 'balance' ? escrowOf(account) : earningsOf(providerIdOf(account, identity));
-      // A body that is refused must not cost the nonce.
+      // The other checks come first, so that a refused body doesn't use up the nonce.
       await requireFreshSignature(caller, nonces);
       try {
         const withdrawal = await known.chains.withdrawals.request({

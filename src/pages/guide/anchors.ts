@@ -1,6 +1,9 @@
 import { plain } from './guide-pages.ts';
 
-/** Gives the headings of one page their anchors, as the repository's host makes them: a second one gets `-1`. */
+/**
+ * Makes the anchors of one page's headings in the form that Git hosts use. A repeated heading gets `-1`, `-2` and so
+ * on.
+ */
 export function createAnchors(): (heading: string) => string {
   const given = new Map<string, number>();
   return (heading) => {

@@ -5,7 +5,7 @@ import { escapeHtml, renderPage, type RenderedPage } from './render-page.ts';
 
 const MARK = ICON.replace('<svg ', '<svg aria-hidden="true" ');
 
-/** One page of the guide as a document. */
+/** The HTML document of a page. */
 export function guideDocument(guide: Guide, page: GuidePage, version: string): string {
   const rendered = renderPage(guide, page);
   return frame(guide, {
@@ -16,7 +16,7 @@ export function guideDocument(guide: Guide, page: GuidePage, version: string): s
   });
 }
 
-/** The document for an address that the guide does not have. */
+/** The HTML document for a path that the guide doesn't have. */
 export function missingDocument(guide: Guide, version: string): string {
   const body = `<article><h1>Not found</h1>
 <p>The guide has no such page. Search for it above, or begin at <a href="${GUIDE}">the contents</a>.</p></article>`;
@@ -66,7 +66,7 @@ const frame = (guide: Guide, { title, version, here, body }: Frame): string => `
 </html>
 `;
 
-/** The page as it was written: for language models, and to copy. */
+/** A link to the page as Markdown, for language models and for copying. */
 const source = (here: GuidePage | null): string =>
   here === null ? '' : `<a href="${GUIDE}/${sourceOfPage(here)}">This page as Markdown</a>`;
 
@@ -88,7 +88,7 @@ const onThisPage = ({ contents: parts }: RenderedPage): string =>
         .map(({ anchor, title }) => `<li><a href="#${escapeHtml(anchor)}">${title}</a></li>`)
         .join('')}</ul></nav>`;
 
-/** The pages before and after, in the order of the contents. */
+/** Links to the previous and the next page, in the order of the contents. */
 function neighbours({ chapters }: Guide, page: GuidePage): string {
   const all = chapters.flatMap(({ pages }) => pages);
   const index = all.indexOf(page);

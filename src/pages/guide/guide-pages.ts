@@ -1,20 +1,20 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 
-/** The address of the guide's first page. All others are below it. */
+/** The path of the guide's first page. All other pages are below it. */
 export const GUIDE = '/docs/guide';
 
 export interface GuidePage {
-  /** Below `/docs/guide/`, such as `clients/openai`; empty for the first page. */
+  /** Path below `/docs/guide/`, such as `clients/openai`. Empty for the first page. */
   readonly path: string;
-  /** Its file, from `docs/` on. */
+  /** Path of its file, relative to `docs/`. */
   readonly file: string;
   readonly title: string;
-  /** As it is in the repository, in Markdown. */
+  /** The file's text, in Markdown. */
   readonly text: string;
 }
 
-/** A chapter of the contents: what stands below one heading of `docs/README.md`. */
+/** A chapter of the contents: the pages that `docs/README.md` lists below one heading. */
 interface Chapter {
   readonly title: string;
   readonly pages: readonly GuidePage[];
@@ -22,24 +22,27 @@ interface Chapter {
 
 export interface Guide {
   readonly pages: ReadonlyMap<string, GuidePage>;
-  /** The same by their files, as `sourceOfPage` names them. */
+  /** The same pages by their files, in the form of `sourceOfPage`. */
   readonly sources: ReadonlyMap<string, GuidePage>;
   readonly chapters: readonly Chapter[];
-  /** Files below `docs/images/`, by name. */
+  /** Names of the files in `docs/images/`. */
   readonly images: ReadonlySet<string>;
-  /** The page, the picture or the anchor that a link of a page leads to; null for what only the repository has. */
+  /**
+   * Returns the address of the page, picture or anchor that a link leads to. Returns null if only the repository has
+   * the target.
+   */
   resolve(from: GuidePage, href: string): string | null;
 }
 
 const HOME = 'README.md';
-/** Pages that lie beside `docs/`, by their path in the guide. */
+/** Pages outside of `docs/`, by their path in the guide. */
 const BESIDE = { changelog: '../CHANGELOG.md' } as const;
 const DECISIONS = 'decisions';
 
-/** Reads the guide: `docs/` of a checkout or of a package. */
+/** Reads the guide from `docs/` of a checkout or of a package. */
 export async function readGuide(root: string): Promise<Guide> {
   const docs = join(root, 'docs');
-  // Without the folder every page is one that the guide does not have.
+  // Without the folder the guide has no pages.
   const entries = await readdir(docs, { recursive: true }).catch((): string[] => []);
   const files = entries.map((entry) => entry.replaceAll('\\', '/')).toSorted();
   const named: readonly (readonly [path: string, file: string])[] = [
@@ -64,7 +67,7 @@ const pathOf = (file: string): string => file.replace(/(?:^|\/)README\.md$|\.md$
 
 const titleOf = (text: string): string => plain(/^# (.+)$/m.exec(text)?.[1] ?? 'Guide');
 
-/** A line of Markdown as its words alone. */
+/** Removes links and marks from a line of Markdown. */
 export const plain = (line: string): string =>
   line
     .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
@@ -79,7 +82,7 @@ function listOfDecisions(pages: readonly GuidePage[]): GuidePage {
   return { path: DECISIONS, file: `${DECISIONS}/README.md`, title: 'Decisions', text };
 }
 
-/** Lines such as `- [Chat](chat.md): …` below a heading. Pages that it does not name come last. */
+/** Reads the chapters from lines such as `- [Chat](chat.md): …` below a heading. Pages that no line names come last. */
 function chaptersOf(pages: ReadonlyMap<string, GuidePage>, byFile: ReadonlyMap<string, GuidePage>): readonly Chapter[] {
   const [, ...parts] = (pages.get('')?.text ?? '').split(/^## /m);
   const chapters = parts.map((part) => ({
@@ -93,7 +96,7 @@ function chaptersOf(pages: ReadonlyMap<string, GuidePage>, byFile: ReadonlyMap<s
   return others.length === 0 ? chapters : [...chapters, { title: 'More', pages: others }];
 }
 
-/** Pages that a page of their own lists. */
+/** These pages are not in the contents, because `clients/README.md` and `decisions/README.md` list them. */
 const INSIDE = /^(?:clients|decisions)\/./;
 
 function addressOf(
@@ -105,7 +108,7 @@ function addressOf(
   if (/^(?:https?:\/\/|\/|#)/.test(href)) return href;
   const [path = '', anchor] = href.split('#');
   const file = posix.join(posix.dirname(from.file), path).replace(/\/$/, '');
-  // The repository's own front page is the guide's to a reader of the guide.
+  // For a reader of the guide, a link to the repository's README leads to the guide's first page.
   const page = file === '../README.md' ? byFile.get(HOME) : (byFile.get(file) ?? byFile.get(`${file}/README.md`));
   if (page) return `${addressOfPage(page)}${anchor === undefined ? '' : `#${anchor}`}`;
   const image = posix.basename(file);
@@ -114,5 +117,8 @@ function addressOf(
 
 export const addressOfPage = ({ path }: GuidePage): string => (path === '' ? GUIDE : `${GUIDE}/${path}`);
 
-/** A page as Markdown, below `/docs/guide/`: as its file lies in `docs/`, so that links between files lead on. */
+/**
+ * The address of a page as Markdown, below `/docs/guide/`. It is the file's path in `docs/`, so links between files
+ * work.
+ */
 export const sourceOfPage = ({ file }: GuidePage): string => file.replace(/^\.\.\//, '');

@@ -26,8 +26,8 @@ const HTML = 'text/html; charset=utf-8';
 const IMAGES: Readonly<Record<string, string>> = { svg: 'image/svg+xml', png: 'image/png' };
 
 /**
- * The guide at `/docs/guide`: the pages of `docs/`, rendered when they are first asked for and kept. The gateway loads
- * none of it before.
+ * The guide at `/docs/guide`. A page of `docs/` is rendered at its first request and then cached. Nothing is loaded
+ * before the first request.
  */
 export async function guideRoutes(app: FastifyInstance, { version, publicUrl }: GuideOptions): Promise<void> {
   const headers = pageHeaders(publicUrl);
@@ -45,7 +45,7 @@ export async function guideRoutes(app: FastifyInstance, { version, publicUrl }: 
     if (answer === undefined) {
       answer = make();
       kept.set(key, answer);
-      // What is not there is not kept: addresses are endless.
+      // Missing pages aren't cached, because there are endless addresses.
       void answer.then(
         (made) => made ?? kept.delete(key),
         () => kept.delete(key),
@@ -100,13 +100,13 @@ export async function guideRoutes(app: FastifyInstance, { version, publicUrl }: 
   );
 }
 
-/** A page for readers of Markdown. The guide has the files beside `docs/`, so links to them go up one folder less. */
+/** A page as Markdown. The guide serves CHANGELOG.md in the same folder as `docs/`, so links to it lose one `../`. */
 const sourceText = ({ text }: GuidePage): string => text.replaceAll(/\]\(\.\.\/((?:\.\.\/)*CHANGELOG\.md)/g, ']($1');
 
 const beside = (name: string) => readFile(new URL(name, import.meta.url));
 const styles = async () => {
   const { PALETTE } = await import('../reference/palette.ts');
-  // The frame comes last: it says what differs on small screens.
+  // The frame's style sheet must be last, because it overrides the text's styles on small screens.
   const files = await Promise.all(['guide-text.css', 'guide-frame.css'].map(beside));
   return answerOf([PALETTE, ...files.map(String)].join('\n'), 'text/css; charset=utf-8');
 };

@@ -1,4 +1,4 @@
-// The search of the guide, and a button at each block of code. Nothing is asked of other hosts.
+// The guide's search, and a copy button at each code block. All requests go to this host.
 
 /** @typedef {readonly [address: string, page: string, heading: string, text: string]} Entry */
 
@@ -15,7 +15,7 @@ const told = /** @type {HTMLElement} */ (found.querySelector('[role=status]'));
 /** @type {Promise<readonly Entry[]> | null} */
 let index = null;
 
-/** The parts of all pages, fetched once. After a failure the next search tries again. */
+/** Fetches the parts of all pages, once. After a failure the next search tries again. */
 async function fetchIndex() {
   try {
     const answer = await fetch('/docs/guide/assets/search.json');
@@ -36,7 +36,7 @@ const wordsOf = (text) =>
     .filter((word) => word !== '');
 
 /**
- * How well a part of a page fits; 0 where a word is in none of it.
+ * Returns how well a part of a page fits the words. 0 if a word occurs nowhere in it.
  * @type {(entry: Entry, words: readonly string[]) => number}
  */
 function score([, page, heading, text], words) {
@@ -58,7 +58,7 @@ function score([, page, heading, text], words) {
 }
 
 /**
- * The first of the words in a text; null for none.
+ * Returns the place of the first of the words in a text, or null if the text has no such word.
  * @type {(text: string, words: readonly string[]) => { readonly at: number, readonly length: number } | null}
  */
 function firstOf(text, words) {
@@ -72,7 +72,7 @@ function firstOf(text, words) {
 }
 
 /**
- * The text around the first word that was asked for, with what was asked for marked.
+ * Returns the text around the first matching word, with all matches marked.
  * @type {(text: string, words: readonly string[]) => HTMLElement}
  */
 function excerpt(text, words) {
@@ -108,7 +108,7 @@ async function search() {
   if (words.length === 0) return close();
   const entries = await load();
   if (input.value !== asked) return;
-  // Of equal ones the earlier page comes first.
+  // The sort is stable, so equal results stay in the order of the pages.
   const best = entries
     .map((entry) => ({ entry, points: score(entry, words) }))
     .filter(({ points }) => points > 0)
@@ -124,7 +124,7 @@ function close() {
 }
 
 /**
- * Moves the focus among the field and what was found.
+ * Moves the focus between the search field and the results.
  * @type {(step: 1 | -1) => void}
  */
 function move(step) {
@@ -156,7 +156,7 @@ document.addEventListener('keydown', (event) => {
   input.focus();
 });
 document.addEventListener('click', (event) => {
-  // A link to another part of the same page loads nothing.
+  // A link to another part of the same page doesn't load a page, so the search must be closed here.
   if (!isIn(event, '.search') || isIn(event, '.search a')) close();
 });
 
@@ -177,13 +177,13 @@ for (const block of document.querySelectorAll('.code')) {
   block.append(button);
 }
 
-// Wide screens show the contents at once, narrow ones when they are asked for.
+// On wide screens the contents are open. On narrow screens the reader opens them.
 const frame = /** @type {HTMLElement} */ (document.querySelector('.contents'));
 const contents = /** @type {HTMLDetailsElement} */ (frame.querySelector('details'));
 const wide = matchMedia('(min-width: 900px)');
 const unfold = () => (contents.open = wide.matches);
 wide.addEventListener('change', unfold);
 unfold();
-// The page that is shown is in sight within the contents, which scroll by themselves.
+// Scrolls the contents so that the current page is visible in them.
 const here = /** @type {HTMLElement | null} */ (contents.querySelector('[aria-current]'));
 if (wide.matches && here) frame.scrollTop = here.offsetTop - frame.clientHeight / 2;

@@ -2,7 +2,7 @@ import { Marked, type Tokens } from 'marked';
 import { createAnchors } from './anchors.ts';
 import type { Guide, GuidePage } from './guide-pages.ts';
 
-/** A page as HTML, with its headings of the second level. */
+/** A page as HTML, with its second-level headings. */
 export interface RenderedPage {
   readonly html: string;
   readonly contents: readonly { readonly anchor: string; readonly title: string }[];
@@ -12,8 +12,8 @@ const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '
 export const escapeHtml = (text: string): string => text.replaceAll(/[&<>"]/g, (character) => ESCAPES[character]!);
 
 /**
- * Renders a page of the guide. Markup inside of a page is shown as text. Links to files that only the repository has
- * become plain text.
+ * Renders a page of the guide. HTML in a page is shown as text. Links to files that only the repository has become
+ * plain text.
  */
 export function renderPage(guide: Guide, page: GuidePage): RenderedPage {
   const anchorOf = createAnchors();
@@ -43,7 +43,7 @@ export function renderPage(guide: Guide, page: GuidePage): RenderedPage {
           : `<img src="${escapeHtml(address)}" alt="${escapeHtml(text)}" loading="lazy">`;
       },
       code: ({ text, lang }: Tokens.Code) => codeBlock(text, lang?.split(' ', 1)[0] ?? ''),
-      // Comments are for those who write the page.
+      // HTML comments are for the authors of the page, so they are removed.
       html: ({ text }: Tokens.HTML | Tokens.Tag) => escapeHtml(withoutComments(text)),
       table(token: Tokens.Table) {
         const row = (cells: readonly Tokens.TableCell[], tag: 'th' | 'td') =>
@@ -61,7 +61,7 @@ const withoutComments = (text: string): string => text.replaceAll(/<!--[^]*?-->/
 
 const cellOf = (tag: 'th' | 'td', inner: string): string => `<${tag}>${inner}</${tag}>`;
 
-/** A diagram is text here: what draws it is larger than the whole guide. */
+/** A diagram is shown as text, because the library that draws diagrams is larger than the whole guide. */
 function codeBlock(text: string, language: string): string {
   const block = `<div class="code"><pre tabindex="0"><code>${escapeHtml(text)}</code></pre></div>\n`;
   return language === 'mermaid' ? `<details><summary>Diagram, as Mermaid text</summary>${block}</details>\n` : block;

@@ -1,12 +1,12 @@
 import { createAnchors } from './anchors.ts';
 import { addressOfPage, plain, type Guide, type GuidePage } from './guide-pages.ts';
 
-/** A part of a page, below one heading: `[address, title of the page, heading, text]`. */
+/** A part of a page below one heading: `[address, title of the page, heading, text]`. */
 type Entry = readonly [address: string, page: string, heading: string, text: string];
 
 const TEXT_MAX = 2_000;
 
-/** All parts of all pages, for the search in the browser. Decisions come last. */
+/** Returns all parts of all pages, for the search in the browser. Decisions and the changelog come last. */
 export function searchIndex(guide: Guide): readonly Entry[] {
   return [...guide.pages.values()].toSorted((a, b) => weight(a) - weight(b)).flatMap(entriesOf);
 }
@@ -30,10 +30,10 @@ function entriesOf(page: GuidePage): readonly Entry[] {
   return found.map(({ to, heading, lines }) => [to, page.title, heading, textOf(lines)]);
 }
 
-/** Nobody searches in diagrams and comments. */
+/** Diagrams and comments are not searched. */
 const withoutAsides = (text: string): string => text.replaceAll(/^```mermaid$[^]*?^```$|<!--[^]*?-->/gm, '');
 
-/** Words, without the marks of tables, lists and fences. */
+/** The words of the lines, without the marks of tables, lists and fences. */
 function textOf(lines: readonly string[]): string {
   const words = lines
     .filter((line) => !/^(?:```|\|[-| ]+\|$)/.test(line))

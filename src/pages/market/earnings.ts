@@ -3,13 +3,13 @@ import { earningsTotals, type MicroUsd } from '#billing';
 import { PROVIDER_FLAGS } from '#gateway';
 import type { DayRange } from '#analytics';
 
-/** A provider's earnings, all read at one moment. Amounts are net of the operator's fee. */
+/** A provider's earnings, read from one snapshot. Amounts are net of the operator's fee. */
 export interface Earnings {
-  /** On its account now. */
+  /** The current balance of its account. */
   readonly available: MicroUsd;
-  /** All-time earnings, including what was paid out. */
+  /** All earnings so far, including what was paid out. */
   readonly total: MicroUsd;
-  /** Days with settled calls, in no order. */
+  /** Days with settled calls, in any order. */
   readonly entries: readonly EarningsEntry[];
 }
 
@@ -18,11 +18,11 @@ export interface EarningsEntry {
   /** Days since 1970-01-01. */
   readonly day: number;
   readonly service: string;
-  /** null if the record does not tell. */
+  /** null if the call's record doesn't say. */
   readonly primitive: string | null;
   readonly requests: number;
   readonly earned: MicroUsd;
-  /** Calls whose reply broke a rule, by rule. A call can break several. */
+  /** Number of calls whose reply broke a rule, by rule. A call can break several rules. */
   readonly flags: Readonly<Record<string, number>>;
 }
 
@@ -33,12 +33,12 @@ const SLICE = loadStatement(import.meta.url, './sql/earnings-slice.sql');
 const FLAGGED = loadStatement(import.meta.url, './sql/earnings-slice-flagged.sql');
 
 const DAY_MS = 86_400_000;
-/** Calls that one statement adds up: the embedded engine sorts them in memory. */
+/** The most calls that one statement reads, because the embedded engine sorts them in memory. */
 const SLICE_CALLS = 20_000;
 
 /**
- * Adds up the ledger's settled calls of a provider, slice by slice, so that memory is bounded. Reads beside the
- * writers, one report at a time: a busy provider's reports may be slow, but they delay nobody's calls.
+ * Sums a provider's settled calls, slice by slice, so that memory is bounded. It reads in parallel to the writers and
+ * makes one report at a time. So a busy provider's reports may be slow, but they don't delay calls.
  */
 export function createEarnings(
   database: Pick<Database, 'snapshot'>,
@@ -87,7 +87,7 @@ async function add(query: Query, provider: string, range: DayRange, sliceCalls: 
   let from = range.first * DAY_MS;
   while (from < until) {
     const [next] = await query(SLICE_END, [provider, from, until, sliceCalls]);
-    // At least a millisecond further, should one hold a whole slice.
+    // The end is at least a millisecond after the start, in case one millisecond fills a whole slice.
     const end = next ? Math.max(Number(next['resolved_at']), from + 1) : until;
     const slice = [provider, from, end];
     let flagged = false;

@@ -19,7 +19,7 @@ const described = (summary: string, description: string) => ({
   security: [],
 });
 
-/** The catalogue across providers: who serves, tools and agents. Public. Register it under `/api/v1`. */
+/** The public routes of the catalogue across providers: providers, tools and agents. Register it under `/api/v1`. */
 export function marketRoutes(deps: MarketDeps): FastifyPluginAsync {
   return async (app) => {
     servicesRoutes(app, deps);
@@ -52,7 +52,7 @@ function showProvider(app: FastifyInstance, deps: MarketDeps): void {
   };
   app.get<{ Params: { readonly id: string } }>('/providers/:id', { schema }, (request, reply) => {
     const { id: asked } = request.params;
-    // An EVM address is the same in every spelling of its hex.
+    // The hex digits of an EVM address may be in upper or lower case.
     const wanted = /^0x/i.test(asked) ? asked.toLowerCase() : asked;
     const offers = deps.catalog.offers().filter((offer) => offer.provider.id === wanted);
     if (offers.length === 0)
@@ -109,7 +109,7 @@ function showAgent(app: FastifyInstance, deps: MarketDeps): void {
     params: { type: 'object', properties: { '*': { type: 'string', description: 'The name of the agent' } } },
     response: { 200: { description: 'The agent', ...dataOf(serviceSchema) } },
   };
-  // A name may have slashes, encoded or not.
+  // A name may contain slashes, encoded or not.
   app.get<{ Params: { readonly '*': string } }>('/agents/*', { schema }, (request, reply) => {
     const { offers } = catalog.resolve(request.params['*'], 'agent');
     const doors = catalog.offers().filter((offer) => offer.service === offers[0]!.service);
@@ -122,6 +122,6 @@ function showAgent(app: FastifyInstance, deps: MarketDeps): void {
   });
 }
 
-/** A page of all offers that is made anew when the catalogue has changed. */
+/** A page of all offers. It is made again after the catalogue has changed. */
 const freshPage = ({ catalog, now }: MarketDeps, data: (offers: Offers) => unknown) =>
   createFreshPage(() => ({ data: data(catalog.offers()) }), { version: catalog.version, now });

@@ -2,7 +2,7 @@ import { PRIMITIVES } from '#config';
 import { flagsSchema, standingProperties } from '#gateway';
 import { objectOf } from '../answer-schemas.ts';
 
-/* The catalogue's pages as the reference describes them. */
+/* Schemas of the catalogue's pages, for the reference. */
 
 export const primitivesSchema = {
   type: 'array',

@@ -117,7 +117,7 @@ const servicesProperties = {
 const answer = (properties: Readonly<Record<string, object>>) => ({ 200: objectOf(properties) });
 
 /**
- * A provider's own pages: its earnings and its registered services. The credential alone decides whose pages they
+ * The routes for a provider's own earnings and registered services. The credential decides which provider's pages they
  * are. Register it under `/api/v1`.
  */
 export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
@@ -172,7 +172,7 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
           updated_at: registration ? iso(registration.updatedAt) : null,
           services: (registration?.services ?? []).map((registered) => {
             const view = viewService(registered, you.provider, deps);
-            // The database knows of an absence before this gateway has asked it.
+            // The database knows earlier than this gateway's catalogue that a provider is away.
             return registration?.connected ? view : { ...view, status: 'away' };
           }),
         };
@@ -212,7 +212,7 @@ function viewDay(day: number, entries: readonly EarningsEntry[]) {
 
 function viewService(registered: RegisteredService, provider: string, standings: Standings) {
   const { service, createdAt } = registered;
-  // The catalogue has a registered service only while its provider is connected, so its offer is made anew.
+  // The catalogue has a registered service only while its provider is connected. So the offer is built here.
   const offer = offerOfTunnel(registered, provider);
   const { lastHour, flags } = standings.health.stats(offer);
   return {

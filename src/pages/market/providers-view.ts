@@ -13,12 +13,12 @@ import {
   type StandingView,
 } from '#gateway';
 
-/** A provider as everybody sees it: its services and their health. */
+/** The public view of a provider: its services and their health. */
 interface ProviderView<L = ListingView> {
   readonly id: string;
   readonly name: string;
   readonly slug: string;
-  /** For clients of other gateways that parse it. Providers do not tell it. */
+  /** Always null: providers don't state it, but clients of other gateways require the member. */
   readonly privacy_policy_url: null;
   readonly services: number;
   readonly primitives: readonly Primitive[];
@@ -40,7 +40,7 @@ interface ListingView {
   readonly status: ProviderStatus;
 }
 
-/** A listing on the page of its provider. */
+/** A listing on its provider's page. */
 interface ListingDetail extends ListingView {
   readonly description: string;
   readonly doors: readonly DoorView[];
@@ -51,14 +51,14 @@ interface DoorView extends StandingView {
   readonly pricing: PriceView;
 }
 
-/** Every provider, by name. */
+/** All providers, sorted by name. */
 export function viewProviders(offers: readonly Offer[], standings: Standings): readonly ProviderView[] {
   return [...Map.groupBy(offers, (offer) => offer.provider.id).values()]
     .map((group) => viewProvider(group, standings, (listing) => viewListing(listing, standings)))
     .sort((a, b) => a.name.localeCompare(b.name, 'en') || compare(a.id, b.id));
 }
 
-/** One provider with its prices. `offers` are all of its own, and not empty. */
+/** One provider with its prices. `offers` are all its offers, at least one. */
 export function viewProviderDetail(offers: readonly Offer[], standings: Standings): ProviderView<ListingDetail> {
   return viewProvider(offers, standings, (listing) => ({
     ...viewListing(listing, standings),
@@ -119,7 +119,7 @@ function viewProvider<L>(
   };
 }
 
-/** A provider's name in small letters, digits and hyphens. */
+/** A provider's name in lower-case letters, digits and hyphens. */
 export function slugOf(name: string): string {
   return name
     .toLowerCase()

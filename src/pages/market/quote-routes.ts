@@ -5,9 +5,9 @@ import { requireAdmission } from '#auth';
 
 interface QuoteRoutesDeps {
   readonly admit: Pipeline['admit'];
-  /** By the name of the primitive. */
+  /** Reads the body of a call, by primitive. */
   readonly quotables: Readonly<Record<string, Quotable>>;
-  /** See quoteCall of the gateway. */
+  /** See `quoteCall` of the gateway. */
   readonly quote: (request: CallRequest) => Promise<QuoteView>;
 }
 
@@ -15,7 +15,7 @@ const DESCRIPTION =
   'What a call costs, whatever it is of. The body is that of the call with `primitive`: `model` (of a chat completion), `image`, `video`, `tool` (with `tool`, such as `demo/toolbox/roll_dice`, and `arguments`), or `agent` (with `agent`). ' +
   'The quote binds: a call with the header `x-quote-id` costs what it says, also where the price has risen. Where `exact` is false it costs at most that.';
 
-/** `POST /quotes`. Register it under `/api/v1`. */
+/** `POST /quotes`: the price of a call before it is made. Register it under `/api/v1`. */
 export function quoteRoutes({ admit, quotables, quote }: QuoteRoutesDeps): FastifyPluginAsync {
   const names = Object.keys(quotables);
   const schema = {

@@ -11,7 +11,9 @@ import type { MarketDeps } from './tool-pages.ts';
 
 const OPEN = 'No credential is needed. Send the `etag` as `if-none-match`, and an unchanged page is not sent again.';
 
-/** Services of all kinds as peers: one list, and one page for each. Public. Register it under `/api/v1`. */
+/**
+ * The public routes for services of all kinds: one list, and one page for each service. Register it under `/api/v1`.
+ */
 export function servicesRoutes(app: FastifyInstance, deps: MarketDeps): void {
   const { catalog, now } = deps;
   const list = createFreshPage(() => ({ data: viewServiceRows(catalog.offers, deps) }), {
@@ -80,7 +82,10 @@ export function servicesRoutes(app: FastifyInstance, deps: MarketDeps): void {
   );
 }
 
-/** Sends a page that may be large, packed for clients that take it. The page of one version is packed once. */
+/**
+ * Creates a function that sends a large page, compressed if the client accepts it. Each version of the page is
+ * compressed only once.
+ */
 function createPackedSender(): (
   request: FastifyRequest,
   reply: FastifyReply,

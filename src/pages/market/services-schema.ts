@@ -47,10 +47,10 @@ const rowProperties = {
 
 const named = { id: { type: 'string', description: 'Public key' }, name: { type: 'string' } } as const;
 
-/** A service as a row of the market, at the price of its cheapest provider. */
+/** A service as a row of the market, with the price of its cheapest provider. */
 export const serviceRowSchema = objectOf({ ...rowProperties, providers: { type: 'array', items: objectOf(named) } });
 
-/** A service with what each of its providers asks, and how it serves. */
+/** A service with the price and the health of each of its providers. */
 export const serviceDetailSchema = objectOf({
   ...rowProperties,
   providers: {

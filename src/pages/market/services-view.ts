@@ -13,7 +13,7 @@ import {
 import { type ProviderStatus, statusOf } from './providers-view.ts';
 import { typicalSeconds, typicalUsd } from './typical-cost.ts';
 
-/** A service of any kind as a row of the market. */
+/** A service of any kind, as a row of the market. */
 interface ServiceRow {
   readonly primitive: Primitive;
   readonly name: string;
@@ -32,10 +32,10 @@ interface ServiceRow {
   readonly aspect_ratios: readonly string[];
   readonly formats: readonly string[];
   readonly supported_parameters: readonly string[];
-  /** Of the provider whose typical use costs least. */
+  /** The price of the provider for which the typical cost is lowest. */
   readonly pricing: PriceView;
   readonly typical_usd: number;
-  /** Of a video; null for others. */
+  /** Length of the typical video. null for other kinds. */
   readonly typical_seconds: number | null;
   readonly providers: readonly ProviderName[];
 }
@@ -45,7 +45,7 @@ interface ProviderName {
   readonly name: string;
 }
 
-/** A provider of a service on the page of the service. */
+/** A provider of a service, on the service's page. */
 interface ServiceOffer extends StandingView, ProviderName {
   readonly pricing: PriceView;
   readonly typical_usd: number;
@@ -55,10 +55,10 @@ interface ServiceOffer extends StandingView, ProviderName {
   readonly max_output_tokens: number | null;
 }
 
-/** In the list a description is one line. */
+/** Longest description in the list, in characters. */
 const DESCRIPTION_MAX = 200;
 
-/** Every service of every kind, by kind and name. */
+/** All services of all kinds, sorted by kind and name. */
 export function viewServiceRows(
   offers: (primitive: Primitive) => readonly Offer[],
   standings: Standings,
@@ -74,7 +74,7 @@ export function viewServiceRows(
   );
 }
 
-/** One service with its providers, the cheapest first. `group` are all offers of it, and not empty. */
+/** One service with its providers, the cheapest first. `group` are all its offers, at least one. */
 export function viewServiceOfKind(
   group: readonly Offer[],
   standings: Standings,
@@ -118,7 +118,7 @@ function viewRow(group: readonly Offer[], standings: Standings): ServiceRow {
   };
 }
 
-/** Abilities that any of the offers has. */
+/** Abilities that at least one of the offers has. */
 function abilitiesOf(group: readonly Offer[]) {
   const all = (list: (offer: Offer) => readonly string[] | undefined) => [
     ...new Set(group.flatMap((offer) => list(offer) ?? [])),

@@ -13,13 +13,16 @@ import {
 import { statusOf, type ProviderStatus } from './providers-view.ts';
 import type { ServiceToolsView } from './tool-view.ts';
 
-/** A tool or an agent in the catalogue, with all its providers. Tools are listed if any provider's tools are known. */
+/**
+ * A tool or an agent in the catalogue, with all its providers. It has a list of tools if the tools of at least one
+ * provider are known.
+ */
 interface ServiceView extends Partial<ServiceToolsView> {
   readonly id: string;
   readonly name: string;
   readonly display_name: string;
   readonly description: string;
-  /** Primitives that one of its providers offers under this name: one listing, several doors. */
+  /** All primitives that one of its providers offers under this name: one listing, several doors. */
   readonly primitives: readonly Primitive[];
   readonly status: ProviderStatus;
   readonly providers: readonly ServiceProviderView[];
@@ -32,7 +35,7 @@ interface ServiceProviderView extends StandingView {
   readonly pricing: PriceView;
 }
 
-/** All services of one primitive, by name. `all` are the offers of every primitive. */
+/** All services of one primitive, sorted by name. `all` are the offers of every primitive. */
 export function viewServices(
   offers: readonly Offer[],
   all: readonly Offer[],
@@ -44,7 +47,10 @@ export function viewServices(
   );
 }
 
-/** The offers of one service, not empty, as one entry. `doorsOf`: all offers that are one listing with an offer. */
+/**
+ * One service as an entry. `offers` has at least one offer. `doorsOf` returns all offers that form one listing with an
+ * offer.
+ */
 export function viewService(
   offers: readonly Offer[],
   doorsOf: (offer: Offer) => readonly Offer[],
@@ -68,5 +74,5 @@ export function viewService(
   };
 }
 
-/** Ids of providers have no space. */
+/** The space separates the two, because a provider's id contains no space. */
 const listingKey = ({ provider, service }: Offer) => `${provider.id} ${service}`;

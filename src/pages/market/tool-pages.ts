@@ -5,20 +5,20 @@ import { viewTools, type ToolViewOptions } from './tool-view.ts';
 
 export interface MarketDeps extends Standings {
   readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version'>;
-  /** Without it, tool services are listed without their tools. */
+  /** Without this, tool services are listed without their tools. */
   readonly listings?: ToolListings;
   readonly now: () => number;
 }
 
-/** In the list of all services each shows a part of its tools, and the whole list is bounded. */
+/** Limits of the list of all services: tools of one service, tools in total, and characters of a description. */
 const LIST = { perService: 100, all: 5_000, descriptionMax: 500 } as const;
 
-/** Pages of single services that are kept. One page may have megabytes of schemas. */
+/** The most pages of single services that are cached. One page may have megabytes of schemas. */
 const PAGES_MAX = 16;
 
 /**
- * The page of all tool services, or of the one of a name, with all of its tools. Throws GatewayError `not_found`,
- * and `invalid_request` for the schemas of all services.
+ * Creates a function that returns the page of all tool services, or of one service with all its tools. The function
+ * throws GatewayError `not_found`, or `invalid_request` if the schemas of all services are requested.
  */
 export function createToolPages(deps: MarketDeps): (service: string | null, schemas: boolean) => TaggedPage {
   const { catalog, listings } = deps;
@@ -62,7 +62,7 @@ export function createToolPages(deps: MarketDeps): (service: string | null, sche
         );
       return list();
     }
-    // An unknown service throws here, before anything is kept for it.
+    // For an unknown service this throws before a page is cached.
     catalog.resolve(service, 'tool');
     const key = `${schemas} ${service}`;
     const page =

@@ -12,9 +12,9 @@ import {
 
 /** The tools of a service. */
 export interface ServiceToolsView {
-  /** In the order of their names; null while they are not known. */
+  /** Sorted by name. null while they are unknown. */
   readonly tools: readonly ToolView[] | null;
-  /** More than `tools` holds where those are cut. */
+  /** The number of all tools, also if `tools` is cut. */
   readonly tools_total: number;
 }
 
@@ -28,14 +28,17 @@ interface ToolView {
 }
 
 export interface ToolViewOptions {
-  /** Most tools. */
+  /** The most tools to show. */
   readonly max: number;
-  /** Characters of a description. */
+  /** The most characters of a description. */
   readonly descriptionMax: number;
   readonly schemas: boolean;
 }
 
-/** The tools that any of a service's offers lists. If several list one, the cheapest of them describes it. */
+/**
+ * The tools that at least one of a service's offers lists. If several offers list a tool, the cheapest offer describes
+ * it.
+ */
 export function viewTools(
   offers: readonly Offer[],
   listings: ToolListings,

@@ -1,11 +1,11 @@
 import type { Primitive } from '#config';
 import type { PriceView } from '#gateway';
 
-/** A use that prices of one kind can be compared by. `services-schema.ts` tells it to clients. */
+/** The typical use by which prices of one kind are compared. `services-schema.ts` describes it to clients. */
 const TYPICAL = { promptTokens: 1_000, completionTokens: 1_000, seconds: 5 } as const;
 const PER_TOKENS = 1_000_000;
 
-/** Members of all kinds of prices that a typical use is charged by, in USD. */
+/** The members of prices that a typical use is charged by, in USD. */
 interface Rates {
   readonly prompt?: number | null;
   readonly completion?: number | null;
@@ -16,7 +16,7 @@ interface Rates {
   readonly base?: number;
 }
 
-/** The length of a video that is nearest to 5 seconds, of those that are offered. Without a list any length is. */
+/** The offered length of a video that is nearest to 5 seconds. Without a list it is 5 seconds. */
 export function typicalSeconds(durations: readonly string[]): number {
   const offered = durations.map((text) => Number.parseFloat(text)).filter((seconds) => seconds > 0);
   const far = (seconds: number) => Math.abs(seconds - TYPICAL.seconds);
@@ -24,9 +24,9 @@ export function typicalSeconds(durations: readonly string[]): number {
 }
 
 /**
- * USD of a typical use of a service: a model that reads 1,000 tokens and writes 1,000, one call of a tool, one
- * message to an agent, one image, a video of about 5 seconds in the resolution that costs least. Tools and agents that
- * are charged by use are taken to read and write as much as a model, and to work a second.
+ * The cost in USD of a typical use of a service. For a model: 1,000 tokens in and 1,000 out. For others: one call of a
+ * tool, one message to an agent, one image, or a video of about 5 seconds in the cheapest resolution. If a tool or an
+ * agent is charged by use, the use is 1,000 tokens in, 1,000 out and one second.
  */
 export function typicalUsd(primitive: Primitive, price: PriceView, durations: readonly string[] = []): number {
   const { prompt, completion, per_call, per_task, per_second = 0, generation, base } = price as Rates;
@@ -46,5 +46,5 @@ export function typicalUsd(primitive: Primitive, price: PriceView, durations: re
   }
 }
 
-/** Sums of decimals without the noise of their binary form. */
+/** Rounds away the errors of binary floating point. */
 const round = (usd: number): number => Number(usd.toPrecision(12));

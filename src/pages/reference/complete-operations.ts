@@ -2,12 +2,12 @@ import { HTTP_ERRORS } from '#wire';
 import type { Operation, Parameter, PathTable, Response } from './openapi.ts';
 
 export interface CompletionOptions {
-  /** A payment is enough for a billed call: no credential is needed. */
+  /** Whether a payment is accepted as the only credential of a billed call. */
   readonly payable: boolean;
 }
 
 const CREDENTIALS = [{ bearer: [] }, { apiKey: [] }, { wallet: [] }];
-/** Chapters with errors of another wire than HTTP's: their operations describe these themselves. */
+/** Chapters whose errors have a form of their own. Their operations describe these errors themselves. */
 const OTHER_WIRES: ReadonlySet<string | undefined> = new Set(['MCP', 'Agents', 'JSON-RPC']);
 const BILLED: ReadonlySet<string | undefined> = new Set(['Chat', 'Images', ...OTHER_WIRES]);
 
@@ -71,8 +71,8 @@ const OF_ALL = [429, 500, 503];
 const OF_BILLED = [400, 401, 402, 403, 404, 409, 413, 422, 424, ...OF_ALL];
 
 /**
- * Completes every operation in place beyond its route's schema: an id, headers, and the errors of its wire. Leaves out
- * the HEAD that goes with each GET.
+ * Completes every operation in place: adds an id, headers, and the errors of its wire. Removes the HEAD operation
+ * beside each GET.
  */
 export function completeOperations(paths: PathTable, { payable }: CompletionOptions): void {
   for (const operations of Object.values(paths)) {
@@ -110,7 +110,7 @@ function complete(operation: Operation, method: string, payable: boolean): void 
   }
 }
 
-/** `Show the key in use` as `showTheKeyInUse`. */
+/** Makes `showTheKeyInUse` from `Show the key in use`. */
 function idOf(summary: string): string {
   const words = summary.replaceAll("'", '').match(/[A-Za-z0-9]+/g) ?? [];
   return words

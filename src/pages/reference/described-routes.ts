@@ -7,7 +7,7 @@ interface DescribedRoute {
   readonly schema: FastifySchema;
 }
 
-/** Notes every route that is added from now on and not hidden, but those that answer HEAD beside a GET. */
+/** Records every route that is added from now on, except hidden routes and HEAD. */
 export function collectRoutes(server: FastifyInstance): readonly DescribedRoute[] {
   const routes: DescribedRoute[] = [];
   server.addHook('onRoute', ({ url, method, schema }) => {
@@ -17,8 +17,8 @@ export function collectRoutes(server: FastifyInstance): readonly DescribedRoute[
 }
 
 /**
- * The OpenAPI document of the routes. `@fastify/swagger` describes the routes of a server, so it gets one of its own,
- * when the document is first asked for: most starts of a gateway are never asked, and do not load it.
+ * Makes the OpenAPI document of the routes. `@fastify/swagger` describes the routes of a server, so a separate server
+ * is created for it. This is done at the first request for the document. So most gateways never load it.
  */
 export async function documentOf(
   routes: readonly DescribedRoute[],

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 
-/** Scripts and styles from this host only; nothing inline, nothing from elsewhere, in no frame. */
+/** Only scripts and styles of this host are allowed. Nothing inline, and the page can't be framed. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
   "form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
@@ -29,7 +29,7 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-/** In the head, before anything is painted: the dark is a class of the root. */
+/** Runs in the head, before the first paint. Swagger UI's dark mode is a class of the root element. */
 const SCRIPT = `const dark = matchMedia('(prefers-color-scheme: dark)');
 const paint = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
 dark.addEventListener('change', paint);
@@ -69,8 +69,8 @@ const CSS = 'text/css; charset=utf-8';
 const FILES = { 'swagger-ui-bundle.js': JAVASCRIPT, 'swagger-ui.css': CSS } as const;
 
 /**
- * The reference as a page at `/docs`, where calls can be tried. Of `@fastify/swagger-ui` only the files of Swagger
- * UI are used: its plugin loads a file server, which takes about a tenth of the time that a gateway needs to start.
+ * The reference as a page at `/docs`, where calls can be tried. It uses only the files of Swagger UI, not the plugin
+ * `@fastify/swagger-ui`. The plugin loads a file server, which takes about a tenth of the gateway's start time.
  */
 export async function docsPage(server: FastifyInstance): Promise<void> {
   const hidden = { schema: { hide: true } } as const;
@@ -93,7 +93,7 @@ export async function docsPage(server: FastifyInstance): Promise<void> {
         .header('cache-control', 'public, max-age=3600')
         .header('vary', 'accept-encoding');
       if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(await fileOf(name));
-      // 1.7 MB are 0.5 packed, once for a process.
+      // 1.7 MB become 0.5 MB, compressed once per process.
       packed ??= fileOf(name).then((bytes) => promisify(gzip)(bytes));
       return reply.header('content-encoding', 'gzip').send(await packed);
     });

@@ -1,7 +1,7 @@
 /**
- * How `/docs` looks, over the style sheet of Swagger UI: the colours of the front page, one column that fits a
- * phone, and targets that a finger hits. The dark is Swagger UI's own (`html.dark-mode`), in these colours. The id
- * of the page outranks the rules of Swagger UI.
+ * The style of `/docs`, on top of Swagger UI's style sheet: the colours of the front page, one column that fits a
+ * phone, and buttons large enough for a finger. Dark mode is Swagger UI's own (`html.dark-mode`) with these colours.
+ * The rules begin with the page's id, so that they have precedence over Swagger UI's rules.
  */
 export const DOCS_STYLE = `
 :root { --ink: #14281d; --soft: #5b6b62; --line: #dfe5e1; --ground: #fafaf8; --card: #fff; --well: #f3f6f4; --accent: #1f7a4d; --mark: rgba(31, 122, 77, .1);

@@ -1,9 +1,9 @@
-/** The address of the script that pages outside of the web pages begin with. */
+/** The path of the script that runs first on pages that aren't part of the web pages. */
 export const FIRST_SCRIPT_PATH = '/docs/static/first.js';
 
 /**
- * Takes up, before anything is painted, the theme that was chosen on the web pages, and the mark of somebody who is
- * signed in there (`web/src/api/session.ts`).
+ * Runs before the first paint. Applies the theme that the visitor chose on the web pages, and marks the page if they
+ * are signed in there (`web/src/api/session.ts`).
  */
 export const FIRST_SCRIPT =
   'const page = document.documentElement.dataset;' +

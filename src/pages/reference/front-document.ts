@@ -24,13 +24,13 @@ const LINKS = [
 
 interface FrontFacts {
   readonly version: string;
-  /** The address for programs, as text of the document. */
+  /** The gateway's address for programs, as HTML text. */
   readonly address: string;
-  /** How many services of a kind there are; null where that is not told. */
+  /** Returns the number of services of a kind, or null if it isn't shown. */
   readonly count: (kind: Primitive) => number | null;
 }
 
-/** The front page: the door to everything else. It loads its icon and a line of script. */
+/** The front page, with links to everything else. It loads only its icon and one script of a line. */
 export function frontDocument(facts: FrontFacts): string {
   return `<!doctype html>
 <html lang="en">
@@ -78,7 +78,7 @@ const NAV = [
   .map(([href, name]) => `<a href="${href}">${name}</a>`)
   .join('');
 
-/** The amounts are those of a short call of a model at 0.50 and 1.50 USD per 1M tokens. */
+/** The amounts are those of a short model call at 0.50 and 1.50 USD per 1M tokens. */
 const hero = () => `<div class="wide hero">
 <div>
 <h1>One address for AI services, paid by the call</h1>

@@ -9,16 +9,16 @@ const CACHED = 'public, max-age=86400';
 
 export interface FrontPageOptions {
   readonly version: string;
-  /** The configured address of the gateway. */
+  /** The gateway's address in the configuration. */
   readonly publicUrl: string | null;
-  /** How many services of a kind there are. */
+  /** Returns the number of services of a kind. */
   readonly count?: (kind: Primitive) => number;
 }
 
-/** `GET /`: what this host is and where to go, as one document. It is there also where the web pages are not. */
+/** `GET /`: one document that says what this host is and where to go. It works also if the web pages are missing. */
 export function frontPage({ version, publicUrl, count }: FrontPageOptions): (app: FastifyInstance) => Promise<void> {
   return async (app) => {
-    // Loaded at the first visit: a start has no need of it.
+    // Loaded at the first visit, so that it doesn't delay the start.
     let parts: ReturnType<typeof load> | null = null;
     app.get('/', { schema: { hide: true } }, async (request, reply) => {
       const { frontDocument, policy } = await (parts ??= load());
@@ -54,7 +54,7 @@ function policyFor(style: string): string {
   );
 }
 
-/** The address of the request. An invalid host stays out of the page. */
+/** The gateway's address in the request. An invalid Host header is not shown on the page. */
 function addressOf({ protocol, host }: FastifyRequest): string {
   return parseHost(host) === null ? '&lt;this address&gt;' : `${protocol}://${host}`;
 }

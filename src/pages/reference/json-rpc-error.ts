@@ -1,4 +1,4 @@
-/** An error of a JSON-RPC door, as the reference describes it. */
+/** Schema of an error of a JSON-RPC door, for the reference. */
 export const JSON_RPC_ERROR = {
   type: 'object',
   description: 'A JSON-RPC error.',

@@ -26,7 +26,7 @@ const schema = {
   },
 };
 
-/** `/.well-known/jwks.json`: the public keys that signatures of this gateway are checked with. */
+/** `/.well-known/jwks.json`: the public keys that verify this gateway's signatures. */
 export function addKeySetRoute(server: FastifyInstance, keys: readonly object[]): void {
   server.get('/.well-known/jwks.json', { schema }, () => ({ keys }));
 }

@@ -26,12 +26,12 @@ const opening = (marketplace: string, dashboard: string) => `# tollgate
 `;
 
 export interface PageAddresses {
-  /** null or absent: the page of this gateway. */
+  /** null or absent: the gateway's own page is used. */
   readonly marketplaceUrl?: string | null;
   readonly dashboardUrl?: string | null;
 }
 
-/** `GET /llms.txt`: what this gateway offers, for language models, from the same document as the reference. */
+/** `GET /llms.txt`: describes this gateway to language models. It is made from the same document as the reference. */
 export function llmsText(
   document: () => Promise<object>,
   { marketplaceUrl, dashboardUrl }: PageAddresses,

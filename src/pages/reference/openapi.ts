@@ -3,9 +3,7 @@ import type { FastifyInstance, FastifySchema } from 'fastify';
 import { completeOperations, type CompletionOptions } from './complete-operations.ts';
 import { collectRoutes, documentOf } from './described-routes.ts';
 
-/**
- * The order of chapters in the reference. A route names its chapter in `schema.tags`; one that is not here comes last.
- */
+/** The chapters of the reference, in order. A route names its chapter in `schema.tags`. Other chapters come last. */
 const CHAPTERS = [
   { name: 'Chat', description: 'Chat completions, streamed or not.' },
   { name: 'MCP', description: 'Tools, for MCP clients of every revision.' },
@@ -94,7 +92,7 @@ export interface Response {
   headers?: Record<string, unknown>;
   content?: Record<string, unknown>;
 }
-/** The members of an OpenAPI operation that this room reads and writes. */
+/** The members of an OpenAPI operation that these files use. */
 export interface Operation {
   operationId?: string;
   parameters?: Parameter[];
@@ -106,18 +104,19 @@ export interface Operation {
 }
 export type PathTable = Readonly<Record<string, Record<string, Operation>>>;
 
-/** The model in examples. The document shows a model of this gateway in its place. */
+/** The model in examples. The document replaces it with a model of this gateway. */
 export const EXAMPLE_MODEL = 'demo/sage';
 
 export interface ReferenceOptions extends CompletionOptions {
   readonly version: string;
-  /** A chat model that can be called; null for none. */
+  /** Returns a chat model that can be called, or null if there is no such model. */
   readonly exampleModel: () => string | null;
 }
 
 /**
- * `/openapi.json`: the OpenAPI document of every route that is registered after this, from the schemas that validate
- * its requests. Call it on the root instance before any route. Returns what reads the document.
+ * `/openapi.json`: the OpenAPI document of every route that is registered after this call, made from the schemas that
+ * validate requests. Call it on the root instance before any route is added. Returns a function that reads the
+ * document.
  */
 export function describeRoutes(server: FastifyInstance, options: ReferenceOptions): () => Promise<object> {
   const routes = collectRoutes(server);
@@ -180,7 +179,7 @@ function settings({ version, payable }: ReferenceOptions): FastifyDynamicSwagger
       if (!('openapiObject' in document)) return {};
       const { openapiObject } = document;
       completeOperations(pathsOf(openapiObject), { payable });
-      // Chapters without a route are left out.
+      // Chapters without routes are removed.
       const used = new Set(
         Object.values(pathsOf(openapiObject)).flatMap((operations) =>
           Object.values(operations).flatMap(({ tags = [] }) => tags),
@@ -191,12 +190,12 @@ function settings({ version, payable }: ReferenceOptions): FastifyDynamicSwagger
   };
 }
 
-/** The paths of a document, with the members that this room reads. */
+/** The paths of a document, typed with the members that these files use. */
 export function pathsOf(document: object): PathTable {
   return (document as { paths?: PathTable }).paths ?? {};
 }
 
-/** OpenAPI has no wildcards: `/models/*` is shown as `/models/{name}`. */
+/** OpenAPI has no wildcards, so `/models/*` becomes `/models/{name}`. */
 function nameWildcard(schema: FastifySchema | undefined, url: string): { schema: FastifySchema; url: string } {
   const params: { readonly properties?: Readonly<Record<string, unknown>> } = schema?.params ?? {};
   if (!schema || !url.endsWith('/*') || !params.properties?.['*']) return { schema: schema ?? {}, url };

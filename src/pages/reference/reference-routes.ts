@@ -6,8 +6,8 @@ import { llmsText, type PageAddresses } from './llms-text.ts';
 import { describeRoutes, type ReferenceOptions } from './openapi.ts';
 
 /**
- * `/openapi.json`, `/docs`, the guide, `/llms.txt` and the front page, from the schemas of the routes.
- * To be awaited on the root instance before the other routes are registered: those that come after it are described.
+ * `/openapi.json`, `/docs`, the guide, `/llms.txt` and the front page, made from the schemas of the routes. Await this
+ * on the root instance before the other routes are registered, because only later routes are described.
  */
 export async function referenceRoutes(
   server: FastifyInstance,

@@ -4,25 +4,25 @@ import { access, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The folder with the built pages, or the sentence that says why it is missing. */
+/** The folder of the built pages, or a sentence that says why it is missing. */
 type Built = { readonly folder: string } | { readonly reason: string };
 
-/** Places of a checkout or of a package. */
+/** The folders of a checkout or of a package. */
 interface WebPlaces {
   /** The root of the checkout. */
   readonly root: string;
-  /** Kills the build that is going on. */
+  /** Aborting it kills a running build. */
   readonly signal: AbortSignal;
 }
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** Packages change the built pages as well as the files of `web/` do. */
+/** Its hash counts too, because the built pages depend on the installed packages. */
 const LOCK_FILE = 'package-lock.json';
 
 /**
- * Finds the built pages. In a checkout they are built when `web/` has changed, in a process of its own, and kept in
- * `.cache/web` by the hash of their sources. Packages bring them along in `dist/web`.
+ * Finds the built pages. In a checkout they are built in a child process when `web/` has changed, and cached in
+ * `.cache/web` by the hash of their sources. Packages contain them in `dist/web`.
  */
 export async function findBuilt({ root, signal }: WebPlaces): Promise<Built> {
   const canBuild = (await exists(join(root, 'web/build.mjs'))) && (await exists(join(root, 'node_modules/vite')));
@@ -41,7 +41,8 @@ async function builtInCheckout(root: string, signal: AbortSignal): Promise<strin
   const cache = join(root, '.cache/web');
   const folder = join(cache, await hashOf(root));
   if (await exists(join(folder, 'index.html'))) return folder;
-  // Several gateways may build at once: each into a folder of its own, and the first to finish wins.
+  // Several gateways may build at the same time. Each builds into its own folder, and the first one to finish moves its
+  // folder into place.
   const work = `${folder}.${process.pid}.${randomUUID()}`;
   try {
     await mkdir(cache, { recursive: true });

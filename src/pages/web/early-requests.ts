@@ -5,9 +5,9 @@ const ANALYTICS = '/api/v1/analytics/public';
 const OF_SERVICES = '/api/v1/analytics/service';
 
 /**
- * Requests of a page for what it shows first, by their paths as `web/src/api/` asks for them. The browser begins them
- * while it still loads the scripts. Answers that may be large and are shown further down, such as the schemas of tools,
- * are left to the page. `rest` is the end of the path that a `*` stands for.
+ * Returns the API requests for what a page shows first, with the same paths as in `web/src/api/`. The browser starts
+ * them while it still loads the scripts. Large answers that are shown further down, such as schemas of tools, are not
+ * among them. `rest` is the part of the path that the `*` matches.
  */
 export function earlyRequests(
   { path, service }: Pick<PagePath, 'path' | 'service'>,

@@ -1,23 +1,26 @@
 import type { FastifyInstance } from 'fastify';
 import { dropOldest } from '#wire';
 
-/** A document tells its page of these answers, which it asks for first. */
+/** The first API answers that a page needs, as its document announces them. */
 interface FirstAnswers {
-  /** Paths that the browser asks for while it still loads the scripts. */
+  /** Paths that the browser requests while it still loads the scripts. */
   readonly early: readonly string[];
-  /** Answers that are in the document, by path: the page then waits for no other request. */
+  /** Answers inside of the document, by path, so that the page needs no request for them. */
   readonly answers?: Readonly<Record<string, unknown>>;
 }
 
-/** A longer answer, in characters, would keep the styles and scripts behind it waiting on a slow line. */
+/**
+ * The most characters of an answer inside of the document. A longer one would delay the styles and scripts on a slow
+ * line.
+ */
 const ANSWER_MAX = 8_192;
-/** Visitors of one second get the same answer. */
+/** An answer is reused for this time. */
 const FRESH_MS = 1_000;
 const KEPT_MAX = 256;
 
 /**
- * Puts the first of the answers into the document if it is small. It is the answer of the API to anybody, asked for
- * inside of this process at most once a second.
+ * Puts the first answer into the document if it is small. The answer is requested from the API inside of this process,
+ * without a credential, at most once per second.
  */
 export function createFirstAnswers(
   server: Pick<FastifyInstance, 'inject'>,

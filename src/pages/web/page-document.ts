@@ -1,17 +1,17 @@
-/** Facts that differ from page to page, and from gateway to gateway. */
+/** The parts of the document that depend on the page and the gateway. */
 interface PageFacts {
   readonly title: string;
   readonly description: string;
-  /** The line above the heading, such as the name of a service; empty for most. */
+  /** The line above the heading, such as the name of a service. Empty on most pages. */
   readonly above: string;
-  /** The sentence below the heading, as the page itself has it. */
+  /** The sentence below the heading. The page itself shows the same one. */
   readonly lead: string;
-  /** Facts about the gateway that the page begins with. */
+  /** Facts about the gateway for the page's scripts. */
   readonly boot: Readonly<Record<string, unknown>>;
   readonly own: boolean;
-  /** The script to run as soon as it is there; null for none. */
+  /** The script that runs as soon as it is loaded, or null. */
   readonly firstPaint: string | null;
-  /** Scripts to load beside those of the document. */
+  /** Scripts to load in addition to those of the document. */
   readonly scripts: readonly string[];
 }
 
@@ -24,13 +24,16 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 const escape = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character]!);
 
-/** JSON inside of a document: no text in it can end the element. */
+/** JSON inside of a document. `<` is escaped, so that no text can end the element. */
 const inDocument = (value: unknown): string => JSON.stringify(value).replaceAll('<', String.raw`\u003c`);
 
 const TITLE_MAX = 120;
 const DESCRIPTION_MAX = 300;
 
-/** The document of a page. `template` is the built one, with places such as `{{title}}` for the members of `values`. */
+/**
+ * Makes the document of a page. `template` is the built document with placeholders such as `{{title}}` for the members
+ * of `values`.
+ */
 export function pageDocument(
   template: string,
   { title, description, above, lead, boot, own, firstPaint, scripts }: PageFacts,

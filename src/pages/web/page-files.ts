@@ -9,22 +9,27 @@ export interface PageFile {
   readonly bytes: Buffer;
   readonly type: string;
   readonly etag: string;
-  /** Packed by the build, or soon after the files were read. null until then, and for what does not get smaller. */
+  /**
+   * Compressed by the build, or soon after the files were read. null until then, and if compression doesn't make the
+   * file smaller.
+   */
   gzip: Buffer | null;
   brotli: Buffer | null;
 }
 
 /** The built pages in memory: no request reads the disk. */
 export interface PageFiles {
-  /** The document of every page, with the places for what differs. */
+  /** The document template of every page. */
   readonly document: string;
-  /** Scripts that the page in a folder of `web/src/pages/` needs, and that the document does not load already. */
+  /** Returns the additional scripts that the page in a folder of `web/src/pages/` needs. */
   scriptsOf(page: string): readonly string[];
-  /** The script that paints the first of a service, before the others are there; null if the build has none. */
+  /**
+   * The script that draws the top of a service's page before the other scripts are loaded. null if the build has none.
+   */
   readonly firstPaint: string | null;
-  /** Files by their path, such as `/assets/index-x.js`. */
+  /** Files by path, such as `/assets/index-x.js`. */
   readonly files: ReadonlyMap<string, PageFile>;
-  /** Resolves when all are packed. Until then they are sent as they are. */
+  /** Resolves when all files are compressed. Until then they are sent uncompressed. */
   readonly packed: Promise<void>;
 }
 
@@ -67,14 +72,14 @@ export async function readPages(folder: string): Promise<PageFiles> {
   };
 }
 
-/** As `web/vite.config.ts` names the chunk. */
+/** The name of this chunk in `web/vite.config.ts`. */
 const FIRST_PAINT = 'first-paint';
 
-/** A form of the file that the build packed, beside the file itself. */
+/** Reads a compressed file that the build wrote beside a file. */
 const besides = (file: string, extension: string): Promise<Buffer | null> =>
   readFile(`${file}.${extension}`).catch(() => null);
 
-/** The list of chunks that Vite writes: each with the chunks that it imports. */
+/** Vite's list of chunks, with the chunks that each one imports. */
 type Manifest = Readonly<
   Record<string, { readonly file: string; readonly name?: string; readonly imports?: readonly string[] }>
 >;
@@ -88,8 +93,8 @@ function chunksOf(manifest: Manifest, name: string, found = new Set<string>()): 
 }
 
 /**
- * Packs the files of a build that packed none of them. First all by gzip, which is quick, so that the first visitors
- * get less than the whole.
+ * Compresses the files, unless the build did it. gzip runs first for all files because it is quick, so that even early
+ * visitors get compressed files.
  */
 async function pack(files: ReadonlyMap<string, PageFile>): Promise<void> {
   if ([...files.values()].some(({ brotli }) => brotli !== null)) return;

@@ -1,18 +1,18 @@
 import type { Primitive } from '#config';
 
-/** A page that the web pages have, as Fastify's router names its path. */
+/** A web page. `path` is written for Fastify's router. */
 export interface PagePath {
   readonly path: string;
-  /** Its folder in `web/src/pages/`: the browser is told early to load it. */
+  /** The page's folder in `web/src/pages/`. The document tells the browser to load its scripts early. */
   readonly page?: string;
   readonly title: string;
-  /** For previews of links, for search engines, and below the heading until the page itself is there. */
+  /** Used in link previews and by search engines, and shown below the heading until the page's scripts run. */
   readonly description: string;
-  /** The page shows the service of this kind whose name is the rest of the path. */
+  /** Set if the page shows a service of this kind. The rest of the path is the service's name. */
   readonly service?: Primitive;
-  /** The page shows the provider whose id is the rest of the path. */
+  /** Set if the page shows a provider. The rest of the path is the provider's id. */
   readonly provider?: true;
-  /** For those who are signed in: search engines are told to leave it out. */
+  /** Set if the page is only for signed-in users. Search engines are told to ignore it. */
   readonly own?: true;
 }
 
@@ -32,8 +32,8 @@ const own = (path: string, title: string): PagePath => ({
 });
 
 /**
- * All paths that the web pages are served at. Others are 404 in JSON, as clients of the API expect it. A page is one
- * line here and one in `web/src/app/routes.tsx`.
+ * All paths of the web pages. Other paths get a 404 in JSON, as API clients expect. To add a page, add an entry here
+ * and a line in `web/src/app/routes.tsx`.
  */
 export const PAGE_PATHS: readonly PagePath[] = [
   {

@@ -14,27 +14,30 @@ interface WebPagesOptions {
   readonly version: string;
   readonly mode: Mode;
   readonly publicUrl: string | null;
-  /** Addresses of pages that are another site's, by the path that they begin with here; null for our own. */
+  /**
+   * Addresses of pages that are on another site, by the beginning of their path here. null for this gateway's own
+   * pages.
+   */
   readonly elsewhere: Readonly<Record<string, string | null>>;
   readonly signInDomains: readonly string[];
-  /** Whether everybody may see the figures of the market. */
+  /** Whether the market's figures are public. */
   readonly analytics: boolean;
   readonly catalog: Pick<Catalog, 'offers'>;
-  /** Hears why there are no pages. */
+  /** Called with the reason if there are no pages. */
   readonly onMissing: (reason: string) => void;
 }
 
 interface WebPages {
-  /** Finds or builds the pages now. Otherwise that is done when the first one is asked for. */
+  /** Finds or builds the pages now. Without this call, it happens at the first request for a page. */
   prepare(): Promise<void>;
-  /** Ends a build that is going on. */
+  /** Kills a running build. */
   close(): void;
 }
 
 const HIDDEN = { schema: { hide: true } } as const;
 const HTML = 'text/html; charset=utf-8';
 
-/** Serves the web pages: at each of their paths a document with its own facts, and the files that all of them load. */
+/** Serves the web pages: a document for each of their paths, and the files that the documents load. */
 export function addWebPages(server: FastifyInstance, options: WebPagesOptions): WebPages {
   const headers = pageHeaders(options.publicUrl);
   const ending = new AbortController();
@@ -81,7 +84,7 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
     });
   }
 
-  // The list of one kind is the marketplace with a filter.
+  // The list of services of one kind is the marketplace with a filter.
   for (const { path, service } of PAGE_PATHS)
     if (service)
       server.get(path.replace('/*', ''), HIDDEN, (_request, reply) => reply.redirect(`/marketplace?kind=${service}`));
@@ -116,11 +119,11 @@ async function open(signal: AbortSignal, onMissing: (reason: string) => void): P
   }
 }
 
-/** The reason names paths of this machine: only the log has it. */
+/** Only the log has the reason, because it contains paths of this machine. */
 const MISSING =
   'This gateway has no web pages at the moment. Its API works. The operator finds the reason in its log.\n';
 
-/** The name of a file changes with its content: what a name stands for never changes. */
+/** A file's name contains the hash of its content, so it may be cached forever. */
 const FOREVER = 'public, max-age=31536000, immutable';
 
 function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile): FastifyReply {
@@ -142,7 +145,7 @@ interface Facts {
   readonly description: string;
   readonly above: string;
   readonly lead: string;
-  /** Whether there is what the path names. */
+  /** Whether the service or provider of the path exists. */
   readonly known: boolean;
 }
 
@@ -169,7 +172,7 @@ function factsOf(page: PagePath, rest: string, catalog: Pick<Catalog, 'offers'>)
   return { title, description, above: '', lead: description, known: true };
 }
 
-/** The address that the reader used. An invalid host stays out of the page. */
+/** The address that the visitor used. An invalid Host header is not shown on the page. */
 function addressOf({ protocol, host }: FastifyRequest): string {
   return parseHost(host) === null ? '' : `${protocol}://${host}`;
 }

@@ -5,7 +5,7 @@ import { ProbeFailure, type Check } from './check.ts';
 
 type AgentService = Extract<Service, { primitive: 'agent' }>;
 
-/** An agent shows its card, in the form of either version of the protocol. */
+/** Checks that an agent serves its card, in the form of either protocol version. */
 export function agentCheck(service: AgentService, target: HttpTarget): Check {
   return {
     kind: 'agent',
@@ -25,8 +25,8 @@ export function agentCheck(service: AgentService, target: HttpTarget): Check {
 const WELL_KNOWN = ['/.well-known/agent-card.json', '/.well-known/agent.json'];
 
 /**
- * The card at the path in the file, else at one of the well-known paths, as the gateway looks for it. Rejects with the
- * fault at the first path.
+ * Finds the card as the gateway does: at the path in the file, then at the well-known paths. Rejects with the error of
+ * the first path.
  */
 async function cardOf({ url, apiKey }: HttpTarget, cardPath: string): Promise<Readonly<Record<string, unknown>>> {
   let first: ProbeFailure | null = null;

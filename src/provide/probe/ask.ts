@@ -7,7 +7,7 @@ export interface Question {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Secret, as a bearer token. */
+  /** Secret. Sent as a bearer token. */
   readonly apiKey?: string | null;
   /** Sent as JSON. */
   readonly body?: unknown;
@@ -23,7 +23,7 @@ const ANSWER_MS = 30_000;
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 const SHOWN = 200;
 
-/** One request to its end. Rejects with ProbeFailure when there is no answer. */
+/** Sends one request and reads the whole answer. Rejects with ProbeFailure if there is no answer. */
 export async function ask({ method, url, headers = {}, apiKey = null, body }: Question): Promise<Answer> {
   try {
     const response = await request(url, {
@@ -48,21 +48,21 @@ function describe(error: Error): string {
   return error.name === 'TimeoutError' ? `nothing within ${ANSWER_MS / 1000} s` : describeFault(error);
 }
 
-/** Throws ProbeFailure with the server's own words when the answer is no success. */
+/** Throws ProbeFailure with the server's error message if the status isn't 2xx. */
 export function mustSucceed({ status, text }: Answer): void {
   if (status >= 200 && status < 300) return;
   const words = wordsOf(text);
   throw new ProbeFailure(`answers with status ${status}${words === '' ? '' : `: ${words}`}`);
 }
 
-/** The data of the events of an answer, without events that have none. */
+/** Returns the data of the events of an answer. Events without data are skipped. */
 export function eventData(text: string): readonly string[] {
   const reader = createEventReader({ bytesMax: ANSWER_BYTES_MAX });
   const events = [...reader.push(Buffer.from(text)), ...reader.end()];
   return events.map(({ data }) => data).filter((data) => data !== '');
 }
 
-/** The answer as a JSON object. Throws ProbeFailure. */
+/** Parses the answer as a JSON object. Throws ProbeFailure. */
 export function jsonObject(text: string, what: string): JsonObject {
   let value: unknown;
   try {
@@ -74,14 +74,14 @@ export function jsonObject(text: string, what: string): JsonObject {
   return value;
 }
 
-/** The server's own words for what is wrong, on one line, cut at `max` characters. */
+/** Returns the server's error message on one line, with at most `max` characters. */
 export function wordsOf(text: string, max = SHOWN): string {
   let words = text;
   try {
     const { error } = JSON.parse(text) as { error?: { message?: unknown } | string };
     words = typeof error === 'string' ? error : String(error?.message ?? text);
   } catch {
-    // Not JSON: as it is.
+    // Not JSON: use the text as it is.
   }
   return oneLine(words).slice(0, max);
 }

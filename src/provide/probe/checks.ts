@@ -10,7 +10,7 @@ import { toolCheck, type CommandRun } from './tool.ts';
 
 export type { Check, CheckResult, CommandRun };
 
-/** Everything about a provider's file that can be tried out, in its order. */
+/** Lists all checks for a provider's file, in the order of the file. */
 export function providerChecks(
   config: ProviderConfig,
   wallet: Wallet | null,
@@ -22,7 +22,7 @@ export function providerChecks(
 
 function serviceChecks({ service, target }: ServiceConfig, run: CommandRun): readonly Check[] {
   if (service.primitive === 'tool') return [toolCheck(service, target, run)];
-  // Only tools are run as commands.
+  // Only tools can be commands.
   if (target.kind !== 'http') return [];
   switch (service.primitive) {
     case 'model':
@@ -35,10 +35,15 @@ function serviceChecks({ service, target }: ServiceConfig, run: CommandRun): rea
   }
 }
 
-/** At once, so that a slow upstream does not keep the others waiting and a small one is not overrun. */
+/**
+ * Number of checks that run at once. One slow upstream doesn't delay the others, and a small upstream isn't overloaded.
+ */
 const AT_ONCE = 4;
 
-/** Runs all checks; `report` gets each result in the order of the checks. Resolves with whether all went well. */
+/**
+ * Runs all checks. Calls `report` with each result, in the order of the checks. Resolves with whether all of them
+ * succeeded.
+ */
 export async function runChecks(
   checks: readonly Check[],
   now: () => number,

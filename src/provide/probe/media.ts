@@ -5,8 +5,8 @@ import { ProbeFailure, type Check } from './check.ts';
 type MediaService = Extract<Service, { primitive: 'image' | 'video' }>;
 
 /**
- * The API of an image or video service is there and takes the key, at each path that the gateway will ask. Nothing is
- * generated, as that would cost: a path is asked with an empty request, which it refuses.
+ * Checks that the API of an image or video service exists and accepts the key, at each path that the gateway calls.
+ * Generating would cost money, so each path gets an empty request, which the API refuses.
  */
 export function mediaChecks(service: MediaService, target: HttpTarget): readonly Check[] {
   const { primitive, name } = service;
@@ -42,7 +42,7 @@ function mustTakeKey(status: number): void {
   if (status === 401 || status === 403) throw new ProbeFailure(`does not accept the key: status ${status}`);
 }
 
-/** Says what an empty request brought: `done` is what the path is for, such as `generated`. */
+/** Describes the answer to an empty request. `done` is the work that was not done, such as `generated`. */
 async function mustHave({ url, apiKey }: HttpTarget, path: string, done: string): Promise<string> {
   const { status } = await ask({ method: 'POST', url: url + path, apiKey, body: {} });
   mustTakeKey(status);
@@ -52,7 +52,7 @@ async function mustHave({ url, apiKey }: HttpTarget, path: string, done: string)
     return `it has ${path}; it took an empty request (status ${status}) and may have charged for it`;
   if (status < 400)
     throw new ProbeFailure(`answers an empty POST ${path} with status ${status}; right is a refusal such as 400`);
-  // An API may fail at an empty request, and answer real ones.
+  // Some APIs fail on an empty request but answer real ones.
   if (status >= 500) return `it has ${path}; it answers an empty request with status ${status}`;
   return `it has ${path}; nothing was ${done}`;
 }

@@ -3,34 +3,34 @@ import type { ModelFacts } from '#config';
 import { mustSucceed, wordsOf, type Answer } from './ask.ts';
 import { ProbeFailure } from './check.ts';
 
-/** Asks the model one small thing. */
+/** Sends the model one small request. */
 export type Chat = (more: object) => Promise<Answer>;
 
-/** The first answer of a model, and how its cap had to be sent to get it. */
+/** The first answer of a model, and the name of the cap that the model accepted. */
 export interface FirstAnswer {
   readonly text: string;
   readonly name: CapName;
-  /** The cap as a part of a request. */
+  /** The cap as fields of the request. */
   readonly cap: Readonly<Record<string, number>>;
-  /** Names that were refused before. */
+  /** Names of the cap that the model refused before. */
   readonly refused: readonly CapName[];
 }
 
 const NAMES: readonly CapName[] = ['max_tokens', 'max_completion_tokens', 'none'];
-/** Reasoning models answer 400 where a cap leaves no room for a word. */
+/** Some reasoning models answer 400 if the cap leaves no room for visible text, so a second, larger cap is tried. */
 const SMALL = [1, 1024];
 const NO_ROOM = /output limit was reached|higher max_tokens/i;
-/** More than any model gives. */
+/** More tokens than any model can produce. */
 const LARGE = 100_000_000;
 
-/** Stands for a failed question: the model has answered before, so the failure says nothing. */
+/** The result of a failed request. The model has answered before, so this failure proves nothing. */
 const NO_ANSWER: Answer = { status: 0, headers: {}, text: '' };
 
 type CapFacts = Pick<ModelFacts, 'cap' | 'maxOutputTokens'>;
 
 /**
- * Asks for as little as can be, by the name that the file says, else by each name until one is not refused. Rejects
- * with ProbeFailure.
+ * Asks for the shortest possible answer. Tries the cap's name from the file first, then the other names, until the
+ * model accepts one. Rejects with ProbeFailure, also if the model accepts only another name than the file's.
  */
 export async function firstAnswer(chat: Chat, { cap: said }: CapFacts): Promise<FirstAnswer> {
   const refused: CapName[] = [];
@@ -61,7 +61,7 @@ async function askSmall(chat: Chat, name: CapName): Promise<{ answer: Answer; ca
 const isNameRefused = ({ status, text }: Answer, name: CapField): boolean =>
   readCapRefusal(status, Buffer.from(text), name, 1)?.of === 'name';
 
-/** Advice on the cap that the file lacks. It asks the model up to twice more. */
+/** Advice on facts about the cap that the file lacks. Sends up to two more requests to the model. */
 export async function adviceOnCap(ask: Chat, first: FirstAnswer, facts: CapFacts): Promise<readonly string[]> {
   const chat: Chat = (more) => ask(more).catch(() => NO_ANSWER);
   const name = facts.cap === undefined ? await adviceOnName(chat, first) : null;
@@ -87,7 +87,7 @@ async function adviceOnName(chat: Chat, { text, name, cap, refused }: FirstAnswe
   return fails === null ? null : write(name, `it ${fails} ${other}`);
 }
 
-/** The model said more than its cap. */
+/** Tells whether the model produced more tokens than the cap allows. */
 function ignores(text: string, cap: Readonly<Record<string, number>>): boolean {
   try {
     const { usage } = JSON.parse(text) as { readonly usage?: { readonly completion_tokens?: unknown } };
@@ -105,7 +105,10 @@ async function adviceOnBound(chat: Chat, name: CapName, said: number | null): Pr
   return 'the most tokens of an answer are not known: write params.max_output_tokens, or a call without max_tokens locks the price of what context_length leaves';
 }
 
-/** The bound that a refusal of `asked` tokens tells; null where it is not refused, or says nothing of a bound. */
+/**
+ * Asks with a cap of `asked` tokens. Returns the limit that the refusal names, or null if the request isn't refused or
+ * the refusal names no limit.
+ */
 async function boundOf(chat: Chat, name: CapField, asked: number): Promise<number | null> {
   const { status, text } = await chat({ [name]: asked });
   const refusal = readCapRefusal(status, Buffer.from(text), name, asked);

@@ -13,14 +13,14 @@ import { ProbeFailure, type Check } from './check.ts';
 
 type ModelService = Extract<Service, { primitive: 'model' }>;
 
-/** The probe of a wire that a model speaks beside chat. */
+/** How to probe a wire that a model serves beside chat. */
 interface WireProbe {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: JsonObject;
-  /** Type of the event that ends a stream. */
+  /** Type of the last event of a stream. */
   readonly last: string;
-  /** The events of a stream that may have its usage; of a reply in one piece the reply itself. */
+  /** Reads the usage from an event of a stream, or from a reply in one piece. */
   usageIn(event: JsonObject): unknown;
 }
 
@@ -47,7 +47,7 @@ const PROBES: Readonly<Record<NativeWireName, WireProbe>> = {
   },
 };
 
-/** A model answers one small request of the wire, whole and streamed, and says each time what it used. */
+/** Checks that the model answers one small request of the wire, in one piece and as a stream, both times with usage. */
 export function wireChecks(service: ModelService, target: HttpTarget, wire: NativeWireName): readonly Check[] {
   const { path, headers, body, last, usageIn } = PROBES[wire];
   const send = async (more: JsonObject) => {
@@ -78,7 +78,7 @@ export function wireChecks(service: ModelService, target: HttpTarget, wire: Nati
         const events = eventData(text)
           .filter((data) => data.trim() !== '[DONE]')
           .map((data) => jsonObject(data, 'streaming: an event'));
-        // A small bound may end the answer before it is complete.
+        // The small cap may end the answer early.
         const ends = new Set([last, 'response.incomplete']);
         if (!ends.has(String(events.at(-1)?.['type'])))
           throw new ProbeFailure(`streaming: the last event is not ${last}`);
@@ -89,7 +89,7 @@ export function wireChecks(service: ModelService, target: HttpTarget, wire: Nati
   ];
 }
 
-/** Earnings are counted by these numbers. */
+/** The usage is required because the provider's earnings are computed from it. */
 function usageOf(usage: unknown, where: string): string {
   if (!isObject(usage) || Object.keys(usage).length === 0)
     throw new ProbeFailure(`${where} has no usage: calls would earn nothing`);

@@ -7,7 +7,7 @@ import { adviceOnCap, firstAnswer, type Chat, type FirstAnswer } from './model-c
 
 type ModelService = Extract<Service, { primitive: 'model' }>;
 
-/** A model answers one small chat, whole and streamed, and says each time what it used. */
+/** Checks that a model answers one small chat, in one piece and as a stream, both times with usage. */
 export function modelChecks(service: ModelService, target: HttpTarget): readonly Check[] {
   const { upstreamModel, outputModalities } = service.model;
   let first: Promise<FirstAnswer> | null = null;
@@ -18,7 +18,7 @@ export function modelChecks(service: ModelService, target: HttpTarget): readonly
     const body = { model: upstreamModel, messages: [{ role: 'user', content: 'hello' }], ...more };
     return ask({ method: 'POST', url: `${target.url}/chat/completions`, apiKey: target.apiKey, body });
   };
-  // Both checks need to know by which name the cap goes.
+  // Both checks need to know which name of the cap the model accepts.
   const answered = () => (first ??= firstAnswer(chat, service.model));
   return [
     {
@@ -48,7 +48,7 @@ export function modelChecks(service: ModelService, target: HttpTarget): readonly
   ];
 }
 
-/** The data of the last event before the end marker. */
+/** Returns the last event before `[DONE]`. */
 function lastChunk(text: string): JsonObject {
   const events = eventData(text).map((data) => data.trim());
   if (events.at(-1) !== '[DONE]') throw new ProbeFailure('streaming: the last line is not data: [DONE]');
@@ -56,7 +56,7 @@ function lastChunk(text: string): JsonObject {
   return jsonObject(events.at(-2)!, 'streaming: the last chunk');
 }
 
-/** Earnings are counted by these numbers. A total is not needed. */
+/** The usage is required because the provider's earnings are computed from it. The total is not required. */
 function usageOf({ usage }: JsonObject, where: string): string {
   if (typeof usage !== 'object' || usage === null)
     throw new ProbeFailure(`${where} has no usage: calls would earn nothing`);

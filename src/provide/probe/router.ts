@@ -5,7 +5,7 @@ import { ask, mustSucceed, wordsOf } from './ask.ts';
 import { ProbeFailure, type Check } from './check.ts';
 import { tunnelCheck } from './tunnel.ts';
 
-/** The router is there, who this provider is at it, and that it accepts the credential. */
+/** Checks that the router can be reached and accepts the credential. Shows who the provider is there. */
 export function routerChecks(router: RouterConfig, wallet: Wallet | null, now: () => number): readonly Check[] {
   const credential = wallet === null ? 'API key' : 'wallet';
   return [
@@ -23,7 +23,7 @@ export function routerChecks(router: RouterConfig, wallet: Wallet | null, now: (
         const answer = await ask({ method: 'GET', url: `${router.url}/api/v1/ping` });
         mustSucceed(answer);
         if (!answer.text.includes('pong')) throw new ProbeFailure('answers, but is no tollgate: is router.url right?');
-        // A page of the provider's own, so that nothing is changed and no proxy that runs is disturbed.
+        // This is a read-only page of the provider, so the check changes nothing and doesn't disturb running proxies.
         const own = await ask({
           method: 'GET',
           url: `${router.url}/api/v1/provider/services`,

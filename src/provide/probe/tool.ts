@@ -20,7 +20,10 @@ const LEGACY = '2025-11-25';
 const STOP = { termMs: 1_000, killMs: 5_000 };
 const LIST_MS = 30_000;
 
-/** An MCP server can be initialised and lists its tools; those with a price of their own are among them. */
+/**
+ * Checks that an MCP server can be initialised and lists its tools. Tools that have their own price in the file must be
+ * in the list.
+ */
 export function toolCheck(service: ToolService, target: HttpTarget | CommandTarget, run: CommandRun): Check {
   return {
     kind: 'tool',
@@ -54,7 +57,7 @@ async function listByHttp({ url, apiKey }: HttpTarget, version: string): Promise
     method: 'initialize',
     params: { protocolVersion: LEGACY, capabilities: {}, clientInfo },
   });
-  // A server of tools/list and tools/call alone is served as it is.
+  // The gateway also serves a server that only knows tools/list and tools/call.
   const listedBare = async (): Promise<JsonObject | null> => {
     const listed = await post({ id: 3, method: 'tools/list' });
     return listed.status < 300 && hasTools(listed.text) ? resultOf(listed.text, 3, 'tools/list') : null;
@@ -69,7 +72,7 @@ async function listByHttp({ url, apiKey }: HttpTarget, version: string): Promise
     if (listed.status >= 400) {
       const bare = await listedBare();
       if (bare !== null) return bare;
-      // The refusal of `initialize` says more of a server that knows neither.
+      // If the server knows neither, its answer to `initialize` is the more useful error.
       mustSucceed(first);
     }
     return resultOf(listed.text, 1, 'tools/list');
@@ -88,12 +91,12 @@ async function listByHttp({ url, apiKey }: HttpTarget, version: string): Promise
   await post({ method: 'notifications/initialized' }, headers);
   const listed = await post({ id: 2, method: 'tools/list' }, headers);
   mustSucceed(listed);
-  // A server may keep its sessions to itself.
+  // Ends the session. Errors don't matter, because some servers don't support this.
   if (typeof session === 'string') await ask({ method: 'DELETE', url, apiKey, headers }).catch(() => {});
   return resultOf(listed.text, 2, 'tools/list');
 }
 
-/** A JSON-RPC error in place of a result. */
+/** Tells whether the answer is a JSON-RPC error. */
 const isRefusal = (text: string): boolean => parsed(text)?.['error'] !== undefined;
 const hasTools = (text: string): boolean =>
   Array.isArray((parsed(text)?.['result'] as JsonObject | undefined)?.['tools']);
@@ -106,7 +109,7 @@ function parsed(text: string): JsonObject | null {
   }
 }
 
-/** The response with this id, out of a JSON reply or out of a stream of events. */
+/** Finds the response with this id, in a JSON reply or in a stream of events. */
 function resultOf(text: string, id: number, method: string): JsonObject {
   const messages = (text.trimStart().startsWith('{') ? [text] : eventData(text)).map((each) =>
     jsonObject(each, `the answer to ${method}`),
@@ -125,7 +128,7 @@ async function listByCommand(
 ): Promise<JsonObject> {
   const run = startServer({ service, target, env, version, log });
   const { pipe, era } = await run.ready.catch(async (error: Error) => {
-    // How it ended says more than that it did not answer.
+    // How the process ended is more useful than "it did not answer".
     const how = await Promise.race([run.ended, pause(0, null)]);
     run.kill();
     throw new ProbeFailure(how === null ? error.message : `the process ${how}`);

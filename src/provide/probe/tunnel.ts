@@ -14,8 +14,8 @@ const DIAL_MS = 10_000;
 const ANSWER_BYTES_MAX = 4_096;
 
 /**
- * Checks that a WebSocket reaches the router through everything between. Nothing is registered, so running proxies are
- * not disturbed.
+ * Checks that a WebSocket reaches the router through all proxies on the way. Nothing is registered, so running proxies
+ * are not disturbed.
  */
 export function tunnelCheck(router: RouterConfig, wallet: Wallet | null, now: () => number): Check {
   const url = tunnelUrl(router.url);
@@ -52,7 +52,7 @@ async function dial(url: string, headers: Readonly<Record<string, string>>): Pro
   }
 }
 
-/** The reason of a refused dial. An answer that is not in the router's shape comes from a server on the way. */
+/** Describes why the dial was refused. An answer without the router's JSON comes from a server on the way. */
 async function refusalOf(response: IncomingMessage): Promise<string> {
   const { statusCode: status } = response;
   const text = await readStart(response, ANSWER_BYTES_MAX);
@@ -63,7 +63,10 @@ async function refusalOf(response: IncomingMessage): Promise<string> {
     : `a WebSocket is answered with status ${status}, and not by the router: does what is between here and there pass WebSockets on?`;
 }
 
-/** MCP and A2A are refused to who is sent on under another Host than the router's own. */
+/**
+ * The router refuses MCP and A2A if the request's Host isn't one of its own names. A proxy on the way may have changed
+ * the Host.
+ */
 async function checkHost(router: string): Promise<void> {
   const { status, text } = await ask({ method: 'GET', url: `${router}/mcp` });
   if (status === 403 && text.includes('The host'))

@@ -2,35 +2,35 @@ import { spawn } from 'node:child_process';
 import { createLines } from '#wire';
 import type { CommandTarget } from '#config';
 
-/** Longest message in either direction. */
+/** Longest message in either direction, in bytes. */
 export const MESSAGE_BYTES_MAX = 4 * 1024 * 1024;
-/** Bytes that may wait for a process that does not read. */
+/** The most bytes that may be buffered for a process that doesn't read. */
 const WAITING_BYTES_MAX = 2 * MESSAGE_BYTES_MAX;
 const LOG_LINE_BYTES_MAX = 2_048;
 
-/** The part of the proxy's own environment that a process gets: nothing that could be a secret. */
+/** The variables of the proxy's environment that a process gets. They contain no secrets. */
 const PASSED_ON = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
 
 interface ChildOptions {
   readonly target: CommandTarget;
   /** The proxy's own environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** A line of its standard output. */
+  /** Called with each line of stdout. */
   readonly line: (text: string) => void;
-  /** A line of its standard output was longer than MESSAGE_BYTES_MAX. */
+  /** Called when a line of stdout is longer than MESSAGE_BYTES_MAX. */
   readonly tooLong: () => void;
-  /** A line of its standard error, shortened. */
+  /** Called with each line of stderr, shortened. */
   readonly complaint: (text: string) => void;
 }
 
 export interface Child {
-  /** Writes one line. False when the process does not read what waits for it already. */
+  /** Writes one line. Returns false if the process has ended, or if too many bytes wait for it already. */
   send(text: string): boolean;
-  /** Settles with how it ended, once it has and its output is read. */
+  /** Settles with a text that says how the process ended, after its output is read. */
   readonly ended: Promise<string>;
-  /** Asks it to end: by the end of its input, then SIGTERM, then SIGKILL. Settles as `ended` does. */
+  /** Ends the process: closes stdin, then sends SIGTERM, then SIGKILL. Settles like `ended`. */
   stop(times: StopTimes): Promise<string>;
-  /** SIGKILL to it and to what it started. */
+  /** Sends SIGKILL to the process and its children. */
   kill(): void;
 }
 
@@ -39,10 +39,12 @@ export interface StopTimes {
   readonly killMs: number;
 }
 
-/** How long output that is still on its way may take after the process has ended. */
+/** Time for the rest of the output after the process has ended. */
 const FLUSH_MS = 500;
 
-/** Starts a process without a shell, in a process group of its own, so that what it starts can be ended with it. */
+/**
+ * Starts a process without a shell. It gets its own process group, so that its children can be ended together with it.
+ */
 export function startChild({ target, env, line, tooLong, complaint }: ChildOptions): Child {
   const passed = Object.fromEntries(PASSED_ON.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
   const child = spawn(target.command, [...target.args], {
@@ -58,7 +60,7 @@ export function startChild({ target, env, line, tooLong, complaint }: ChildOptio
     try {
       process.kill(-child.pid, name);
     } catch {
-      // The whole group is gone.
+      // The whole group has ended.
     }
   };
 
@@ -79,7 +81,7 @@ export function startChild({ target, env, line, tooLong, complaint }: ChildOptio
   child.on('exit', (code, by) => {
     over = true;
     const how = by === null ? `exited with code ${code}` : `was ended by ${by}`;
-    // What it started and left behind would hold its output open.
+    // Children that the process left behind would keep its output open.
     signal('SIGKILL');
     const flush = setTimeout(() => ended.resolve(how), FLUSH_MS);
     child.on('close', () => {

@@ -5,26 +5,24 @@ import type { Message } from './json-rpc.ts';
 import { beginEvents, eventOf, EVENTS_BYTES_MAX, isOpen } from './reply.ts';
 import { createWaiting } from './waiting.ts';
 
-/** Bytes of requests and responses that a client may leave unread. */
+/** The most bytes of requests and responses that a client may leave unread. */
 const UNREAD_BYTES_MAX = 2 * MESSAGE_BYTES_MAX;
 
-/**
- * The stream on which a client takes messages that belong to none of its requests, and the messages that wait for it.
- */
+/** The stream for messages that belong to none of the client's requests, and the queue of such messages. */
 interface ClientStream {
   /** Whether the client has opened its stream. */
   isAttached(): boolean;
-  /** False when the client has a stream already. `closed` is called when this one closes. */
+  /** Returns false if the client has a stream already. `closed` is called when this one closes. */
   attach(stream: ServerHttp2Stream, closed: () => void): boolean;
-  /** Sends a message, or keeps it for the next stream. */
+  /** Sends a message, or queues it for the next stream. */
   send(message: Message): void;
-  /** Takes the server's requests out of what waits, to be sent on another stream. */
+  /** Removes the server's requests from the queue, to send them on another stream. */
   takeRequests(): readonly string[];
   end(): void;
   breakOff(): void;
 }
 
-/** `over` is called when the client does not take what must not be lost. */
+/** `over` is called if the client doesn't read messages that must not be lost. */
 export function createClientStream(over: (why: string) => void): ClientStream {
   const waiting = createWaiting({ notificationsMax: EVENTS_BYTES_MAX, restMax: UNREAD_BYTES_MAX });
   let attached: ServerHttp2Stream | null = null;
@@ -66,7 +64,10 @@ export function createClientStream(over: (why: string) => void): ClientStream {
   };
 }
 
-/** Writes a message to a client that has left `unread` bytes: a notification is dropped where that is much. */
+/**
+ * Writes a message to a client that has `unread` bytes. Above EVENTS_BYTES_MAX a notification is dropped. Above
+ * UNREAD_BYTES_MAX `over` is called for any other message.
+ */
 export function writeWithin(
   { kind, text }: Message,
   unread: number,

@@ -3,18 +3,18 @@ import { createStdioForward } from './forward-to-stdio.ts';
 import { createSessions } from './sessions.ts';
 import { superviseServer, type SupervisorOptions } from './supervisor.ts';
 
-/** A tool that this proxy runs: its processes, and the door to them. */
+/** A tool that this proxy runs: its processes, and the handler of its calls. */
 export interface StdioTool {
   readonly forward: Forward;
-  /** Ends the streams that would never end by themselves. */
+  /** Ends the open streams, which have no end of their own. */
   drain(): void;
-  /** Ends every process in good order. */
+  /** Ends every process gracefully. */
   stop(): Promise<void>;
-  /** Ends them at once. */
+  /** Kills every process immediately. */
   kill(): void;
 }
 
-/** Starts the tool's process. A legacy server that is not shared gets one more for each session. */
+/** Starts the tool's process. A legacy server that isn't shared gets one more process for each session. */
 export function createStdioTool(options: SupervisorOptions): StdioTool {
   const supervisor = superviseServer(options);
   const sessions = createSessions(options);

@@ -4,39 +4,39 @@ import { ERROR, metaOf, type Message } from './json-rpc.ts';
 import type { Pipe } from './pipe.ts';
 
 /**
- * How a server wants to be spoken to. Legacy: `initialize`, and what it then keeps belongs to one client. Modern:
- * each request says for itself what there is to know. `discovered` is null of a server that knows neither
- * beginning.
+ * The kind of protocol that a server speaks. Legacy: the client begins with `initialize`, and the state after it
+ * belongs to one client. Modern: each request carries all it needs. `discovered` is null if the server knows neither
+ * `initialize` nor `server/discover`.
  */
 export type Era =
   | { readonly kind: 'legacy'; readonly initialized: JsonObject }
   | { readonly kind: 'modern'; readonly discovered: JsonObject | null };
 
-/** The newest revision in which a client begins with `initialize`. A server may answer with an older one. */
+/** The newest revision with `initialize`. A server may answer with an older one. */
 const LEGACY = '2025-11-25';
-/** The first one without. Versions are dates, so they compare as text. */
+/** The first revision without `initialize`. Versions are dates, so they can be compared as text. */
 export const MODERN = '2026-07-28';
 
 const VERSION = 'io.modelcontextprotocol/protocolVersion';
 const CLIENT = 'io.modelcontextprotocol/clientInfo';
 export const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 
-/** A server that passes over what it does not know, instead of refusing it, is waited for this long. */
+/** Timeout for `server/discover`, because some servers ignore an unknown method instead of refusing it. */
 const DISCOVER_MS = 10_000;
-/** A first start may have to fetch what it runs. */
+/** Timeout for `initialize`. It is long because a first start may have to download the program. */
 const INITIALIZE_MS = 60_000;
 
-/** `_meta` of a modern request that this program itself makes. */
+/** `_meta` of a modern request that this program makes. */
 export function envelope(version: string): JsonObject {
   return { [VERSION]: MODERN, [CLIENT]: { name: 'tollgate', version }, [CAPABILITIES]: {} };
 }
 
-/** The version that a modern message says it is of; undefined of every other. */
+/** The protocol version in a modern message's `_meta`. undefined for a legacy message. */
 export function versionOf(message: Message): unknown {
   return metaOf(message)[VERSION];
 }
 
-/** The members of `_meta` that make a message a modern one; null for a legacy message. */
+/** The `_meta` members that make a message modern. null for a legacy message. */
 export function envelopeOf(message: Message): JsonObject | null {
   const meta = metaOf(message);
   if (meta[VERSION] === undefined) return null;
@@ -46,16 +46,16 @@ export function envelopeOf(message: Message): JsonObject | null {
 }
 
 interface EraQuestion {
-  /** Of this program, told to the server. */
+  /** Version of this program. The server gets it. */
   readonly version: string;
-  /** Whether to ask for the modern era first. */
+  /** Whether to try `server/discover` first. */
   readonly discover: boolean;
   readonly discoverMs?: number;
 }
 
 /**
- * Asks a server that has just been started: `server/discover` first, which legacy servers refuse, then
- * `initialize`. Null when the process ended instead. Rejects when it can be spoken to in neither way.
+ * Asks a server that has just started which era it speaks. First sends `server/discover`, which legacy servers refuse,
+ * then `initialize`. Resolves with null if the process ended. Rejects if the server speaks neither.
  */
 export async function askEra(
   pipe: Pipe,
@@ -78,7 +78,7 @@ export async function askEra(
     pipe.tell('notifications/initialized');
     return { kind: 'legacy', initialized: result };
   }
-  // It may have been slow to start, and have said by now what it is.
+  // The server may have been slow to start and may have answered `server/discover` by now.
   const late = modernOf(await within(0, discovery));
   if (late) return late;
   if (isObject(error) && error['code'] === ERROR.methodNotFound) return { kind: 'modern', discovered: null };
@@ -92,7 +92,7 @@ function modernOf(answer: JsonObject | null | undefined): Era | null {
   return speaks ? { kind: 'modern', discovered: result } : null;
 }
 
-/** Undefined when it takes longer. */
+/** Resolves with undefined after `ms` milliseconds. */
 async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
   const over = new AbortController();
   try {

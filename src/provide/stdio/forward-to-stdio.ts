@@ -12,22 +12,22 @@ import { acceptsEvents, createReply, isOpen } from './reply.ts';
 import { SESSION_HEADER, type Sessions } from './sessions.ts';
 import type { Supervisor } from './supervisor.ts';
 
-/** When there is room for another session, nobody knows. */
+/** A guess, because nobody knows when a session will end. */
 const RETRY_AFTER_S = '5';
 
 interface StdioForwardOptions {
   readonly supervisor: Supervisor;
   readonly sessions: Sessions;
-  /** Whether all clients have the one process. */
+  /** Whether all clients share one process. */
   readonly shared: boolean;
 }
 
 /**
- * Serves an MCP server that speaks over standard input and output as one that is reached by Streamable HTTP: one
- * JSON-RPC message a request.
+ * Serves an MCP server that speaks over stdin and stdout as a Streamable HTTP server: each POST carries one JSON-RPC
+ * message.
  */
 export function createStdioForward({ supervisor, sessions, shared }: StdioForwardOptions): Forward {
-  /** A modern server that was asked for a legacy session and wants none. */
+  /** Set when a modern server refuses `initialize`, so that it isn't asked again. */
   let modernAlone = false;
 
   function post(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, message: Message): void {
@@ -59,7 +59,7 @@ export function createStdioForward({ supervisor, sessions, shared }: StdioForwar
     const consumer = headers[CONSUMER_HEADER];
     const begun = sessions.begin(request, stream, {
       accept: headers.accept,
-      // Of a gateway that does not say it all are one.
+      // If the gateway doesn't send the header, all its clients count as one consumer.
       consumer: typeof consumer === 'string' ? consumer : '',
       refused(code) {
         modernAlone ||= code === ERROR.unsupportedVersion || code === ERROR.methodNotFound;
@@ -81,7 +81,7 @@ export function createStdioForward({ supervisor, sessions, shared }: StdioForwar
     else refuse(stream, 'upstream_unreachable', gone(message));
   }
 
-  /** GET and DELETE, which speak of a session as a whole. */
+  /** Handles GET (open the session's stream) and DELETE (end the session). */
   function ofSession(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     const { [SESSION_HEADER]: id, ':method': method } = headers;
     if (shared || typeof id !== 'string' || (method !== 'GET' && method !== 'DELETE'))

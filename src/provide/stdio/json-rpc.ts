@@ -1,11 +1,11 @@
 import { isObject, parseRaw, type JsonObject, type RawMessage } from '#wire';
 
-/** The parsed value is to look at. Writing it again could change numbers and the order of keys. */
+/** The parsed value is only for reading. To write it again could change numbers and the order of keys. */
 type Written = Pick<RawMessage, 'text' | 'value'>;
 
 export interface Request extends Written {
   readonly kind: 'request';
-  /** The id as it is written. */
+  /** The id as JSON text, unchanged. */
   readonly idText: string;
   readonly method: string;
 }
@@ -26,7 +26,7 @@ export const ERROR = {
   parse: -32700,
   invalidRequest: -32600,
   methodNotFound: -32601,
-  /** The tool's process has ended or does not run, or the tool has no room for another session. */
+  /** The tool's process doesn't run, or the tool has no room for another session. */
   process: -32000,
   sessionNotFound: -32001,
   headerMismatch: -32020,
@@ -35,11 +35,11 @@ export const ERROR = {
 } as const;
 
 /**
- * One message of JSON text, as parseRaw reads it; null for other JSON. Less strict than the gateway, which judges the
- * messages that are passed on to it.
+ * Parses one JSON-RPC message. Returns undefined for text that isn't JSON, and null for other JSON. Less strict than
+ * the gateway, which has already checked the messages that it sends.
  */
 export function parseMessage(written: string): Message | null | undefined {
-  // Line ends in JSON are white space, and end a message on a pipe and a field of an event.
+  // A line break in JSON is only white space, but it would end a message on a pipe and a field of an event.
   const raw = parseRaw(/[\r\n]/.test(written) ? written.replaceAll(/[\r\n]+/g, ' ') : written);
   if (!raw) return raw;
   const { text, value, members } = raw;
@@ -51,8 +51,8 @@ export function parseMessage(written: string): Message | null | undefined {
 }
 
 /**
- * An id or a progress token in a form that can be compared: 1 and "1" differ, 1 and 1.0 are the same. null for a value
- * that is neither a string nor a number.
+ * Makes an id or a progress token comparable: 1 and "1" differ, 1 and 1.0 are equal. Returns null if the value is
+ * neither a string nor a number.
  */
 export function keyOf(value: unknown): string | null {
   if (typeof value === 'string') return `"${value}`;
@@ -63,13 +63,13 @@ export function paramsOf({ value }: Message): JsonObject {
   return isObject(value['params']) ? value['params'] : {};
 }
 
-/** `_meta` of the parameters. */
+/** `_meta` of the parameters, or an empty object. */
 export function metaOf(message: Message): JsonObject {
   const { _meta: meta } = paramsOf(message);
   return isObject(meta) ? meta : {};
 }
 
-/** The code of an error response; null for a result. */
+/** The code of an error response. null for a result. */
 export function errorCodeOf({ value }: Pick<Response, 'value'>): number | null {
   const { error } = value;
   return isObject(error) && typeof error['code'] === 'number' ? error['code'] : null;

@@ -11,10 +11,10 @@ export interface ProcessOptions {
   readonly log: Log;
 }
 
-/** How much of a line that is not a message is logged. */
+/** Number of characters that are logged of a line that isn't a message. */
 const GARBAGE_CHARS_SHOWN = 200;
 
-/** Starts a tool's process, which writes one JSON-RPC message a line. Other lines are logged and skipped. */
+/** Starts a tool's process that writes one JSON-RPC message per line. Other lines are logged and skipped. */
 export function startMessageProcess(
   { service, target, env, log }: ProcessOptions,
   take: (message: Message) => void,

@@ -1,6 +1,6 @@
 import { ERROR } from './json-rpc.ts';
 
-/** HTTP status of an error that is the whole reply of a modern request; every other error goes out with 200. */
+/** HTTP status if the whole reply to a modern request is an error. All other errors are sent with status 200. */
 const STATUS: ReadonlyMap<number, number> = new Map([
   [ERROR.parse, 400],
   [ERROR.invalidRequest, 400],

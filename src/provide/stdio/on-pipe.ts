@@ -6,7 +6,10 @@ import { statusOfError } from './modern-status.ts';
 import type { Pipe } from './pipe.ts';
 import { createReply, EVENTS_BYTES_MAX } from './reply.ts';
 
-/** Requests to a legacy server that need no session: it answers the same to everybody, and keeps nothing of them. */
+/**
+ * Requests to a legacy server that need no session, because the server answers them the same for everybody and keeps no
+ * state.
+ */
 const WITHOUT_SESSION: ReadonlySet<string> = new Set([
   'ping',
   'tools/list',
@@ -15,7 +18,7 @@ const WITHOUT_SESSION: ReadonlySet<string> = new Set([
   'prompts/list',
 ]);
 
-/** Requests that change a server for all clients that share it. */
+/** Requests that would change a shared server for all its clients. */
 const OF_ONE_CLIENT: ReadonlySet<string> = new Set([
   'logging/setLevel',
   'resources/subscribe',
@@ -23,8 +26,8 @@ const OF_ONE_CLIENT: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Notifications of one client about itself. The server has one client on this pipe, which is this proxy, and takes
- * them for this proxy's.
+ * Notifications of a client about itself. They are not forwarded to a shared server, because its only client is this
+ * proxy.
  */
 const NOTES_OF_ONE_CLIENT: ReadonlySet<string> = new Set([
   'notifications/initialized',
@@ -42,7 +45,7 @@ export interface Refusal {
   readonly data?: unknown;
 }
 
-/** Why a message is not for the process that everybody has, or null when it is. */
+/** Returns why a message must not go to the shared process, or null if it may. */
 export function refusalOf(message: Message, era: Era, shared: boolean): Refusal | null {
   if (era.kind === 'legacy') {
     if (!shared && (message.kind !== 'request' || !WITHOUT_SESSION.has(message.method)))
@@ -56,8 +59,8 @@ export function refusalOf(message: Message, era: Era, shared: boolean): Refusal 
     return null;
   }
   if (era.discovered === null || message.kind !== 'request') return null;
-  // Without an envelope some servers would speak the legacy era to everybody from then on; and none looks at the
-  // version of each request.
+  // A request without an envelope would switch some servers to the legacy era for everybody. No server checks the
+  // version of each request, so this code does.
   const requested = versionOf(message);
   const supported = era.discovered['supportedVersions'] as readonly unknown[];
   if (requested !== undefined && supported.includes(requested)) return null;
@@ -69,7 +72,7 @@ export function refusalOf(message: Message, era: Era, shared: boolean): Refusal 
   };
 }
 
-/** Whether a notification may go to the process that everybody has; others are taken and dropped. */
+/** Whether a notification may go to the shared process. Others are accepted and dropped. */
 export function mayGoOnPipe(notification: Notification, era: Era): boolean {
   if (NOTES_OF_ONE_CLIENT.has(notification.method)) return false;
   return era.kind === 'legacy' || era.discovered === null || envelopeOf(notification) !== null;
@@ -83,7 +86,10 @@ interface PipeCall {
   readonly era: Era;
 }
 
-/** One request to the process that everybody has, and what comes back for it. Closing the stream cancels it. */
+/**
+ * Sends one request to the shared process and its answers to the client. If the client closes the stream, the request
+ * is cancelled.
+ */
 export function answerOnPipe({ stream, accept, request, pipe, era }: PipeCall): void {
   const reply = createReply({ stream, accept, id: request.idText });
   if (request.method === LISTEN && !reply.takesEvents())

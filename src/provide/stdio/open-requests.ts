@@ -3,13 +3,13 @@ import type { Reply } from './reply.ts';
 
 interface OpenRequest {
   readonly reply: Reply;
-  /** Sees the response before the client, and gives the status of its reply. */
+  /** Sees the response before the client and returns the HTTP status of the reply. */
   readonly answered: ((response: Response) => number) | undefined;
 }
 
-/** The requests of one client that are not answered yet. */
+/** The unanswered requests of one client. */
 export class OpenRequests {
-  /** In the order in which they came; progress tokens in a form that can be compared. */
+  /** In order of arrival. Progress tokens are made comparable by `keyOf`. */
   readonly #open = new Map<string, OpenRequest & { readonly token: string | null }>();
 
   get size(): number {
@@ -24,7 +24,7 @@ export class OpenRequests {
     this.#open.set(keyOf(request.value['id'])!, { ...of, token: keyOf(metaOf(request)['progressToken']) });
   }
 
-  /** Removes and returns the request with this id; undefined where none has it. */
+  /** Removes and returns the request with this id. Returns undefined if there is no such request. */
   take(id: unknown): OpenRequest | undefined {
     const key = keyOf(id) ?? '';
     const found = this.#open.get(key);
@@ -32,14 +32,15 @@ export class OpenRequests {
     return found;
   }
 
-  /** Whether the client waits for one of them. */
+  /** Whether the client still waits for any of them. */
   isWaiting(): boolean {
     return [...this.#open.values()].some(({ reply }) => reply.isOpen());
   }
 
   /**
-   * The reply that carries a message of the server, where one does. Progress goes where it was asked for. The
-   * server's requests go to the newest call that can carry them, and so does everything else while there is one call.
+   * Finds the reply that carries a message of the server. Progress goes to the request with its token. The server's
+   * requests go to the newest request whose reply takes events. Everything else goes to the only open request, if there
+   * is just one.
    */
   carrierOf(message: Notification | Request): Reply | undefined {
     const replies = [...this.#open.values()].filter(({ reply }) => reply.takesEvents());

@@ -4,33 +4,31 @@ import { CAPABILITIES, envelopeOf } from './era.ts';
 import { ERROR, metaOf, paramsOf, type Message, type Notification, type Request } from './json-rpc.ts';
 import { startMessageProcess, type ProcessOptions } from './message-process.ts';
 
-/** Takes what comes back for one request. After any but `notification` nothing more comes. */
+/** Callbacks for the answer to one request. After any of them except `notification`, no more are called. */
 export interface Answer {
-  /** A notification that belongs to the request, under its own progress token or subscription. */
+  /** A notification for this request, with the client's own progress token or subscription id. */
   notification(text: string): void;
-  /** The response, under the request's own id. */
+  /** The response, with the client's own request id. */
   response(text: string, value: JsonObject): void;
-  /** There will be no response, and nothing is wrong. */
+  /** There will be no response, and this isn't an error. */
   end(): void;
-  /** The process ended first. */
+  /** The process ended before the response. */
   broken(): void;
 }
 
-/** One run of an MCP server's process, and the requests that many clients have on its one pipe. */
+/** One run of an MCP server's process. Many clients send their requests through its one pipe. */
 export interface Pipe {
-  /** Settles with how the process ended; every open request is broken by then. */
+  /** Settles with a text that says how the process ended. By then `broken` was called for every open request. */
   readonly ended: Promise<string>;
-  /**
-   * Sends a request under an id of the pipe's own. Returns how to cancel it, or null when the process does not take it.
-   */
+  /** Sends a request under a new id. Returns a function that cancels it, or null if the process doesn't accept it. */
   ask(request: Request, answer: Answer): (() => void) | null;
-  /** A request of this program: resolves with the response, or with null when the process ended. */
+  /** Sends a request of this program. Resolves with the response, or with null if the process ended. */
   query(method: string, params?: JsonObject): Promise<JsonObject | null>;
-  /** A notification of this program. */
+  /** Sends a notification of this program. */
   tell(method: string, params?: JsonObject): void;
-  /** A client's notification, as it is. */
+  /** Sends a client's notification unchanged. */
   pass(notification: Notification): void;
-  /** Ends the subscriptions, which would never end by themselves. */
+  /** Ends the subscriptions, which have no end of their own. */
   drain(): void;
   stop(times: StopTimes): Promise<string>;
   kill(): void;
@@ -39,7 +37,7 @@ export interface Pipe {
 const ID = ['id'];
 const TOKEN = ['params', '_meta', 'progressToken'];
 const TOKEN_BACK = ['params', 'progressToken'];
-/** The directories that a client may name are this machine's. */
+/** Roots name directories of this machine, so clients may not set them unless the file allows it. */
 const ROOTS = ['params', '_meta', CAPABILITIES, 'roots'];
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
 const LISTEN = 'subscriptions/listen';
@@ -47,11 +45,11 @@ const LISTEN = 'subscriptions/listen';
 interface Asked {
   readonly request: Request;
   readonly answer: Answer;
-  /** JSON text of its progress token. */
+  /** JSON text of the client's progress token. null for a request without one. */
   readonly token: string | null;
 }
 
-/** Starts a server's process for many clients. */
+/** Starts a server's process that many clients share. */
 export function openPipe(options: ProcessOptions): Pipe {
   const { target } = options;
   const open = new Map<number, Asked>();
@@ -64,7 +62,7 @@ export function openPipe(options: ProcessOptions): Pipe {
     if (message.kind === 'request') return answerServer(message);
     const id = Number(message.value['id']);
     const asked = open.get(id);
-    // One that was cancelled may be answered all the same.
+    // A server may answer a request that was cancelled.
     if (!asked) return;
     open.delete(id);
     const text = replaceAt(message.text, ID, asked.request.idText);
@@ -74,7 +72,7 @@ export function openPipe(options: ProcessOptions): Pipe {
     );
   }
 
-  /** The server's own requests are for a single client, and this pipe has many: all but `ping` are refused. */
+  /** Refuses the server's requests except `ping`. They are meant for a single client, but this pipe has many. */
   function answerServer({ idText, method }: Request): void {
     child.send(
       method === 'ping'
@@ -84,8 +82,8 @@ export function openPipe(options: ProcessOptions): Pipe {
   }
 
   /**
-   * Progress and changes are told to the client that asked for them. Other notifications could be about anybody's
-   * request: nobody gets them.
+   * Passes progress and subscription notifications to the client that asked for them. Other notifications are dropped,
+   * because they could concern any client's request.
    */
   function passOn(notification: Notification): void {
     const params = paramsOf(notification);
@@ -97,7 +95,8 @@ export function openPipe(options: ProcessOptions): Pipe {
     if (notification.method === 'notifications/cancelled') {
       const id = Number(params['requestId']);
       const asked = open.get(id);
-      // A server ends a subscription so. Of other requests a legacy server speaks in ids of its own.
+      // With this a server ends a subscription. In a legacy server's notification the id is one of the server's own
+      // requests, not of the client's.
       if (asked?.request.method !== LISTEN || !open.delete(id)) return;
       return asked.answer.end();
     }
@@ -110,7 +109,7 @@ export function openPipe(options: ProcessOptions): Pipe {
     const id = ++lastId;
     const span = spanAt(request.text, TOKEN);
     const token = span && request.text.slice(span.start, span.end);
-    // Clients choose their tokens as they choose their ids: two may have the same.
+    // Clients choose their own tokens, so two clients may have the same token. The request's id replaces it.
     const asked = target.roots ? request.text : removeAt(request.text, ROOTS);
     const text = replaceAt(asked, ID, String(id));
     if (!child.send(token === null ? text : replaceAt(text, TOKEN, String(id)))) return null;
@@ -121,8 +120,8 @@ export function openPipe(options: ProcessOptions): Pipe {
   }
 
   /**
-   * Under the envelope of its request: a modern server that gets a message without one may take its client for a
-   * legacy one.
+   * The cancellation carries the `_meta` of its request. A modern server might take a client without it for a legacy
+   * client.
    */
   function cancel(id: number, request: Request, reason: string): void {
     const meta = envelopeOf(request);

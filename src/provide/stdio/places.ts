@@ -1,10 +1,10 @@
 import type { Session } from './session.ts';
 
-/** The places that a tool has for sessions, shared out between its consumers. */
+/** The places for sessions of a tool, shared fairly between its consumers. */
 export interface Places {
   /**
-   * Ids of the sessions that have to end before one of `consumer` may begin; empty while a place is free. null: no
-   * place can be had, as every candidate is in use and no consumer has more than its share.
+   * Returns the ids of the sessions that must end before `consumer` may begin one. Empty if a place is free. null if no
+   * place can be freed: every candidate is in use, and no consumer has more than its share.
    */
   makeRoom(consumer: string): readonly string[] | null;
   take(id: string, consumer: string, session: Pick<Session, 'busy' | 'usedAt'>): void;
@@ -18,9 +18,9 @@ interface Taken {
 }
 
 /**
- * The consumer with the most sessions makes room, with the one that it has not used for the longest time. The new
- * session counts for the consumer that asks, so that nobody gets more than the others at their cost. A session in use
- * ends only where its consumer has more than its share.
+ * The consumer with the most sessions gives up the one that was unused for the longest time. The new session already
+ * counts for the consumer that asks, so nobody can get more places than the others. A session in use is ended only if
+ * its consumer has more than its share.
  */
 export function createPlaces(max: number): Places {
   const taken = new Map<string, Taken>();
@@ -29,7 +29,8 @@ export function createPlaces(max: number): Places {
     if (taken.size < max) return [];
     const byConsumer = Map.groupBy(taken.values(), (one) => one.consumer);
     const own = byConsumer.get(consumer) ?? [];
-    // Who has as many as anybody pays for another one himself.
+    // Only consumers that would still have more sessions than this one after it gets the place. Otherwise this consumer
+    // gives up one of its own.
     const larger = [...byConsumer.values()]
       .filter((group) => group.length > own.length + 1)
       .sort((a, b) => b.length - a.length);

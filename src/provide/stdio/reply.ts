@@ -5,24 +5,24 @@ import { breakOff, refuse, sendJson } from '../own-reply.ts';
 import { ERROR } from './json-rpc.ts';
 
 /**
- * The reply to one request of a client: the response as JSON, or a stream of events that ends with the response where
- * other messages came before it.
+ * The reply to one request of a client: the response as JSON, or an event stream if other messages come before the
+ * response.
  */
 export interface Reply {
-  /** Whether it can take a message before the response. */
+  /** Whether messages can be sent before the response. */
   takesEvents(): boolean;
-  /** Whether the client is still there. */
+  /** Whether the client is still connected. */
   isOpen(): boolean;
   /** Bytes that the client has not read yet. */
   waiting(): number;
   event(text: string): void;
-  /** The last message. `status` is of a reply that has not begun. */
+  /** Sends the response and ends the reply. `status` is used only if the reply has not begun. */
   response(text: string, status?: number): void;
-  /** Ends it without a response, which the client does not expect any more. */
+  /** Ends the reply without a response, because the client cancelled the request. */
   end(): void;
-  /** There will be no response. */
+  /** Ends the reply with an error, because there will be no response. */
   broken(failure: ProxyFailure): void;
-  /** Once it is over, complete or not. */
+  /** Calls `then` when the reply is closed, complete or not. */
   whenOver(then: () => void): void;
 }
 
@@ -31,23 +31,23 @@ interface ReplyOptions {
   readonly accept: string | undefined;
   /** JSON text of the request's id. */
   readonly id: string;
-  /** Asked when the reply begins. */
+  /** Called when the reply begins. */
   readonly headers?: () => Readonly<Record<string, string>>;
 }
 
-/** Bytes of events that a client may leave unread before notifications are dropped. */
+/** Notifications are dropped while a client has more unread bytes than this. */
 export const EVENTS_BYTES_MAX = 256 * 1024;
 
 export function acceptsEvents(accept: string | undefined): boolean {
   return accept?.includes('text/event-stream') ?? false;
 }
 
-/** Whether something can still be written. */
+/** Whether the stream can still be written to. */
 export function isOpen(stream: ServerHttp2Stream): boolean {
   return !stream.destroyed && !stream.closed && !stream.aborted && !stream.writableEnded;
 }
 
-/** Without effect on a stream that is gone. */
+/** Begins an event stream. Does nothing if the stream is closed or the reply has begun. */
 export function beginEvents(stream: ServerHttp2Stream, headers: Readonly<Record<string, string>> = {}): void {
   if (!isOpen(stream) || stream.headersSent) return;
   stream.respond({

@@ -8,45 +8,45 @@ import { OpenRequests } from './open-requests.ts';
 import type { Reply } from './reply.ts';
 
 /**
- * A server's process that belongs to one client. Messages pass unchanged in both directions; the session only
- * decides which of the client's streams a message of the server goes to.
+ * A server's process that belongs to one client. Messages pass unchanged in both directions. The session only chooses
+ * the client's stream for each message of the server.
  */
 export interface Session {
-  /** Takes the client's request. `answered` sees the response first, and says with which status it goes out. */
+  /** Sends the client's request. `answered` sees the response before the client and returns the HTTP status. */
   ask(request: Request, reply: Reply, answered?: (response: Response) => number): void;
-  /** Takes the client's notification or response. False when the process does not take it. */
+  /** Sends the client's notification or response. Returns false if the process doesn't accept it. */
   pass(message: Notification | Response): boolean;
-  /** Takes the client's stream for messages that belong to no request. False when it has one already. */
+  /** Takes the client's stream for messages that belong to no request. Returns false if the client has one already. */
   listen(stream: ServerHttp2Stream): boolean;
-  /** Whether its client waits for a response, or listens. */
+  /** Whether the client waits for a response or has a stream open. */
   readonly busy: () => boolean;
-  /** The time of its last use, in monotonic milliseconds. */
+  /** Time of the last use, in monotonic milliseconds. */
   readonly usedAt: () => number;
-  /** Ends the stream that `listen` took, which would never end by itself. */
+  /** Ends the stream of `listen`, which has no end of its own. */
   drain(): void;
-  /** Settles when the process has ended; every stream is over by then. */
+  /** Settles when the process has ended. By then every stream is closed. */
   readonly ended: Promise<string>;
   stop(times: StopTimes): Promise<string>;
   kill(): void;
 }
 
 interface SessionOptions extends ProcessOptions {
-  /** A session without a stream and without requests ends after this time. */
+  /** Timeout of a session without a stream and without requests. */
   readonly idleMs: number;
-  /** The session is to be forgotten and stopped, though its process runs. May be called more than once. */
+  /** Called when the session must be removed and stopped although its process runs. May be called more than once. */
   readonly over: (why: string) => void;
 }
 
 const ROOTS = 'roots/list';
 
-/** Requests that a client may have at once. */
+/** The most requests that a client may have open at once. */
 const REQUESTS_MAX = 1_000;
 
 export function startSession(options: SessionOptions): Session {
   const { target, idleMs, over } = options;
   const requests = new OpenRequests();
   const client = createClientStream(over);
-  /** Ids of the server's requests that the client has not answered. */
+  /** Ids of the server's requests that the client has not answered yet. */
   const toAnswer = new Set<string>();
   let idle: NodeJS.Timeout | undefined;
   let dead = false;
@@ -56,7 +56,7 @@ export function startSession(options: SessionOptions): Session {
 
   const busy = () => client.isAttached() || requests.isWaiting();
 
-  /** The idle time counts from now, unless the client is there. */
+  /** Restarts the idle timer, unless the client waits or listens. */
   function touch(): void {
     clearTimeout(idle);
     usedAt = performance.now();
@@ -66,7 +66,7 @@ export function startSession(options: SessionOptions): Session {
   function take(message: Message): void {
     if (message.kind === 'response') return respond(message);
     if (message.kind === 'request') {
-      // The directories are this machine's, so the client does not decide which ones are named.
+      // Roots name directories of this machine, so the client may not set them unless the file allows it.
       if (message.method === ROOTS && !target.roots)
         return void child.send(errorText(message.idText, { code: ERROR.methodNotFound, message: 'Method not found' }));
       toAnswer.add(keyOf(message.value['id'])!);
@@ -78,7 +78,7 @@ export function startSession(options: SessionOptions): Session {
 
   function respond(response: Response): void {
     const asked = requests.take(response.value['id']);
-    // It was cancelled, or nobody asked.
+    // The request was cancelled, or there was no such request.
     if (!asked) return;
     const status = asked.answered?.(response) ?? 200;
     if (asked.reply.isOpen()) asked.reply.response(response.text, status);
@@ -95,12 +95,13 @@ export function startSession(options: SessionOptions): Session {
     requests.add(request, { reply, answered });
     clearTimeout(idle);
     reply.whenOver(touch);
-    // A client without a stream of its own can only be asked on this reply.
+    // If the client has no stream of its own, the server's requests can only be sent on this reply.
     if (!client.isAttached() && reply.takesEvents()) for (const text of client.takeRequests()) reply.event(text);
   }
 
   /**
-   * Leaves a response to another id than the server asked with unsent: it could be taken for one to a refused request.
+   * Drops a response whose id isn't that of an open request of the server. The server could take it for the response to
+   * another request.
    */
   const isUnasked = (message: Notification | Response) =>
     message.kind === 'response' && !toAnswer.delete(keyOf(message.value['id']) ?? '');
@@ -118,7 +119,7 @@ export function startSession(options: SessionOptions): Session {
     pass(message) {
       if (isUnasked(message)) return true;
       if (!child.send(message.text)) return false;
-      // The client does not wait for a cancelled request any more, and most servers do not answer it.
+      // The client doesn't wait for a cancelled request any longer, and most servers don't answer it.
       if (message.kind === 'notification' && message.method === 'notifications/cancelled')
         requests.take(paramsOf(message)['requestId'])?.reply.end();
       touch();
@@ -143,7 +144,7 @@ export function startSession(options: SessionOptions): Session {
   };
 }
 
-/** The client's \`initialize\` without its roots. */
+/** Returns the text of the client's request. `initialize` goes without its roots. */
 function withoutRoots({ method, text }: Request): string {
   return method === 'initialize' ? removeAt(text, ['params', 'capabilities', 'roots']) : text;
 }

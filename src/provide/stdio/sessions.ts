@@ -10,20 +10,20 @@ import { startSession, type Session } from './session.ts';
 
 export const SESSION_HEADER = 'mcp-session-id';
 
-/** The sessions of one tool: a process for each client that said `initialize`. */
+/** The sessions of one tool: one process for each client that sent `initialize`. */
 export interface Sessions {
   /**
-   * Starts one with the client's `initialize`, which is answered on `stream`. `consumer`: whose it is, as
-   * CONSUMER_HEADER says. `refused` is called when the process wants no such beginning. False when there are too
-   * many.
+   * Starts a session with the client's `initialize`, which is answered on `stream`. `consumer` identifies the session's
+   * owner, as in CONSUMER_HEADER. `refused` is called with the error code if the process refuses `initialize`. Returns
+   * false if there are too many sessions.
    */
   begin(request: Request, stream: ServerHttp2Stream, options: Begin): boolean;
   find(id: string): Session | undefined;
-  /** Ends one in good order; it is not found any more from now on. */
+  /** Ends a session gracefully. `find` doesn't return it from now on. */
   end(id: string): Promise<void>;
-  /** Ends the streams that would never end by themselves. */
+  /** Ends the sessions' open streams, which have no end of their own. */
   drain(): void;
-  /** Ends all of them in good order, and begins no more. */
+  /** Ends all sessions gracefully and starts no more. */
   stop(): Promise<void>;
   kill(): void;
 }
@@ -38,14 +38,14 @@ interface SessionsOptions extends ProcessOptions {
   readonly stopTimes: StopTimes;
 }
 
-/** 144 bits: nobody comes upon the session of another. */
+/** 144 bits, so that nobody can guess the id of another session. */
 const ID_BYTES = 18;
 
 export function createSessions(options: SessionsOptions): Sessions {
   const { service, target, log, stopTimes } = options;
   const byId = new Map<string, Session>();
   const places = createPlaces(target.sessionsMax);
-  /** Those that are ending too: their processes are still there. */
+  /** All sessions, including those that are ending, because their processes still run. */
   const running = new Set<Session>();
   let stopped = false;
 
@@ -59,7 +59,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   return {
     begin(request, stream, { accept, consumer, refused }) {
-      // Those that had to make room end in good order, which takes a while: as many again may be about it.
+      // Sessions that make room end gracefully, which takes a while. So up to twice the allowed number may run.
       if (stopped || running.size >= 2 * target.sessionsMax) return false;
       const leaves = places.makeRoom(consumer);
       if (leaves === null) return false;
@@ -80,7 +80,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       let state: 'begins' | 'began' | 'refused' = 'begins';
       const headers = () => (state === 'refused' ? {} : { [SESSION_HEADER]: id });
       const reply = createReply({ stream, accept, id: request.idText, headers });
-      // Nobody knows the id of a session whose first reply did not arrive.
+      // If the first reply doesn't arrive, the client doesn't know the session's id and could never use it.
       reply.whenOver(() => state !== 'began' && over('it did not begin'));
       session.ask(request, reply, (response) => {
         const code = errorCodeOf(response);

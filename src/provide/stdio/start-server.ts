@@ -3,7 +3,7 @@ import { askEra, type Era } from './era.ts';
 import type { ProcessOptions } from './message-process.ts';
 import { openPipe, type Pipe } from './pipe.ts';
 
-/** A server that is there to be asked. */
+/** A server that is ready for requests. */
 export interface Running {
   readonly pipe: Pipe;
   readonly era: Era;
@@ -11,22 +11,22 @@ export interface Running {
 
 /** A server's process from its start to its end. */
 export interface Run {
-  /** Settles when it is known how the server is to be spoken to. Rejects when it is not to be had. */
+  /** Settles when the server's era is known. Rejects if the server can't be used. */
   readonly ready: Promise<Running>;
-  /** Settles with how the process ended. */
+  /** Settles with a text that says how the process ended. */
   readonly ended: Promise<string>;
   stop(times: StopTimes): Promise<string>;
   kill(): void;
 }
 
 export interface ServerOptions extends ProcessOptions {
-  /** Of this program, told to the server. */
+  /** Version of this program. The server gets it. */
   readonly version: string;
 }
 
 /**
- * Starts a server and asks for its era. Some legacy servers end when the first message is not `initialize`: such a
- * one is started a second time.
+ * Starts a server and asks for its era. Some legacy servers exit if the first message isn't `initialize`. Such a server
+ * is started a second time.
  */
 export function startServer(options: ServerOptions): Run {
   const { version } = options;

@@ -11,19 +11,19 @@ export interface SupervisorOptions extends ServerOptions {
   readonly stopTimes: StopTimes;
 }
 
-/** One MCP server's process, started again whenever it ends. */
+/** One MCP server's process, restarted whenever it ends. */
 export interface Supervisor {
-  /** The server, when it is there or just starting; null while it is down. */
+  /** Resolves with the server, also while it is still starting. Resolves with null while it is down. */
   running(): Promise<Running | null>;
-  /** Ends what clients only listen to. */
+  /** Ends the subscriptions. */
   drain(): void;
-  /** Ends the process in good order. */
+  /** Ends the process gracefully. */
   stop(): Promise<void>;
-  /** Ends it at once. */
+  /** Kills the process immediately. */
   kill(): void;
 }
 
-/** A process that ran this long did not fail to start. */
+/** A process that ran this long had a successful start. */
 const STEADY_MS = 10_000;
 
 export function superviseServer(options: SupervisorOptions): Supervisor {

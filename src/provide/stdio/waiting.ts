@@ -1,18 +1,18 @@
 import type { Message } from './json-rpc.ts';
 
-/** Messages of a server that wait for a stream of its client. */
+/** The queue of a server's messages until the client opens a stream. */
 export interface Waiting {
-  /** False where what must not be lost would be more than there is room for. */
+  /** Returns false if requests and responses, which must not be lost, exceed the limit. */
   put(message: Message): boolean;
-  /** The server's requests, in their order. */
+  /** Removes and returns the server's requests, in order. */
   takeRequests(): readonly string[];
   takeAll(): readonly string[];
 }
 
 interface WaitingOptions {
-  /** Characters of notifications. The oldest ones make room for new ones. */
+  /** The most characters of notifications. Above it the oldest ones are dropped. */
   readonly notificationsMax: number;
-  /** Characters of requests and responses. */
+  /** The most characters of requests and responses. */
   readonly restMax: number;
 }
 

@@ -5,7 +5,8 @@ import { evmWallet, parseEvmSecret, solanaWallet } from './wallet-keys.ts';
 import type { Wallet } from './wallet.ts';
 
 /**
- * A new wallet, and what its keypair file holds: for Solana the JSON array that solana-keygen writes, for EVM 0x-hex.
+ * Creates a wallet. `fileText` is the content of its keypair file: for Solana the JSON array that solana-keygen writes,
+ * for EVM 0x-hex.
  */
 export async function createWallet(
   chain: 'solana' | 'evm',

@@ -6,8 +6,8 @@ import { WalletError } from './wallet.ts';
 const FILE_BYTES_MAX = 64 * 1024;
 
 /**
- * Text of a keypair file: a regular file of at most 64 KiB that only its owner can read. Mounted secrets are
- * accepted too, see isPrivate. Rejects with WalletError.
+ * Reads the text of a keypair file. It must be a regular file of at most 64 KiB that only its owner can read. Mounted
+ * secrets are accepted too, see isPrivate. Rejects with WalletError.
  */
 export async function readKeypairFile(path: string): Promise<string> {
   const file = await openToRead(path);
@@ -16,7 +16,7 @@ export async function readKeypairFile(path: string): Promise<string> {
     if (!stats.isFile())
       throw new WalletError(`The keypair file ${path} is not a regular file. Name the file that tollgate keygen wrote`);
     await refuseReadable(path, stats);
-    // The size is not trusted: a file may grow, and those of some file systems say 0.
+    // The file's size isn't trusted: a file may grow, and some file systems report size 0.
     const bytes = Buffer.alloc(FILE_BYTES_MAX + 1);
     let length = 0;
     while (length < bytes.length) {
@@ -34,7 +34,7 @@ export async function readKeypairFile(path: string): Promise<string> {
 
 async function openToRead(path: string): Promise<FileHandle> {
   try {
-    // Not to block on a named pipe in the file's place.
+    // O_NONBLOCK, because opening a named pipe would block.
     return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -46,7 +46,7 @@ async function openToRead(path: string): Promise<FileHandle> {
   }
 }
 
-/** Windows has no such modes. */
+/** Windows has no such file modes. */
 async function refuseReadable(path: string, stats: Stats): Promise<void> {
   if (process.platform === 'win32') return;
   const reader = process.geteuid!();
@@ -56,7 +56,7 @@ async function refuseReadable(path: string, stats: Stats): Promise<void> {
     throw new WalletError(
       `The keypair file ${path} has mode ${octal(stats.mode)}. On a read-only mount it may be readable, and neither writable nor executable for group and others. Mount it with mode 0440 or 0400 (Kubernetes: defaultMode; Docker: mode)`,
     );
-  // Of somebody else's file the mode alone would lock out the user that runs this.
+  // If the file belongs to another user, chmod alone would lock out the user who runs this program.
   const right =
     stats.uid === reader || reader === 0
       ? `Run: chmod 600 ${path}`
@@ -67,9 +67,9 @@ async function refuseReadable(path: string, stats: Stats): Promise<void> {
 }
 
 /**
- * Whether a process of the user `reader` may take its key from a file. A file that only its owner can read is always
- * good. So are the secrets that orchestrators mount: a file of root that nobody may write and a group may read. On a
- * read-only mount, where no mode can be changed, others may read it too.
+ * Tells whether a process of the user `reader` may use a key from this file. A file that only its owner can read is
+ * accepted. A secret that an orchestrator mounts is accepted too: a file of root that nobody may write and a group may
+ * read. On a read-only mount others may read it as well, because modes can't be changed there.
  */
 export function isPrivate({ mode, uid }: Pick<Stats, 'mode' | 'uid'>, reader: number, readOnlyMount: boolean): boolean {
   return (
@@ -79,7 +79,7 @@ export function isPrivate({ mode, uid }: Pick<Stats, 'mode' | 'uid'>, reader: nu
   );
 }
 
-/** Root may write everything but this. */
+/** Root may write to any file, except on a read-only mount. */
 async function isOnReadOnlyMount(path: string): Promise<boolean> {
   try {
     await access(path, constants.W_OK);
@@ -92,8 +92,8 @@ async function isOnReadOnlyMount(path: string): Promise<boolean> {
 const octal = (mode: number) => (mode & 0o777).toString(8).padStart(4, '0');
 
 /**
- * Writes a new keypair file, durably and readable by its owner alone from the first byte. An existing file is never
- * touched. Rejects with WalletError.
+ * Writes a new keypair file, durably. From the first byte on, only its owner can read it. Doesn't touch an existing
+ * file. Rejects with WalletError.
  */
 export async function writeKeypairFile(path: string, text: string): Promise<void> {
   let file: FileHandle;
@@ -106,7 +106,7 @@ export async function writeKeypairFile(path: string, text: string): Promise<void
     await file.writeFile(text);
     await file.sync();
   } catch (error) {
-    // Half a key is no key.
+    // A partial key is useless.
     await rm(path, { force: true });
     throw new WalletError(explainWrite(path, (error as NodeJS.ErrnoException).code));
   } finally {
@@ -122,7 +122,7 @@ function explainWrite(path: string, code: string | undefined): string {
   return `${path} cannot be written (${code}). Choose a place that can be`;
 }
 
-/** A new file's name is durable only with its directory. Windows has no way to say so. */
+/** A new file's name is durable only after its directory is synced. Windows can't sync a directory. */
 async function syncDirectory(path: string): Promise<void> {
   if (process.platform === 'win32') return;
   const directory = await open(path, constants.O_RDONLY);

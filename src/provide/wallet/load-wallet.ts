@@ -19,31 +19,31 @@ const FORMS = {
   eip155: '32 bytes in hex, as tollgate keygen --chain evm writes them',
 };
 
-/** Reads a wallet's key and checks it. Rejects with WalletError, whose message shows nothing of the key. */
+/** Reads and checks a wallet's key. Rejects with WalletError, whose message never contains the key. */
 export async function loadWallet(source: WalletSource): Promise<Wallet> {
   const { chainId, what, key } = await readKey(source);
   return typeof key === 'string' ? evmWallet(chainId, key) : solanaWallet(chainId, key, what);
 }
 
 /**
- * The bytes of the same key, for callers that sign more than texts: EVM 32, Solana the 64 of a key pair. Rejects as
- * loadWallet does.
+ * Returns the secret's bytes, for callers that sign more than texts: 32 bytes for EVM, the 64 of the key pair for
+ * Solana. Rejects with WalletError.
  */
 export async function loadSecret(source: WalletSource): Promise<Uint8Array> {
   const { chainId, what, key } = await readKey(source);
   if (typeof key === 'string') return Buffer.from(key.slice(2), 'hex');
-  // For its check that the halves belong together.
+  // Called only because it checks that the two halves belong together.
   solanaWallet(chainId, key, what);
   return key;
 }
 
-/** `what` is what a message calls the source. `key` is 0x-hex of an EVM account, or the bytes of a Solana key pair. */
+/** `what` names the source in messages. `key` is 0x-hex for EVM, or the bytes of a Solana key pair. */
 async function readKey(
   source: WalletSource,
 ): Promise<{ readonly chainId: string; readonly what: string; readonly key: `0x${string}` | Uint8Array }> {
   const { namespace, chainId } = parseChainId(source.chainId);
   if ('keypairFile' in source && isKey(source.keypairFile)) {
-    // Not to be repeated as the name of a file that does not exist.
+    // The text may be a key, so the message must not repeat it as a file name.
     throw new WalletError(
       'The keypair file is given as a key itself. Give the path of a file that holds it; a configuration also takes it as private_key',
     );
@@ -66,7 +66,7 @@ async function readKey(
   );
 }
 
-/** undefined for a text that is not JSON. */
+/** Returns undefined if the text isn't JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,15 +1,15 @@
 import { WalletError, type Wallet } from './wallet.ts';
 
-/** The parts of a sign-in message besides the wallet. */
+/** The facts of a sign-in message, except the wallet. */
 export interface SignIn {
-  /** Host of the gateway, with a port where it is not the scheme's. */
+  /** Host of the gateway, with the port if it isn't the scheme's default port. */
   readonly domain: string;
   /** http:// or https://, on the same host. */
   readonly uri: string;
-  /** One line. */
+  /** A single line. */
   readonly statement?: string | undefined;
   readonly nonce?: string | undefined;
-  /** Time now, as epoch milliseconds. */
+  /** Current time in epoch milliseconds. */
   readonly now: number;
   readonly lifetimeMs: number;
 }
@@ -17,8 +17,8 @@ export interface SignIn {
 const KINDS = { solana: 'Solana', eip155: 'Ethereum' };
 
 /**
- * Value of a `SIGN-IN-WITH-X` header: base64 of the JSON `{message, signature}`, where the message is a CAIP-122
- * text. Rejects with WalletError.
+ * Returns the value of a `SIGN-IN-WITH-X` header: base64 of the JSON `{message, signature}`, where the message is a
+ * CAIP-122 text. Rejects with WalletError.
  */
 export async function signInHeader(wallet: Wallet, signIn: SignIn): Promise<string> {
   const message = signInMessage(wallet, signIn);
@@ -26,8 +26,7 @@ export async function signInHeader(wallet: Wallet, signIn: SignIn): Promise<stri
 }
 
 function signInMessage(wallet: Wallet, { domain, uri, statement, nonce, now, lifetimeMs }: SignIn): string {
-  // What stands on a line of its own must be able to: the gateway refuses a message with anything that could be
-  // another line.
+  // Each value has a line of its own. The gateway refuses a message in which a value could contain another line.
   const refuse = (what: string, right: string) => {
     throw new WalletError(`${what} cannot stand in a sign-in message. ${right}`);
   };

@@ -2,17 +2,17 @@ import bs58 from 'bs58';
 import nacl from 'tweetnacl';
 import { WalletError, type Wallet } from './wallet.ts';
 
-/** Order of the group of secp256k1: a private key is between 0 and it. */
+/** Order of the group of secp256k1. A private key is greater than 0 and less than this. */
 const SECP256K1_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
 const SOLANA_KEY_BYTES = 64;
 const SEED_BYTES = 32;
-/** Longer than 64 bytes in base58, which takes time that grows with the square of the length. */
+/** Longer than 64 bytes are in base58. The bound is needed because decoding takes quadratic time. */
 const BASE58_LENGTH_MAX = 128;
 
 /**
- * The secret of an EVM account as 0x-hex; null for a text that is not 32 bytes in hex. Throws WalletError for bytes
- * that are no key.
+ * Reads the secret of an EVM account and returns it as 0x-hex. Returns null if the text isn't 32 bytes in hex. Throws
+ * WalletError if the bytes aren't a valid key.
  */
 export function parseEvmSecret(text: string, what: string): `0x${string}` | null {
   const digits = /^(?:0x)?([0-9a-fA-F]{64})$/.exec(text)?.[1]?.toLowerCase();
@@ -23,13 +23,16 @@ export function parseEvmSecret(text: string, what: string): `0x${string}` | null
   return `0x${digits}`;
 }
 
-/** The 64 bytes of a Solana key pair in base58; null for a text that is something else. */
+/** Reads the 64 bytes of a Solana key pair from base58. Returns null for any other text. */
 export function parseBase58Keypair(text: string): Uint8Array | null {
   const bytes = text.length <= BASE58_LENGTH_MAX ? bs58.decodeUnsafe(text) : undefined;
   return bytes?.length === SOLANA_KEY_BYTES ? bytes : null;
 }
 
-/** The 64 bytes of a Solana key pair as solana-keygen writes them, a JSON array of numbers; null for another value. */
+/**
+ * Reads the 64 bytes of a Solana key pair from a JSON array of numbers, as solana-keygen writes them. Returns null for
+ * any other value.
+ */
 export function parseByteArray(value: unknown): Uint8Array | null {
   if (!Array.isArray(value) || value.length !== SOLANA_KEY_BYTES) return null;
   return value.every((byte) => Number.isInteger(byte) && byte >= 0 && byte <= 255)
@@ -38,8 +41,8 @@ export function parseByteArray(value: unknown): Uint8Array | null {
 }
 
 /**
- * The wallet of a Solana key pair: 32 bytes of seed, then 32 of public key. Throws WalletError where the halves do
- * not belong together.
+ * Makes the wallet of a Solana key pair: 32 bytes of seed, then 32 of public key. Throws WalletError if the halves
+ * don't belong together.
  */
 export function solanaWallet(chainId: string, keypair: Uint8Array, what: string): Wallet {
   const { publicKey, secretKey } = nacl.sign.keyPair.fromSeed(keypair.subarray(0, SEED_BYTES));
@@ -59,9 +62,9 @@ export function solanaWallet(chainId: string, keypair: Uint8Array, what: string)
   };
 }
 
-/** The wallet of an EVM account's secret. */
+/** Makes the wallet of an EVM account's secret. */
 export async function evmWallet(chainId: string, secret: `0x${string}`): Promise<Wallet> {
-  // Loaded here: it takes its time, and a Solana wallet needs none of it.
+  // Imported only here because it loads slowly and a Solana wallet doesn't need it.
   const { privateKeyToAccount } = await import('viem/accounts');
   const account = privateKeyToAccount(secret);
   return {

@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
 
-/** A backup cannot be made, read or restored. `message` says why, and what to do. */
+/** A backup cannot be made, read or restored. `message` says why and what to do. */
 export class BackupError extends Error {
   override readonly name = 'BackupError';
 }
 
-/** A file that was written in part, or changed since. */
+/** The error for a backup that was only partly written, or changed later. */
 export const damaged = (path: string, reason: string): BackupError =>
   new BackupError(
     `${path} is not a whole backup: ${reason}.\nIt was written in part, or changed since. Use another backup.`,
   );
 
-/** Runs `work`; what files and databases refuse becomes a BackupError that begins with `what`. */
+/** Runs `work`. Errors of files, of the log and of SQLite become a BackupError whose message begins with `what`. */
 export async function explained<T>(what: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -27,24 +27,24 @@ export async function explained<T>(what: string, work: () => Promise<T>): Promis
 export interface ArchiveEntry {
   readonly name: string;
   readonly bytes: number;
-  /** Gives exactly `bytes`. */
+  /** Must yield exactly `bytes` bytes. */
   readonly content: AsyncIterable<Buffer> | Iterable<Buffer>;
 }
 
-/** A file of an archive as it was written or read. */
+/** A file of an archive, after it was written or read. */
 export interface ArchivedFile {
   readonly name: string;
   readonly bytes: number;
   readonly sha256: string;
 }
 
-/** The content of one entry goes to `write`; `end` is called once after it. */
+/** Receives the content of one entry. `end` is called once, after the last part. */
 export interface EntrySink {
   write(part: Buffer): Promise<void> | void;
   end(): Promise<void> | void;
 }
 
-/** An archive is a tar file (POSIX ustar; larger numbers as GNU tar writes them): others can look into it. */
+/** An archive is a tar file (POSIX ustar, with GNU tar's form for large numbers), so other programs can read it. */
 const BLOCK = 512;
 const READ_BYTES = 1024 * 1024;
 const MAGIC = 'ustar\u000000';
@@ -55,12 +55,12 @@ const OCTAL_MAX = 0o77777777777;
 
 interface ArchiveWriter {
   add(entry: ArchiveEntry): Promise<ArchivedFile>;
-  /** The end of the archive: on the disk when it resolves. */
+  /** Writes the end of the archive. All of it is on disk when the promise resolves. */
   finish(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Writes an archive to a new file that only its owner can read. */
+/** Creates an archive in a new file that only its owner can read. */
 export async function createArchive(path: string, madeAt: number): Promise<ArchiveWriter> {
   const handle = await open(path, 'wx', 0o600);
   return {
@@ -86,8 +86,8 @@ export async function createArchive(path: string, madeAt: number): Promise<Archi
 }
 
 /**
- * Reads an archive from its beginning to its end. `open` says where the content of an entry goes; null only counts it.
- * Throws BackupError where the file ends early or is no archive, with the place.
+ * Reads an archive from beginning to end. `open` returns the sink for the content of an entry, or null to only check
+ * it. Throws BackupError with the position if the file ends early or is not an archive.
  */
 export async function readArchive(
   path: string,
@@ -184,7 +184,7 @@ function header(name: string, bytes: number, madeAt: number): Buffer {
   return block;
 }
 
-/** null where the block is no header, or was changed. */
+/** null if the block is not a valid header. */
 function readHeader(block: Buffer): { readonly name: string; readonly bytes: number } | null {
   const text = (at: number, length: number) => block.toString('latin1', at, at + length).replace(/[\0 ].*$/s, '');
   if (Number.parseInt(text(CHECKSUM.at, CHECKSUM.length), 8) !== checksum(block)) return null;
@@ -195,7 +195,7 @@ function readHeader(block: Buffer): { readonly name: string; readonly bytes: num
   return Number.isSafeInteger(bytes) && bytes >= 0 ? { name: text(0, 100), bytes } : null;
 }
 
-/** The sum of the header's bytes, with spaces in the place of the sum. */
+/** The sum of the header's bytes. The checksum field itself counts as spaces. */
 function checksum(block: Buffer): number {
   let sum = 0;
   for (const [at, byte] of block.entries())

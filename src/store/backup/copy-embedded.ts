@@ -7,15 +7,15 @@ import { compressedPath, LOG_FOLDER, listSegments, readSegment, segmentPath, typ
 import { BackupError, type ArchiveEntry } from './archive.ts';
 import { DATABASE } from './manifest.ts';
 
-/** The tables and the log of an embedded database at one moment, while its gateway goes on. */
+/** A copy of the tables and the log of an embedded database, while its gateway continues. */
 interface EmbeddedCopy {
   readonly migrations: readonly string[];
-  /** The log's last record of that moment. */
+  /** The last record of the log that is copied. */
   readonly head: LogHead;
   entries(): AsyncGenerator<ArchiveEntry>;
 }
 
-/** More pages than a database has. */
+/** More pages than any database has. */
 const PAGES_MAX = 2 ** 31 - 1;
 
 interface Position {
@@ -25,9 +25,9 @@ interface Position {
 }
 
 /**
- * Copies the tables to `draft`, and finds the end of the log. The tables are read as of one moment. The log's end is
- * looked up after that moment has begun, so the log has all that the tables know of, and at most a few milliseconds
- * more. A start replays these.
+ * Copies the tables to `draft` and finds the end of the log. The tables are read in one snapshot. The end of the log is
+ * read after the snapshot has begun. So the copied log has everything that the tables have, and at most a few
+ * milliseconds more, which the next start replays.
  */
 export async function copyEmbedded(dataDir: string, draft: string): Promise<EmbeddedCopy> {
   const path = join(dataDir, DATABASE);
@@ -36,7 +36,8 @@ export async function copyEmbedded(dataDir: string, draft: string): Promise<Embe
   let migrations: readonly string[];
   let head: LogHead;
   try {
-    // The state at the first read, until the end of the transaction. Writers neither wait for it nor stop it.
+    // The transaction sees the state at its first read until it ends. It does not block writers, and writers do not
+    // block it.
     source.exec('BEGIN');
     const followed = positionOf(source);
     migrations = source
@@ -44,7 +45,7 @@ export async function copyEmbedded(dataDir: string, draft: string): Promise<Embe
       .all()
       .map((row) => row['name'] as string);
     head = endOfLog(folder, followed);
-    // All pages in one step: another step could begin anew.
+    // All pages in one step. With several steps, a write in between could restart the copy.
     await backup(source, draft, { rate: PAGES_MAX });
     const copied = readCopy(draft);
     if (copied.position !== followed.position)
@@ -77,7 +78,7 @@ function readCopy(path: string): Position {
   }
 }
 
-/** The last whole record. Throws LogCorrupt. */
+/** The last complete record. Throws LogCorrupt. */
 function endOfLog(folder: string, { position, n, hash }: Position): LogHead {
   const from = { position: Number(position), n: Number(n), hash };
   if (!existsSync(folder)) return from;
@@ -88,7 +89,7 @@ function endOfLog(folder: string, { position, n, hash }: Position): LogHead {
   }
 }
 
-/** A file of the log up to the end `to`. */
+/** A segment of the log, up to position `to`. */
 function segmentEntry(segment: Segment, to: number, isLast: boolean): ArchiveEntry {
   const { start, path, isCompressed } = segment;
   const name = (file: string) => `${LOG_FOLDER}/${basename(file)}`;
@@ -97,7 +98,7 @@ function segmentEntry(segment: Segment, to: number, isLast: boolean): ArchiveEnt
     try {
       return fileEntry(name(path), path, to - start);
     } catch (error) {
-      // It was compressed since the folder was read.
+      // The segment was compressed after the folder was listed.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
   const plain = segmentPath('', start);
@@ -106,7 +107,7 @@ function segmentEntry(segment: Segment, to: number, isLast: boolean): ArchiveEnt
   return { name: name(plain), bytes: kept.byteLength, content: [kept] };
 }
 
-/** A file as it is now, or its first `limit` bytes. What is added to it later does not matter. */
+/** A file with its current length, or its first `limit` bytes. Bytes that are appended later are ignored. */
 export function fileEntry(name: string, path: string, limit = Number.MAX_SAFE_INTEGER): ArchiveEntry {
   const fd = openSync(path, 'r');
   const bytes = Math.min(fstatSync(fd).size, limit);

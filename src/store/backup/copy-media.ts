@@ -7,17 +7,17 @@ import type { ArchiveEntry } from './archive.ts';
 import { fileEntry } from './copy-embedded.ts';
 import type { MissingMedia } from './manifest.ts';
 
-/** The files of images and videos that go with the tables of a backup. */
+/** The files of images and videos for a backup. */
 interface MediaCopy {
-  /** Files that the tables name and the backup does not have. Known after `entries`. */
+  /** Files that the tables name but the backup lacks. Complete after `entries` has ended. */
   readonly missing: readonly MissingMedia[];
   entries(): AsyncGenerator<ArchiveEntry>;
 }
 
-/** Files as the tables of a backup tell them, as of its moment. */
+/** The files that the tables name, in the snapshot of the backup. */
 export interface MediaRows {
   readonly files: readonly StoredFile[];
-  /** The addresses at which gateways ask for the files of a store. */
+  /** The addresses of stores, where other gateways fetch their files. */
   readonly holders: readonly { readonly id: string; readonly url: string }[];
 }
 
@@ -28,7 +28,7 @@ interface StoredFile {
   readonly holder: string;
 }
 
-/** The questions whose answers are `MediaRows`, for both databases. */
+/** The queries for `MediaRows`, for both engines. */
 export const STORED_FILES =
   "SELECT id, CAST(bytes AS DOUBLE PRECISION) AS bytes, sha256, holder FROM blobs WHERE state = 'stored' ORDER BY id";
 export const MEDIA_HOLDERS = 'SELECT id, url FROM blob_holders';
@@ -47,8 +47,9 @@ export function mediaRowsOf(draft: string): MediaRows {
 }
 
 /**
- * Finds the files that the tables name in the data directory of one gateway. Each is read twice, in parts: a file that
- * is not what the tables say is left out, and does not keep the books from being backed up.
+ * Finds the files that the tables name, in the data directory of one gateway. Each file is read twice, in parts: first
+ * to compare it with the tables, then to copy it. A file that differs from the tables is left out, so that it does not
+ * prevent the backup of the books.
  */
 export async function copyMedia(dataDir: string, { files, holders }: MediaRows): Promise<MediaCopy> {
   const own = holderIn(dataDir);
@@ -64,23 +65,23 @@ export async function copyMedia(dataDir: string, { files, holders }: MediaRows):
       return missingOf(left, own, urls);
     },
     async *entries() {
-      // Rows name their folder by what is in this file.
+      // This file has the name of the store, which the rows refer to.
       if (own !== null) yield fileEntry(HOLDER, join(dataDir, HOLDER));
       for (const file of whole) {
         const path = join(dataDir, pathOf(file.id));
         if (existsSync(path)) yield fileEntry(pathOf(file.id), path);
-        // It has expired since.
+        // The file has expired meanwhile.
         else left.push(file);
       }
     },
   };
 }
 
-/** The file that names a folder of files, by its path in the data directory. */
+/** The path, in the data directory, of the file with the store's name. */
 const HOLDER = `${MEDIA_FOLDER}/${MEDIA_HOLDER}`;
 const pathOf = (id: string): string => `${MEDIA_FOLDER}/${mediaPath(id)}`;
 
-/** The name of the folder of files in a data directory; null where the folder is missing. */
+/** The name of the store in a data directory; null without a store. */
 export function holderIn(dataDir: string): string | null {
   const path = join(dataDir, HOLDER);
   return existsSync(path) ? readFileSync(path, 'utf8') : null;
@@ -95,7 +96,7 @@ function missingOf(
     .entries()
     .map(([holder, files]): MissingMedia => {
       const where = holder === own ? 'here' : holder.startsWith(BUCKET_HOLDER) ? 'bucket' : 'gateway';
-      // A bucket has the address of a gateway that was asked for its files by older ones.
+      // A bucket may have an address too: that of a gateway that older gateways asked for its files.
       const url = where === 'gateway' ? (urls.get(holder) ?? null) : null;
       return { where, holder, url, files: files.length, bytes: files.reduce((sum, { bytes }) => sum + bytes, 0) };
     })

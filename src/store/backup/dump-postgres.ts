@@ -4,27 +4,27 @@ import { databaseName } from '../database-name.ts';
 import { BackupError } from './archive.ts';
 import { MEDIA_HOLDERS, STORED_FILES, type MediaRows } from './copy-media.ts';
 
-/** Environment of the programs. */
+/** Environment variables of the programs. */
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Tables, sequences and views of users. */
+/** Counts tables, sequences and views that users created. */
 const COUNT_TABLES =
   "SELECT count(*)::int AS count FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r','p','v','m','S') AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'";
 const APPLIED = 'SELECT name FROM migrations ORDER BY name';
 
-/** A database tells this of itself, as of the moment of its backup. */
+/** Facts that are read from the database, in the snapshot of the backup. */
 interface Moment {
   readonly migrations: readonly string[];
   readonly media: MediaRows;
 }
 
 /**
- * Reads what a database says about itself and, where `file` is given, writes it to that file with `pg_dump`, as of the
- * same moment. Gateways go on.
+ * Reads the facts about a database. If `file` is given, also dumps the database into it with `pg_dump`, in the same
+ * snapshot. Gateways continue meanwhile.
  */
 export async function dumpPostgres(url: string, file: string | null, env: Environment): Promise<Moment> {
   return withClient(url, async (client) => {
-    // The moment lasts as long as the transaction that has exported it.
+    // The snapshot lasts as long as the transaction that exported it.
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const applied = await client.query<{ name: string }>(APPLIED);
     const files = await client.query<MediaRows['files'][number]>(STORED_FILES);
@@ -41,7 +41,7 @@ export async function dumpPostgres(url: string, file: string | null, env: Enviro
   });
 }
 
-/** Throws BackupError for a database that has tables. */
+/** Throws BackupError if the database has tables. */
 export async function refuseTables(url: string): Promise<void> {
   const count = await withClient(url, async (client) => {
     const { rows } = await client.query<{ count: number }>(COUNT_TABLES);
@@ -54,14 +54,14 @@ export async function refuseTables(url: string): Promise<void> {
     );
 }
 
-/** Restores a file of `pg_dump` into an empty database, all of it or nothing. */
+/** Restores a dump of `pg_dump` into an empty database, all or nothing. */
 export async function restorePostgres(url: string, file: string, env: Environment): Promise<void> {
   await run('pg_restore', ['--single-transaction', '--exit-on-error', file], url, env);
 }
 
 async function withClient<T>(url: string, use: (client: Client) => Promise<T>): Promise<T> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
-  // A connection that is ended while pg_dump works: the next query says so.
+  // If the connection ends while pg_dump works, the next query reports it.
   client.on('error', () => {});
   try {
     await client.connect();
@@ -76,7 +76,10 @@ async function withClient<T>(url: string, use: (client: Client) => Promise<T>): 
   }
 }
 
-/** Runs a program of PostgreSQL. The password goes through the environment, which process lists do not show. */
+/**
+ * Runs a program of PostgreSQL. The password is passed in the environment, because process lists do not show the
+ * environment.
+ */
 function run(program: string, args: readonly string[], url: string, env: Environment): Promise<void> {
   const password = decodeURIComponent(new URL(url).password);
   const child = spawn(program, ['--no-owner', '--no-privileges', '--dbname', withoutPassword(url), ...args], {

@@ -7,20 +7,20 @@ import { copyMedia, mediaRowsOf, type MediaRows } from './copy-media.ts';
 import { dumpPostgres } from './dump-postgres.ts';
 import { DATABASE, DIGEST, DUMP, FORMAT, KEPT_FILES, MANIFEST, sealManifest, type Manifest } from './manifest.ts';
 
-/** The database of a gateway, and who it is. */
+/** The database and the identity of a gateway. */
 export interface BackupPlace {
   /** null: the embedded database of `dataDir`. */
   readonly databaseUrl: string | null;
   readonly dataDir: string;
-  /** Id of the key that its receipts are signed with; null where that is not known. */
+  /** Id of the key that signs its receipts; null if it is not known. */
   readonly identity: string | null;
   /** Version of this tollgate. */
   readonly version: string;
   /** Environment of PostgreSQL's programs. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Whether the files of images and videos that the data directory has go with it. */
+  /** Includes the files of images and videos that the data directory has. */
   readonly media: boolean;
-  /** Without the database: what the data directory of one gateway on PostgreSQL has. Default false. */
+  /** Leaves out the database: for the data directory of a gateway on PostgreSQL. Default false. */
   readonly filesOnly?: boolean;
 }
 
@@ -29,8 +29,8 @@ interface Content extends Pick<Manifest, 'engine' | 'migrations' | 'record' | 'm
 }
 
 /**
- * Writes a backup of the database and of the identity to a new file, while gateways go on. The file is there whole or
- * not at all. Rejects with BackupError.
+ * Writes a backup of the database and of the identity to a new file, while gateways continue. The file appears only
+ * when it is complete. Rejects with BackupError.
  */
 export function makeBackup(place: BackupPlace, file: string): Promise<Manifest> {
   return explained(`The backup ${file} cannot be made`, () => writeBackup(place, file));
@@ -42,7 +42,7 @@ async function writeBackup(place: BackupPlace, file: string): Promise<Manifest> 
   const part = `${file}.part`;
   await rm(part, { force: true });
   const now = new Date();
-  // SQLite and pg_dump give their files to whoever may read the folder.
+  // SQLite and pg_dump create files that others may read, so a private folder protects them.
   const drafts = `${file}.drafts`;
   await rm(drafts, { recursive: true, force: true });
   await mkdir(drafts, { mode: 0o700 });
@@ -109,7 +109,7 @@ async function contentOfPostgres(place: BackupPlace, url: string, draft: string)
   return withMedia(facts, entries, dataDir, media ? moment.media : null);
 }
 
-/** The database, then the files that `rows` name in the data directory. */
+/** The content of a backup: the database, then the files that `rows` name in the data directory. */
 async function withMedia(
   facts: Pick<Content, 'engine' | 'migrations' | 'record'>,
   entries: Content['entries'],
@@ -134,7 +134,7 @@ const textEntry = (name: string, text: string): ArchiveEntry => {
   return { name, bytes: bytes.byteLength, content: [bytes] };
 };
 
-/** A name in a folder survives a power cut when the folder was flushed. */
+/** Flushes a folder, so that a new name in it survives a power cut. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {

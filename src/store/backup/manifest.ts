@@ -4,37 +4,39 @@ import { loadMigrations } from '../migrations.ts';
 import { BackupError, damaged, type ArchivedFile } from './archive.ts';
 
 /**
- * The list of what a backup has. It is the last file but one, and the last one has its digest: a part of a backup has
+ * The list of a backup's files. It is the second-last file, and the last file has its digest. An incomplete backup has
  * neither.
  */
 export interface Manifest {
   readonly format: typeof FORMAT;
-  /** The version that made it. */
+  /** The tollgate version that made the backup. */
   readonly tollgate: string;
-  /** RFC 3339: the moment that the backup shows. */
+  /** RFC 3339: the time of the backup. */
   readonly at: string;
   readonly engine: 'embedded' | 'postgres';
   /** Migrations of the database, in order. */
   readonly migrations: readonly string[];
-  /** The last record of the ledger's log that is in it; null on PostgreSQL. */
+  /** The last record of the ledger's log in the backup; null on PostgreSQL. */
   readonly record: { readonly n: number; readonly hash: string } | null;
-  /** Id of the key that receipts are signed with: tells the gateway's identity. null where it was not known. */
+  /** Id of the key that signs receipts. It identifies the gateway. null if it was not known. */
   readonly identity: string | null;
-  /** Files of images and videos that its tables name and it does not have. null where none were looked for. */
+  /**
+   * Files of images and videos that the tables name but the backup lacks. null if such files were not included at all.
+   */
   readonly mediaMissing: readonly MissingMedia[] | null;
   readonly files: readonly ArchivedFile[];
 }
 
-/** Files that a backup does not have, of one store. */
+/** The missing files of one store. */
 export interface MissingMedia {
   /**
-   * `bucket`: in a store that speaks S3. `gateway`: on the disk of another gateway. `here`: in the folder that was
-   * copied, but not as the tables say: expired meanwhile, or damaged.
+   * `bucket`: in an S3 store. `gateway`: on the disk of another gateway. `here`: in the copied folder, but expired
+   * meanwhile or damaged.
    */
   readonly where: 'bucket' | 'gateway' | 'here';
   /** The store, as the tables name it. */
   readonly holder: string;
-  /** Address at which other gateways ask for these files; null where it is not known. */
+  /** The address where other gateways fetch these files; null if it is not known. */
   readonly url: string | null;
   readonly files: number;
   readonly bytes: number;
@@ -45,13 +47,13 @@ export const MANIFEST = 'manifest.json';
 export const DIGEST = 'manifest.sha256';
 export const DATABASE = 'tollgate.db';
 export const DUMP = 'database.dump';
-/** Files of the data directory that go with the books. */
+/** Other files of the data directory that belong in a backup. */
 export const KEPT_FILES = ['identity.json', 'admin-key'] as const;
 
 const NAMES = /^(?:tollgate\.db|database\.dump|identity\.json|admin-key|ledger\/\d{16}\.log(?:\.zst)?)$/;
 const TAIL_BYTES_MAX = 64 * 1024 * 1024;
 
-/** True for a file that a backup may have. No other name is ever written to. */
+/** True for a file name that a backup may have. Files with other names are never written. */
 export const isName = (name: string): boolean => NAMES.test(name) || isMediaFile(name) || isTail(name);
 export const isTail = (name: string): boolean => name === MANIFEST || name === DIGEST;
 
@@ -60,7 +62,7 @@ export const sealManifest = (manifest: Manifest): { readonly text: string; reado
   return { text, digest: `${hash('sha256', text)}  ${MANIFEST}\n` };
 };
 
-/** The manifest of a backup that was read to its end. Throws BackupError where a file differs from what it says. */
+/** Checks the manifest of a backup that was read to its end. Throws BackupError if a file differs from the manifest. */
 export function checkManifest(
   path: string,
   tail: ReadonlyMap<string, string>,
@@ -83,7 +85,7 @@ export function checkManifest(
   return manifest;
 }
 
-/** Throws BackupError for a backup of a newer tollgate. */
+/** Throws BackupError if the backup was made by a newer tollgate. */
 export function refuseNewer(path: string, { tollgate, migrations }: Manifest, version: string): void {
   const known = new Set(loadMigrations().map(({ name }) => name));
   const unknown = migrations.filter((name) => !known.has(name));

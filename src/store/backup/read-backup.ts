@@ -19,29 +19,29 @@ import {
   type Manifest,
 } from './manifest.ts';
 
-/** The folder in which a backup is unpacked and audited before it takes its place in the data directory. */
+/** The folder in the data directory in which a backup is unpacked and audited before its files are moved into place. */
 const RESTORING = 'restoring';
 
 type RestorePlace = Omit<BackupPlace, 'media'>;
 
-/** A backup whose content is in its place, but for the embedded one: that waits for `finish`. */
+/** A restored backup. The files of an embedded database are moved into place only by `finish`. */
 interface Restored {
   readonly manifest: Manifest;
-  /** Data directory of the restored database. */
+  /** The data directory of the restored database. */
   readonly dataDir: string;
-  /** Moves the files of an embedded database into their place. */
+  /** Moves the files of an embedded database into place. */
   finish(): Promise<void>;
 }
 
-/** Reads a backup to its end and compares it with its list. Writes nothing. Rejects with BackupError. */
+/** Reads a backup to its end and compares it with its manifest. Writes nothing. Rejects with BackupError. */
 export async function checkBackup(file: string, version: string): Promise<Manifest> {
   return unpack(file, version, () => null);
 }
 
 /**
- * Restores a backup into an empty data directory, or into an empty database of PostgreSQL and the data directory of a
- * gateway: what that has already stays. `filesOnly` leaves the database alone. Rejects with BackupError, and leaves
- * things as they were, where the place is not empty, the file is damaged, or is of another engine or identity.
+ * Restores a backup into an empty data directory, or into an empty PostgreSQL database and a data directory, whose
+ * existing files stay. `filesOnly` does not touch the database. Rejects with BackupError and changes nothing if the
+ * place is not empty, the file is damaged, or the backup is of another engine or identity.
  */
 export function restoreBackup(place: RestorePlace, file: string): Promise<Restored> {
   return explained(`${file} cannot be restored`, () => putBack(place, file));
@@ -57,7 +57,7 @@ async function putBack(place: RestorePlace, file: string): Promise<Restored> {
     const manifest = await unpack(file, version, (name) => openFile(join(folder, name)));
     await refuseOther(place, manifest, file);
     if (manifest.engine === 'embedded') return { manifest, dataDir: folder, finish: () => moveUp(folder, dataDir) };
-    // First the files: a start with the books alone would make another identity.
+    // Files come first. A gateway that starts with the database only would create a new identity.
     const placed = await placeFiles(folder, dataDir, manifest);
     try {
       if (!filesOnly) await restorePostgres(databaseUrl!, join(folder, DUMP), place.env);
@@ -73,7 +73,7 @@ async function putBack(place: RestorePlace, file: string): Promise<Restored> {
   }
 }
 
-/** Moves what the data directory does not have into it. Resolves with the paths. */
+/** Moves the files that the data directory lacks into it. Resolves with their paths. */
 async function placeFiles(folder: string, dataDir: string, { files }: Manifest): Promise<readonly string[]> {
   const names = files.map(({ name }) => name).filter((name) => isKept(name) || isMediaFile(name));
   const missing = names.filter((name) => !existsSync(join(dataDir, name)));
@@ -114,7 +114,10 @@ async function openFile(path: string): Promise<EntrySink> {
   };
 }
 
-/** An earlier restore that was stopped leaves a folder, and a new file system has one of its own. */
+/**
+ * Names that an empty data directory may have: the folder of an interrupted restore, and a folder that new file systems
+ * have.
+ */
 const EMPTY: ReadonlySet<string> = new Set([RESTORING, 'lost+found']);
 
 function refuseFiles(dataDir: string): void {
@@ -153,7 +156,7 @@ async function refuseOther(
       `${file} is of a gateway with another identity than server.identity_seed (TOLLGATE_IDENTITY_SEED) gives.\nUse the seed of that gateway: its receipts and stored secrets belong to it.`,
     );
   const hasIdentity = manifest.files.some(({ name }) => name === KEPT_FILES[0]);
-  // Without it the first start would make another one.
+  // Without the identity file, the first start would create a new identity.
   if (identity === null && !hasIdentity && !existsSync(join(dataDir, KEPT_FILES[0])))
     throw new BackupError(
       `${file} has no ${KEPT_FILES[0]}: its gateway had TOLLGATE_IDENTITY_SEED (server.identity_seed)${manifest.identity === null ? `, or a data directory with ${KEPT_FILES[0]} that was not backed up` : ''}.\nSet the seed here, too: receipts and stored secrets belong to it.`,
@@ -163,7 +166,10 @@ async function refuseOther(
     throw new BackupError(`${own} is another identity than the one in ${file}. Name another data directory (--data)`);
 }
 
-/** The tables first: tables without their log are refused, a log without its tables would be taken for a new one. */
+/**
+ * Moves the tables first. If the move is interrupted, a start refuses tables without their log. A log without its
+ * tables would be taken for a new database.
+ */
 async function moveUp(folder: string, dataDir: string): Promise<void> {
   const names = readdirSync(folder);
   for (const name of [DATABASE, ...names.filter((each) => each !== DATABASE)])

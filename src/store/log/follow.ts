@@ -7,23 +7,23 @@ import { listSegments, makeLogFolder, sizeOf } from './segments.ts';
 import type { SharedProgress } from './shared-progress.ts';
 import type { LogStart } from './writer.ts';
 
-/** A module that brings the tables up to the log. */
+/** A module that applies records of the log to the tables. */
 export interface Follower {
-  /** Applies records to the tables, in their order, inside a transaction. */
+  /** Applies records in their order. It is called inside a transaction. */
   apply(prepare: Prepare, records: readonly LogRecord[]): void;
 }
 
 interface Follow {
-  /** How the log is gone on with. */
+  /** The end of the log, from which to continue. */
   readonly start: LogStart;
-  /** Brings the tables up to the log's end as it is now. */
+  /** Applies all records up to the current end of the log. */
   catchUp(): void;
 }
 
 const FIND = loadStatement(import.meta.url, './sql/find-log-position.sql');
 const MOVE = loadStatement(import.meta.url, './sql/move-log-position.sql');
 
-/** Records of this many bytes are applied in one transaction. */
+/** Bytes of records that are applied in one transaction. */
 const TRANSACTION_BYTES = 16 * 1024 * 1024;
 
 interface FollowOptions {
@@ -35,8 +35,7 @@ interface FollowOptions {
 }
 
 /**
- * Replays what the log has and the tables have not, cuts a record off that was not written wholly, and goes on
- * following. Throws LogCorrupt.
+ * Replays the records that the tables do not have yet, and cuts off a partly written last record. Throws LogCorrupt.
  */
 export function followLog(options: FollowOptions): Follow {
   const { folder, follower, prepare, transaction, progress } = options;
@@ -78,7 +77,7 @@ export function followLog(options: FollowOptions): Follow {
   };
 }
 
-/** The records after `from`; the last segment is cut where the last whole record ends. */
+/** The records after `from`. Then truncates the last segment at the end of the last complete record. */
 function* replayed(folder: string, from: LogHead): Generator<LogRecord> {
   const end = yield* readToEnd(folder, from);
   const last = listSegments(folder).at(-1);

@@ -3,25 +3,25 @@ import type { LogHead } from './record.ts';
 import type { SharedProgress } from './shared-progress.ts';
 import { openLogWriter, type LogStart } from './writer.ts';
 
-/** The log of the embedded ledger, to which one record is added at a time. */
+/** The log of the embedded ledger. Records are appended one at a time. */
 export interface LedgerLog {
-  /** The end of what is on disk. */
+  /** The last record on disk. */
   readonly head: LogHead;
   /**
-   * Appends the rows of a group; on disk when the promise resolves. Rejects with DatabaseError, and then the log is as
-   * it was. Waits while the tables are too far behind, so that a restart has little to replay.
+   * Appends one record, which is on disk when the promise resolves. If it rejects with DatabaseError, the log is
+   * unchanged. It waits if the tables are too far behind, so that a restart has little to replay.
    */
   append(at: number, payload: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The most that the tables may be behind, in bytes of log: about 15,000 calls, half a second of a restart. */
+/** How far the tables may be behind, in bytes of log: about 15,000 calls, or half a second of a restart. */
 const BEHIND_MAX = 8 * 1024 * 1024;
 
 interface Tables {
-  /** Brings the tables up to the log. */
+  /** Applies the whole log to the tables. */
   follow(): Promise<void>;
-  /** Lets them follow in the background. */
+  /** Makes the tables follow in the background. */
   wake(): void;
 }
 
@@ -47,7 +47,7 @@ export function openLedgerLog(start: LogStart, progress: SharedProgress, tables:
   };
 }
 
-/** Nothing may be added to a log that its tables cannot follow. */
+/** Refuses an append because the tables cannot follow the log. */
 function unavailable(error: unknown): never {
   if (error instanceof DatabaseError && error.unavailable) throw error;
   const message = `The tables cannot follow the log of the ledger: ${(error as Error).message}`;

@@ -2,18 +2,18 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { decodeRecord, OPENING, type LogHead, type LogRecord } from './record.ts';
 import { compressedPath, listSegments, readSegment, sizeOf, type Segment } from './segments.ts';
 
-/** The log has something else than it must have. `message` names the file, the place and what to do. */
+/** The log has wrong or missing bytes. `message` names the file or folder, the position and what to do. */
 export class LogCorrupt extends Error {
   override readonly name = 'LogCorrupt';
 }
 
-/** The tables follow a log, and nothing of it is there. */
+/** The tables follow a log, but no file of it exists. */
 export class LogGone extends LogCorrupt {}
 
 const RESTORE =
   'Restore the data directory from a backup: tollgate.db and the folder ledger together, from one backup.';
 
-/** A piece of the log that is in memory: the bytes from `position` on. */
+/** A part of the log in memory: the bytes from `position` on. */
 interface Piece {
   readonly segment: Segment;
   readonly position: number;
@@ -22,8 +22,8 @@ interface Piece {
 }
 
 /**
- * The records from `from` to the position `to`, where the log is known to be good. Throws LogCorrupt where it is not.
- * `trusted` looks at lengths alone, neither at hashes nor at what follows what.
+ * The records from `from` to position `to`, a part of the log that must be complete. Throws LogCorrupt if it is not.
+ * With `trusted`, only lengths are checked, not hashes and not the order of records.
  */
 export function* readRecords(folder: string, from: LogHead, to: number, trusted = false): Generator<LogRecord> {
   let head = from;
@@ -36,8 +36,8 @@ export function* readRecords(folder: string, from: LogHead, to: number, trusted 
 }
 
 /**
- * The records from `from` to the log's end, and where that is. A record at the very end that is not whole was being
- * written when the process ended: the log ends before it.
+ * The records from `from` to the end of the log; returns the end. An incomplete record at the very end was being
+ * written when the process ended, so the log ends before it. Throws LogCorrupt or LogGone.
  */
 export function* readToEnd(folder: string, from: LogHead): Generator<LogRecord, LogHead> {
   let head = from;
@@ -57,8 +57,8 @@ export function* readToEnd(folder: string, from: LogHead): Generator<LogRecord, 
 }
 
 /**
- * Record `n` before the position `to`, its hash unchecked; null where it has no such record. The newest segments are
- * looked at first.
+ * Record `n` before position `to`, without checking its hash; null if there is no such record. It searches the newest
+ * segments first.
  */
 export function findRecord(folder: string, n: number, to: number): LogRecord | null {
   for (const { start } of listSegments(folder).toReversed()) {
@@ -85,7 +85,7 @@ function* recordsOf({ bytes, position, segment }: Piece, from: LogHead, trusted:
   }
 }
 
-/** The bytes of each segment between two positions. */
+/** The bytes between two positions, one piece per segment. */
 function* pieces(folder: string, from: number, to: number): Generator<Piece> {
   const segments = listSegments(folder);
   if (segments.length > 0 && segments[0]!.start > from) throw missing(folder, from, segments[0]!.start);
@@ -104,13 +104,13 @@ function* pieces(folder: string, from: number, to: number): Generator<Piece> {
   }
 }
 
-/** Bytes that are read at once. */
+/** Bytes per read. */
 const READ_BYTES = 1 << 22;
 
 function bytesBetween(segment: Segment, from: number, to: number): Buffer {
   if (segment.isCompressed) return readSegment(segment).subarray(from, to);
   const file = openPlain(segment.path);
-  // It was compressed since the folder was read.
+  // The segment was compressed after the folder was listed.
   if (file === null)
     return readSegment({ ...segment, path: compressedPath(segment.path), isCompressed: true }).subarray(from, to);
   try {
@@ -137,7 +137,10 @@ function openPlain(path: string): number | null {
   }
 }
 
-/** True where a valid record begins somewhere after `position`: what is before it was damaged, not cut off. */
+/**
+ * True if a valid record begins somewhere after position `after`. Then the bytes before it are damaged, not just
+ * incomplete.
+ */
 function hasRecordAfter({ bytes, position }: Piece, after: number): boolean {
   let offset = after - position;
   while ((offset = bytes.indexOf(OPENING, offset + 1)) >= 0)

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 
-/** The hash that the first record of a chain follows. */
+/** The previous hash of the first record of a chain. */
 export const GENESIS = '0'.repeat(64);
 
-/** A place in the log: the record `n` with this hash ends at `position`, in bytes from the log's beginning. */
+/** A position in the log: record `n` with this hash ends at `position`, in bytes from the beginning of the log. */
 export interface LogHead {
   readonly position: number;
   readonly n: number;
@@ -11,29 +11,29 @@ export interface LogHead {
 }
 
 export interface LogRecord extends LogHead {
-  /** Hash of the record before it. */
+  /** Hash of the previous record. */
   readonly prev: string;
   /** Epoch milliseconds. */
   readonly at: number;
-  /** One JSON array with one row a line. */
+  /** One JSON array, with one entry per line. */
   readonly payload: string;
 }
 
-/** More than the longest header. */
+/** Bytes in which every header fits. */
 const HEADER_MAX = 320;
 const LINE_END = 0x0a;
-/** How every header begins. */
+/** The beginning of every header. */
 export const OPENING = '{"n":';
 
-/** sha256 over the hash before, the number and time, and the rows. */
+/** sha256 over the previous hash, the number and time, and the payload. */
 const hashOf = (prev: string, n: number, at: number, payload: string | Uint8Array): string =>
   typeof payload === 'string'
     ? hash('sha256', `${prev}\n[${n},${at}]\n${payload}`)
     : hash('sha256', Buffer.concat([Buffer.from(`${prev}\n[${n},${at}]\n`), payload]));
 
 /**
- * The bytes of the record that follows `head`, and the head after it. A record is a line with its number, its time,
- * the length of its payload and both hashes, and then the payload.
+ * The bytes of the record that follows `head`, and the new head. A record is a header line with its number, its time,
+ * the length of its payload and both hashes, followed by the payload.
  */
 export function encodeRecord(head: LogHead, at: number, payload: string): { bytes: Buffer; head: LogHead } {
   const n = head.n + 1;
@@ -46,8 +46,8 @@ export function encodeRecord(head: LogHead, at: number, payload: string): { byte
 }
 
 /**
- * The record that begins at `offset` of `bytes`, which is at `position` of the log; null where no whole, valid record
- * begins there. `trusted` leaves out the hash.
+ * The record that begins at `offset` of `bytes`; null if no complete, valid record begins there. `position` is the
+ * position of that byte in the log. `trusted` skips the check of the hash.
  */
 export function decodeRecord(bytes: Buffer, offset: number, position: number, trusted = false): LogRecord | null {
   const lineEnd = bytes.subarray(offset, offset + HEADER_MAX).indexOf(LINE_END);
@@ -63,7 +63,7 @@ export function decodeRecord(bytes: Buffer, offset: number, position: number, tr
   return { position: position + (end - offset), n, at, prev, hash: header.hash, payload: payload.toString('utf8') };
 }
 
-/** True where a record that was read without its hash has it. */
+/** True if the hash of a record is right. For records that were read with `trusted`. */
 export const isIntact = ({ prev, n, at, payload, hash: own }: LogRecord): boolean =>
   hashOf(prev, n, at, payload) === own;
 

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node
 import { join } from 'node:path';
 import { zstdDecompressSync } from 'node:zlib';
 
-/** One file of the log. Its name is the position at which it begins; it ends where the next one begins. */
+/** One file of the log. Its name is the position at which it begins. It ends where the next file begins. */
 export interface Segment {
   readonly start: number;
   readonly path: string;
@@ -11,7 +11,7 @@ export interface Segment {
 
 /** The folder of the log in a data directory. */
 export const LOG_FOLDER = 'ledger';
-/** A segment that has this many bytes is closed, and the next one begun. */
+/** A segment of at least this size is closed, and the next record begins a new segment. */
 export const SEGMENT_BYTES = 64 * 1024 * 1024;
 
 const DIGITS = 16;
@@ -21,12 +21,15 @@ export const segmentPath = (folder: string, start: number): string =>
   join(folder, `${String(start).padStart(DIGITS, '0')}.log`);
 export const compressedPath = (path: string): string => `${path}.zst`;
 
-/** Makes the folder where it is missing. */
+/** Creates the folder if it is missing. */
 export function makeLogFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
 }
 
-/** The segments of a folder, in order. Of one that is there twice, as its compression was cut off, the plain one. */
+/**
+ * The segments of a folder, in order. If a segment exists twice because its compression was interrupted, the
+ * uncompressed file is used.
+ */
 export function listSegments(folder: string): readonly Segment[] {
   const byStart = new Map<number, Segment>();
   for (const name of readdirSync(folder)) {
@@ -39,10 +42,10 @@ export function listSegments(folder: string): readonly Segment[] {
   return [...byStart.values()].sort((a, b) => a.start - b.start);
 }
 
-/** True where the folder has a file of the log. */
+/** True if the folder has a file of the log. */
 export const hasLog = (folder: string): boolean => existsSync(folder) && listSegments(folder).length > 0;
 
-/** All bytes of a segment, as they were before it was compressed. */
+/** All bytes of a segment, uncompressed. */
 export function readSegment({ path, isCompressed }: Segment): Buffer {
   const bytes = readFileSync(path);
   return isCompressed ? zstdDecompressSync(bytes) : bytes;

@@ -1,22 +1,25 @@
-/** Bytes of shared memory that a log and its follower tell each other their progress in. */
+/** Size of the shared memory in which the log and its follower publish their progress. */
 const BYTES = 32;
 const END = 0;
 const FOLLOWED = 1;
 const AWAKE = 4;
 const STATE = 5;
 
-/** `fine`; `late`: tried again later; `stopped`: somebody has to help, and nothing may be added meanwhile. */
+/**
+ * `late`: following failed and is tried again. `stopped`: the operator must help, and nothing may be appended
+ * meanwhile.
+ */
 type FollowState = 'fine' | 'late' | 'stopped';
 const STATES: readonly FollowState[] = ['fine', 'late', 'stopped'];
 
-/** How far the log goes on disk, and how far the tables have followed it, between two threads without messages. */
+/** Shared by two threads without messages: the end of the log on disk, and how far the tables have followed it. */
 export interface SharedProgress {
   readonly memory: SharedArrayBuffer;
   /** Positions in the log. */
   end: number;
   followed: number;
   state: FollowState;
-  /** Says that the follower is awake; true where it was already. */
+  /** Marks the follower as awake. Returns true if it was awake already. */
   wake(): boolean;
   sleep(): void;
 }

@@ -4,7 +4,10 @@ import { DatabaseError } from '../database.ts';
 import { encodeRecord, type LogHead } from './record.ts';
 import { SEGMENT_BYTES, segmentPath } from './segments.ts';
 
-/** The end of a log: `head`, in the segment that begins at `segment`. null: no segment may be added to. */
+/**
+ * The end of a log: `head`, in the segment that begins at `segment`. If `segment` is null, the next record begins a new
+ * segment.
+ */
 export interface LogStart {
   readonly folder: string;
   readonly head: LogHead;
@@ -12,20 +15,20 @@ export interface LogStart {
 }
 
 interface LogWriter {
-  /** The end of what is on disk. */
+  /** The last record on disk. */
   readonly head: LogHead;
   /**
-   * Appends one record; it is on disk when the promise resolves. One at a time. Rejects with DatabaseError: then the
-   * log ends where it ended before.
+   * Appends one record, which is on disk when the promise resolves. Do not call it again before that. If it rejects
+   * with DatabaseError, the end of the log is unchanged.
    */
   append(at: number, payload: string): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * Writes the log. After a write or a flush that failed the bytes of that record may or may not be on disk, and a later
- * flush of the same file may call them good: the file is cut, and the next record begins a new segment, whose name says
- * where the one before it ends.
+ * Writes the log. After a failed write or flush, the bytes of that record may or may not be on disk, and a later flush
+ * of the same file may report success for them. So the file is truncated, and the next record begins a new segment. The
+ * name of the new segment shows where the old one ends.
  */
 export function openLogWriter(start: LogStart): LogWriter {
   const { folder } = start;
@@ -41,7 +44,7 @@ export function openLogWriter(start: LogStart): LogWriter {
       await call((done) => fs.close(old, done)).catch(() => {});
     }
     const path = segmentPath(folder, head.position);
-    // Of an attempt that failed before its first record.
+    // The file may exist, left by an attempt that failed before its first record.
     await fs.promises.rm(path, { force: true });
     file = await open(path, 'wx', 0o600);
     const directory = await open(folder, 'r');
@@ -64,7 +67,7 @@ export function openLogWriter(start: LogStart): LogWriter {
       await call((done) => fs.fdatasync(target, done));
     } catch (error) {
       isSuspect = true;
-      // Where this fails as well, the name of the next segment says where this one ends.
+      // If this fails too, the name of the next segment still shows where this one ends.
       await call((done) => fs.ftruncate(target, offset, done)).catch(() => {});
       throw error;
     }
@@ -98,7 +101,7 @@ const call = (run: (done: (error: Error | null) => void) => void) =>
 const count = (run: (done: (error: Error | null, written: number) => void) => void) =>
   new Promise<number>((resolve, reject) => run((error, written) => (error ? reject(error) : resolve(written))));
 
-/** No room, no quota. */
+/** No disk space or no quota left. */
 const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
 
 function toDatabaseError(cause: unknown, folder: string): DatabaseError {

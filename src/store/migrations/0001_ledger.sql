@@ -4,7 +4,7 @@ CREATE TABLE accounts (
   id TEXT PRIMARY KEY,
   available BIGINT NOT NULL,
   locked BIGINT NOT NULL,
-  -- Treasuries mirror money held elsewhere; nothing else may owe.
+  -- Treasuries mirror money that is held elsewhere. No other account may be negative.
   CONSTRAINT accounts_available CHECK (available >= 0 OR id LIKE 'treasury:%'),
   CONSTRAINT accounts_locked CHECK (locked >= 0)
 );
@@ -54,7 +54,7 @@ CREATE TABLE transfers (
   CONSTRAINT transfers_amount CHECK (amount > 0)
 );
 
--- Append only: one row per operation that had an effect. The double-entry legs are derived from it (view entries).
+-- Append only. One row per operation that had an effect. The view `entries` derives the double-entry legs.
 CREATE TABLE journal (
   chain TEXT NOT NULL,
   batch BIGINT NOT NULL,
@@ -91,7 +91,7 @@ CREATE TABLE prices (
   created_at BIGINT NOT NULL
 );
 
--- Signed legs of every operation: available and locked are changes of that account; over all rows both together sum to 0.
+-- The signed legs of every operation. `available` and `locked` are changes of the account. Over all rows they sum to 0.
 CREATE VIEW entries AS
   SELECT chain, batch, position, kind, id, account,
     CASE kind

@@ -1,4 +1,4 @@
--- The accounts that somebody named or made by hand. Balances are in accounts, under `escrow:<account>`.
+-- Accounts that were named or created explicitly. Balances are in `accounts`, under `escrow:<account>`.
 CREATE TABLE consumers (
   account TEXT PRIMARY KEY,
   label TEXT NOT NULL,
@@ -6,7 +6,7 @@ CREATE TABLE consumers (
 );
 CREATE INDEX consumers_created ON consumers (created_at, account);
 
--- API keys, under the SHA-256 of their text: the text itself is nowhere.
+-- API keys, stored by the SHA-256 of their text. The text itself is not stored.
 CREATE TABLE api_keys (
   hash TEXT PRIMARY KEY,
   account TEXT NOT NULL,
@@ -15,10 +15,10 @@ CREATE TABLE api_keys (
   disabled BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
   expires_at BIGINT,
-  -- Micro-USD for each reset period; NULL is no limit.
+  -- Micro-USD per reset period; NULL for no limit.
   spend_limit BIGINT,
   limit_reset TEXT,
-  -- JSON array of service names; NULL is all.
+  -- JSON array of service names; NULL for all.
   allowed_services TEXT,
   CONSTRAINT api_keys_development CHECK (development IN (0, 1)),
   CONSTRAINT api_keys_disabled CHECK (disabled IN (0, 1)),
@@ -27,6 +27,6 @@ CREATE TABLE api_keys (
 );
 CREATE INDEX api_keys_account ON api_keys (account, created_at, hash);
 
--- What an account was credited in all is the sum of its transfers.
+-- For the all-time credits of an account, which are the sum of its transfers.
 CREATE INDEX transfers_to ON transfers (to_account);
 CREATE INDEX transfers_from ON transfers (from_account);

@@ -1,4 +1,4 @@
--- Outcomes of calls that carried an idempotency key, for as long as they may be asked for again.
+-- Outcomes of calls with an idempotency key, for as long as the request may be repeated.
 CREATE TABLE idempotency (
   account TEXT NOT NULL,
   key TEXT NOT NULL,
@@ -8,7 +8,7 @@ CREATE TABLE idempotency (
   status BIGINT,
   -- JSON object.
   headers TEXT,
-  -- Base64: the engines' binary types differ.
+  -- Base64, because the binary types of the engines differ.
   body TEXT,
   created_at BIGINT NOT NULL,
   expires_at BIGINT NOT NULL,

@@ -1,5 +1,5 @@
--- Every change of what follows takes the next version from here. The row stays locked until the change commits, so versions are in the
--- order of commits: whoever has seen one has seen all below it.
+-- Every change of the tables below takes its version from this counter. The row stays locked until the change commits,
+-- so versions are in the order of commits. A reader that has seen a version has seen all lower versions.
 CREATE TABLE registry_clock (
   id BIGINT PRIMARY KEY,
   version BIGINT NOT NULL,
@@ -7,16 +7,18 @@ CREATE TABLE registry_clock (
 );
 INSERT INTO registry_clock (id, version) VALUES (1, 0);
 
--- The gateways that run. One that lives raises its beat; the others take it as gone when they have seen the same beat for too long.
+-- The running gateways. A living gateway increments its beat. The others treat it as gone if its beat does not change
+-- for too long.
 CREATE TABLE nodes (
   id TEXT PRIMARY KEY,
-  -- Where other gateways reach it; NULL for one that stands alone.
+  -- The URL at which other gateways reach this gateway; NULL for a single gateway.
   url TEXT,
   beat BIGINT NOT NULL,
   started_at BIGINT NOT NULL
 );
 
--- Where each provider is connected, or was last. Rows are never deleted: the epoch tells newer connections from older ones for ever.
+-- The gateway to which each provider is connected, or was connected last. Rows are never deleted, because `epoch` must
+-- always distinguish newer connections from older ones.
 CREATE TABLE provider_connections (
   provider TEXT PRIMARY KEY,
   connection TEXT NOT NULL,
@@ -25,20 +27,20 @@ CREATE TABLE provider_connections (
   connected_at BIGINT NOT NULL,
   -- NULL while connected.
   left_at BIGINT,
-  -- Of provider_registrations; 0 before the first.
+  -- The revision of provider_registrations; 0 before the first registration.
   revision BIGINT NOT NULL,
   version BIGINT NOT NULL
 );
 CREATE INDEX provider_connections_version ON provider_connections (version);
 CREATE INDEX provider_connections_node ON provider_connections (node) WHERE left_at IS NULL;
 
--- What each provider offers, as it registered it last.
+-- The last registration of each provider.
 CREATE TABLE provider_registrations (
   provider TEXT PRIMARY KEY,
   account TEXT NOT NULL,
   -- NULL for a provider that has never offered anything.
   name TEXT,
-  -- The name in lower case without spaces, dots, hyphens and underscores: it belongs to one provider.
+  -- The name in lower case without spaces, dots, hyphens and underscores. It is unique to one provider.
   name_key TEXT,
   -- JSON array of services, each with the time of its first registration.
   document TEXT NOT NULL,

@@ -1,10 +1,10 @@
--- Sessions of protocols that have them, so that any gateway of this database can go on with one.
+-- Sessions of protocols, stored so that every gateway of this database can continue them.
 CREATE TABLE sessions (
   id TEXT PRIMARY KEY,
   account TEXT NOT NULL,
-  -- Which protocol's, such as mcp.
+  -- The protocol, such as mcp.
   kind TEXT NOT NULL,
-  -- The protocol's own.
+  -- In the protocol's own format.
   state TEXT NOT NULL,
   expires_at BIGINT NOT NULL
 );

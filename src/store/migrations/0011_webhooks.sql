@@ -1,26 +1,28 @@
--- Receivers that clients named, to be told of what happens to a task. What a client says of its receiver is sealed: its address may be as secret as its token.
+-- Webhooks that clients registered for a task. The receiver's data is encrypted (`sealed`), because the address may be
+-- as secret as the token.
 CREATE TABLE webhooks (
   id TEXT PRIMARY KEY,
   account TEXT NOT NULL,
-  -- The running call under which it was set; empty for one that the account set itself.
+  -- The running call under which it was registered; empty if the account registered it directly.
   run TEXT NOT NULL,
   primitive TEXT NOT NULL,
   service TEXT NOT NULL,
   task_id TEXT NOT NULL,
-  -- The client's name of it.
+  -- The client's name for the webhook.
   name TEXT NOT NULL,
-  -- The protocol's word for how its receiver is spoken to.
+  -- The form of notifications that the receiver expects, in the protocol's terms.
   form TEXT NOT NULL,
-  -- Scheme, host and port, so that one receiver cannot take the places of all.
+  -- Scheme, host and port. They are used to limit the deliveries to one receiver, so that it cannot block the others.
   receiver TEXT NOT NULL,
   sealed TEXT NOT NULL,
-  -- Counts what was queued for it. Whoever found its queue empty knows by it whether that still holds.
+  -- Counts the deliveries that were queued. A gateway that found the queue empty can check whether it still is.
   signal BIGINT NOT NULL DEFAULT 0,
-  -- Of what is next in its queue.
+  -- Attempts of the next delivery in the queue.
   attempts BIGINT NOT NULL DEFAULT 0,
-  -- When somebody is to look at its queue; NULL while that is empty. A gateway that has taken it puts this off, so that another one goes on should it die.
+  -- When a gateway must look at the queue; NULL while the queue is empty. A gateway that claims the webhook moves this
+  -- time forward, so that another gateway takes over if it crashes.
   due_at BIGINT,
-  -- Who has taken it.
+  -- The claim of the gateway that works on the queue.
   claim TEXT,
   created_at BIGINT NOT NULL,
   expires_at BIGINT NOT NULL,
@@ -33,11 +35,11 @@ CREATE INDEX webhooks_expires ON webhooks (expires_at);
 CREATE TABLE webhook_deliveries (
   webhook TEXT NOT NULL CONSTRAINT webhook_deliveries_webhook REFERENCES webhooks (id) ON DELETE CASCADE,
   position BIGINT NOT NULL,
-  -- Of what happened: nothing is told twice.
+  -- Digest of the event, so that no event is delivered twice.
   digest TEXT NOT NULL,
   account TEXT NOT NULL,
   content_type TEXT NOT NULL,
-  -- NULL once it was delivered or given up.
+  -- NULL after the delivery has succeeded or was given up.
   body TEXT,
   bytes BIGINT NOT NULL,
   CONSTRAINT webhook_deliveries_key PRIMARY KEY (webhook, position),

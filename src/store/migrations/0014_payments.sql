@@ -1,46 +1,47 @@
--- A chain that money comes and goes on, and how far what came in is in the books.
+-- A chain for deposits and withdrawals, and the position up to which its deposits are booked.
 CREATE TABLE chains (
   network TEXT PRIMARY KEY,
   asset TEXT NOT NULL,
   treasury TEXT NOT NULL,
-  -- Held by the treasury before the books began.
+  -- What the treasury held before the books began.
   opening BIGINT NOT NULL,
   cursor TEXT NOT NULL,
   height BIGINT NOT NULL,
-  -- What the treasury held and what the books say that it holds, when they were last compared.
+  -- At the last comparison: what the treasury held, and what it should hold by the books.
   held BIGINT,
   booked BIGINT,
   compared_at BIGINT,
-  -- Why nothing is paid out; NULL while it is.
+  -- The reason why payouts are halted; NULL while they are not.
   halted TEXT,
   CONSTRAINT chains_opening CHECK (opening >= 0)
 );
 
--- Money that came in over a chain, or is about to: one row for one signed payment or plain transfer, made before anything is given to the chain.
+-- Money that came in over a chain, or is about to. One row per signed payment or plain transfer. For a signed payment
+-- the row is written before the payment is submitted to the chain.
 CREATE TABLE deposits (
-  -- Of a signed payment what makes it one (see SignedPayment.id), of a plain transfer its network and event.
+  -- For a signed payment, its identity (see SignedPayment.id). For a plain transfer, its network and event.
   id TEXT PRIMARY KEY,
   network TEXT NOT NULL,
-  -- NULL: not attributed, in suspense.
+  -- NULL: in suspense, because the account is not known.
   account TEXT,
-  -- Sending address.
+  -- The sending address.
   payer TEXT NOT NULL,
-  -- Micro-USD that were promised; of a plain transfer what arrived.
+  -- Micro-USD of the signed payment. For a plain transfer, what arrived.
   amount BIGINT NOT NULL,
-  -- All that it takes to submit the payment again, as JSON; NULL for a plain transfer.
+  -- Everything that is needed to submit the payment again, as JSON; NULL for a plain transfer.
   payment TEXT,
-  -- What the request asked for that it came with, where it had no other credential.
+  -- The content of the request that carried the payment, if the request had no other credential.
   request TEXT,
   state TEXT NOT NULL,
   transaction_id TEXT,
-  -- Where the chain shows it, and what arrived. Noted before it is credited.
+  -- The event on the chain, its height, and the amount that arrived. Written before the deposit is credited.
   event TEXT,
   height BIGINT,
   credited BIGINT,
   reason TEXT,
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL,
-  -- When to look again; NULL once nothing can change.
+  -- When to look again; NULL after the final state.
   next_look_at BIGINT,
   looks BIGINT NOT NULL,
   CONSTRAINT deposits_state CHECK (state IN ('received', 'crediting', 'credited', 'final', 'failed', 'reversing', 'reversed')),
@@ -52,19 +53,19 @@ CREATE INDEX deposits_account ON deposits (account, created_at);
 CREATE INDEX deposits_open ON deposits (network, state) WHERE state IN ('received', 'crediting', 'credited', 'reversing');
 CREATE INDEX deposits_suspense ON deposits (payer) WHERE account IS NULL;
 
--- Money on its way out over a chain: asked for, taken from its account, signed, seen final on the chain.
+-- Withdrawals over a chain: requested, taken from the account, signed, seen final on the chain.
 CREATE TABLE withdrawals (
   id TEXT PRIMARY KEY,
   network TEXT NOT NULL,
   account TEXT NOT NULL,
-  -- Ledger account that it is taken from.
+  -- The ledger account that pays.
   source TEXT NOT NULL,
   address TEXT NOT NULL,
   amount BIGINT NOT NULL,
-  -- 1: the gateway signs, and whoever has the text submits it.
+  -- 1: the gateway only signs, and the holder of the signed text submits it.
   handed_out BIGINT NOT NULL,
   state TEXT NOT NULL,
-  -- Kept before it is broadcast.
+  -- Stored before it is broadcast.
   signed TEXT,
   transaction_id TEXT,
   height BIGINT,
@@ -81,7 +82,7 @@ CREATE INDEX withdrawals_due ON withdrawals (next_look_at) WHERE next_look_at IS
 CREATE INDEX withdrawals_account ON withdrawals (account, created_at);
 CREATE INDEX withdrawals_source ON withdrawals (source, created_at);
 
--- Wallets that an account without one of its own has proven to be its. A wallet is one account's.
+-- Wallets whose ownership was proven by an account that is not itself a wallet. A wallet belongs to one account.
 CREATE TABLE wallets (
   wallet TEXT PRIMARY KEY,
   account TEXT NOT NULL,

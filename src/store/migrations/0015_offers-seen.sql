@@ -1,5 +1,5 @@
--- When each offer of the gateway's own file was first there: it is shown as the time that the service was made, whenever a gateway starts. Offers of
--- connected providers have theirs in provider_registrations.
+-- When each offer of the gateway's own file was first seen. It is shown as the creation time of the service, and must
+-- survive restarts. For connected providers this time is in provider_registrations.
 CREATE TABLE offers_seen (
   -- Id of the offer: primitive, provider and name.
   offer TEXT PRIMARY KEY,

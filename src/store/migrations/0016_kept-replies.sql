@@ -1,4 +1,5 @@
--- Replies are kept as bytes, and counted for the account that they are kept for. Of those that were kept as text until now it is only known that they were given.
+-- Replies are stored as bytes, and count against a quota of their account. The bodies of replies that were stored as
+-- text are dropped. Their rows only show that a reply was given.
 CREATE TABLE idempotency_next (
   account TEXT NOT NULL,
   key TEXT NOT NULL,
@@ -8,11 +9,11 @@ CREATE TABLE idempotency_next (
   status BIGINT,
   -- JSON object.
   headers TEXT,
-  -- NULL of a call that is done: its reply is not kept, or not any more.
+  -- If the call is done, NULL means that the reply is not stored, or not any more.
   body BYTEA,
-  -- 0: a repeat would cost nothing, as the call did.
+  -- 0: the call cost nothing, so a repeat would cost nothing either.
   charged BIGINT NOT NULL,
-  -- What the row counts of the account's quota.
+  -- What the row counts against the account's quota.
   bytes BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
   expires_at BIGINT NOT NULL,

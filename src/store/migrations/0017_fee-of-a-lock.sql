@@ -1,2 +1,3 @@
--- The operator's part of the charge, in basis points, as it was when the lock was settled; NULL where it was settled before this was kept.
+-- The operator's fee at the time of the settlement, in basis points. NULL for locks that were settled before this
+-- column existed.
 ALTER TABLE locks ADD COLUMN fee_bps BIGINT;

@@ -1,11 +1,12 @@
--- How far the tables of the embedded database have followed its log, one row. PostgreSQL has no log and does not use it.
+-- How far the tables of the embedded database have followed its log. One row. PostgreSQL has no log and does not use
+-- this table.
 CREATE TABLE ledger_log (
   id BIGINT PRIMARY KEY,
-  -- In bytes from the log's beginning, and the record that ends there. The log goes on with the journal's hash chain.
+  -- Bytes from the beginning of the log, and the record that ends there. The log continues the journal's hash chain.
   position BIGINT NOT NULL,
   n BIGINT NOT NULL,
   hash TEXT NOT NULL,
-  -- n as it was when journal-head.json was written last: an older copy of the tables is known by it.
+  -- The value of n when journal-head.json was last written. It shows whether the tables were replaced by an older copy.
   noted BIGINT NOT NULL,
   CONSTRAINT ledger_log_one CHECK (id = 1)
 );

@@ -1,5 +1,6 @@
--- The movements of a group, as one JSON array with an array for each: what the hash of the group is computed over. NULL where they are rows of the table
--- journal, as they were before; the embedded database has them in its log.
+-- The movements of a group, as a JSON array with one array per movement. The hash of the group is computed over this
+-- text. NULL for older groups, whose movements are rows of the table journal. The embedded database stores movements in
+-- its log.
 ALTER TABLE journal_batches ADD COLUMN movements TEXT;
--- An audit makes it, over the movements of both.
+-- The audit now creates this view, over both kinds of movements.
 DROP VIEW entries;

@@ -1,16 +1,17 @@
--- What calls were said to cost, until each is used or over.
+-- Quotes: fixed prices of future calls, until each quote is used or expired.
 CREATE TABLE quotes (
   id TEXT PRIMARY KEY,
-  -- The only account that it binds; that of strangers binds whoever pays for it.
+  -- Only this account can use the quote. A quote of an anonymous caller can be used by whoever pays for the call.
   account TEXT NOT NULL,
   primitive TEXT NOT NULL,
   service TEXT NOT NULL,
-  -- JSON: [{offer, price, facts}], all of one cost. A price is the id of a price version, facts are what it follows from.
+  -- JSON: [{offer, price, facts}], all with the same cost. `price` is the id of a price version, and `facts` are what
+  -- the cost is computed from.
   offers TEXT NOT NULL,
   amount BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
   valid_until BIGINT NOT NULL,
-  -- The call that uses it; NULL for none.
+  -- The call that uses the quote; NULL if unused.
   call_id TEXT,
   used_at BIGINT
 );

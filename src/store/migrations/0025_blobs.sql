@@ -1,7 +1,8 @@
--- Files that outlive their call: large results. The row names the file, the gateway whose disk has it, and until when it is kept.
+-- Large results, stored as files that outlive their call. A row names the file, the gateway whose disk has it, and its
+-- expiry.
 CREATE TABLE blobs (
   id TEXT PRIMARY KEY,
-  -- Digest of what the file is the content of: each has one file.
+  -- Digest that identifies the source of the content. Each source has one file.
   source TEXT NOT NULL UNIQUE,
   account TEXT NOT NULL,
   state TEXT NOT NULL,
@@ -9,10 +10,10 @@ CREATE TABLE blobs (
   type TEXT NOT NULL,
   sha256 TEXT NOT NULL,
   crc32 BIGINT NOT NULL,
-  -- Of whoever wrote it; JSON text.
+  -- JSON text of the writer.
   notes TEXT NOT NULL,
   holder TEXT NOT NULL,
-  -- While it is written: from then on another gateway may write it instead.
+  -- While the file is being written: after this time another gateway may write it instead.
   lease_until BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
   expires_at BIGINT NOT NULL,
@@ -20,7 +21,7 @@ CREATE TABLE blobs (
 );
 CREATE INDEX blobs_of_account ON blobs (account);
 CREATE INDEX blobs_expire ON blobs (expires_at);
--- The addresses at which other gateways ask for files. A gateway that stands alone has none.
+-- The addresses from which other gateways fetch files. A single gateway has none.
 CREATE TABLE blob_holders (
   id TEXT PRIMARY KEY,
   url TEXT NOT NULL

@@ -1,4 +1,4 @@
--- Room for files that are to come, taken before the work for them begins.
+-- Reserved room for future files. It is taken before the work for the files begins.
 CREATE TABLE blob_rooms (
   id TEXT PRIMARY KEY,
   account TEXT NOT NULL,

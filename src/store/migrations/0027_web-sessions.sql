@@ -1,11 +1,11 @@
--- Sessions of browsers. The cookie has the secret; the row has its digest.
+-- Sessions of browsers. The cookie has the secret, and the row has only its digest.
 CREATE TABLE web_sessions (
   id TEXT PRIMARY KEY,
   account TEXT NOT NULL,
   signed_in_by TEXT NOT NULL,
-  -- SHA-256 of the API key or of the admin key that began it. A session ends with its key.
+  -- SHA-256 of the API key or admin key that began the session. The session ends with its key.
   key_hash TEXT,
-  -- CAIP-10, with the network that was signed on.
+  -- CAIP-10, with the network of the signature.
   wallet TEXT,
   -- User-Agent of the browser, for the list of sessions.
   client TEXT NOT NULL,

@@ -1,28 +1,30 @@
--- Sums of calls by UTC day (days since 1970-01-01), made of the journal. `service` is the service that served, else the one that was called.
+-- Sums of calls per UTC day (days since 1970-01-01), computed from the journal. `service` is the service that served
+-- the call, else the one that was called.
 
--- One row. Whoever adds to the sums moves the version on: two gateways cannot add the same calls.
+-- One row. A gateway that adds to the sums increments the version, so two gateways cannot add the same calls.
 CREATE TABLE analytics_state (
   id BIGINT PRIMARY KEY,
   version BIGINT NOT NULL,
   -- When the newest call in the sums was resolved.
   as_of BIGINT NOT NULL,
-  -- When a gateway added to the sums last, and when one looked for new accounts last.
+  -- When a gateway last added to the sums, and when one last looked for new accounts.
   rolled_at BIGINT NOT NULL,
   accounts_at BIGINT NOT NULL,
-  -- The first day of usage_days: days before it were removed for their age.
+  -- The first day in usage_days. Older days were removed.
   usage_since BIGINT NOT NULL,
   CONSTRAINT analytics_state_one CHECK (id = 1)
 );
 INSERT INTO analytics_state (id, version, as_of, rolled_at, accounts_at, usage_since) VALUES (1, 0, 0, 0, 0, 0);
 
--- Up to which group of each chain of the journal the sums go. position: where that group ends in the log of the embedded ledger.
+-- The last group of each journal chain that is in the sums. `position` is the end of that group in the log of the
+-- embedded ledger.
 CREATE TABLE analytics_cursors (
   chain TEXT PRIMARY KEY,
   n BIGINT NOT NULL,
   position BIGINT NOT NULL
 );
 
--- What an account sees of itself. `key` is the hash of the key; it and `provider` are empty where there was none.
+-- An account's own usage. `key` is the hash of the API key. `key` and `provider` are empty if there was none.
 CREATE TABLE usage_days (
   day BIGINT NOT NULL,
   account TEXT NOT NULL,
@@ -44,7 +46,7 @@ CREATE TABLE usage_days (
 );
 CREATE INDEX usage_days_day ON usage_days (day);
 
--- What everybody sees of a service. development: 1 for calls of the development account.
+-- The public figures of a service. `development` is 1 for calls of the development account.
 CREATE TABLE service_days (
   day BIGINT NOT NULL,
   development BIGINT NOT NULL,
@@ -60,14 +62,15 @@ CREATE TABLE service_days (
   cached BIGINT NOT NULL,
   images BIGINT NOT NULL,
   seconds BIGINT NOT NULL,
-  -- Completion tokens of calls whose time is known, and that time in milliseconds.
+  -- Completion tokens of calls whose duration is known, and that duration in milliseconds.
   timed_tokens BIGINT NOT NULL,
   timed_ms BIGINT NOT NULL,
   PRIMARY KEY (day, development, primitive, service, provider)
 );
 CREATE INDEX service_days_service ON service_days (service, primitive, day);
 
--- How many calls took how long. measure: first_byte or duration. bucket: four for each doubling of milliseconds. development: as in service_days.
+-- Histogram of times. `measure` is first_byte or duration. There are four buckets per doubling of the milliseconds.
+-- `development` is as in service_days.
 CREATE TABLE service_times (
   day BIGINT NOT NULL,
   development BIGINT NOT NULL,
@@ -80,7 +83,7 @@ CREATE TABLE service_times (
   PRIMARY KEY (day, service, primitive, development, provider, measure, bucket)
 );
 
--- The sums of service_days by primitive, so that years are read at once.
+-- The sums of service_days by primitive, so that several years can be read quickly.
 CREATE TABLE public_days (
   day BIGINT NOT NULL,
   development BIGINT NOT NULL,
@@ -95,14 +98,15 @@ CREATE TABLE public_days (
   PRIMARY KEY (day, development, primitive)
 );
 
--- Who was active on a day, as 8 bytes of the hash of the account: to count them takes no names. They are kept for ever.
+-- Users that were active on a day, as 8 bytes of the account's hash, because counting needs no names. Rows are kept for
+-- ever.
 CREATE TABLE user_days (
   day BIGINT NOT NULL,
   account_hash BIGINT NOT NULL,
   PRIMARY KEY (day, account_hash)
 );
 
--- Accounts that are known, by the same hash. wallet: 1 where the account is a wallet. since: the first day.
+-- Known accounts, by the same hash. `wallet` is 1 if the account is a wallet. `since` is the first day.
 CREATE TABLE known_users (
   account_hash BIGINT PRIMARY KEY,
   wallet BIGINT NOT NULL,
@@ -110,7 +114,7 @@ CREATE TABLE known_users (
 );
 CREATE INDEX known_users_since ON known_users (since, wallet);
 
--- Attempts at an offer by day, as offer_figures counts them by the minute.
+-- Attempts at an offer per day. offer_figures has them per minute.
 CREATE TABLE offer_days (
   day BIGINT NOT NULL,
   -- Id of the offer: primitive, provider and name.

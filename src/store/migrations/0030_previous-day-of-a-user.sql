@@ -1,4 +1,5 @@
--- The last active day of the user before this one; -1 for the first. Users of a range are its rows whose previous day is before the range.
+-- The user's previous active day; -1 for the first one. The users of a range of days are the rows in it whose previous
+-- day is before the range.
 ALTER TABLE user_days ADD COLUMN previous BIGINT NOT NULL DEFAULT -1;
 CREATE INDEX user_days_account ON user_days (account_hash, day);
 UPDATE user_days SET previous = COALESCE(

@@ -1,32 +1,32 @@
--- While a treasury hands over to another: the address before, whose money is still watched. NULL at all other times.
+-- During the handover to another treasury: the previous address, whose money is still watched. Otherwise NULL.
 ALTER TABLE chains ADD COLUMN previous TEXT;
--- 1: at the last comparison the address before held nothing, and nothing came to it since.
+-- 1: at the last comparison the previous address held nothing, and nothing has come to it since.
 ALTER TABLE chains ADD COLUMN previous_empty BIGINT NOT NULL DEFAULT 0;
--- Id of the transfer that books the opening; NULL: that of the first treasury.
+-- Id of the transfer that books the opening; NULL: the id for the first treasury.
 ALTER TABLE chains ADD COLUMN opening_id TEXT;
 
--- Of the amount of a withdrawal, what the operator keeps: the address is paid the rest.
+-- The part of a withdrawal that the operator keeps. The address receives the rest.
 ALTER TABLE withdrawals ADD COLUMN fee BIGINT NOT NULL DEFAULT 0;
 
--- What the operator does with treasuries: written down first, then done step by step.
+-- The operator's actions on treasuries. Each is stored first, then done step by step.
 CREATE TABLE treasury_acts (
   id TEXT PRIMARY KEY,
   kind TEXT NOT NULL,
-  -- '' for what concerns no chain.
+  -- '' if the action concerns no chain.
   network TEXT NOT NULL,
   amount BIGINT NOT NULL,
-  -- Ledger account that bears a loss, or takes a surplus; NULL for moves.
+  -- The ledger account that bears a loss or gets a surplus; NULL for moves.
   bearer TEXT,
-  -- Of a move: where it goes, to which address, and from which address it comes out there (NULL: unknown).
+  -- For a move: the target network and address, and the address that sends it there (NULL: unknown).
   to_network TEXT,
   address TEXT,
   sender TEXT,
-  -- The most that may be missing of what arrives.
+  -- The most by which the arriving amount may be lower.
   fee_max BIGINT NOT NULL,
-  -- The deposit that it arrived as.
+  -- The deposit as which the money arrived.
   deposit TEXT,
   arrived BIGINT,
-  -- The operator's name for it.
+  -- The operator's own reference.
   reference TEXT NOT NULL,
   state TEXT NOT NULL,
   reason TEXT,
@@ -36,7 +36,7 @@ CREATE TABLE treasury_acts (
   CONSTRAINT treasury_acts_kind CHECK (kind IN ('write_off', 'write_up', 'make_good', 'move')),
   CONSTRAINT treasury_acts_state CHECK (state IN ('requested', 'agreed', 'sending', 'sent', 'done', 'refused'))
 );
--- A difference is booked by one act at a time.
+-- Only one action at a time can book a difference.
 CREATE UNIQUE INDEX treasury_acts_booking ON treasury_acts (network) WHERE kind <> 'move' AND state IN ('requested', 'agreed');
 CREATE UNIQUE INDEX treasury_acts_deposit ON treasury_acts (deposit) WHERE deposit IS NOT NULL;
 CREATE INDEX treasury_acts_created ON treasury_acts (created_at);

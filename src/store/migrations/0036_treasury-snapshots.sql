@@ -1,9 +1,10 @@
--- Balances of treasuries that were read while their blocks were new, for nodes that keep no old state. One is used when its block is final, and removed when the books are past it.
+-- Balances of treasuries, read while their blocks were new, because some nodes do not keep old state. A snapshot is
+-- used when its block is final, and removed when the books are past it.
 CREATE TABLE treasury_snapshots (
   network TEXT NOT NULL,
-  -- Its address.
+  -- The treasury's address.
   treasury TEXT NOT NULL,
-  -- The block, as the chain names it.
+  -- The block, in the chain's own form.
   cursor TEXT NOT NULL,
   height BIGINT NOT NULL,
   balance BIGINT NOT NULL,

@@ -6,19 +6,19 @@ import { crc32 } from 'node:zlib';
 import { isMediaId, MEDIA_HOLDER, mediaPath } from '#store';
 import { type BlobReader, BlobUnreachable, type BlobWriter, type ByteRange, FileTooLarge } from './blob.ts';
 
-/** The files of one store, such as a folder: `<folder>/ab/<id>`. Each is there whole, or not at all. */
+/** The files of one store, for example a folder: `<folder>/ab/<id>`. A file appears only when it is complete. */
 export interface BlobFiles {
-  /** Names the store. Gateways that share a folder or a bucket have the same. */
+  /** The name of the store. Gateways that share a folder or a bucket have the same name for it. */
   readonly holder: string;
   create(id: string, bytesMax: number): Promise<OpenBlobFile>;
   read(id: string, range: ByteRange): Promise<BlobReader>;
-  /** The same as a stream. */
+  /** Like `read`, but as a Node stream. */
   stream(id: string, range: ByteRange): Promise<Readable>;
   remove(id: string): Promise<void>;
   removePart(path: string): Promise<void>;
-  /** Free bytes of the disk. */
+  /** Free bytes on the disk. */
   free(): Promise<number>;
-  /** Files, and unfinished ones with their paths, that were last changed before this time; epoch milliseconds. */
+  /** Files (`ids`) and unfinished files (`parts`) that were last changed at or before `time`, in epoch milliseconds. */
   olderThan(time: number): Promise<{
     readonly ids: readonly string[];
     readonly parts: readonly { readonly id: string; readonly path: string }[];
@@ -26,14 +26,14 @@ export interface BlobFiles {
 }
 
 export interface OpenBlobFile extends BlobWriter {
-  /** Makes it a file: on the disk with its name when this resolves. */
+  /** Completes the file. It is on disk under its name when this resolves. */
   finish(): Promise<{ readonly sha256: string; readonly crc32: number }>;
-  /** Leaves nothing behind. */
+  /** Removes the unfinished file. */
   drop(): Promise<void>;
 }
 
 const PART = '.part';
-/** Bytes that are read ahead for one client. */
+/** Bytes per read. One chunk is read ahead for each client. */
 const READ_BYTES = 256 * 1024;
 
 export async function openBlobFiles(folder: string): Promise<BlobFiles> {
@@ -83,8 +83,8 @@ async function openToRead(path: string): Promise<FileHandle> {
 }
 
 /**
- * Reads ahead by one chunk, into two buffers by turns: a stream would take new memory for each chunk, and wait for the
- * disk between them.
+ * Reads one chunk ahead, alternating between two buffers. A stream would allocate memory for each chunk and wait for
+ * the disk between chunks.
  */
 function readChunks(handle: FileHandle, { start, end }: ByteRange): BlobReader {
   const close = () => void handle.close().catch(() => {});
@@ -150,7 +150,7 @@ async function createFile(path: string, bytesMax: number): Promise<OpenBlobFile>
   };
 }
 
-/** A rename is on the disk when its folder is. */
+/** A rename is on disk only after its folder is flushed. */
 async function syncDirectory(path: string): Promise<void> {
   if (process.platform === 'win32') return;
   const handle = await open(path, 'r');
@@ -161,7 +161,7 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** The first gateway that uses the folder names it. */
+/** The name of the folder's store. The first gateway that uses the folder writes it. */
 async function holderOf(folder: string): Promise<string> {
   const path = join(folder, MEDIA_HOLDER);
   try {
@@ -169,7 +169,7 @@ async function holderOf(folder: string): Promise<string> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
-  // Another gateway may be about to write it.
+  // Another gateway may be writing it at this moment.
   for (let tries = 0; tries < 50; tries += 1) {
     const name = await readFile(path, 'utf8');
     if (name.length === randomUUID().length) return name;

@@ -1,11 +1,11 @@
 /** A file that outlives its call. */
 export interface Blob {
-  /** 32 hex digits, which name the file. */
+  /** 32 hex digits: the name of the file. */
   readonly id: string;
-  /** Digest of what it is the content of, see sourceOf. */
+  /** Digest that identifies the origin of the content, see sourceOf. */
   readonly source: string;
   readonly account: string;
-  /** `writing`: somebody writes it until `leaseUntil`, and prolongs that. */
+  /** `writing`: a gateway writes the file and renews its lease (`leaseUntil`). */
   readonly state: 'writing' | 'stored';
   readonly bytes: number;
   /** Media type. */
@@ -13,7 +13,7 @@ export interface Blob {
   /** Hex digits. */
   readonly sha256: string;
   readonly crc32: number;
-  /** Of whoever wrote it; JSON text. */
+  /** JSON text of the writer. */
   readonly notes: string;
   /** The store that has the file. */
   readonly holder: string;
@@ -25,74 +25,80 @@ export interface Blob {
 export interface NewBlob {
   readonly source: string;
   readonly account: string;
-  /** Id of the room that was taken for it; default none. */
+  /** Id of the room that was reserved for the file; default none. */
   readonly room?: string;
 }
 
-/** Room for files that are to come. */
+/** Reserved room for future files. */
 export interface NewRoom {
   readonly id: string;
   readonly account: string;
   readonly files: number;
-  /** Epoch milliseconds. It is free again after that. */
+  /** Epoch milliseconds. After that the room is free again. */
   readonly expiresAt: number;
 }
 
-/** Facts of a file that its writer knows once it is written. */
+/** Facts that are known after the file is written. */
 interface BlobFacts {
   readonly type: string;
   readonly notes: string;
 }
 
-/** A file under way. */
+/** A file that is being written. */
 export interface BlobWriter {
-  /** Resolves when the bytes are with the system. Rejects with FileTooLarge, or with what the disk says. */
+  /**
+   * Resolves when the operating system or the store has the bytes, or they are copied. Rejects with FileTooLarge or
+   * with the error of the disk or store.
+   */
   write(chunk: Uint8Array): Promise<void>;
   readonly bytes: number;
 }
 
-/** A range of a file. A chunk is good until the next one is asked for: its memory is used again. */
+/** A range of a file. A chunk is valid only until the next one is requested, because its memory is reused. */
 export interface BlobReader extends AsyncIterable<Uint8Array> {
   destroy(): void;
 }
 
-/** Places of the first and the last byte. */
+/** Positions of the first and the last byte, both inclusive. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
 
-/** Files of all gateways of a database. Methods reject with the database's error when it cannot be reached. */
+/** Files of all gateways of a database. Methods reject with the database's error if it cannot be reached. */
 export interface Blobs {
   /**
-   * Rejects with GatewayError where there is no room for so many more files of the largest size, before anything is
-   * locked for them: `rate_limit_exceeded` where the account has as much as it may, `service_unavailable` where the
-   * gateway has none.
+   * Call it before anything is locked for new files. Rejects with GatewayError if there is no room for `files` more
+   * files of the maximum size: `rate_limit_exceeded` if the account has reached its limit, `service_unavailable` if the
+   * gateway has no room.
    */
   admit(account: string, files: number): Promise<void>;
   /**
-   * Takes room for files, each as the largest that it may become, so that work for others does not take it. The same
-   * room again is no more. Rejects as `admit` where there is not so much.
+   * Reserves room for files of the maximum size, so that other work cannot take it. Reserving the same id again takes
+   * no more room and only changes its expiry. Rejects as `admit` does if there is not enough room.
    */
   takeRoom(room: NewRoom): Promise<void>;
-  /** Gives back what is left of a room: no more files come into it. */
+  /** Frees the rest of a room. No more files will be written into it. */
   giveRoomBack(id: string): Promise<void>;
   /**
-   * Writes the file of a source, which `fill` does. null where it is stored already, or somebody else writes it.
-   * Rejects with what `fill` throws, and with what the disk says: nothing of the file is left then.
+   * Writes the file of a source; `fill` writes the content. Resolves with null if the file is stored already or another
+   * call is writing it. Rejects with the error of `fill`, of the disk or of the store; then nothing of the file
+   * remains.
    */
   write(file: NewBlob, fill: (writer: BlobWriter, lost: AbortSignal) => Promise<BlobFacts>): Promise<Blob | null>;
-  /** The files of these sources that are there or are written, in the order of the sources. */
+  /** The files of these sources, stored or still being written, in the order of the sources. */
   find(sources: readonly string[]): Promise<readonly Blob[]>;
-  /** Reads a file from wherever it is. Rejects with BlobUnreachable. */
+  /** Reads a file from its store or from another gateway. Rejects with BlobUnreachable. */
   read(blob: Blob, range: ByteRange): Promise<BlobReader>;
-  /** Nobody can read the file any more. It makes room at the next sweep. */
+  /** Makes the file expire now, so that it is not found any more. The next sweep frees its room. */
   remove(blob: Blob): Promise<void>;
-  /** Removes what is past its time, at most `limit` of each kind; resolves with the highest number. */
+  /**
+   * Removes expired files, rows and rooms, at most `limit` of each kind. Resolves with the highest of these numbers.
+   */
   sweep(limit: number): Promise<number>;
 }
 
-/** A file that is stored cannot be read now. */
+/** A stored file cannot be read at the moment. */
 export class BlobUnreachable extends Error {
   override readonly name = 'BlobUnreachable';
 }

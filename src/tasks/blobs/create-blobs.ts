@@ -9,15 +9,15 @@ import { sweepBlobs } from './sweep-blobs.ts';
 interface BlobsOptions {
   readonly database: Pick<Database, 'engine' | 'query'>;
   readonly files: BlobFiles;
-  /** Stores that were used before: their files are given out and removed, and no more come into them. */
+  /** Stores that were used earlier. Their files can be read and removed, but no new files are written to them. */
   readonly former?: readonly BlobFiles[];
-  /** The files of other gateways; null for a gateway that stands alone. */
+  /** The files of other gateways; null for a single gateway. */
   readonly far: FarBlobs | null;
   readonly limits: BlobLimits;
   readonly now: () => number;
-  /** A store did not remove an expired file. The next sweep tries it again. */
+  /** Called when a store failed to remove an expired file. A later sweep tries again. */
   readonly onUnremoved?: (error: unknown) => void;
-  /** How long a gateway that says nothing any more has the writing of a file. */
+  /** The lease for writing a file, in milliseconds. If a gateway does not renew it, another one may write the file. */
   readonly leaseMs?: number;
 }
 
@@ -30,7 +30,7 @@ interface BlobLimits {
 }
 
 const LEASE_MS = 15_000;
-/** Leases of one write in a row. */
+/** Renewals per lease period. */
 const RENEWALS = 3;
 const HOUR_MS = 3_600_000;
 const NO_ROOM_RETRY_S = 60;
@@ -50,7 +50,7 @@ const TAKE_ROOM = loadStatement(import.meta.url, './sql/take-room.sql');
 const GIVE_ROOM_BACK = loadStatement(import.meta.url, './sql/give-room-back.sql');
 const EXPIRE_NOW = loadStatement(import.meta.url, './sql/expire-blob.sql');
 
-/** The source of a file, from what names it. */
+/** The source id of a file: a digest of the names that identify its content. */
 export const sourceOf = (...names: readonly (string | number)[]): string => hash('sha256', JSON.stringify(names));
 
 export function createBlobs({ database, files, former = [], far, limits, now, ...rest }: BlobsOptions): Blobs {
@@ -58,7 +58,7 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
   const stores = [files, ...former];
   const { keepMs, bytesMax, accountBytesMax, fileBytesMax, freeBytesMin } = limits;
 
-  /** Takes the writing of a file; null where that is not to be had. */
+  /** Claims the writing of a file. null if the file is stored or another call is writing it. */
   async function claim({ source, account, room }: NewBlob): Promise<string | null> {
     const at = now();
     const id = randomBytes(16).toString('hex');
@@ -66,7 +66,7 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
     return (await database.query(CLAIM, claimed)).length > 0 ? id : null;
   }
 
-  /** Prolongs the lease while a file is written. Aborts where it was lost. */
+  /** Renews the lease while a file is written. Aborts `lost` if the lease was lost. */
   function holdLease(id: string, file: OpenBlobFile) {
     const lost = new AbortController();
     const renew = async () => {
@@ -74,14 +74,14 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
         const kept = await database.query(RENEW, [id, now() + leaseMs, file.bytes]);
         if (kept.length === 0) lost.abort(UNWRITTEN);
       } catch {
-        // The lease may last until the database is back.
+        // The database may be back before the lease ends.
       }
     };
     const timer = setInterval(() => void renew(), leaseMs / RENEWALS);
     return { lost: lost.signal, end: () => clearInterval(timer) };
   }
 
-  /** `wanted`: bytes on top of what is there and what has room. */
+  /** Throws GatewayError if there is no room for `wanted` bytes in addition to the stored files and reserved rooms. */
   async function refuseMore(account: string, wanted: number): Promise<void> {
     const [[used], free] = await Promise.all([database.query(COUNT, [account, fileBytesMax, now()]), files.free()]);
     const [own, total, coming] = [Number(used!['own']), Number(used!['total']), Number(used!['coming'])];
@@ -101,7 +101,7 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
     admit,
 
     async takeRoom({ id, account, files: count, expiresAt }: NewRoom) {
-      // Taken first and counted then: of two at once, neither is missed by the other.
+      // The room is taken first and checked afterwards, so that two concurrent calls see each other.
       await database.query(TAKE_ROOM, [id, account, count, expiresAt]);
       try {
         await refuseMore(account, 0);
@@ -132,7 +132,7 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
         }
       } catch (error) {
         await opened?.drop();
-        // Should the store be away, what is left of it is removed as an orphan.
+        // If the store is not reachable, removeOrphans removes the remains later.
         await files.remove(id).catch(() => {});
         await database.query(DROP, [id]).catch(() => {});
         throw error;
@@ -164,8 +164,8 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
 }
 
 /**
- * Removes files that no row names, an hour after they were changed last: those that were being written when a process
- * died, or that expired while it was away.
+ * Removes files without a row that were last changed more than an hour ago. Such files remain if a process dies while
+ * writing, or if they expire while no gateway runs. Resolves with their number.
  */
 export async function removeOrphans({
   database,

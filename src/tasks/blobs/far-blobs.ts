@@ -14,7 +14,7 @@ export interface FarBlobs {
 const PUT_HOLDER = loadStatement(import.meta.url, './sql/put-blob-holder.sql');
 const FIND_HOLDER = loadStatement(import.meta.url, './sql/find-blob-holder.sql');
 
-/** Tells the other gateways where this one's files are asked for. */
+/** Publishes the address where other gateways can fetch this gateway's files. */
 export const tellHolder = (database: Pick<Database, 'query'>, holder: string, url: string) =>
   database.query(PUT_HOLDER, [holder, url]);
 
@@ -28,7 +28,7 @@ export function createFarBlobs(database: Pick<Database, 'query'>, peers: Pick<Pe
   };
 }
 
-/** A gateway that says nothing for so long is given up. */
+/** Timeout until the response of another gateway begins. */
 const HEAD_MS = 10_000;
 
 function ask(
@@ -47,7 +47,8 @@ function ask(
     stream.once('close', failed);
     stream.once('response', (headers: IncomingHttpHeaders & { ':status'?: number }) => {
       if (headers[':status'] !== 200) return stream.close(constants.NGHTTP2_CANCEL);
-      // A client that pauses holds it back; how long one may is the door's concern.
+      // No timeout from here on. A slow client causes backpressure on this stream, and the door limits how long a
+      // client may stall.
       stream.setTimeout(0);
       resolve(stream);
     });
@@ -59,7 +60,7 @@ function ask(
 
 const ASKED = /^([0-9a-f]{32}) (\d{1,15})-(\d{1,15})$/;
 
-/** Gives a file to another gateway, which asks with FILE_HEADER: from the first of the stores that has it. */
+/** Serves a file to another gateway, which requested it with FILE_HEADER. Takes it from the first store that has it. */
 export async function giveFile(
   stores: readonly Pick<BlobFiles, 'stream'>[],
   stream: ServerHttp2Stream,
@@ -80,7 +81,7 @@ export async function giveFile(
   }
 }
 
-/** Rejects as the last store does. */
+/** Rejects with the error of the last store. */
 async function streamFrom(
   [store, ...more]: readonly Pick<BlobFiles, 'stream'>[],
   id: string,

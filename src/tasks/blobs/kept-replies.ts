@@ -4,15 +4,21 @@ import { type Blob, type Blobs, BlobUnreachable } from './blob.ts';
 import { sourceOf } from './create-blobs.ts';
 import { pieceLength, writePieces } from './pieces.ts';
 
-/** Replies that are too large for the database, kept as files: a repeat of their request is given them. */
+/**
+ * Replies that are too large for the database, stored as files. A repeat of the request with the same idempotency key
+ * gets them.
+ */
 export interface KeptReplies {
-  /** Bytes of the largest reply that is kept. */
+  /** The largest reply that is stored, in bytes. */
   readonly bytesMax: number;
-  /** Whether the reply of a charged call is kept as a file: it is too large for the database, and not for that. */
+  /**
+   * True if the reply of a charged call must be stored as a file: too large for the database, but not above `bytesMax`.
+   */
   takes(bytes: number): boolean;
   /**
-   * Keeps the reply of a call. False where the account has no room for it: a repeat is refused then, as where it
-   * rejects, which is for the operator to know. `form`: where replies to one request have several forms.
+   * Stores the reply of a call. Resolves with false if the account has no room for it. Then a repeat is refused, and
+   * also if this rejects; log the rejection for the operator. `form` distinguishes several forms of a reply to one
+   * request.
    */
   keep(
     account: string,
@@ -21,29 +27,29 @@ export interface KeptReplies {
     chunks: readonly Uint8Array[],
     form?: string,
   ): Promise<boolean>;
-  /** The reply that is kept, in a form, of the call that has a key; null where none is. */
+  /** The stored reply, in a form, of the call that used an idempotency key; null without a stored reply. */
   find(account: string, by: TakenKey, form?: string): Promise<KeptReply | null>;
   /**
-   * Answers a request whose idempotency key is taken, with the reply that is kept of its call. Rejects as `writeTo`
-   * does, and with the error of the key where none is kept.
+   * Answers a request whose idempotency key is already used, with the stored reply of its call. Rejects as `writeTo`
+   * does, and with the error of the key if no reply is stored.
    */
   repeat(account: string, by: TakenKey, client: ClientSink, around?: Around): Promise<void>;
 }
 
 interface KeptReply {
   /**
-   * Writes it with the head that it had, and the header `idempotent-replayed`, or with what goes around it. Rejects
-   * with GatewayError `service_unavailable` where it cannot be read, before anything is written; later, the connection
-   * is cut.
+   * Writes the reply. Without `around` it has its original head and the header `idempotent-replayed`. If the file
+   * cannot be read, rejects with GatewayError `service_unavailable` before anything is written. A later failure closes
+   * the connection.
    */
   writeTo(client: ClientSink, around?: Around): Promise<void>;
 }
 
-/** The rest of an answer that a kept reply is a part of. */
+/** The rest of an answer that contains a stored reply. */
 export interface Around {
   readonly before: string;
   readonly after: string;
-  /** Of the answer, beside its length. */
+  /** Headers of the answer, without its length. */
   readonly headers: Readonly<Record<string, string>>;
 }
 

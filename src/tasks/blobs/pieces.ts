@@ -1,15 +1,15 @@
 import type { ClientSink } from '#wire';
 import type { Blob, Blobs, ByteRange } from './blob.ts';
 
-/** A part of a body: bytes, or a file. */
+/** A part of a response body: bytes or a file. */
 export type Piece = Buffer | Blob;
 
 export const pieceLength = (piece: Piece): number => (Buffer.isBuffer(piece) ? piece.byteLength : piece.bytes);
 
 /**
- * Writes a range of what the pieces are together, as fast as the client takes it. Resolves when all is written, or the
- * client is gone. `end` of the range is its last byte. Rejects where a file cannot be read: with BlobUnreachable before
- * anything was written, else the connection is cut.
+ * Writes a range of the joined pieces, as fast as the client reads. `end` of the range is inclusive. Resolves when
+ * everything is written or the client is gone. If a file cannot be read before anything is written, rejects with
+ * BlobUnreachable. Later, it closes the connection and rejects.
  */
 export async function writePieces(
   blobs: Pick<Blobs, 'read'>,
@@ -20,9 +20,12 @@ export async function writePieces(
 ): Promise<void> {
   let at = 0;
   let begun = false;
-  /** Bytes ahead of the first file wait until that is open: the head says that all is there. */
+  /**
+   * Bytes before the first file wait until the file is open, because the head must not be sent if the file cannot be
+   * read.
+   */
   const ahead: Buffer[] = [];
-  /** Once it resolves, the system has the bytes: their memory may be used again. */
+  /** After it resolves, the operating system has the bytes, so their memory can be reused. */
   const write = async (chunk: Uint8Array) => {
     if (!sink.write(chunk)) await sink.drained();
   };
@@ -68,7 +71,7 @@ export async function writePieces(
   }
 }
 
-/** The range that a request asks for; `whole` for none that is understood, `none` for one that is outside. */
+/** Parses a Range header. `whole` if there is no range or it is not understood, `none` if it is outside the body. */
 export function rangeOf(header: string | undefined, length: number): ByteRange | 'whole' | 'none' {
   const [, first, last] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '') ?? [];
   if (first === undefined || last === undefined || (first === '' && last === '')) return 'whole';

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { BlobUnreachable } from './blob.ts';
 
-/** A bucket of a store that speaks S3. */
+/** A bucket of an S3-compatible store. */
 export interface S3Store {
-  /** Address of the bucket, with a prefix of its keys if there is to be one. */
+  /** URL of the bucket, optionally with a key prefix. */
   readonly url: string;
   readonly region: string;
   readonly accessKeyId: string;
@@ -12,7 +12,7 @@ export interface S3Store {
 
 interface S3Request {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE' | 'HEAD';
-  /** Below the prefix; null for the bucket itself. */
+  /** The key without the prefix; null for the bucket itself. */
   readonly key: string | null;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
@@ -21,20 +21,20 @@ interface S3Request {
 }
 
 export interface S3Client {
-  /** Of all keys; ends with `/` unless it is empty. */
+  /** The prefix of all keys. Ends with `/` unless it is empty. */
   readonly prefix: string;
   /**
-   * Resolves with an answer whose status is below 300, or 404: the body has not been read. What breaks, and what the
-   * store says to be its own fault, is tried three times. Rejects with BlobUnreachable.
+   * Resolves with a response whose status is below 300, or is 404. Its body is not read yet. Connection errors, 429 and
+   * 5xx are tried three times in total. Rejects with BlobUnreachable.
    */
   send(request: S3Request): Promise<Response>;
-  /** The same with the body as text. */
+  /** Like `send`, with the body as text. */
   sendForText(request: S3Request): Promise<{ readonly status: number; readonly text: string; readonly etag: string }>;
 }
 
 const TRIES = 3;
 const PAUSE_MS = 200;
-/** Until the head of an answer. A part has 8 MiB. */
+/** Timeout until the head of a response. It includes sending a part of 8 MiB. */
 const ANSWER_MS = 60_000;
 
 export async function createS3Client({ url, region, accessKeyId, secretAccessKey }: S3Store): Promise<S3Client> {
@@ -50,7 +50,7 @@ export async function createS3Client({ url, region, accessKeyId, secretAccessKey
     const address = `${root}${key === null ? '' : `/${prefix}${key}`}${search === '' ? '' : `?${search}`}`;
     const signed = await client.sign(address, {
       method,
-      // The body is held by its MD5, so that it need not be hashed for the signature, too.
+      // The MD5 header protects the body, so it is not hashed again for the signature.
       headers: { ...headers, 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' },
       ...(body === undefined ? {} : { body: body as Uint8Array<ArrayBuffer> }),
     });

@@ -7,13 +7,13 @@ import { type BlobReader, BlobUnreachable, type ByteRange, FileTooLarge } from '
 import type { BlobFiles, OpenBlobFile } from './blob-files.ts';
 import { createS3Client, type S3Client, type S3Store } from './s3-client.ts';
 
-/** Of one request. A larger file is sent in parts of this size, and not more of it is in memory. */
+/** Bytes of one request. A larger file is sent in parts of this size, so only one part is in memory. */
 const PART_BYTES = 8 * 1024 * 1024;
 const KEY = /([0-9a-f]{2})\/(\1[0-9a-f]{30})$/;
 
 /**
- * Files in a bucket, as `<prefix>ab/<id>`. Gateways with the same bucket and prefix have one store, which all of them
- * read and sweep.
+ * Files in a bucket, as `<prefix>ab/<id>`. Gateways with the same bucket and prefix share one store. All of them read
+ * and sweep it.
  */
 export async function openS3Files(store: S3Store): Promise<BlobFiles> {
   const client = await createS3Client(store);
@@ -48,7 +48,7 @@ async function bodyOf(
 ): Promise<ReadableStream<Uint8Array>> {
   const headers = { range: `bytes=${start}-${end}` };
   const { status, body, headers: told } = await client.send({ method: 'GET', key: mediaPath(id), headers, signal });
-  // A store may answer a range that is the whole file as a whole.
+  // A store may answer a range over the whole file with status 200.
   const isPart = status === 206 || (start === 0 && told.get('content-length') === String(end + 1));
   if (status < 300 && body !== null && (isPart || start > end)) return body as ReadableStream<Uint8Array>;
   await body?.cancel();
@@ -63,7 +63,10 @@ async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8
   }
 }
 
-/** A file that is sent as it comes: in one request, or in parts. It is there once all of it is. */
+/**
+ * A file that is uploaded while it is written, in one request or in parts. It appears in the store only when it is
+ * complete.
+ */
 function createFile(client: S3Client, key: string, bytesMax: number): OpenBlobFile {
   const digest = createHash('sha256');
   const etags: string[] = [];
@@ -99,7 +102,7 @@ function createFile(client: S3Client, key: string, bytesMax: number): OpenBlobFi
       if (bytes > bytesMax) throw new FileTooLarge(`it is larger than ${bytesMax} bytes`);
       digest.update(chunk);
       check = crc32(chunk, check);
-      // The chunk's memory is the caller's again when this resolves.
+      // The chunk is copied, because the caller may reuse its memory after this resolves.
       pending.push(Buffer.from(chunk));
       pendingBytes += chunk.byteLength;
       if (pendingBytes >= PART_BYTES) await sendPart();
@@ -112,7 +115,7 @@ function createFile(client: S3Client, key: string, bytesMax: number): OpenBlobFi
         if (pendingBytes > 0) await sendPart();
         await completeUpload(client, key, uploadId, etags);
       }
-      // Whatever was answered: nothing is charged for a file that is not there.
+      // Check the file whatever the store has answered, because a missing file must not be charged.
       const { status, headers } = await client.send({ method: 'HEAD', key });
       if (status !== 200 || headers.get('content-length') !== String(bytes))
         throw new BlobUnreachable('the store of files does not have what was sent to it');
@@ -121,7 +124,7 @@ function createFile(client: S3Client, key: string, bytesMax: number): OpenBlobFi
     async drop() {
       take();
       if (uploadId === null) return;
-      // What is left of it is removed as an orphan.
+      // removeOrphans removes the remains later.
       await client.sendForText({ method: 'DELETE', key, query: { uploadId } }).catch(() => {});
     },
   };
@@ -134,7 +137,10 @@ async function beginUpload(client: S3Client, key: string): Promise<string> {
   return id;
 }
 
-/** An answer that was lost, or an error after it began, shows when the file is looked for. */
+/**
+ * Completes the upload. `finish` checks the file afterwards, which also detects a lost response, or an error after the
+ * response has begun.
+ */
 async function completeUpload(
   client: S3Client,
   key: string,
@@ -164,7 +170,7 @@ async function idsBefore(client: S3Client, time: number): Promise<readonly strin
   return ids;
 }
 
-/** Files that were begun and not completed. Stores that cannot list them remove them by themselves. */
+/** Uploads that were not completed. Stores that cannot list them remove them on their own. */
 async function uploadsBefore(client: S3Client, time: number): Promise<readonly { id: string; path: string }[]> {
   const query = { uploads: '', prefix: client.prefix };
   const listed = await client.sendForText({ method: 'GET', key: null, query }).catch(() => null);
@@ -177,7 +183,7 @@ async function uploadsBefore(client: S3Client, time: number): Promise<readonly {
   });
 }
 
-/** The key of an element of a list below the prefix; empty for a key of somebody else. */
+/** The key of a list element, without the prefix; empty for a key that is not ours. */
 function ownKey({ prefix }: S3Client, element: string): string {
   const key = member('Key', element) ?? '';
   return key.startsWith(prefix) && key.length === prefix.length + 35 ? key.slice(prefix.length) : '';

@@ -5,12 +5,12 @@ interface SweepOptions {
   readonly database: Pick<Database, 'query'>;
   readonly stores: readonly BlobFiles[];
   readonly now: () => number;
-  /** Called once for a store that did not remove files. */
+  /** Called once per store and sweep if the store failed to remove files. */
   readonly onUnremoved: (error: unknown) => void;
 }
 
 const HOUR_MS = 3_600_000;
-/** Files that a store may fail to remove before a sweep leaves the store alone. */
+/** Failures after which a sweep skips the rest of a store. */
 const UNREMOVED_MAX = 3;
 
 const EXPIRED = loadStatement(import.meta.url, './sql/expired-blobs.sql');
@@ -20,8 +20,8 @@ const DROP_EXPIRED = loadStatement(import.meta.url, './sql/drop-expired-blobs.sq
 const EXPIRED_ROOMS = loadStatement(import.meta.url, './sql/expired-rooms.sql');
 
 /**
- * Removes what is past its time, at most `limit` of each kind, and resolves with the highest number. A row goes after
- * its file: a file that a store did not remove is tried again after the others that are past their time by now.
+ * Removes expired files, rows and rooms, at most `limit` of each kind. Resolves with the highest of these numbers. A
+ * row is removed after its file. A file that a store failed to remove is tried again after all other expired files.
  */
 export async function sweepBlobs(options: SweepOptions, limit: number): Promise<number> {
   const { database, stores, now } = options;
@@ -34,7 +34,7 @@ export async function sweepBlobs(options: SweepOptions, limit: number): Promise<
   return Math.max(rows.length, rooms.length, ...removed);
 }
 
-/** Removes expired files of a store, each with its row. */
+/** Removes expired files of a store with their rows. Resolves with their number. */
 async function removeExpired(
   { database, now, onUnremoved }: SweepOptions,
   store: BlobFiles,
@@ -48,7 +48,7 @@ async function removeExpired(
     } catch (error) {
       if (unremoved === 0) onUnremoved(error);
       unremoved += 1;
-      // A few files that never go would else be the first ones of every sweep, and its only ones.
+      // Otherwise a few files that cannot be removed would be first in every sweep, and it would stop at them.
       await database.query(POSTPONE, [id!, now()]);
       if (unremoved === UNREMOVED_MAX) break;
       continue;

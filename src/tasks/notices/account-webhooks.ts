@@ -1,17 +1,17 @@
 import { loadStatement, type Database } from '#store';
 import type { SealedTexts } from '#wire';
 
-/** The address at which the owner of an account is told of its budgets. */
+/** The webhook for budget notices of an account. */
 interface AccountWebhook {
   readonly url: string;
-  /** Signs the posts; null: they are not signed. */
+  /** The key that signs the requests; null for no signature. */
   readonly secret: string | null;
 }
 
 export interface AccountWebhooks {
   find(account: string): Promise<AccountWebhook | null>;
   put(account: string, webhook: AccountWebhook): Promise<void>;
-  /** False where there was none. */
+  /** False if there was none. */
   delete(account: string): Promise<boolean>;
 }
 
@@ -21,7 +21,7 @@ const DELETE = loadStatement(import.meta.url, './sql/delete-webhook.sql');
 
 const sealOf = (account: string): string => `account webhook ${account}`;
 
-/** Webhooks in the database, sealed. */
+/** Webhooks, stored encrypted in the database. */
 export function createAccountWebhooks(database: Pick<Database, 'query'>, texts: SealedTexts): AccountWebhooks {
   return {
     async find(account) {

@@ -15,7 +15,7 @@ import {
 interface BudgetLooksOptions {
   readonly database: Pick<Database, 'query' | 'snapshot'>;
   readonly now: () => number;
-  /** Told of each notice, on one gateway of the database. `isOperators`: the operator set the limit. */
+  /** Called for each notice, on one gateway of the database. `isOperators`: the operator set the limit. */
   readonly onNotice: (body: Readonly<Record<string, unknown>>, isOperators: boolean) => void;
 }
 
@@ -25,38 +25,38 @@ const WATCHED_KEYS = load('watched-keys');
 const NOTE = load('note');
 
 const PAGE = 500;
-/** A period is looked at as before for this long after its end. */
+/** For this long after its end, a period is checked like the current one. */
 const PERIOD_GRACE_MS = 60_000;
-/** Pause between looks at periods that ended before that. */
+/** Pause between checks of periods that ended earlier. */
 const PAST_EVERY_MS = 60_000;
-/** Days before this one that each of these looks reads. It reads one of the days before them, too, by turns. */
+/** Past days that each of these checks reads. It also reads one older day, a different one each time. */
 const PAST_DAYS = 2;
 /**
- * Days that are looked at in all: as long as a task may last, so that its charge is seen, and for as long may all
- * gateways be away.
+ * The oldest past day that is checked. A task may last this long, so its charge is still seen. All gateways may also be
+ * down for this long.
  */
 const DAYS = 31;
 const DAY_MS = 86_400_000;
-/** A budget takes some 200 bytes. */
+/** A budget takes about 200 bytes. */
 const NOTED_MAX = 100_000;
 
-/** The notices of a budget that are in the table already. */
+/** The notices of a budget that are already in the table. */
 interface Noted {
   readonly limit: MicroUsd;
   readonly percents: readonly number[];
-  /** From then on it is not looked at any more. */
+  /** Epoch milliseconds. After this time the budget's period is not checked any more. */
   readonly until: number;
 }
 
 /**
- * Returns a function that looks what was spent of all watched budgets, and notes once what was reached. A charge counts
- * in the period in which its call began, so periods are looked at long after their end. Nothing that a look needs is
- * in memory alone: the first look after a start sees what was charged meanwhile.
+ * Returns a function that checks the spending of all watched budgets and records each reached percentage once. A charge
+ * counts in the period in which its call began, so periods are checked long after their end. The check needs no state
+ * in memory, so the first check after a start sees what was charged during the downtime.
  */
 export function createBudgetLooks({ database, now, onNotice }: BudgetLooksOptions): () => Promise<void> {
   /**
-   * So that no look writes them again. Those that are in it when it is full stay: all are looked at in one order, so
-   * that the oldest would be thrown away just before it is needed.
+   * A cache, so that checks do not write the same notices again. When it is full, new entries are not added. Budgets
+   * are always checked in the same order, so evicting the oldest entry would remove the one that is needed next.
    */
   const noted = new Map<string, Noted>();
   let lookedAtPast = -Infinity;
@@ -66,7 +66,7 @@ export function createBudgetLooks({ database, now, onNotice }: BudgetLooksOption
 
   const note = async (counted: WatchedBudget, period: number, end: number): Promise<void> => {
     const { id, limit, account, since } = counted;
-    // A limit that was lowered after the period tells nothing of it.
+    // A limit that was changed after the period causes no notice for it.
     if (since >= end) return;
     const carried = await sums.of(counted.carrying, period);
     const budget = carried === null ? counted : { ...counted, spent: counted.spent + carried.spent };
@@ -84,7 +84,10 @@ export function createBudgetLooks({ database, now, onNotice }: BudgetLooksOption
       noted.set(id, { limit, percents: [...known, ...due], until: end + (DAYS + 1) * DAY_MS });
   };
 
-  /** Looks at the periods of an instant: where `past` is given, at those that end with its day, before `past`. */
+  /**
+   * Checks the periods that contain the time `at`. With `past`, only periods that end within a day after `at` and not
+   * after `past`.
+   */
   const look = async (at: number, past?: number): Promise<void> => {
     const noteOne = async (budget: WatchedBudget): Promise<void> => {
       const end = budget.limitReset === null ? Infinity : periodAt(budget.limitReset, at).end;
@@ -105,7 +108,7 @@ export function createBudgetLooks({ database, now, onNotice }: BudgetLooksOption
     }
   };
 
-  /** Looks at periods that are over for long, in which calls may still count. */
+  /** Checks periods that ended longer ago, in which late charges may still count. */
   const lookAtPast = async (at: number): Promise<void> => {
     const past = at - PERIOD_GRACE_MS;
     const older = PAST_DAYS + 1 + (turn++ % (DAYS - PAST_DAYS));

@@ -5,21 +5,24 @@ import { signatureOf, SIGNATURE } from '../webhooks/send-delivery.ts';
 import { createAccountWebhooks, type AccountWebhooks } from './account-webhooks.ts';
 import { createBudgetLooks } from './budget-looks.ts';
 
-/** A notice as it was told. */
+/** A recorded notice. */
 interface BudgetNotice {
   readonly body: Readonly<Record<string, unknown>>;
-  /** `waiting`: the webhook gets it, or gets it again. `told`: it did, it was given up, or nobody waits for it. */
+  /**
+   * `waiting`: the webhook will get it, or get it again. `told`: the webhook got it, it was given up, or there is no
+   * webhook.
+   */
   readonly state: 'waiting' | 'told';
 }
 
-/** Tells of budgets that are spent to a percentage: once for each percentage of each limit in each period. */
+/** Sends a notice when spending reaches a percentage of a budget: once per percentage, limit and period. */
 export interface BudgetNotices {
   readonly webhooks: AccountWebhooks;
   /** The newest first. */
   list(account: string, limit: number): Promise<readonly BudgetNotice[]>;
-  /** Looks what was spent, and sends what is due. It happens by itself, too. */
+  /** Checks the spending and sends due notices. This also happens automatically. */
   run(): Promise<void>;
-  /** Forgets at most `limit` old notices; returns how many. */
+  /** Removes at most `limit` old notices. Resolves with their number. */
   sweep(limit: number): Promise<number>;
   close(): Promise<void>;
 }
@@ -30,11 +33,11 @@ interface BudgetNoticesOptions {
   /** 32 bytes that all gateways of one database share. */
   readonly secret: Uint8Array;
   readonly now: () => number;
-  /** Milliseconds between two looks; null: only `run` looks. Default 10 s. */
+  /** Milliseconds between two checks; null: only `run` checks. Default 10 s. */
   readonly everyMs?: number | null;
-  /** Told of each notice, on one gateway of the database. `isOperators`: the operator set the limit. */
+  /** Called for each notice, on one gateway of the database. `isOperators`: the operator set the limit. */
   readonly onNotice: (body: Readonly<Record<string, unknown>>, isOperators: boolean) => void;
-  /** The webhook of an account was given up. */
+  /** Called when a notice was given up, because the webhook of its account failed too often. */
   readonly onLost: (lost: { readonly account: string; readonly reason: string }) => void;
   readonly onError: (error: unknown) => void;
 }
@@ -49,7 +52,7 @@ const EVERY_MS = 10_000;
 const DAY_MS = 86_400_000;
 const CLAIMED = 20;
 const POST_MS = 10_000;
-/** Longer than a post takes: until then no other gateway sends it. */
+/** How long a claimed notice is not sent by another gateway. Must be longer than a request takes. */
 const LEASE_MS = 60_000;
 const RETRY_MS = 30_000;
 const RETRY_MS_MAX = 6 * 3_600_000;
@@ -69,7 +72,7 @@ export function createBudgetNotices({
   const webhooks = createAccountWebhooks(database, createSealedTexts(secret));
   const look = createBudgetLooks({ database, now, onNotice });
 
-  /** null where it arrived, else why not. */
+  /** Resolves with null if the notice arrived or there is no webhook, else with the reason of the failure. */
   const post = async (account: string, body: string, closed: AbortSignal): Promise<string | null> => {
     const webhook = await webhooks.find(account);
     if (webhook === null) return null;
@@ -94,7 +97,7 @@ export function createBudgetNotices({
   const send = async (row: Row, closed: AbortSignal): Promise<void> => {
     const account = row['account'] as string;
     const reason = await post(account, row['body'] as string, closed);
-    // The lease ends by itself: it is sent again after a restart.
+    // The lease expires on its own, so the notice is sent again after a restart.
     if (closed.aborted) return;
     const attempts = Number(row['attempts']);
     const isLast = attempts >= ATTEMPTS_MAX;

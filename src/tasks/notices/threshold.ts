@@ -10,37 +10,37 @@ import {
 import { budgetPeriod, LIMIT_RESETS, type LimitReset, periodAt, periodName } from '#auth/accounts';
 import type { Row } from '#store';
 
-/** A budget that is told of, with what was spent of it. */
+/** A watched budget, with what was spent of it. */
 export interface WatchedBudget {
-  /** The ledger's name. */
+  /** The budget's id in the ledger. */
   readonly id: string;
   readonly account: string;
   readonly of: 'key' | 'member' | 'account' | 'operator';
-  /** Of a key, as it is told; null for others. */
+  /** The key, as notices show it; null for other budgets. */
   readonly key: {
     readonly hash: string;
     readonly name: string;
     readonly limit_set_by: LimitSetter | null;
   } | null;
-  /** The id of a member; null for others. */
+  /** The id of the member; null for other budgets. */
   readonly member: string | null;
   readonly limit: MicroUsd;
   readonly limitReset: LimitReset | null;
   readonly limitSoft: boolean;
   readonly notify: readonly number[];
-  /** By the ledger's counter. */
+  /** Spent by the ledger's counter. */
   readonly spent: MicroUsd;
-  /** Says what is spent besides. */
+  /** Identifies spending that is not in the counter. */
   readonly carrying: CarryingLimit;
-  /** When the limit and its percentages became what they are, epoch milliseconds. */
+  /** When the limit and its percentages were last changed, in epoch milliseconds. */
   readonly since: number;
 }
 
-/** The names of the periods of an instant, as the ids of budgets end: daily, weekly, monthly. */
+/** The names of the daily, weekly and monthly period of a time. Budget ids end with them. */
 export const periodNames = (at: number): readonly string[] =>
   LIMIT_RESETS.map((reset) => periodName(reset, periodAt(reset, at).start));
 
-/** A row of watched-keys.sql, which was asked for the periods of an instant. */
+/** The budget of a row of watched-keys.sql, which was queried for the periods of the time `at`. */
 export function keyBudget(row: Row, at: number): WatchedBudget {
   const carrying = carryingKey(row);
   const { account, name, limitReset } = carrying;
@@ -60,7 +60,7 @@ export function keyBudget(row: Row, at: number): WatchedBudget {
   };
 }
 
-/** The budgets of a row of watched-limits.sql, which was asked for the periods of an instant. */
+/** The budgets of a row of watched-limits.sql, which was queried for the periods of the time `at`. */
 export function limitBudgets(row: Row, at: number): readonly WatchedBudget[] {
   const [account, subject] = [row['account'] as string, row['subject'] as string];
   const of = ownerOfLimits(subject);
@@ -74,15 +74,15 @@ export function limitBudgets(row: Row, at: number): readonly WatchedBudget[] {
   });
 }
 
-/** Whether the operator set the limit. */
+/** True if the operator set the limit. */
 export const isOperators = ({ of, key }: WatchedBudget): boolean =>
   of === 'operator' || key?.limit_set_by === 'operator';
 
-/** The percentages that are told of and spent. Nothing is spent of a limit of 0. */
+/** The watched percentages that are reached. Without any spending none is reached, also for a limit of 0. */
 export const reached = ({ notify, spent, limit }: WatchedBudget): readonly number[] =>
   notify.filter((percent) => spent > 0n && spent * 100n >= limit * BigInt(percent));
 
-/** The JSON that is told: the names are those of the API. */
+/** The JSON body of a notice. Its names are those of the API. */
 export function noticeBody(budget: WatchedBudget, percent: number, at: number): Readonly<Record<string, unknown>> {
   const { account, of, key, member, limit, limitReset, limitSoft, spent } = budget;
   return {

@@ -1,37 +1,39 @@
 import { loadStatement, rowReader, type Database } from '#store';
 
-/** A session of a protocol, as it is kept. */
+/** A stored session of a protocol. */
 export interface StoredSession {
   readonly id: string;
-  /** Ledger account of who opened it. */
+  /** The account that opened the session. */
   readonly account: string;
-  /** The protocol's word for its sessions; ids are unique over all of them. */
+  /** The kind of session, named by the protocol. Ids are unique over all kinds. */
   readonly kind: string;
-  /** The protocol's own state, which it needs to go on with the session. Nobody else reads it. */
+  /** The protocol's state, which it needs to continue the session. Only the protocol reads it. */
   readonly state: string;
   /** Epoch milliseconds. */
   readonly expiresAt: number;
 }
 
 /**
- * Sessions in the database, so that every gateway that shares it can go on with one, also after a restart. Rejects
- * with the database's error.
+ * Sessions, stored in the database, so that every gateway of the database can continue them, also after a restart.
+ * Methods reject with the database's error.
  */
 export interface SessionStore {
   put(session: StoredSession): Promise<void>;
-  /** null for one that is not there, or whose time is over. */
+  /** null if there is no such session, or it has expired. */
   get(id: string): Promise<StoredSession | null>;
-  /** Makes it last until `expiresAt`, or longer where somebody said so before. False when it has ended. */
+  /** Extends a session to `expiresAt`; a later expiry stays. False if the session has ended. */
   touch(id: string, expiresAt: number): Promise<boolean>;
-  /** Changes its state alone. False when it has ended. */
+  /** Changes only the state. False if the session has ended. */
   change(id: string, state: string): Promise<boolean>;
-  /** False when it had ended before. */
+  /** False if the session had ended before. */
   delete(id: string): Promise<boolean>;
-  /** Those of an account whose time is not over. */
+  /** The number of an account's sessions that have not expired. */
   countOf(account: string, kind: string): Promise<number>;
-  /** Removes the account's session that ends first, if it ends no later than `expiresBy`; else null. */
+  /**
+   * Removes and returns the account's session with the earliest expiry, if that is not after `expiresBy`; else null.
+   */
   takeOldest(account: string, kind: string, expiresBy: number): Promise<StoredSession | null>;
-  /** Removes those whose time is over, at most `limit`, and gives them to the one caller that removed them. */
+  /** Removes expired sessions, at most `limit`. Each removed session is returned to exactly one caller. */
   sweep(kind: string, limit: number): Promise<readonly StoredSession[]>;
 }
 

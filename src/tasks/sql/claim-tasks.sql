@@ -1,4 +1,4 @@
--- Those that are due for longest, of each offer only so many.
+-- Claims the tasks that are due the longest, at most $4 per offer.
 WITH due AS (
   SELECT primitive AS due_primitive, task_id AS due_id, service AS due_service, offer_id AS due_offer, next_look_at AS due_at
   FROM tasks

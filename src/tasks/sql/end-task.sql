@@ -1,4 +1,5 @@
--- The first end counts, for what was read of the task: where a call was added or output was noted meanwhile, it is read again.
+-- Only the first end counts, and only if the task is as it was read. If a call was added or output was recorded
+-- meanwhile, no row is returned and the caller reads the task again.
 UPDATE tasks SET state = $4, context_id = COALESCE($5, context_id), snapshot = COALESCE($6, snapshot), updated_at = $7, ended_at = $7, ending = $8,
   next_look_at = $9, open = CASE WHEN EXISTS (
     SELECT 1 FROM task_calls c

@@ -1,4 +1,4 @@
--- The row is locked from here to the end of the transaction: no end comes between this and the call that is added.
+-- Locks the row until the end of the transaction, so that the task cannot end before the call is added.
 UPDATE tasks SET
   calls = calls + $7,
   expires_at = CASE WHEN expires_at > $8 THEN expires_at ELSE $8 END,

@@ -1,4 +1,5 @@
--- As claim-tasks.sql, for several gateways at once: each passes over what another is taking, so that none waits and none takes what another has.
+-- The same as claim-tasks.sql, for several gateways at once. SKIP LOCKED makes each gateway skip rows that another one
+-- is claiming. So no gateway waits, and none claims the same task.
 WITH due AS MATERIALIZED (
   SELECT primitive AS due_primitive, task_id AS due_id, service AS due_service, offer_id AS due_offer, next_look_at AS due_at
   FROM tasks

@@ -1,4 +1,4 @@
--- The next look stays where a change of the task has moved it meanwhile.
+-- If a change of the task has moved the next look meanwhile, the next look stays there.
 UPDATE tasks SET
   claimed_until = 0,
   look_ms = CASE WHEN next_look_at = $5 THEN $6 ELSE look_ms END,

@@ -1,5 +1,6 @@
 /**
- * The meaning of a receiver's status for a delivery. `gone`: the receiver wants nothing more, and the webhook ends.
+ * The meaning of a receiver's HTTP status for a delivery. `again`: retry it. `never`: drop it. `gone`: the receiver
+ * wants no more deliveries, so the webhook ends.
  */
 export type DeliveryOutcome = 'delivered' | 'again' | 'never' | 'gone';
 
@@ -8,21 +9,21 @@ const GONE = 410;
 const TOO_EARLY = 425;
 const TOO_MANY = 429;
 
-/** Redirects are not followed, and will be the same the next time. */
+/** A redirect gives `never`: it is not followed, and a retry would get the same answer. */
 export function outcomeOf(status: number): DeliveryOutcome {
   if (status >= 200 && status < 300) return 'delivered';
   if (status === GONE) return 'gone';
   return status >= 500 || status === TIMEOUT || status === TOO_EARLY || status === TOO_MANY ? 'again' : 'never';
 }
 
-/** Waits after the first, second … attempt: five attempts in about ten minutes. */
+/** Delays after the first, second … attempt: five attempts in about ten minutes. */
 const DELAYS_MS = [5_000, 30_000, 120_000, 420_000] as const;
 const JITTER = 0.25;
-/** A receiver that asks for more than this gets its next attempt earlier. */
+/** A longer Retry-After of a receiver is shortened to this. */
 const ASKED_MS_MAX = 600_000;
 
 /**
- * Milliseconds until the next attempt after so many; null after the last one. `asked`: the receiver's
+ * Milliseconds until the next attempt, after `attempts` attempts; null after the last one. `asked`: the receiver's
  * `Retry-After`, in seconds.
  */
 export function delayAfter(attempts: number, random: () => number, asked?: unknown): number | null {

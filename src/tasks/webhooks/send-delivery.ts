@@ -7,14 +7,14 @@ import { outcomeOf, type DeliveryOutcome } from './delivery-outcome.ts';
 import type { LostDelivery } from './webhook.ts';
 import { openReceiver, sealOf } from './webhook-store.ts';
 
-/** How one delivery went. `retryAfter`: the receiver's header. */
+/** The result of one attempt. `retryAfter` is the receiver's header. */
 export interface Attempt {
   readonly outcome: DeliveryOutcome;
   readonly reason: string;
   readonly retryAfter?: unknown;
 }
 
-/** A webhook that this gateway has taken. */
+/** A webhook that this gateway has claimed. */
 export interface Claimed {
   readonly id: string;
   readonly claim: string;
@@ -49,14 +49,14 @@ export interface SenderOptions {
   readonly now: () => number;
 }
 
-/** The header that a signed delivery has. */
+/** The header of a signed delivery. */
 export const SIGNATURE = 'x-tollgate-signature';
 
-/** `t=<epoch seconds>,v1=<hex>`: HMAC-SHA256 of the time, a full stop and the body. */
+/** `t=<epoch seconds>,v1=<hex>`: HMAC-SHA256 of `<epoch seconds>.<body>`. */
 export const signatureOf = (key: string, seconds: number, body: string): string =>
   `t=${seconds},v1=${createHmac('sha256', key).update(`${seconds}.${body}`).digest('hex')}`;
 
-/** Makes the function that sends one delivery. It resolves with `stopped` where `closed` broke it off. */
+/** Makes the function that sends one delivery. It resolves with `stopped` if `closed` aborted it. */
 export function createSender({
   fetch,
   texts,

@@ -12,9 +12,9 @@ const DROP_OLDEST = loadStatement(import.meta.url, './sql/drop-oldest-deliveries
 const FORGET = loadStatement(import.meta.url, './sql/forget-deliveries.sql');
 
 export interface QueueLimits {
-  /** Of one webhook: above, the oldest is dropped. */
+  /** Per webhook. Above this the oldest delivery is dropped. */
   readonly perWebhookMax: number;
-  /** Of one account, and of all together: above, nothing is queued. */
+  /** Per account (`perAccount…`), and of all accounts. Above these limits nothing more is queued. */
   readonly perAccountMax: number;
   readonly perAccountBytesMax: number;
   readonly max: number;
@@ -31,9 +31,9 @@ const QUEUE_LIMITS: QueueLimits = {
   bytesMax: 1024 * MIB,
 };
 
-/** Digests of told events that are kept for each webhook: none of these events is told twice. */
+/** Digests of earlier events that are stored per webhook. Such an event is not delivered again. */
 const REMEMBERED = 400;
-/** The whole is not counted for every delivery. */
+/** The count over all accounts is cached for this time. */
 const COUNT_MS = 2_000;
 
 interface WebhookQueueOptions {
@@ -43,19 +43,22 @@ interface WebhookQueueOptions {
   readonly onLost: (lost: LostDelivery) => void;
 }
 
-/** Queues what a task's receivers are to be told: in order for each, each thing once. Returns how many are told. */
+/**
+ * Queues an event for the receivers of a task. Each receiver gets events in order, and each event once. Resolves with
+ * the number of receivers.
+ */
 type QueueEvent = (key: TaskKey, event: WebhookEvent) => Promise<number>;
 
 export function createWebhookQueue({ database, now, onLost, ...options }: WebhookQueueOptions): QueueEvent {
   const limits = { ...QUEUE_LIMITS, ...options.limits };
   let counted = { at: -Infinity, deliveries: 0, bytes: 0 };
 
-  /** Why no more can be queued, or null. */
+  /** The reason why nothing more can be queued, or null. */
   const fullness = async (account: string): Promise<string | null> => {
     const [own] = await database.query(WAITING_OF_ACCOUNT, [account]);
     if (Number(own!['deliveries']) >= limits.perAccountMax || Number(own!['bytes']) >= limits.perAccountBytesMax)
       return 'too much waits for the receivers of the account';
-    // A clock that was set back does not keep a count for longer.
+    // `Math.abs`, so that a clock that was set back does not prolong the cache.
     if (Math.abs(now() - counted.at) >= COUNT_MS) {
       const [all] = await database.query(WAITING);
       counted = { at: now(), deliveries: Number(all!['deliveries']), bytes: Number(all!['bytes']) };

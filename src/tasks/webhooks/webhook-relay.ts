@@ -14,16 +14,19 @@ const RELEASE = loadStatement(import.meta.url, './sql/release-webhook.sql');
 const REST = loadStatement(import.meta.url, './sql/rest-webhook.sql');
 
 /**
- * Places of one gateway. A receiver that hangs holds one for `timeoutMs`, and neither it nor its account can take
- * them all.
+ * Concurrency limits of one gateway. A receiver that hangs occupies a slot for `timeoutMs`. Neither a receiver nor an
+ * account can occupy all slots.
  */
 export interface RelayLimits {
   readonly inFlightMax: number;
   readonly perAccountMax: number;
   readonly perReceiverMax: number;
-  /** Of one attempt. */
+  /** Timeout of one attempt. */
   readonly timeoutMs: number;
-  /** How long a webhook stays with a gateway that says nothing of it any more. Longer than an attempt. */
+  /**
+   * The lease of a claimed webhook. If a gateway does not renew it, another one takes over. Must be longer than an
+   * attempt.
+   */
   readonly leaseMs: number;
 }
 
@@ -35,24 +38,25 @@ const RELAY_LIMITS: RelayLimits = {
   leaseMs: 60_000,
 };
 
-/** Due webhooks that are looked at in one turn. */
+/** The most due webhooks that are read in one turn. */
 const CANDIDATES_MAX = 1_000;
 
 interface WebhookRelayOptions extends Pick<SenderOptions, 'fetch' | 'texts'> {
   readonly database: Pick<Database, 'query' | 'batch'>;
   readonly now: () => number;
   readonly random: () => number;
-  /** Milliseconds between two looks for what is due; null: only when it is woken. */
+  /** Milliseconds between two polls for due webhooks; null: only `wake` and `run` poll. */
   readonly pollMs: number | null;
   readonly limits?: Partial<RelayLimits>;
   readonly onLost: (lost: LostDelivery) => void;
-  /** The database could not be reached: it is tried again. */
+  /** Called if the database could not be reached. The work is tried again. */
   readonly onError: (error: unknown) => void;
 }
 
 /**
- * Sends what is queued. Any number of gateways may do so on one database: each webhook is with one of them at a
- * time, so that its order holds. At `close` the calls that run are broken off, and their webhooks are due at once.
+ * Sends queued deliveries. Any number of gateways may do so on one database. Only one gateway at a time works on a
+ * webhook, which keeps the order of its deliveries. `close` aborts running requests and makes their webhooks due at
+ * once.
  */
 export function createWebhookRelay({
   database,
@@ -67,7 +71,7 @@ export function createWebhookRelay({
   const limits = { ...RELAY_LIMITS, ...options.limits };
   const ofAccount = createCounts();
   const ofReceiver = createCounts();
-  /** Something is due that had no place. */
+  /** True if due webhooks had to wait for a free slot. */
   let waiting = false;
 
   const worker = createDueWorker({ turn: startDue, pauseMs: options.pollMs, onError });
@@ -76,7 +80,7 @@ export function createWebhookRelay({
 
   async function startDue(): Promise<void> {
     const due = await database.query(DUE, [now(), limits.perAccountMax, CANDIDATES_MAX]);
-    // There may be more behind those that this turn saw.
+    // There may be more due webhooks than this turn has read.
     waiting = due.length === CANDIDATES_MAX;
     for (const row of due) {
       const [id, account, receiver] = [row['id'] as string, row['account'] as string, row['receiver'] as string];
@@ -93,7 +97,7 @@ export function createWebhookRelay({
       const claim = randomUUID();
       const [taken] = await database.query(CLAIM, [id, claim, at + limits.leaseMs, at]);
       if (taken) start(toClaimed(id, claim, taken));
-      // An account may have had only its first so many looked at.
+      // The query gives at most `perAccountMax` webhooks per account, so the account may have more.
       if (taken && ofAccount.of(account) >= limits.perAccountMax) waiting = true;
     }
   }
@@ -111,12 +115,14 @@ export function createWebhookRelay({
     );
   }
 
-  /** One after the other until the queue is empty, or its head has to wait. */
+  /**
+   * Sends the deliveries of a webhook one after the other, until the queue is empty or its head must wait for a retry.
+   */
   async function sendAll(webhook: Claimed): Promise<void> {
     const { id, claim } = webhook;
     for (;;) {
       const [row] = await database.query(NEXT, [id, claim]);
-      // Deleted, or with another gateway by now.
+      // The webhook was deleted, or another gateway has claimed it.
       if (!row) return;
       if (row['position'] === null) {
         const [rested] = await database.query(REST, [id, claim, row['signal']!, now()]);
@@ -130,7 +136,7 @@ export function createWebhookRelay({
     }
   }
 
-  /** Whether the next in the queue may be sent now. */
+  /** Records the result of an attempt. Resolves with true if the next delivery can be sent now. */
   async function conclude(
     { id, claim, lost }: Claimed,
     row: Row,
@@ -144,7 +150,7 @@ export function createWebhookRelay({
     }
     if (outcome !== 'delivered')
       onLost({ ...lost, reason: outcome === 'again' ? `${reason}, the last of ${attempts} times` : reason });
-    // In the order in which a webhook's rows are locked by who queues for it.
+    // The rows are locked in the same order as when a delivery is queued, to avoid deadlocks.
     await database.batch([
       { statement: KEEP, params: [id, claim, now() + limits.leaseMs] },
       outcome === 'gone'
@@ -157,12 +163,12 @@ export function createWebhookRelay({
   return worker;
 }
 
-/** How many of each there are now. */
+/** Counters by key. */
 function createCounts() {
   const counts = new Map<string, number>();
   return {
     of: (key: string) => counts.get(key) ?? 0,
-    /** Returns what takes it back. */
+    /** Increments a counter. Returns the function that decrements it. */
     add(key: string) {
       counts.set(key, (counts.get(key) ?? 0) + 1);
       return () => {

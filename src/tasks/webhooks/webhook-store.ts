@@ -22,14 +22,14 @@ interface WebhookStoreOptions {
   readonly now: () => number;
 }
 
-/** The request that a receiver gets. */
+/** The encrypted part of a webhook. */
 type Receiver = Pick<Webhook, 'url' | 'headers' | 'notes' | 'signingKey'>;
 
-/** Whose a sealed text is: moved to another row, it does not open. */
+/** The context to which a sealed text is bound. In another row it cannot be opened. */
 export const sealOf = ({ primitive, service, taskId }: TaskKey, { account, within }: TaskOwner, name: string): string =>
   JSON.stringify([primitive, service, taskId, account, within, name]);
 
-/** null for what other secrets sealed. */
+/** Opens a sealed receiver. null if it was sealed with another secret or for another row. */
 export function openReceiver(texts: SealedTexts, of: string, sealed: string): Receiver | null {
   const text = texts.open(of, sealed);
   return text === null ? null : (JSON.parse(text) as Receiver);

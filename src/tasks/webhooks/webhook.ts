@@ -1,29 +1,29 @@
 import type { TaskKey, TaskOwner } from '../task.ts';
 
-/** A client's wish to be told of what happens to a task: the address, and how. */
+/** A client's registration for notifications about a task. */
 export interface Webhook {
-  /** The client's name of it, one of each owner's of a task. */
+  /** The client's name for the webhook, unique per task and owner. */
   readonly name: string;
-  /** The protocol's word for how its receiver is spoken to, such as a version. */
+  /** The form of notifications that the receiver expects, in the protocol's terms, such as a version. */
   readonly form: string;
   readonly url: string;
-  /** Headers of every delivery besides the content type. Secrets among them. */
+  /** Additional headers of every delivery. They may contain secrets. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Signs each delivery, see signatureOf; default: deliveries are not signed. */
+  /** The key that signs each delivery, see signatureOf. Default: no signature. */
   readonly signingKey?: string;
-  /** The protocol's own, for who asks for the webhook; JSON text. Secrets among it. */
+  /** JSON text of the protocol, to show the webhook to its owner. It may contain secrets. */
   readonly notes: string;
 }
 
-/** An event that a receiver is told, once. */
+/** An event, which each receiver gets once. */
 export interface WebhookEvent {
   /**
-   * Texts that are the same say that it is the same that happened, which is told once; null: it is never the same
-   * as anything before.
+   * Events with the same identity are the same event and are delivered once. null: the event differs from every earlier
+   * event.
    */
   readonly identity: string | null;
   /**
-   * The content for receivers of a form; null where they are not told. At most WEBHOOK_BODY_BYTES_MAX, or it is not
+   * The content for receivers of a form; null if they do not get the event. A body above WEBHOOK_BODY_BYTES_MAX is not
    * sent.
    */
   readonly contentOf: (form: string) => WebhookContent | null;
@@ -34,27 +34,33 @@ export interface WebhookContent {
   readonly body: string;
 }
 
-/** News that will not reach a receiver. Nothing here is secret. */
+/** An event that a receiver will not get. It contains no secrets. */
 export interface LostDelivery {
   readonly account: string;
   readonly service: string;
   readonly taskId: string;
-  /** Scheme, host and port of the receiver; null where none had been chosen yet. */
+  /** Scheme, host and port of the receiver; null if the event was not even queued. */
   readonly receiver: string | null;
   readonly reason: string;
 }
 
-/** Webhooks in the database. Methods reject with the database's error when it cannot be reached. */
+/** Webhooks, stored in the database. Methods reject with the database's error if it cannot be reached. */
 export interface WebhookStore {
-  /** False where the task or the account has as many as it may. One of the same name is replaced. */
+  /**
+   * Adds a webhook, or replaces the one with the same name. False if the task or the account has the most webhooks
+   * allowed.
+   */
   set(key: TaskKey, owner: TaskOwner, webhook: Webhook): Promise<boolean>;
-  /** The owner's own, oldest first: what an account set itself, or what was set under one running call. */
+  /**
+   * The owner's webhooks, oldest first: those that the account registered directly, or those of one running call or
+   * key.
+   */
   list(key: TaskKey, owner: TaskOwner): Promise<readonly Webhook[]>;
-  /** Whether anybody's webhook is there for the task. */
+  /** True if the task has a webhook of any owner. */
   has(key: TaskKey): Promise<boolean>;
-  /** False when there was none. What waits for it is not sent any more. */
+  /** Deletes a webhook and its queue. False if there was none. */
   delete(key: TaskKey, owner: TaskOwner, name: string): Promise<boolean>;
-  /** Removes those that nothing was sent to for long, at most `limit`; returns how many. */
+  /** Removes expired webhooks (see WEBHOOK_TTL_MS), at most `limit`. Resolves with their number. */
   sweep(limit: number): Promise<number>;
 }
 
@@ -62,5 +68,5 @@ export const WEBHOOKS_PER_TASK_MAX = 10;
 export const WEBHOOKS_PER_ACCOUNT_MAX = 10_000;
 export const WEBHOOK_NAME_CHARS_MAX = 256;
 export const WEBHOOK_BODY_BYTES_MAX = 1024 * 1024;
-/** How long a webhook is kept after it was set, or something was queued for it. */
+/** Lifetime of a webhook since it was registered or its last delivery was queued. */
 export const WEBHOOK_TTL_MS = 30 * 24 * 3_600_000;

@@ -7,15 +7,15 @@ import { createWebhookRelay, type RelayLimits } from './webhook-relay.ts';
 import { createWebhookStore } from './webhook-store.ts';
 import type { LostDelivery, WebhookEvent, WebhookStore } from './webhook.ts';
 
-/** Webhooks of tasks: who set them, what waits for their receivers, and the sending of it. */
+/** Webhooks of tasks: their registration, their queues, and the sending of deliveries. */
 export interface Webhooks extends WebhookStore {
   /**
-   * Has the receivers of a task told of something. Resolves when it is in the database, from where it is sent,
-   * after a restart or by another gateway as well; with the number of receivers. Each receiver gets all in order; a
-   * slow one holds up no other. Rejects with the database's error.
+   * Delivers an event to the receivers of a task. Resolves with the number of receivers as soon as the deliveries are
+   * stored in the database. They are sent from there, if necessary after a restart or by another gateway. Each receiver
+   * gets its events in order, and a slow receiver does not delay others. Rejects with the database's error.
    */
   deliver(key: TaskKey, event: WebhookEvent): Promise<number>;
-  /** Sends what is due, and resolves when nothing is on its way any more. It happens by itself, too. */
+  /** Sends due deliveries, and resolves when no request is running any more. Sending also happens automatically. */
   run(): Promise<void>;
   close(): Promise<void>;
 }
@@ -27,7 +27,7 @@ export interface WebhooksOptions {
   readonly secret: Uint8Array;
   readonly now: () => number;
   readonly random?: () => number;
-  /** How often it is looked for what is due; 0: only when `deliver` or `run` are called. Default one second. */
+  /** Milliseconds between two polls for due deliveries; 0: only `deliver` and `run` send. Default one second. */
   readonly pollMs?: number;
   readonly queueLimits?: Partial<QueueLimits>;
   readonly relayLimits?: Partial<RelayLimits>;

@@ -1,8 +1,8 @@
 import { membersOf, RawJsonError, removeMember, splice, type Span } from './raw-json.ts';
 
 /**
- * The value that a path of keys leads to. null where the path leads nowhere, and where a key on the way stands
- * twice. The text is one that JSON.parse accepts.
+ * The span of the value at a path of keys; null if the path does not exist or an object on the way has a duplicate key.
+ * `text` must be valid JSON.
  */
 export function spanAt(text: string, path: readonly string[]): Span | null {
   let found: Span = { start: 0, end: text.length };
@@ -19,13 +19,13 @@ export function spanAt(text: string, path: readonly string[]): Span | null {
   return found;
 }
 
-/** The text with the value at a path replaced by another (JSON text). The same text where the path leads nowhere. */
+/** Replaces the value at a path by another one (JSON text). Returns the same text if the path does not exist. */
 export function replaceAt(text: string, path: readonly string[], value: string): string {
   const span = spanAt(text, path);
   return span === null ? text : splice(text, [{ start: span.start, end: span.end, text: value }]);
 }
 
-/** The text without the member at a path and without its comma. The same text where the path leads nowhere. */
+/** Removes the member at a path with its comma. Returns the same text if the path does not exist. */
 export function removeAt(text: string, path: readonly string[]): string {
   const object = spanAt(text, path.slice(0, -1));
   if (object === null || spanAt(text, path) === null) return text;

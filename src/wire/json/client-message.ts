@@ -7,22 +7,22 @@ const PARTS = {
   response: ['jsonrpc', 'id', 'result', 'error'],
 } as const;
 
-/** Names of the members that JSON-RPC has. */
+/** The names of the members of JSON-RPC messages. */
 export const ENVELOPE = actedOn([...new Set(Object.values(PARTS).flat())]);
 
-/** A message that a server could read otherwise than the gateway does. */
+/** A message that a server could read differently from the gateway. */
 interface Ambiguous {
   readonly kind: 'ambiguous';
-  /** The id of a request as it is written, else `null`. */
+  /** The id of a request as JSON text, else `null`. */
   readonly idText: string;
   readonly where: 'envelope' | 'params';
   readonly fault: LookAlikeFault;
 }
 
 /**
- * A message of a client, by the rules of parseMessage, which is safe to pass on as text. A member whose name is
- * nearly one that counts makes it ambiguous: one of the envelope, and one that `faultOf` finds in the parameters.
- * Other members beside those of the envelope are left out of the text.
+ * Reads a client's message by the rules of parseMessage. The result is safe to pass on as text. The message is
+ * ambiguous if the name of a member looks like a name of the envelope, or if `faultOf` finds such a name in the
+ * parameters. All other unknown members of the envelope are removed from the text.
  */
 export function readClientMessage(
   text: string,

@@ -1,4 +1,4 @@
-/** A JSON text has no object at the place, broken syntax, or a key twice. */
+/** A JSON text has broken syntax, a duplicate key, or another value than the expected object or array. */
 export class RawJsonError extends Error {
   override readonly name = 'RawJsonError';
 }
@@ -12,7 +12,7 @@ export const CLOSE_BRACKET = 0x5d;
 export const OPEN_BRACE = 0x7b;
 export const CLOSE_BRACE = 0x7d;
 
-/** The first place from `from` on that is no white space. */
+/** The index of the first character at or after `from` that is not white space. */
 export function skipSpace(text: string, from: number): number {
   let i = from;
   for (;;) {
@@ -23,12 +23,12 @@ export function skipSpace(text: string, from: number): number {
 }
 
 /**
- * So many characters are looked at one by one before the native search is asked: for short strings, and many
- * escapes, the call costs more.
+ * Characters that are checked one by one before the native search is used. For short strings and many escapes the
+ * native call costs more.
  */
 const NEAR = 32;
 
-/** Behind the quote that closes the string whose opening quote is at `start`. */
+/** The index after the closing quote of the string whose opening quote is at `start`. */
 function stringEnd(text: string, start: number): number {
   const { length } = text;
   let i = start + 1;
@@ -39,8 +39,8 @@ function stringEnd(text: string, start: number): number {
       if (code === QUOTE) return i + 1;
       if (code === BACKSLASH) i++;
     }
-    // `i` is no escaped place. The quotes found from here on each end a run of backslashes, so each of those is
-    // looked at once.
+    // The character at `i` is not escaped. Only the backslashes between `i` and the next quote count, so each is looked
+    // at once.
     const quote = text.indexOf('"', i);
     if (quote === -1) throw new RawJsonError(`a string has no end (from position ${start})`);
     let before = quote - 1;
@@ -50,7 +50,7 @@ function stringEnd(text: string, start: number): number {
   }
 }
 
-/** Behind the key at `start`. */
+/** The index after the key at `start`. */
 export function keyEnd(text: string, start: number): number {
   if (text.charCodeAt(start) !== QUOTE) throw unexpected(text, start, 'a key');
   return stringEnd(text, start);
@@ -67,7 +67,8 @@ export function decodeKey(text: string, start: number, end: number): string {
 }
 
 /**
- * Behind the value at `start`. What a nested value holds is passed over by counting brackets: linear, and no recursion.
+ * The index after the value at `start`. Nested values are skipped by counting brackets, in linear time and without
+ * recursion.
  */
 export function valueEnd(text: string, start: number): number {
   const first = text.charCodeAt(start);
@@ -94,7 +95,7 @@ export function valueEnd(text: string, start: number): number {
   throw new RawJsonError(`a value has no end (from position ${start})`);
 }
 
-/** Behind a number or a word. */
+/** The index after a number or a word. */
 function scalarEnd(text: string, start: number): number {
   let i = start;
   for (; i < text.length; i++) {

@@ -1,40 +1,35 @@
 /**
- * Names that are acted on in one kind of object. `exact` are the spellings that are let through, `meant` the name
- * that each folded spelling stands for.
+ * The names on which the gateway or a provider acts in one kind of object. `exact` has the accepted spellings. `meant`
+ * maps each folded spelling to its name.
  */
 interface ActedOn {
   readonly exact: ReadonlySet<string>;
   readonly meant: ReadonlyMap<string, string>;
-  /** Letters and digits of the longest folded name. */
+  /** Length of the longest folded name. */
   readonly lettersMax: number;
-  /** The names that begin with `tollgate/`. Where there are some, no other name may begin so. */
+  /** The names that begin with `tollgate/`. If there are any, every other name with this prefix is refused. */
   readonly own: readonly string[];
 }
 
 /**
- * A member that is refused: some server takes it for another one, or it is said to the gateway, which has no such name.
+ * A member that is refused, because some server takes its name for another name, or because it has the gateway's prefix
+ * and is unknown.
  */
 interface LookAlike {
   /** As it was sent. */
   readonly name: string;
-  /**
-   * The name that is probably meant. null for one that is too long to tell, and for an unknown name with the gateway's
-   * own prefix.
-   */
+  /** The name that is probably meant. null if the name is too long, or unknown with the gateway's prefix. */
   readonly meant: string | null;
   readonly own?: readonly string[];
 }
 
 /**
- * No member that is acted on, or that a client has a reason to send beside it, has a longer name. Folding takes as
- * long as a name is.
+ * Longer names are refused, because the time to fold a name grows with its length. No known or useful member has a
+ * longer name.
  */
 const NAME_CHARS_MAX = 256;
 
-/**
- * `others`: spellings that fold to one of the names and are let through all the same, because the gateway reads
- * them itself.
- */
+/** `others`: spellings that fold to one of the names and are accepted anyway, because the gateway itself reads them. */
 export function actedOn(names: readonly string[], others: readonly string[] = []): ActedOn {
   const meant = new Map(names.map((name) => [foldName(name, name.length), name]));
   for (const [folded, name] of meant) FOLDED.set(name, folded);
@@ -46,20 +41,20 @@ export function actedOn(names: readonly string[], others: readonly string[] = []
   };
 }
 
-/** Prefix of the members that are for the gateway. */
+/** The prefix of members for the gateway. */
 const OWN = 'tollgate/';
 const OWN_FOLDED = 'tollgate';
-/** All signs that look like the one in it. */
+/** All characters that look like the slash in the prefix. */
 const SLASH = /[/\\\u2044\u2215\u29f8\uff0f]/;
 
 const beginsAsOwn = (name: string): boolean =>
   SLASH.test(name) && foldName(name.slice(0, 64).split(SLASH, 1)[0]!) === OWN_FOLDED;
 
 /**
- * The first of `names` that some decoder takes for a name that is acted on, or that has the gateway's prefix and is
- * unknown; null without one. Servers in Go match names without regard to case, ſ and the Kelvin sign included, and
- * some without regard to `_` and `-`. ProtoJSON and Pydantic have two spellings for each name. One parser in Go
- * ignored U+0000 behind a name, and in C a name ends there.
+ * Finds the first of `names` that some decoder takes for one of the given names, or that has the gateway's prefix and
+ * is unknown; null without such a name. Servers in Go ignore the case of names, including ſ and the Kelvin sign, and
+ * some also ignore `_` and `-`. ProtoJSON and Pydantic have two spellings for each name. One parser in Go ignored
+ * U+0000 after a name, and in C a name ends there.
  */
 export function findLookAlike(names: Iterable<string>, { exact, meant, lettersMax, own }: ActedOn): LookAlike | null {
   for (const name of names) {
@@ -70,20 +65,20 @@ export function findLookAlike(names: Iterable<string>, { exact, meant, lettersMa
       meant.get(foldName(name, lettersMax)) ??
       (nul === -1 ? undefined : meant.get(foldName(name.slice(0, nul), lettersMax)));
     if (found !== undefined) return { name, meant: found };
-    // A cap that is misspelt must not be a cap that is not there.
+    // Otherwise a misspelt cap would be ignored, and the call would have no cap.
     if (own.length > 0 && beginsAsOwn(name)) return { name, meant: null, own };
   }
   return null;
 }
 
-/** The fault of a request that has a look-alike. */
+/** The error of a request that has a look-alike. */
 export interface LookAlikeFault {
   readonly message: string;
-  /** Path of the member that seems to be meant, or of the object where none is. */
+  /** Path of the member that seems to be meant, or of the object if no member does. */
   readonly param: string;
 }
 
-/** `path` is that of the object, with what separates it from its members: `message.`. */
+/** `path` is the path of the object, with the separator to its members: `message.`. */
 export function lookAlikeFault(path: string, { name, meant, own }: LookAlike): LookAlikeFault {
   const param = path.replace(/\.$/, '');
   if (meant === null && own === undefined)
@@ -97,23 +92,23 @@ export function lookAlikeFault(path: string, { name, meant, own }: LookAlike): L
   return { message, param: `${path}${meant}` };
 }
 
-/**
- * Objects inside another one by their path, with the names that are acted on in each. `*` is every element of an
- * array.
- */
+/** Paths of nested objects, each with the names that have a meaning in it. `*` stands for every element of an array. */
 export type ActedOnAt = readonly (readonly [path: readonly string[], names: ActedOn])[];
 
-/** The first look-alike in the objects at the paths of `at`; null without one. `path` is that of `object` itself. */
+/**
+ * The first look-alike in the objects at the paths of `at`; null without a look-alike. `path` is the path of `object`
+ * itself.
+ */
 export function lookAlikeAt(object: object, at: ActedOnAt, path = ''): LookAlikeFault | null {
   const found = search(object, treeOf(at));
   return found && lookAlikeFault(path + found.path, found);
 }
 
-/** The paths as a tree, so that what several begin with is gone along once. */
+/** The paths as a tree, so that a common beginning of several paths is walked once. */
 interface Place {
   names: ActedOn | null;
   readonly below: Map<string, Place>;
-  /** Every element of an array. */
+  /** The place below for all elements of an array. */
   each: Place | null;
 }
 
@@ -134,8 +129,8 @@ function treeOf(at: ActedOnAt): Place {
 }
 
 /**
- * A look-alike with the path to its object, which is put together only once there is one: nearly all requests have
- * none.
+ * A look-alike with the path to its object. The path is built only after a look-alike is found, because nearly all
+ * requests have no look-alike.
  */
 type Found = LookAlike & { readonly path: string };
 
@@ -168,34 +163,37 @@ function lookAlikeIn(object: object, names: ActedOn): Found | null {
   return null;
 }
 
-/** A longer name is nobody's. */
+/** No known name is longer. */
 const FOLDED_CHARS_MAX = 1_024;
 
-/** Of names that are acted on: nearly all that requests have. */
+/** Folded forms of the known names, which are nearly all names in requests. */
 const FOLDED = new Map<string, string>();
 
-/** Characters that no decoder tells names apart by: signs, spaces, marks, controls, and invisible ones. */
+/**
+ * Characters by which decoders do not distinguish names: punctuation, spaces, marks, control characters and invisible
+ * characters.
+ */
 const NO_LETTERS = /[^\p{L}\p{N}]+|\p{Default_Ignorable_Code_Point}+/gu;
 const ASCII = /^[\0-\x7f]*$/;
 
 /**
- * The form that all spellings of one name share: small letters and digits. Empty for a name with more than
+ * The common form of all spellings of a name: lower-case letters and digits. Empty for a name with more than
  * `lettersMax` of them.
  */
 export function foldName(name: string, lettersMax = 64): string {
   const known = FOLDED.get(name);
   if (known !== undefined) return known.length > lettersMax ? '' : known;
   if (name.length > FOLDED_CHARS_MAX) return '';
-  // NFKC makes up to 18 characters of one, and is not asked of long texts.
+  // NFKC expands one character to up to 18, so long texts are not normalised.
   if (name.length > lettersMax && hasMoreLetters(name, lettersMax)) return '';
-  // First up, then down: ſ is a small letter of its own, whose capital is S.
+  // First upper case, then lower case, because ſ is a lower-case letter whose upper case is S.
   const cased = ASCII.test(name) ? name : name.normalize('NFKC').toUpperCase();
   return cased.toLowerCase().replace(NO_LETTERS, '');
 }
 
 const LETTER = /(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{N}]/gu;
 
-/** Whether there are more letters and digits in it, in UTF-16. Looks no further than that. */
+/** True if `name` has more than `max` letters and digits, in UTF-16 units. Stops as soon as it is sure. */
 function hasMoreLetters(name: string, max: number): boolean {
   let letters = 0;
   for (const [letter] of name.matchAll(LETTER)) if ((letters += letter.length) > max) return true;
@@ -204,7 +202,7 @@ function hasMoreLetters(name: string, max: number): boolean {
 
 const SHOWN_MAX = 100;
 
-/** With everything escaped that does not look as it is. */
+/** The name as JSON, with all characters outside of printable ASCII escaped. */
 function shown(name: string): string {
   return JSON.stringify(name.slice(0, SHOWN_MAX)).replace(
     /[^ -~]/g,

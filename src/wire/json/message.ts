@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from './json-object.ts';
 import { type Members, membersOfParsed } from './raw-json.ts';
 import { RawJsonError } from './json-scan.ts';
 
-/** A number beyond 2^53 is not this number to its sender: answer with `idText`. */
+/** Use `idText` to answer, because a number above 2^53 may be rounded here. */
 export type RequestId = string | number;
 
 export interface JsonRpcError {
@@ -11,7 +11,7 @@ export interface JsonRpcError {
   readonly data?: unknown;
 }
 
-/** A message as it came and as it was parsed, with the places of its members in `text`. */
+/** A message as text and as parsed value, with the positions of its members in `text`. */
 export interface RawMessage {
   readonly text: string;
   readonly value: JsonObject;
@@ -21,7 +21,7 @@ export interface RawMessage {
 export interface RequestMessage extends RawMessage {
   readonly kind: 'request';
   readonly id: RequestId;
-  /** The id as it is written, for the reply. */
+  /** The id as JSON text, for the reply. */
   readonly idText: string;
   readonly method: string;
   readonly params: JsonObject | undefined;
@@ -33,7 +33,7 @@ export interface NotificationMessage extends RawMessage {
   readonly params: JsonObject | undefined;
 }
 
-/** Has either `result` or `error`. The id is null in an error about a message that could not be read. */
+/** Has either `result` or `error`. The id is null in an error about an unreadable message. */
 export interface ResponseMessage extends RawMessage {
   readonly kind: 'response';
   readonly id: RequestId | null;
@@ -45,10 +45,10 @@ export interface ResponseMessage extends RawMessage {
 export type JsonRpcMessage = RequestMessage | NotificationMessage | ResponseMessage;
 
 /**
- * One message of JSON text. undefined: the text is not JSON. null: it is JSON, but no JSON-RPC 2.0 message; a batch
- * is no message. A key that stands twice in the message, in `params` or in `params._meta` gives null as well: readers
- * differ in which of the two they take, and the provider must see what was billed. `params` and `_meta` are objects
- * where they are present.
+ * Parses one JSON-RPC message. Returns undefined if the text is not JSON. Returns null if it is JSON but not a JSON-RPC
+ * 2.0 message; a batch is not a message. A duplicate key in the message, in `params` or in `params._meta` also gives
+ * null, because parsers differ in which value they take, and the provider must see what was billed. `params` and
+ * `_meta` are objects if they are present.
  */
 export function parseMessage(text: string): JsonRpcMessage | null | undefined {
   const raw = parseRaw(text);
@@ -61,7 +61,7 @@ export function parseMessage(text: string): JsonRpcMessage | null | undefined {
 
 const PARAMS_META = ['params', '_meta'];
 
-/** A JSON object as parseMessage reads one, before it is known to be a message. Gives undefined and null likewise. */
+/** Parses a JSON object without checking that it is a message. Returns undefined and null as parseMessage does. */
 export function parseRaw(text: string): RawMessage | null | undefined {
   let value: unknown;
   try {
@@ -101,20 +101,20 @@ function idTextOf({ text, members }: RawMessage): string {
   return text.slice(start, end);
 }
 
-/** Strings and integers; other numbers are let through as JSON-RPC lets them. */
+/** Strings and finite numbers. JSON-RPC allows fractions too. */
 const isRequestId = (id: unknown): id is RequestId => typeof id === 'string' || Number.isFinite(id);
 
 function isError(error: unknown): error is JsonRpcError {
   return isObject(error) && typeof error['code'] === 'number' && typeof error['message'] === 'string';
 }
 
-/** The reply with a result; both are JSON text. */
+/** The reply with a result. Both parameters are JSON text. */
 export function resultText(idText: string, result: string): string {
   const { before, after } = aroundResult(idText);
   return before + result + after;
 }
 
-/** The text before and behind its result. */
+/** The text of a reply before and after its result. */
 export const aroundResult = (idText: string) => ({ before: `{"jsonrpc":"2.0","id":${idText},"result":`, after: '}' });
 
 /** The reply with an error; `idText` is JSON text. */

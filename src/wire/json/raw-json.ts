@@ -16,18 +16,18 @@ import { isObject, type JsonObject } from './json-object.ts';
 
 export { RawJsonError };
 
-/** The place of a value in the text: UTF-16 offsets, `end` is behind its last character. */
+/** The position of a value in the text, as UTF-16 offsets. `end` is after its last character. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** The span is the value's; `keyStart` is the opening quote of its key. */
+/** The span of the member's value. `keyStart` is the opening quote of its key. */
 export interface Member extends Span {
   readonly keyStart: number;
 }
 
-/** By decoded key, in the order of the text. */
+/** Maps decoded keys to members, in the order of the text. */
 export type Members = ReadonlyMap<string, Member>;
 
 export interface Edit extends Span {
@@ -35,18 +35,15 @@ export interface Edit extends Span {
 }
 
 /**
- * Members of the object whose `{` is at `at`, after white space. It reads text that JSON.parse accepts: of other
- * text it throws RawJsonError or gives spans of it, since values are passed over and not checked. A key that stands
- * twice throws too, however it is escaped: two readers would take different ones. Linear time, no recursion.
+ * The members of the object that begins at `at`, after white space. `text` must be valid JSON. For other text it throws
+ * RawJsonError or returns wrong spans, because values are skipped and not checked. It also throws for a duplicate key,
+ * however the key is escaped, because parsers differ in which value they take. Linear time, no recursion.
  */
 export function membersOf(text: string, at = 0): Members {
   return read(text, at, NOWHERE, 0).members;
 }
 
-/**
- * membersOf, and in the same pass the objects along `path` are held to the same rule, so that they are not read
- * again for it.
- */
+/** Like membersOf, and also throws for duplicate keys in the objects along `path`, in the same pass. */
 export function membersAlong(text: string, path: readonly string[]): Members {
   return read(text, 0, path, 0).members;
 }
@@ -85,8 +82,8 @@ function read(
 }
 
 /**
- * membersAlong for text that JSON.parse has read as `value`. There is nothing left to check but keys that stand twice,
- * which the count of keys shows, so the objects along `path` need no places.
+ * Like membersAlong, for text that JSON.parse has read as `value`. Only duplicate keys are left to check, and the
+ * number of keys shows them. So the positions of members inside the objects along `path` are not recorded.
  */
 export function membersOfParsed(text: string, value: JsonObject, path: readonly string[]): Members {
   const members = new Map<string, Member>();
@@ -104,14 +101,15 @@ export function membersOfParsed(text: string, value: JsonObject, path: readonly 
     keys++;
     i = behindComma(text, end);
   }
-  // Throws what says which key.
+  // In case of a duplicate key, membersAlong throws an error that names the key.
   return members.size === keys && text.charCodeAt(i) === CLOSE_BRACE ? members : membersAlong(text, path);
 }
 
 const TWICE = -1;
 
 /**
- * Behind the object at `at`, which JSON.parse has read as `value`; TWICE where it or one along `path` has a key twice.
+ * The index after the object at `at`, which JSON.parse has read as `value`. TWICE if it, or an object along `path`
+ * inside it, has a duplicate key.
  */
 function parsedEnd(text: string, at: number, value: JsonObject, path: readonly string[], depth: number): number {
   const next = path[depth];
@@ -132,13 +130,13 @@ function parsedEnd(text: string, at: number, value: JsonObject, path: readonly s
   return keys === Object.keys(value).length ? i + 1 : TWICE;
 }
 
-/** At the next key, or at the brace that closes the object. */
+/** The index of the next key, or of the brace that closes the object. */
 function behindComma(text: string, end: number): number {
   const i = skipSpace(text, end);
   return text.charCodeAt(i) === COMMA ? skipSpace(text, i + 1) : i;
 }
 
-/** An escaped spelling is longer than the key. */
+/** True if the text from `start` to `end` is the given key. An escaped spelling is always longer than the key. */
 function isKey(text: string, start: number, end: number, key: string): boolean {
   const length = end - start - 2;
   if (length === key.length) return text.startsWith(key, start + 1);
@@ -146,8 +144,8 @@ function isKey(text: string, start: number, end: number, key: string): boolean {
 }
 
 /**
- * Elements of the array whose `[` is at `at`, after white space; the first `countMax` of them. Reads and throws as
- * membersOf does.
+ * The first `countMax` elements of the array that begins at `at`, after white space. Reads and throws as membersOf
+ * does.
  */
 export function elementsOf(text: string, at: number, countMax = Infinity): readonly Span[] {
   const elements: Span[] = [];
@@ -167,7 +165,10 @@ export function elementsOf(text: string, at: number, countMax = Infinity): reado
   }
 }
 
-/** Applies edits in any order; insertions at one place keep theirs. Throws RawJsonError where two overlap. */
+/**
+ * Applies edits, which may come in any order. Several insertions at one position keep their order. Throws RawJsonError
+ * if two edits overlap.
+ */
 export function splice(text: string, edits: readonly Edit[]): string {
   const ordered = edits.length > 1 ? edits.toSorted((a, b) => a.start - b.start || a.end - b.end) : edits;
   let result = '';
@@ -181,8 +182,8 @@ export function splice(text: string, edits: readonly Edit[]): string {
 }
 
 /**
- * The edit that sets member `key` of the object at `at` to `value` (JSON text): replaces its value, or inserts it
- * as the last member.
+ * The edit that sets member `key` of the object at `at` to `value` (JSON text). It replaces the value, or adds the
+ * member at the end.
  */
 export function setMember(text: string, at: number, key: string, value: string): Edit {
   const members = membersOf(text, at);
@@ -194,7 +195,7 @@ export function setMember(text: string, at: number, key: string, value: string):
   return { start: place, end: place, text: last ? `,${written}` : written };
 }
 
-/** The edit that removes a member with its comma; null when it is not there. */
+/** The edit that removes a member with its comma; null if there is no such member. */
 export function removeMember(text: string, at: number, key: string): Edit | null {
   let before: Member | null = null;
   let found: Member | null = null;
@@ -210,8 +211,8 @@ export function removeMember(text: string, at: number, key: string): Edit | null
 }
 
 /**
- * One edit that sets (JSON text) or removes (null) several members of the object at `span`: single edits could collide
- * at a comma. Other members keep their place, spelling and white space; new ones come last.
+ * One edit that sets (JSON text) or removes (null) several members of the object at `span`. Separate edits could
+ * overlap at a comma. Other members keep their position, spelling and white space. New members come last.
  */
 export function withMembers(text: string, span: Span, change: Readonly<Record<string, string | null>>): Edit {
   const members = membersOf(text, span.start);

@@ -1,9 +1,9 @@
-/** Above this the place of an error is not looked for where V8 does not say it. */
+/** The position of an error is not searched in longer texts. */
 const PLACED_BYTES_MAX = 1024 * 1024;
 
 /**
- * Why a text is no JSON, to follow "The body is not valid JSON: "; null where it has nothing but spaces. `start`
- * are bytes that stood before it: positions are told in bytes. Asked after JSON.parse refused it with `error`.
+ * The reason why a text is not JSON, to follow "The body is not valid JSON: "; null for a blank text. `error` is what
+ * JSON.parse threw. Positions are in bytes, and `start` is the number of bytes before the text.
  */
 export function syntaxFault(text: string, error: unknown, start = 0): string | null {
   if (text.trim() === '') return null;
@@ -28,8 +28,8 @@ const PLAIN_ESCAPES = '"\\/bfnrt';
 type Expected = 'value' | 'first value' | 'key' | 'first key' | 'colon' | 'comma or end';
 
 /**
- * Index of the first character at which `text` stops being JSON; its length when it only ends too early.
- * V8 says the position of some errors only, so this is asked after JSON.parse refused.
+ * The index of the first character that makes `text` invalid; its length if the text only ends too early. V8 reports
+ * the position of some errors only, so the text is scanned again after JSON.parse has failed.
  */
 function syntaxErrorAt(text: string): number {
   const open: string[] = [];
@@ -74,7 +74,7 @@ function syntaxErrorAt(text: string): number {
   }
 }
 
-/** Index after the closing quote, or -1 − the index of what may not be in a string. */
+/** The index after the closing quote, or -1 − the index of the first character that a string must not have. */
 function stringErrorOrEnd(text: string, from: number): number {
   for (let i = from; i < text.length; i++) {
     const char = text[i]!;

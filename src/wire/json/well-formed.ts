@@ -2,13 +2,13 @@ const BACKSLASH = 0x5c;
 const LETTER_U = 0x75;
 const LETTER_D = 0x64;
 const LOWER_CASE = 0x20;
-/** Of an escape such as \ud83d. */
+/** Length of an escape such as \ud83d. */
 const ESCAPE_BYTES = 6;
 
 /**
- * The text of JSON bytes without halves of characters: an escaped surrogate that has no partner becomes U+FFFD, as it
- * does wherever text is written as UTF-8. Clients that cut texts in the middle of an emoji send such halves, and some
- * servers answer them with an error of their own. All positions stay the same.
+ * Decodes JSON bytes and replaces each escaped lone surrogate with U+FFFD, as UTF-8 encoders do. Clients that cut a
+ * text in the middle of an emoji send lone surrogates, and some servers answer them with an error. All positions stay
+ * the same.
  */
 export function wellFormedText(json: Buffer): string {
   const text = json.toString('utf8');
@@ -18,9 +18,9 @@ export function wellFormedText(json: Buffer): string {
   return halves.json === json ? text : halves.json.toString('utf8');
 }
 
-/** Replaces the halves of characters in JSON bytes, piece by piece. */
+/** Replaces escaped lone surrogates in JSON bytes, piece by piece. */
 export class Halves {
-  /** A copy, as soon as there was one to replace. */
+  /** The given bytes. It becomes a copy at the first replacement. */
   json: Buffer;
   readonly #given: Buffer;
   #at: number;
@@ -32,7 +32,7 @@ export class Halves {
     if (this.#at === -1) this.#at = json.length;
   }
 
-  /** Looks at about so many bytes more. True at the end. */
+  /** Checks about `bytes` more bytes. Returns true at the end. */
   repair(bytes: number): boolean {
     const json = this.#given;
     const until = Math.min(json.length, this.#at + bytes);
@@ -56,10 +56,10 @@ export class Halves {
   }
 }
 
-/** So many bytes are looked at one by one before the native search is asked. */
+/** Bytes that are checked one by one before the native search is used. */
 const NEAR = 32;
 
-/** The next backslash; at least `until` without one before. */
+/** The index of the next backslash. Without a backslash before `until`, any index from `until` on. */
 function plainUntil(json: Buffer, from: number, until: number): number {
   const near = Math.min(from + NEAR, until);
   for (let i = from; i < near; i++) if (json[i] === BACKSLASH) return i;
@@ -68,7 +68,7 @@ function plainUntil(json: Buffer, from: number, until: number): number {
   return next === -1 ? json.length : next;
 }
 
-/** Which half of a character is escaped at `at`; null for anything else. */
+/** Which half of a surrogate pair is escaped at `at`; null for anything else. */
 function halfAt(json: Buffer, at: number): 'high' | 'low' | null {
   if (json[at] !== BACKSLASH || json[at + 1] !== LETTER_U || (json[at + 2]! | LOWER_CASE) !== LETTER_D) return null;
   const second = hexAt(json, at + 3);

@@ -5,16 +5,16 @@ import { editText, lengthOf, type MarkedText } from './marked-text.ts';
 import { responseSink } from './response-sink.ts';
 import { endInSlices } from './write-slices.ts';
 
-/** The reply to one request of a client: one JSON message, or a stream of events that the response ends. */
+/** The reply to one request of a client: one JSON message, or an event stream that ends with the response. */
 export interface Answer {
   /**
-   * Writes whole events ahead of the response; a large one in pieces, one after the other. Resolves when more can be
-   * written; drops them for a client that takes none.
+   * Writes complete events before the response. A large event may be written in several calls. Resolves when more can
+   * be written. For a client that accepts no event stream, the events are dropped.
    */
   events(bytes: Uint8Array): Promise<void>;
   /**
-   * Writes the response, which ends the reply; nobody waits for large strings of it, which go out in slices. `status`
-   * and `headers` are those of a reply without events before it.
+   * Writes the response, which ends the reply. Large strings are sent in slices, without waiting for the client.
+   * `status` and `headers` are used only if no events came before.
    */
   end(
     text: string | MarkedText,
@@ -23,20 +23,21 @@ export interface Answer {
     eventId?: string | null,
   ): void;
   /**
-   * The response as a sink, for one that is too large to be a text: its head, then the bytes of its JSON. The reply is
-   * over with its head. `asEvent`: as an event, also where none was written before. null where only texts are taken.
+   * A sink for a response that is too large for one string: its head, then the bytes of its JSON. After the head, no
+   * other method can write. `asEvent` sends the response as an event even if it is the first one. null if the transport
+   * accepts only strings.
    */
   body(asEvent?: boolean): ClientSink | null;
-  /** Ends a reply without a response: the client cancelled, or none can be given. */
+  /** Ends the reply without a response, because the client cancelled or there is no response. */
   close(): void;
 }
 
 export interface AnswerOptions {
   readonly sink: ClientSink;
-  /** The client takes an event stream. */
+  /** The client accepts an event stream. */
   readonly events: boolean;
   readonly keepAlive: KeepAlive;
-  /** More headers of a reply that is a stream, asked for when it begins; default none. */
+  /** Additional headers for a stream. Called when the stream begins; default none. */
   readonly headers?: () => Readonly<Record<string, string>>;
 }
 
@@ -49,14 +50,14 @@ const EVENT_STREAM_HEADERS = {
 } as const;
 
 /**
- * An answer that begins as JSON and becomes a stream with its first event, or when nothing was said for long: a
- * proxy on the way would take a slow tool for a dead connection.
+ * An answer that is JSON by default. It becomes an event stream with its first event, or after a long silence, because
+ * a proxy in between could take a slow tool for a dead connection.
  */
 export function createAnswer(options: AnswerOptions): Answer {
   return new HttpAnswer(options);
 }
 
-/** The answer is itself the stream that is kept alive, to save an object for each request. */
+/** The answer itself implements Silent, which saves one object per request. */
 class HttpAnswer implements Answer, Silent {
   quietTicks = 0;
   place = -1;
@@ -100,7 +101,7 @@ class HttpAnswer implements Answer, Silent {
       sink.head(status, { 'content-type': 'application/json', 'content-length': length, ...more });
     }
     if (pieces === null) sink.end(said as string);
-    // Nobody waits for the client: what it does not read for too long is cut off by its sink.
+    // Not awaited. If the client stops reading, its sink closes the connection after a timeout.
     else void endInSlices(pieces, sink);
   }
 
@@ -129,7 +130,7 @@ class HttpAnswer implements Answer, Silent {
     sink.flush();
   }
 
-  /** False where there is nobody to answer, or it was done before. */
+  /** False if the client is gone or the reply has ended already. */
   #finish(): boolean {
     if (this.#over) return false;
     this.#over = true;

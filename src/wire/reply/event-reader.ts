@@ -1,26 +1,26 @@
 import { createByteBuffer } from '../byte-buffer.ts';
 
 export interface SseEvent {
-  /** `message` where the event names none. */
+  /** `message` if the event has no `event` field. */
   readonly event: string;
-  /** Empty where it has none, as in an event that only tells its id. */
+  /** Empty if the event has no data, for example only an id. */
   readonly data: string;
-  /** The event's own; null where it has none, which leaves the last one in force. */
+  /** The id of this event; null if it has none. Then the last id stays valid. */
   readonly id: string | null;
   /** Milliseconds. */
   readonly retry: number | null;
-  /** The event as it came, with its comments, through its blank line. */
+  /** The text of the event as received, with its comments and its blank line. */
   readonly raw: string;
 }
 
 export interface EventReader {
-  /** Takes the next bytes, split anywhere; gives the events that ended in them. */
+  /** Takes the next bytes, which may be split anywhere. Returns the events that are complete now. */
   push(chunk: Uint8Array): readonly SseEvent[];
-  /** The stream is over: gives an event that no blank line closed, since many servers leave out the last one. */
+  /** Ends the stream. Returns a last event without a blank line, because many servers leave out the last blank line. */
   end(): readonly SseEvent[];
 }
 
-/** A stream of events whose event is longer than the cap. */
+/** An event of a stream is longer than the limit. */
 export class EventError extends Error {
   override readonly name = 'EventError';
 }
@@ -29,24 +29,24 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 /**
- * Reads server-sent events. Lines end in LF, CRLF or CR. A block of nothing but comments is no event and is
- * dropped. Time is linear in the bytes, however they are split. `push` throws EventError at an event above
- * `bytesMax`; events before it are given first, and the error comes with the next call.
+ * Reads server-sent events. Lines end in LF, CRLF or CR. A block of comments only is dropped. Time is linear in the
+ * bytes, however they are split. For an event longer than `bytesMax`, `push` throws EventError. If complete events come
+ * before it, `push` returns them first, and the next call throws.
  */
 export function createEventReader({ bytesMax }: { readonly bytesMax: number }): EventReader {
   const tooLong = () => new EventError(`an event of the stream is longer than ${bytesMax} bytes`);
-  /** Bytes of the event whose blank line has not come yet. */
+  /** Bytes of the event that is not complete yet. */
   const pending = createByteBuffer(bytesMax, tooLong);
   let lineEmpty = true;
-  /** The chunk before ended in CR: an LF that follows belongs to it. */
+  /** The previous chunk ended in CR, so an LF at the start of the next chunk belongs to it. */
   let afterCr = false;
   let crlf = false;
   let first = true;
   let fault: Error | null = null;
 
-  /** `bytes` from `start` to `end` are an event, with the first byte of its blank line. */
+  /** Parses `bytes` from `start` to `end`: one event, with the first byte of its blank line. */
   function read(bytes: Buffer, start: number, end: number, events: SseEvent[]): void {
-    // An event whose blank line ends in CR is whole before the LF of CRLF is here.
+    // A blank line that ends in CRLF completes the event at its CR, before the LF has arrived.
     let raw = bytes.toString('utf8', start, end) + (crlf && bytes[end - 1] === CR ? '\n' : '');
     if (first && raw.startsWith('\uFEFF')) raw = raw.replace(/^\uFEFF[\r\n]*/, '');
     const event = parseEvent(raw);
@@ -134,7 +134,7 @@ function indexOrEnd(chunk: Buffer, byte: number, from: number): number {
   return index === -1 ? chunk.length : index;
 }
 
-/** The event of a block of lines; null when nothing in it is a field of an event. */
+/** The event of a block of lines; null if the block has no known field. */
 function parseEvent(raw: string): SseEvent | null {
   let event = 'message';
   let data: string | null = null;
@@ -156,7 +156,7 @@ function parseEvent(raw: string): SseEvent | null {
   return known ? { event, data: data ?? '', id, retry, raw } : null;
 }
 
-/** An event as text. Line ends in `data` become lines of data. */
+/** Formats an event. Each line of `data` becomes a `data:` line. */
 export function eventText(data: string, id: string | null = null, event = 'message'): string {
   const lines = /[\r\n]/.test(data) ? data.replaceAll(/\r\n|[\r\n]/g, '\ndata: ') : data;
   return `event: ${event}\n${id === null ? '' : `id: ${id}\n`}data: ${lines}\n\n`;

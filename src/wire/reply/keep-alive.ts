@@ -1,16 +1,16 @@
-/** A stream that is kept alive through silence. Made by createSilent. */
+/** A stream that gets keep-alive comments while it is silent. */
 export interface Silent {
-  /** Ticks since its last byte. Its writer sets it to 0. */
+  /** Ticks since the last byte. The writer of the stream sets it to 0. */
   quietTicks: number;
-  /** Writes a comment, which clients skip. */
+  /** Writes a comment, which clients ignore. */
   beat(): void;
-  /** The keep-alive's own: the stream's place in its list, -1 outside. */
+  /** For the keep-alive only: the stream's index in its list, -1 if it is not in the list. */
   place: number;
 }
 
 export interface KeepAlive {
   watch(stream: Silent): void;
-  /** The next beat comes within so many milliseconds, where nothing is written before. */
+  /** Makes the next beat come within `ms` milliseconds, if nothing is written before. */
   within(stream: Silent, ms: number): void;
   forget(stream: Silent): void;
 }
@@ -20,24 +20,25 @@ const TICK_MS = 1000;
 export const createSilent = (beat: () => void): Silent => ({ quietTicks: 0, beat, place: -1 });
 
 /**
- * One timer for all open streams: after `silenceMs` without a byte a stream gets a comment, so that proxies and clients
- * do not take a thinking model for a dead connection. Writing costs a stream one assignment, no timer.
+ * One timer for all open streams. After `silenceMs` without a byte, a stream gets a comment, so that proxies and
+ * clients do not take a thinking model for a dead connection. A write costs one assignment and no timer.
  */
 export function createKeepAlive(silenceMs: number, tickMs: number = Math.min(TICK_MS, silenceMs)): KeepAlive {
-  // No Set: each time that one grows, it leaves a dead table in the old heap that keeps all streams of that moment,
-  // with their whole calls, until the next full collection. With a reply for each call that was every call: 16 KB
-  // to copy for each.
+  // An array, not a Set. Each time a Set grows, it leaves its old table in the old heap. That table keeps all streams
+  // of that moment alive, with their calls, until the next full garbage collection. Measured with one reply per call:
+  // 16 KB to copy for every call.
   const streams: Silent[] = [];
   const ticksMax = Math.ceil(silenceMs / tickMs);
   let timer: NodeJS.Timeout | null = null;
 
   function tick(): void {
-    // Not at the end of each stream: calls that come one by one would each make a timer.
+    // The timer is stopped here and not at the end of the last stream, because sequential calls would each start a
+    // timer.
     if (streams.length === 0 && timer !== null) {
       clearInterval(timer);
       timer = null;
     }
-    // Backwards: one that is forgotten by its beat is replaced by one that had its turn.
+    // Iterates backwards: if a beat removes its stream, the stream that takes its index has been handled already.
     for (let at = streams.length - 1; at >= 0; at--) {
       const stream = streams[at];
       if (!stream || ++stream.quietTicks < ticksMax) continue;

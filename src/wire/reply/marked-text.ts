@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 
 /**
- * A JSON text with marks in the place of strings that are too large to be part of it. It is edited as any text, and
- * written with `large.piecesOf`.
+ * A JSON text in which marks replace large strings. It can be edited like any text, and `large.piecesOf` gives its
+ * bytes.
  */
 export interface MarkedText {
   readonly text: string;
@@ -12,20 +12,20 @@ export interface MarkedText {
 const MARK = /large-[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g;
 
 /**
- * The strings of one answer that are too large to be part of its text: as one text, 40 MB of base64 would be copied,
- * searched and encoded in single turns of the event loop. A mark is random, so that nobody's words are taken for one.
+ * The large strings of one answer. As part of the text, 40 MB of base64 would be copied, searched and encoded within
+ * single turns of the event loop. Marks are random, so that no other text looks like a mark.
  */
 export class LargeStrings {
   readonly #bytes = new Map<string, Uint8Array>();
 
-  /** Keeps what stands between the quotes of a JSON string. Returns the mark that stands for it in a text. */
+  /** Stores the bytes between the quotes of a JSON string. Returns the mark that replaces them in the text. */
   mark(bytes: Uint8Array): string {
     const mark = `large-${randomUUID()}`;
     this.#bytes.set(mark, bytes);
     return mark;
   }
 
-  /** The bytes of a text, with the strings in the place of their marks. The strings are not copied. */
+  /** The bytes of a text, with each mark replaced by its string. The strings are not copied. */
   piecesOf(text: string): readonly Uint8Array[] {
     const pieces: Uint8Array[] = [];
     let from = 0;
@@ -40,15 +40,15 @@ export class LargeStrings {
   }
 }
 
-/** Bytes of all pieces. */
+/** The number of bytes of all pieces. */
 export const lengthOf = (pieces: readonly Uint8Array[]): number =>
   pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
 
-/** The bytes of a text, in pieces where it has marks. */
+/** The bytes of a text, as several pieces if it has marks. */
 export const piecesOfText = (said: string | MarkedText): readonly Uint8Array[] =>
   typeof said === 'string' ? [Buffer.from(said)] : said.large.piecesOf(said.text);
 
-/** All pieces in one; null where they have more than `bytesMax`. A single one is not copied. */
+/** All pieces as one buffer; null if they are longer than `bytesMax`. A single piece is not copied. */
 export function wholePiece(pieces: readonly Uint8Array[], bytesMax: number): Buffer | null {
   const [first, ...more] = pieces;
   if (lengthOf(pieces) > bytesMax) return null;
@@ -57,7 +57,7 @@ export function wholePiece(pieces: readonly Uint8Array[], bytesMax: number): Buf
     : Buffer.concat(pieces);
 }
 
-/** Edits a text. Its marks stay what they are. */
+/** Edits a text. `edit` must keep its marks. */
 export function editText<S extends string | MarkedText>(said: S, edit: (text: string) => string): S {
   const marked: string | MarkedText = said;
   return (typeof marked === 'string' ? edit(marked) : { ...marked, text: edit(marked.text) }) as S;

@@ -1,14 +1,16 @@
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 
-/** A larger text is read in turns. Below, reading it takes about a millisecond. */
+/**
+ * A larger text is read in a separate turn of the event loop. Reading a text of this size takes about a millisecond.
+ */
 export const OWN_TURN_BYTES = 64 * 1024;
 
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Settles when the caller may do a piece of work that takes some milliseconds: one piece in each turn of the event
- * loop, over the whole process, and after a long one a pause as long as it took. Everybody else's calls go on in
- * between. Do the work before anything else is awaited.
+ * Resolves when the caller may do a piece of work of a few milliseconds. The whole process does one piece per turn of
+ * the event loop. After a long piece there is a pause of the same length, so that other calls can continue. Do the work
+ * before the next await.
  */
 export function ownTurn(): Promise<void> {
   const before = last;

@@ -1,20 +1,23 @@
 import { oneLine } from '../printable.ts';
 import { UpstreamFailure } from '../upstream-failure.ts';
 
-/** Statuses that refuse the request itself: most providers would refuse it too, and the consumer should see why. */
+/**
+ * Statuses that refuse the request itself. Most other providers would refuse it too, and the consumer should see the
+ * reason.
+ */
 const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422, 451]);
 
-/** Statuses of a refusal for what the request asks for. */
+/** Statuses that a provider may use to refuse the content of a request. */
 const POLICY_STATUSES: ReadonlySet<number> = new Set([400, 403, 422, 451]);
-/** As OpenAI, Azure, OpenRouter and other APIs name it. */
+/** The error codes of OpenAI, Azure, OpenRouter and other APIs for refused content. */
 const POLICY = /^(?:content_policy(?:_violation)?|content_filter|moderation(?:_blocked|_error)?|safety)$/i;
 
 const DETAIL_CHARACTERS_MAX = 300;
 
 /**
- * The failure of a provider's error status. The provider's words are shown only where it refused the request. Where
- * it refused the gateway (a wrong key, an empty account) they may name secrets, so they stay in `cause`, for the
- * operator.
+ * The failure for a provider's error status. The provider's message is shown to the client only if the provider refused
+ * the request. If it refused the gateway (a wrong key, an empty account), the message may contain secrets. Then it is
+ * only in `cause`, for the operator.
  */
 export function toFailure(status: number, body: Uint8Array, retryAfterS: number | undefined): UpstreamFailure {
   const parsed = parsedBody(body);
@@ -32,12 +35,12 @@ export function toFailure(status: number, body: Uint8Array, retryAfterS: number 
   });
 }
 
-/** A reply that cannot be used: another provider may do better. */
+/** The failure for a reply that cannot be used. Another provider may succeed. */
 export function malformed(what: string, cause?: unknown): UpstreamFailure {
   return new UpstreamFailure(what, { retryable: true, blame: 'provider', cause });
 }
 
-/** An error object in place of a reply, or in the middle of one. */
+/** The failure for an error object instead of a reply, or in the middle of a reply. */
 export function failedByItsOwnWords(error: unknown): UpstreamFailure {
   const words = wordsOf(error) ?? 'no reason given';
   return new UpstreamFailure('it reported an error instead of a reply', {
@@ -47,15 +50,15 @@ export function failedByItsOwnWords(error: unknown): UpstreamFailure {
   });
 }
 
-/** Seconds of a Retry-After header in its number form. */
+/** The seconds of a numeric Retry-After header; undefined for any other value. */
 export function retryAfterOf(header: string | string[] | undefined): number | undefined {
   const seconds = typeof header === 'string' && /^\d{1,6}$/.test(header) ? Number(header) : undefined;
   return seconds;
 }
 
 /**
- * Throws UpstreamFailure for a status that is neither success nor error, and for a compressed body, which was not
- * asked for.
+ * Throws UpstreamFailure for a status below 400 that is not 2xx, and for a compressed body, because the gateway did not
+ * accept compression. An error status passes.
  */
 export function checkHead(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void {
   if (status >= 400) return;

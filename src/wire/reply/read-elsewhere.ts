@@ -7,18 +7,21 @@ interface Waiting extends ReadingJob {
   readonly reject: (error: Error) => void;
 }
 
-/** A job that needs more of it fails alone: the worker ends, and the next job starts another. */
+/** If a job needs more heap, only that job fails: the worker ends, and the next job starts a new worker. */
 const WORKER_HEAP_MIB = 512;
 
-/** Jobs by account. Accounts take turns, so that one with many large replies holds another's up by one job at most. */
+/**
+ * Queued jobs by account. Accounts take turns, so that an account with many large replies delays another account by at
+ * most one job.
+ */
 const waiting = new Map<string, Waiting[]>();
 let worker: Worker | null = null;
 let running: Waiting | null = null;
 
 /**
- * Runs a ReadingModule in a thread of its own, so that what takes long to read stops nobody's calls. The thread is
- * started by the first job and does one at a time. `transfer`: buffers of `args` that are given away. Rejects with
- * Error where the job throws or runs out of memory.
+ * Runs a ReadingModule in a separate thread, so that slow parsing does not block other calls. The first job starts the
+ * thread, which runs one job at a time. `transfer` lists the buffers of `args` that are moved to the thread. Rejects
+ * with Error if the job throws or runs out of memory.
  */
 export function readElsewhere(account: string, module: URL, args: unknown, transfer: ArrayBuffer[]): Promise<unknown> {
   return new Promise((resolve, reject) => {
@@ -35,7 +38,7 @@ function next(): void {
   const first = waiting.entries().next();
   if (first.done) return;
   const [account, jobs] = first.value;
-  // To the end of the line, where it has more.
+  // An account with more jobs goes to the end of the queue.
   waiting.delete(account);
   running = jobs.shift()!;
   if (jobs.length > 0) waiting.set(account, jobs);
@@ -45,7 +48,7 @@ function next(): void {
 }
 
 function start(): Worker {
-  // Without the flags of this process: a worker refuses some of them (--input-type).
+  // The worker does not inherit the flags of this process, because workers refuse some of them (--input-type).
   const started = new Worker(new URL('./reading-worker.ts', import.meta.url), {
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MIB },
@@ -60,7 +63,7 @@ function start(): Worker {
   };
   started.on('error', failed);
   started.on('exit', () => failed(new Error('the thread that reads large replies has ended')));
-  // Nobody waits for it when the process is done. Listeners hold a process, so this comes after them.
+  // The thread must not keep the process running. `unref` comes last, because adding listeners refs the worker again.
   started.unref();
   return started;
 }

@@ -17,8 +17,8 @@ export type ReadingAnswer =
   | { readonly ok: false; readonly message: string };
 
 const NICENESS = 10;
-// Where the cores are all busy, the event loop goes first. Linux takes this for the thread, other systems for the
-// process.
+// If all cores are busy, the main event loop goes first. Linux applies the priority to this thread only; other systems
+// would apply it to the whole process.
 if (process.platform === 'linux') setPriority(NICENESS);
 
 const modules = new Map<string, ReadingModule>();

@@ -1,38 +1,39 @@
 import type { OutgoingHttpHeader, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 
-/** The target of a reply: the client's connection, or something that also keeps a copy. */
+/** The target of a reply: the client's connection, or a wrapper that also keeps a copy. */
 export interface ReplySink {
-  /** The client is gone: nothing that is written arrives. */
+  /** True if the client is gone. Then written bytes are lost. */
   readonly closed: boolean;
   head(status: number, headers: Readonly<Record<string, string | number>>): void;
-  /** Sends the head at once, without waiting for the first bytes. */
+  /** Sends the head at once, before the first bytes of the body. */
   flush(): void;
-  /** False when the client reads slower than this: wait for `drained` before writing more. */
+  /** Returns false if the client reads too slowly. Then wait for `drained` before writing more. */
   write(bytes: Uint8Array): boolean;
   /**
-   * Resolves when more can be written, or the client is gone. A client that takes nothing for too long is made to go.
+   * Resolves when more can be written or the client is gone. If the client takes nothing for too long, its connection
+   * is closed.
    */
   drained(): Promise<void>;
-  /** Small ends are best given as text: Node sends a text together with the head, in one write. */
+  /** Ends the reply. Pass a small end as a string, because Node sends a string and the head in one write. */
   end(bytes: Uint8Array | string): void;
-  /** Ends a reply that is not complete: `bytes` tell why. */
+  /** Ends an incomplete reply. `bytes` explain why. */
   fail(bytes: Uint8Array): void;
 }
 
-/** The client's connection itself. */
+/** The client's connection. */
 export interface ClientSink extends ReplySink {
-  /** Breaks the connection off: the reply is not complete, and its head says that it will be. */
+  /** Closes the connection, for an incomplete reply whose head has promised a complete one. */
   cut(): void;
 }
 
 type Headers = Readonly<Record<string, string | number>>;
 
 /**
- * Writes past Fastify, straight to the socket. `onGone` is called when the client leaves before the end. One that
- * stays, but takes nothing for `stallMs` while bytes wait for it, is cut off: else it could read all but the end of
- * a reply and hold its settlement up until the lock expires, or leave a reply that has ended in memory. `common`
- * gives headers that the head gets beside its own, such as those of the rate limit: Fastify's hooks do not run.
+ * Writes directly to the HTTP response, without Fastify. `onGone` is called if the client leaves before the end. A
+ * client that takes no bytes for `stallMs` while bytes are waiting is disconnected. Otherwise it could delay the
+ * settlement until the lock expires by not reading the end of a reply, or keep a finished reply in memory. `common`
+ * gives additional headers for the head, such as those of the rate limit, because Fastify's hooks do not run here.
  */
 export function createHttpSink(
   reply: FastifyReply,
@@ -47,8 +48,8 @@ type AnyHeaders = Readonly<Record<string, OutgoingHttpHeader | undefined>>;
 const NONE: AnyHeaders = {};
 
 /**
- * Adds names and values in turn, but for names that one of the others has. Node writes such a list as it is. Of objects
- * that are spread into one it would write the same at twice the time.
+ * Adds names and values to a flat list, except names that `before` or `alsoBefore` has. Node writes a flat list
+ * directly. Spreading the objects into one takes twice as long.
  */
 function addLines<H extends AnyHeaders>(
   lines: OutgoingHttpHeader[],
@@ -66,8 +67,8 @@ function addLines<H extends AnyHeaders>(
 let fastifyHeaders: symbol | null | undefined;
 
 /**
- * The headers that hooks have set. Fastify copies them beside those of the raw reply, which has none; without the
- * member that they are in, that is what is asked.
+ * The headers that Fastify hooks have set. `reply.getHeaders()` copies them, so the internal member is read directly.
+ * If a Fastify version has no such member, getHeaders is used.
  */
 function headersOf(reply: FastifyReply): AnyHeaders {
   if (fastifyHeaders === undefined)
@@ -79,7 +80,7 @@ function headersOf(reply: FastifyReply): AnyHeaders {
 }
 
 /**
- * A class, as there is one for each reply: eight closures for each were a twelfth of all that a call keeps in memory.
+ * A class, because there is one instance per reply. Eight closures per reply took a twelfth of the memory of a call.
  */
 class HttpSink implements ClientSink {
   closed: boolean;
@@ -136,8 +137,9 @@ class HttpSink implements ClientSink {
   end(bytes: Uint8Array | string): void {
     this.#ended = true;
     this.#raw.end(bytes);
-    // What its client does not fetch is not kept for ever either. Node cuts the connection when nothing moves for
-    // so long, and sets its own limit after the end. Of most replies nothing waits: the system took all of it.
+    // Bytes that the client does not read must not stay in memory for ever. Node closes the connection after this
+    // timeout, and sets its own timeout after the end. For most replies no bytes are waiting, because the operating
+    // system took them all.
     if (this.#raw.writableLength > 0 && !this.#raw.destroyed) this.#raw.setTimeout(this.#stallMs);
   }
 

@@ -1,8 +1,8 @@
 import type { ClientSink } from './reply-sink.ts';
 
 /**
- * The response that ends a reply, as a sink of its bytes: JSON, or the data of one event where the reply is a stream of
- * them by then. `begin` writes the head where there was none, and tells which it is.
+ * A sink for the bytes of the response that ends a reply: JSON, or the data of one event if the reply is an event
+ * stream by then. `begin` writes the head if there was none, and returns the form.
  */
 export function responseSink(
   client: ClientSink,
@@ -34,7 +34,10 @@ const EVENT_END = Buffer.from('\n\n');
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** Line ends become lines of data, as in eventText. They stand between the tokens of JSON alone. */
+/**
+ * Each line becomes a `data:` line, as in eventText. JSON has line ends only between tokens, so this does not change
+ * its strings.
+ */
 function asData(bytes: Uint8Array): Uint8Array {
   if (!bytes.includes(LF) && !bytes.includes(CR)) return bytes;
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');

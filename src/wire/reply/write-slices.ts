@@ -1,17 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ReplySink } from './reply-sink.ts';
 
-/** The system takes so much in a fraction of a millisecond. */
+/** The operating system accepts this many bytes in a fraction of a millisecond. */
 const SLICE_BYTES = 256 * 1024;
 
-/** Large bytes as slices that are each written in a turn of the event loop of their own. */
+/** Cuts large bytes into slices. Write each slice in a separate turn of the event loop. */
 export function* slicesOf(bytes: Uint8Array): Generator<Uint8Array, void, undefined> {
   for (let at = 0; at < bytes.byteLength; at += SLICE_BYTES) yield bytes.subarray(at, at + SLICE_BYTES);
 }
 
 /**
- * Writes large bytes to a client, a slice in each turn of the event loop: of 40 MB the system would take much in one
- * call, which holds up every stream of the process. Waits for a client that reads slower. Ends early where it is gone.
+ * Writes large bytes to a client, one slice per turn of the event loop. One write of 40 MB could block all streams of
+ * the process, because the operating system would accept much of it in a single call. Waits for a slow client. Stops
+ * early if the client is gone.
  */
 export async function writeSlices(bytes: Uint8Array, sink: ReplySink): Promise<void> {
   let first = true;
@@ -24,8 +25,8 @@ export async function writeSlices(bytes: Uint8Array, sink: ReplySink): Promise<v
 }
 
 /**
- * Writes pieces in slices, and ends the reply with the last piece. Waits for the client between pieces: a slow one
- * does not make the gateway work out what it does not read yet.
+ * Writes pieces in slices and ends the reply with the last piece. Waits for the client between pieces, so that a piece
+ * is computed only when the client has read the pieces before it.
  */
 export async function endInSlices(pieces: Iterable<Uint8Array>, sink: ReplySink): Promise<void> {
   let last: Uint8Array | null = null;

@@ -13,7 +13,7 @@ const SKILL: AgentSkill = {
   securityRequirements: [],
 };
 
-/** The card of an agent at this address, as the SDK holds it. */
+/** The card of an agent at this address, in the SDK's form. */
 export function createCard(url: string, options: AgentOptions): AgentCard {
   const {
     version = '1.0',
@@ -53,13 +53,13 @@ export function createCard(url: string, options: AgentOptions): AgentCard {
   };
 }
 
-/** The card that an authenticated client is shown: with one more skill. */
+/** The extended card for authenticated clients. It has one more skill. */
 export const extendedCardOf = (card: AgentCard): AgentCard => ({
   ...card,
   skills: [...card.skills, { ...SKILL, id: 'extended', name: 'Extended' }],
 });
 
-/** The same card as an agent writes it that only knows 0.3. */
+/** The same card in the form of an agent that only knows 0.3. */
 export function legacyCardJson(card: AgentCard): object {
   const [first, ...others] = card.supportedInterfaces.map(({ url, protocolBinding }) => ({
     url: protocolBinding === 'HTTP+JSON' ? url.replace(/\/$/u, '') : url,

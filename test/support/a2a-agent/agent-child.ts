@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { AgentOptions, EndState } from './agent.ts';
 import { startAgent } from './start-agent.ts';
 
-// A process with one agent. It writes its addresses on a line of their own; the second one takes orders, see
+// A process with one agent. It prints its two addresses on one line. The second address accepts orders, see
 // `agent-process.ts`.
 const agent = await startAgent(JSON.parse(process.argv[2] ?? '{}') as AgentOptions);
 const orders = createServer((request, response) => {

@@ -3,15 +3,15 @@ import { findFreePort } from '../free-port.ts';
 import { createKeeper } from '../server-process.ts';
 import type { AgentOptions, EndState } from './agent.ts';
 
-/** An agent in a process of its own, which ends with this one at the latest. */
+/** An agent in its own process. The process ends with this one at the latest. */
 export interface AgentProcess {
   readonly url: string;
-  /** Resolves with the id of a task that waits, once there is one. */
+  /** Resolves with the id of a waiting task, as soon as there is one. */
   waits(): Promise<string>;
   finish(taskId: string, state?: EndState): Promise<void>;
-  /** SIGKILL: a crash. Resolves when it is gone. */
+  /** Sends SIGKILL, which simulates a crash. Resolves when the process has ended. */
   kill9(): Promise<void>;
-  /** Starts it again at the same address, with nothing of what it knew. */
+  /** Starts it again at the same address, without its earlier tasks. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }

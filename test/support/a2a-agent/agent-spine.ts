@@ -4,31 +4,31 @@ import { startSpine, UNHURRIED, type Spine, type SpineOptions } from '../spine.t
 import type { Agent, AgentOptions } from './agent.ts';
 import { startAgent } from './start-agent.ts';
 
-/** A gateway in this process, with agents behind the tunnels of providers. */
+/** A gateway in this process with agents, which are connected through providers' tunnels. */
 export interface AgentSpine {
   readonly spine: Spine;
-  /** Somebody else with an account and a key. */
+  /** A second account with its own key. */
   readonly stranger: { readonly account: string; readonly key: string };
-  /** Starts an agent and a provider's proxy that offers it. Resolves when calls can come. */
+  /** Starts an agent and a provider's proxy that offers it. Resolves when it can be called. */
   serve(options?: AgentOptions, offer?: Partial<AgentOffer>): Promise<ServedAgent>;
-  /** Ends all of it. */
+  /** Stops everything. */
   close(): Promise<void>;
 }
 
 export interface ServedAgent {
   readonly agent: Agent;
   readonly proxy: DialledIn;
-  /** Such as `fixture/agent-1`. */
+  /** The service's name, such as `fixture/agent-1`. */
   readonly service: string;
-  /** `<gateway>/a2a/<service>`, without a slash at the end. */
+  /** `<gateway>/a2a/<service>`, without a trailing slash. */
   readonly url: string;
 }
 
-/** What a provider's file says of an agent. */
+/** The facts about an agent in a provider's file. */
 export interface AgentOffer {
   readonly name: string;
   readonly endpoint: string;
-  /** TOML of `[agents.pricing]`; default 0.001 USD a message. */
+  /** TOML of `[agents.pricing]`. Default: 0.001 USD per message. */
   readonly pricing: string;
   readonly provider: string;
   readonly apiKey: string;
@@ -55,11 +55,11 @@ ${pricing}
 }
 
 /**
- * Starts the gateway; `toml` goes after limits that no test meets, or has a `[limits]` of its own. Clients'
+ * Starts the gateway. `toml` is appended to rate limits that no test reaches, or has its own `[limits]`. Clients'
  * webhooks may be on this machine.
  */
 export async function startAgentSpine(toml = '', options: Omit<SpineOptions, 'toml'> = {}): Promise<AgentSpine> {
-  // A gateway that knows its own address is told by agents of their tasks, and need not look at them.
+  // If a gateway knows its own address, agents push updates of their tasks to it, so it doesn't poll them.
   const port = options.port ?? (await findFreePort());
   const own = toml.includes('[server]') ? '' : `[server]\npublic_url = "http://127.0.0.1:${port}"\n`;
   const limits = toml.includes('[limits]') ? '' : UNHURRIED;

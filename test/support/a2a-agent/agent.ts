@@ -1,74 +1,77 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** The wires that an agent speaks. `both` has them at one address, told apart by the `A2A-Version` header. */
+/**
+ * The protocol versions that an agent speaks. `both` serves both at one address and distinguishes them by the
+ * `A2A-Version` header.
+ */
 export type AgentVersion = '1.0' | '0.3' | 'both';
 
 export type AgentBinding = 'JSONRPC' | 'HTTP+JSON';
 
-/** Names of the states that a task can be brought to from outside, in the words of 0.3. */
+/** The states that a test can set a task to, with their names in 0.3. */
 export type EndState = 'completed' | 'failed' | 'canceled' | 'rejected' | 'input-required' | 'auth-required';
 
 export interface AgentOptions {
   /**
-   * Default `1.0`. A `0.3` agent has never heard of 1.0: it takes no notice of `A2A-Version` and does not know the
-   * newer method names.
+   * Default `1.0`. A `0.3` agent is older than 1.0: it ignores `A2A-Version` and doesn't know the newer method names.
    */
   readonly version?: AgentVersion;
-  /** Default both, at the same address. */
+  /** Default: both, at the same address. */
   readonly bindings?: readonly AgentBinding[];
   /** Default true. */
   readonly streaming?: boolean;
   /** Default true. */
   readonly pushNotifications?: boolean;
-  /** `yes` (the default) has one, `unset` says so in the card and has none, `no` does not offer it. */
+  /** `yes` (the default) has an extended card. `unset` claims one in its card but has none. `no` doesn't offer one. */
   readonly extendedCard?: 'yes' | 'unset' | 'no';
-  /** Media types that messages may carry; without it every one is taken. */
+  /** Media types that messages may contain. Default: all. */
   readonly inputModes?: readonly string[];
   readonly name?: string;
   readonly port?: number;
-  /** A bearer token without which every request but that for the card is answered 401. */
+  /** If set, every request except the card's needs this bearer token. Otherwise it gets a 401. */
   readonly bearer?: string;
-  /** URLs in the card begin with this in place of the real address: what a card says must not decide where calls go. */
+  /** Replaces the origin of the URLs in the card. With it, tests check that a card can't decide where calls go. */
   readonly cardOrigin?: string;
 }
 
-/** One request as it came to an agent. */
+/** One request that an agent received. */
 export interface ReceivedRequest {
   /** `GET`, `POST` … */
   readonly verb: string;
   /** Path and query. */
   readonly path: string;
-  /** The JSON-RPC method, or null for a request of another kind. */
+  /** The JSON-RPC method, or null for any other request. */
   readonly method: string | null;
   /** The `A2A-Version` header, or null. */
   readonly version: string | null;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
-  /** Of JSON-RPC its `params`, else the whole body; undefined when it is no JSON. */
+  /** `params` of a JSON-RPC request, or the whole body of any other request. undefined if the body isn't JSON. */
   readonly params: unknown;
 }
 
 export interface Agent {
   /**
-   * `http://127.0.0.1:<port>`: JSON-RPC is POSTed there, REST is below it, the card at `/.well-known/agent-card.json`.
+   * `http://127.0.0.1:<port>`. JSON-RPC is posted to it, the REST paths are below it, and the card is at
+   * `/.well-known/agent-card.json`.
    */
   readonly url: string;
-  /** Every request, oldest first; the last 1,000. Requests for the card are among them. */
+  /** The last 1,000 requests, oldest first, including those for the card. */
   readonly received: readonly ReceivedRequest[];
-  /** Resolves with the first request, from now or before, that fits; rejects after 10 s. */
+  /** Resolves with the first past or future request for which `fits` is true. Rejects after 10 s. */
   receives(fits: (request: ReceivedRequest) => boolean): Promise<ReceivedRequest>;
-  /** Tasks that wait for `finish`, oldest first. */
+  /** Ids of the tasks that wait for `finish`, oldest first. */
   readonly waiting: readonly string[];
-  /** Resolves with the id of a task that waits, once there is one; rejects after 10 s. */
+  /** Resolves with the id of a waiting task, as soon as there is one. Rejects after 10 s. */
   waits(): Promise<string>;
-  /** Puts out one more chunk of the artifact of a task that waits. */
+  /** Sends one more chunk of a waiting task's artifact. */
   progress(taskId: string, text: string): void;
-  /** Ends the wait of a task. Throws when no task of this id waits. */
+  /** Ends a waiting task. Throws if there is no waiting task with this id. */
   finish(taskId: string, state?: EndState): void;
   close(): Promise<void>;
 }
 
-/** An agent whose every answer a test writes itself. */
+/** An agent whose answers the test writes itself. */
 export interface RawAgent {
   readonly url: string;
   readonly received: readonly ReceivedRequest[];
@@ -78,13 +81,13 @@ export interface RawAgent {
 
 export interface RawExchange {
   readonly request: ReceivedRequest;
-  /** Of a JSON-RPC request, else null. */
+  /** The id of a JSON-RPC request, otherwise null. */
   readonly id: unknown;
   readonly response: ServerResponse;
   /** Answers 200 with a JSON-RPC result. */
   result(result: unknown): void;
   /** Answers 200 with a JSON-RPC error. */
   error(code: number, message: string): void;
-  /** Answers with an event stream of JSON-RPC results and ends it. */
+  /** Answers with an event stream of JSON-RPC results, and ends the stream. */
   events(results: readonly unknown[]): void;
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Role, TaskState, type Artifact, type Message, type Part, type Task, type TaskStatus } from '@a2a-js/sdk';
 import type { EndState } from './agent.ts';
 
-/** What a task's events share. */
+/** The ids that all events of a task have. */
 export interface TaskIds {
   readonly taskId: string;
   readonly contextId: string;
@@ -26,7 +26,7 @@ export const textPart = (text: string): Part => ({
   mediaType: 'text/plain',
 });
 
-/** One part of every kind: text, bytes, a URL, and data. */
+/** One part of each kind: text, bytes, URL and data. */
 export const everyPart = (): Part[] => [
   textPart('a text'),
   {

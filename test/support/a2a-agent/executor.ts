@@ -14,7 +14,7 @@ import {
 } from './core-values.ts';
 
 /**
- * What an agent does is in the text of the first part of the message:
+ * The text of the first part of the message decides what the agent does:
  *
  * | text | answer |
  * |---|---|
@@ -26,13 +26,13 @@ import {
  * | `wait` | a task that works until `agent.finish` or a cancellation |
  * | `stubborn` | the same, but it cannot be cancelled |
  * | `ask`, `auth` | a task that stops at input-required (auth-required); any message to it completes it |
- * | `fail`, `reject` | a task that ends so |
+ * | `fail`, `reject` | a task that ends as failed (rejected) |
  * | `usage p c` | a completed task with `{"tollgate/usage": {prompt_tokens, completion_tokens}}` in the last event's metadata |
  * | `parts` | a completed task whose artifact has a part of every kind |
  * | `mirror` | a completed task whose artifact has the parts of the message |
  * | `big n` | a completed task with an artifact of n characters |
  * | `odd …` | see `odd-answers.ts` |
- * | anything else | as `task` |
+ * | anything else | the same as `task` |
  */
 export interface FixtureExecutor extends AgentExecutor {
   readonly waiting: readonly string[];
@@ -192,7 +192,7 @@ export function createExecutor(): FixtureExecutor {
       const wait = waits.get(taskId);
       if (wait?.stubborn === true) throw new TaskNotCancelableError(`task ${taskId} does not let itself be cancelled`);
       if (wait) endWait(wait, 'canceled');
-      // A task that waits for its client has no run to end.
+      // A task that waits for its client has no running executor.
       else publishState({ bus, ids: { taskId, contextId: '' } }, TaskState.TASK_STATE_CANCELED);
     },
   };

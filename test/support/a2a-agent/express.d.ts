@@ -1,4 +1,4 @@
-// Express comes without types, and these few members are all that the SDK's handlers and the fixture use of it.
+// Express has no types of its own. These are the members that the SDK's handlers and the fixture use.
 declare module 'express' {
   import type { IncomingMessage, ServerResponse } from 'node:http';
 

@@ -3,8 +3,8 @@ import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { ServerCallContext, type A2ARequestHandler } from '@a2a-js/sdk/server';
 
 /**
- * Answers a JSON-RPC request as an agent does that was built before 1.0: `A2A-Version` means nothing to it, and
- * 1.0's methods are not found.
+ * Answers a JSON-RPC request like an agent that is older than 1.0: it ignores `A2A-Version` and doesn't know the
+ * methods of 1.0.
  */
 export function createLegacyWire(
   handler: A2ARequestHandler,

@@ -5,13 +5,13 @@ import type { AddressInfo } from 'node:net';
 
 /** A server on a loopback port. */
 export interface Listening {
-  /** `http://127.0.0.1:<port>`, without a slash at the end. */
+  /** `http://127.0.0.1:<port>`, without a trailing slash. */
   readonly url: string;
-  /** Ends it and every connection to it. */
+  /** Stops the server and closes all its connections. */
   close(): Promise<void>;
 }
 
-/** Starts a server; port 0 takes a free one. */
+/** Starts a server. Port 0 means any free port. */
 export async function listen(answer: RequestListener, port = 0): Promise<Listening> {
   const server = createServer(answer);
   server.listen(port, '127.0.0.1');

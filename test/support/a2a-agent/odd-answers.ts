@@ -2,14 +2,14 @@ import type { ServerResponse } from 'node:http';
 import type { ReceivedRequest } from './agent.ts';
 
 /**
- * Answers that no correct agent gives, by the text of the first part, before the SDK sees the request:
+ * Gives answers that no correct agent gives, before the SDK gets the request. The text of the first part decides:
  *
  * | text | answer |
  * |---|---|
  * | `crash` | HTTP 500 with a text |
- * | `garbage` | HTTP 200 that says it is JSON and is not |
+ * | `garbage` | HTTP 200 with a body that claims to be JSON but is not |
  * | `cut` | a stream that ends in the middle of its second event, without an end of the HTTP message |
- * | `silent` | the connection is held and nothing is ever said |
+ * | `silent` | the connection stays open without an answer |
  * | `unknown-fields` | a completed task with members that are in no schema, at every level |
  * | `neither` | a JSON-RPC result that is neither a task nor a message |
  *
@@ -55,7 +55,7 @@ const ANSWERS: Readonly<Record<string, (odd: Odd) => void>> = {
 const streams = ({ method, path }: ReceivedRequest) =>
   method === 'SendStreamingMessage' || method === 'message/stream' || path.endsWith(':stream');
 
-/** As JSON-RPC when it was asked so, bare for REST. */
+/** Wraps the result as JSON-RPC if the request was JSON-RPC. For REST it is sent as it is. */
 function enveloped(request: ReceivedRequest, result: object): string {
   if (request.method === null) return JSON.stringify(result);
   const { id } = JSON.parse(request.body) as { id: unknown };
@@ -78,7 +78,7 @@ const workingTask = (legacy: boolean): object =>
         },
       };
 
-/** A task with members that are in no schema. Numbers and spacing are such that only a copy of the bytes keeps them. */
+/** A task with members that are in no schema. Its numbers and spaces survive only if the bytes are copied. */
 function taskWithUnknownFields(legacy: boolean): object {
   const part = { ...(legacy ? { kind: 'text' } : {}), text: 'known', xPart: { deep: [1, { er: true }] } };
   const task = {
@@ -98,8 +98,8 @@ function taskWithUnknownFields(legacy: boolean): object {
 }
 
 /**
- * The text of a message's first part: `params.message.parts[0].text` of JSON-RPC, `message.parts` or 0.3's
- * `message.content` of REST.
+ * The text of the first part of a message: `params.message.parts[0].text` in JSON-RPC, `message.parts` or (in 0.3)
+ * `message.content` in REST.
  */
 function firstText(params: unknown): string | null {
   const { message } = (params ?? {}) as { message?: { parts?: unknown; content?: unknown } };

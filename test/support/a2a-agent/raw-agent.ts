@@ -2,7 +2,9 @@ import type { RawAgent, RawExchange } from './agent.ts';
 import { listen } from './listening.ts';
 import { createReceived, receive } from './received.ts';
 
-/** Starts an agent that has nothing but a socket: `handler` writes each answer. What it throws ends the connection. */
+/**
+ * Starts an agent that is only an HTTP server. `handler` writes each answer. If it throws, the connection is closed.
+ */
 export async function startRawAgent(
   handler: (exchange: RawExchange) => void | Promise<void>,
   port = 0,

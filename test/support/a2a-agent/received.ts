@@ -4,7 +4,7 @@ import type { ReceivedRequest } from './agent.ts';
 const KEPT = 1_000;
 const PATIENCE_MS = 10_000;
 
-/** Reads a request to its end. */
+/** Reads a whole request. */
 export async function receive(incoming: IncomingMessage): Promise<ReceivedRequest> {
   const chunks: Buffer[] = [];
   for await (const chunk of incoming) chunks.push(chunk as Buffer);
@@ -35,8 +35,7 @@ function parse(body: string): unknown {
 }
 
 /**
- * The same request once more with its body unread, for a handler that reads it itself. `headers` replace the ones
- * it came with.
+ * Returns the same request with an unread body, for a handler that reads it. `headers` replace the original headers.
  */
 export function replayOf(
   incoming: IncomingMessage,
@@ -56,11 +55,11 @@ export function replayOf(
   return replay;
 }
 
-/** The requests that came, and a way to wait for one. */
+/** The received requests, and a way to wait for one. */
 export interface Received {
   readonly requests: readonly ReceivedRequest[];
   add(request: ReceivedRequest): void;
-  /** Resolves with the first, from now or before, that fits; rejects after 10 s. */
+  /** Resolves with the first past or future request for which `fits` is true. Rejects after 10 s. */
   first(fits: (request: ReceivedRequest) => boolean): Promise<ReceivedRequest>;
 }
 
@@ -89,7 +88,7 @@ export function createReceived(): Received {
   };
 }
 
-/** Waits for an event for 10 s at most. `subscribe` is given the resolver and returns what undoes it. */
+/** Waits for an event for at most 10 s. `subscribe` gets the resolver and returns a function that unsubscribes. */
 export function within<T>(
   what: string,
   seen: () => string,

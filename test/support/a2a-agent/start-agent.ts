@@ -21,8 +21,8 @@ import { createReceived, receive, replayOf, within } from './received.ts';
 const CARD_PATH = '/.well-known/agent-card.json';
 
 /**
- * Starts an agent in this process, on a loopback port. What it does is in `executor.ts`: the first word of a
- * message says.
+ * Starts an agent in this process on a loopback port. The first word of a message decides what it does, see
+ * `executor.ts`.
  */
 export async function startAgent(options: AgentOptions = {}): Promise<Agent> {
   const { version = '1.0', bindings = ['JSONRPC', 'HTTP+JSON'] } = options;
@@ -45,7 +45,7 @@ export async function startAgent(options: AgentOptions = {}): Promise<Agent> {
     if (!forCard && !bindings.includes(bindingOf(request))) return void response.writeHead(404).end();
     if (answerOddly(request, response, version === '0.3' || (version === 'both' && request.version !== '1.0'))) return;
     if (version === '0.3' && bindingOf(request) === 'JSONRPC') return legacyRpc(request.body, response);
-    // The SDK's 0.3 routes look at this header, and an agent of that time does not.
+    // The SDK's 0.3 routes read this header. A real 0.3 agent doesn't know it, so it is removed.
     const { 'a2a-version': _, ...others } = incoming.headers;
     app(replayOf(incoming, request, version === '0.3' ? others : incoming.headers), response);
   }
@@ -106,7 +106,7 @@ function createApp(requestHandler: A2ARequestHandler, both: boolean): Express {
   const compat = both ? { legacyCompat: { enabled: true } } : {};
   app.use(CARD_PATH, agentCardHandler({ agentCardProvider: requestHandler, ...compat }));
   const rpc = jsonRpcHandler({ requestHandler, userBuilder, ...compat });
-  // Mounted at `/` it would judge the content type of REST requests too.
+  // Called only for `POST /`. Mounted at `/`, it would also check the content type of REST requests.
   app.use((request, response, next) =>
     request.method === 'POST' && request.path === '/' ? rpc(request, response, next) : next(),
   );
@@ -116,7 +116,7 @@ function createApp(requestHandler: A2ARequestHandler, both: boolean): Express {
 
 function createLegacyApp(requestHandler: A2ARequestHandler, card: AgentCard): Express {
   const app = express();
-  // Agents of that time had the card at either address.
+  // Agents of 0.3 served their card at one of these two paths.
   app.get([CARD_PATH, '/.well-known/agent.json'], (_request, response) => void response.json(legacyCardJson(card)));
   app.use(legacyRestRouter({ requestHandler, userBuilder }));
   return app;

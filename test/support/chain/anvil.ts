@@ -4,19 +4,17 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { findFreePort } from '../free-port.ts';
 
-/**
- * A real EVM node on loopback that a test owns. Blocks are mined when a transaction comes, unless automining is off.
- */
+/** A real EVM node on loopback, owned by a test. A block is mined for each transaction, unless automining is off. */
 export interface Anvil {
   readonly url: string;
   readonly port: number;
   readonly chainId: number;
-  /** One JSON-RPC call. Throws with the node's words. */
+  /** Makes one JSON-RPC call. Throws with the node's error message. */
   rpc<T = unknown>(method: string, params?: readonly unknown[]): Promise<T>;
-  /** Mines so many blocks, a second apart. */
+  /** Mines this many blocks, one second apart. */
   mine(blocks?: number): Promise<void>;
   setAutomine(on: boolean): Promise<void>;
-  /** Undoes the newest blocks, with all their transactions, and puts as many empty ones in their place. */
+  /** Replaces the newest blocks with the same number of empty ones, so their transactions are undone. */
   reorg(depth: number): Promise<void>;
   /** In wei. */
   setBalance(address: string, wei: bigint): Promise<void>;
@@ -29,12 +27,12 @@ export interface Anvil {
 
 export interface AnvilOptions {
   readonly chainId?: number;
-  /** Blocks on top of a block before the node calls it finalized: twice this number. */
+  /** A block is finalized when twice this number of blocks are on top of it. */
   readonly slotsInAnEpoch?: number;
   readonly args?: readonly string[];
 }
 
-/** Starts the binary of npm's `@foundry-rs/anvil` and waits until it answers. */
+/** Starts the binary of the npm package `@foundry-rs/anvil` and waits until it answers. */
 export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
   const { chainId = 84_532, slotsInAnEpoch = 1, args = [] } = options;
   const port = await findFreePort();
@@ -59,7 +57,7 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
   child.stderr.on('data', (chunk: Buffer) => {
     complaint = (complaint + chunk.toString('utf8')).slice(-2000);
   });
-  // A test run that is stopped takes its nodes along.
+  // If the test run is stopped, the node is killed too.
   const orphaned = (): void => void child.kill('SIGKILL');
   process.once('exit', orphaned);
   void ended.then(() => process.off('exit', orphaned));
@@ -101,8 +99,8 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
 }
 
 /**
- * Path of the binary: the package of this platform that `@foundry-rs/anvil` names, found from there as its own
- * launcher finds it.
+ * The path of the binary in this platform's package. It is found in the same way as `@foundry-rs/anvil`'s own launcher
+ * does.
  */
 function anvilBinary(): string {
   const cpu = process.arch === 'x64' ? 'amd64' : process.arch;
@@ -134,7 +132,7 @@ async function untilItAnswers(
       return;
     } catch (error) {
       if (performance.now() > deadline) throw new Error(`anvil does not answer: ${complaint()}`, { cause: error });
-      // Its port opens some 200 ms after the start, and nothing tells when.
+      // The port opens about 200 ms after the start, without any notification.
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }

@@ -15,7 +15,7 @@ import type { PrivateKeyAccount } from 'viem/accounts';
 import type { PaymentPayload, PaymentRequirements } from '../../../src/chains/chain.ts';
 import type { Anvil } from './anvil.ts';
 
-/** What `HostileUsdc` can do, in the order of its enum. */
+/** The modes of `HostileUsdc`, in the order of its enum. */
 export const HOSTILE_MODES = [
   'honest',
   'moves-nothing',
@@ -26,29 +26,29 @@ export const HOSTILE_MODES = [
 ] as const;
 export type HostileMode = (typeof HOSTILE_MODES)[number];
 
-/** The test USDC on an anvil. Amounts are micro-USD. */
+/** The test USDC on an anvil node. Amounts are micro-USD. */
 export interface EvmToken {
   readonly address: Hex;
   readonly name: string;
   readonly version: string;
   mint(to: Hex, amount: bigint): Promise<void>;
   balanceOf(account: Hex): Promise<bigint>;
-  /** A plain transfer. Resolves with the transaction, which is in a block. */
+  /** Makes a plain transfer. Resolves with the transaction when it is in a block. */
   transfer(from: PrivateKeyAccount, to: Hex, amount: bigint): Promise<Hex>;
-  /** Of a token that was deployed as hostile. */
+  /** Sets the mode of a token that was deployed as hostile. */
   setMode(mode: HostileMode): Promise<void>;
-  /** Signs an authorization as a payer's wallet does. */
+  /** Signs an authorization like a payer's wallet. */
   authorize(
     from: PrivateKeyAccount,
     terms: AuthorizationTerms,
   ): Promise<{ readonly authorization: Readonly<Record<string, string>>; readonly signature: Hex }>;
-  /** Carries out what `authorize` made, as anybody may. Resolves with the transaction. */
+  /** Executes an authorization, as anybody may. Resolves with the transaction. */
   carryOut(signed: { readonly authorization: Readonly<Record<string, string>>; readonly signature: Hex }): Promise<Hex>;
-  /** Uses up a nonce without paying. */
+  /** Uses up a nonce without a payment. */
   cancel(from: PrivateKeyAccount, nonce: Hex): Promise<Hex>;
-  /** Lets `batch` move what an account holds. */
+  /** Allows the `batch` contract to move the account's tokens. */
   allowBatch(from: PrivateKeyAccount): Promise<void>;
-  /** Several calls in one transaction. */
+  /** Makes several calls in one transaction. */
   batch(calls: readonly { readonly target: Hex; readonly data: Hex }[]): Promise<Hex>;
 }
 
@@ -58,7 +58,7 @@ export interface AuthorizationTerms {
   readonly nonce?: Hex;
   readonly validAfter?: bigint;
   readonly validBefore?: bigint;
-  /** Whose authorization it is, where that is a contract whose owner signs. */
+  /** The account of the authorization, if it is a contract whose owner signs. */
   readonly as?: Hex;
 }
 
@@ -67,14 +67,14 @@ export interface TokenOptions {
   readonly name?: string;
   readonly version?: string;
   readonly decimals?: number;
-  /** Where it is, such as where clients of x402 know USDC; any other place without. */
+  /** The address to deploy to, for example the one that x402 clients know as USDC. Default: any address. */
   readonly at?: Hex;
 }
 
-/** USDC of Base Sepolia, the only token that clients of x402 pay with there by themselves. */
+/** USDC of Base Sepolia, the only token that x402 clients there pay with by default. */
 export const BASE_SEPOLIA_USDC: Hex = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
 
-/** The first of anvil's own accounts: rich, and nobody's treasury. */
+/** The first of anvil's own accounts. It has ETH, and it isn't a treasury. */
 const DEPLOYER = mnemonicToAccount('test test test test test test test test test test test junk');
 
 const TYPES = {
@@ -178,7 +178,7 @@ export async function deployEvmToken(anvil: Anvil, options: TokenOptions = {}): 
   };
 }
 
-/** Call data for what `authorize` made. */
+/** Call data that executes an authorization. */
 export function carryOutCall(authorization: Readonly<Record<string, string>>, signature: Hex): Hex {
   const { from, to, value, validAfter, validBefore, nonce } = authorization;
   const abi = parseAbi([
@@ -196,7 +196,7 @@ export function carryOutCall(authorization: Readonly<Record<string, string>>, si
   return encodeFunctionData({ abi, args });
 }
 
-/** Call data by which `batch` moves what it was allowed to. */
+/** Call data for a `batch` that moves tokens it was allowed to move. */
 export function transferFromCall(from: Hex, to: Hex, amount: bigint): Hex {
   return encodeFunctionData({
     abi: parseAbi(['function transferFrom(address, address, uint256)']),
@@ -215,13 +215,13 @@ export async function deployContract(anvil: Anvil, name: string, args: readonly 
   return receipt.contractAddress!;
 }
 
-/** A new key. */
+/** Makes a random key. */
 export const freshKey = (): PrivateKeyAccount & { readonly secret: Uint8Array } => {
   const secret = randomBytes(32);
   return Object.assign(privateKeyToAccount(toHex(secret)), { secret });
 };
 
-/** What an x402 client sends: the signed answer to requirements. */
+/** Makes the payment that an x402 client sends: the signed answer to the requirements. */
 export async function signPayment(
   token: EvmToken,
   from: PrivateKeyAccount,
@@ -236,7 +236,7 @@ export async function signPayment(
   return { x402Version: 2, accepted: requirements, payload };
 }
 
-/** Sends transactions that must succeed, with gas enough for anything. Resolves when they are in a block. */
+/** Sends transactions that must succeed, with plenty of gas. Resolves when they are in a block. */
 const lastSent = new Map<string, Promise<void>>();
 
 function senderOf(anvil: Anvil, account: LocalAccount = DEPLOYER) {
@@ -244,7 +244,7 @@ function senderOf(anvil: Anvil, account: LocalAccount = DEPLOYER) {
   const client = createPublicClient({ transport: http(anvil.url), pollingInterval: 10 });
   return async (call: { readonly to: Hex; readonly data: Hex }): Promise<Hex> => {
     const turn = `${anvil.url} ${account.address}`;
-    // One after the other: each takes the next nonce.
+    // Sends one after the other, because each needs the next nonce.
     const sending = (lastSent.get(turn) ?? Promise.resolve()).then(() =>
       wallet.sendTransaction({ chain: null, gas: 2_000_000n, ...call }),
     );
@@ -256,7 +256,7 @@ function senderOf(anvil: Anvil, account: LocalAccount = DEPLOYER) {
       ),
     );
     const hash = await sending;
-    // One that comes while anvil makes a block may stay in its pool until the next.
+    // If a transaction arrives while anvil mines a block, it may stay in the pool until the next block.
     const settled = () => client.waitForTransactionReceipt({ hash, timeout: 2_000 });
     const { status } = await settled().catch(() => anvil.mine(1).then(settled));
     if (status !== 'success') throw new Error(`Transaction ${hash} reverted`);

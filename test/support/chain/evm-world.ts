@@ -8,22 +8,22 @@ import type { Anvil, AnvilOptions } from './anvil.ts';
 import { deployEvmToken, freshKey, signPayment } from './evm-token.ts';
 import type { AuthorizationTerms, EvmToken, TokenOptions } from './evm-token.ts';
 
-/** A chain under test with its node, its asset and a treasury that can pay for gas. */
+/** A chain under test, with its node, its token, and a treasury that can pay for gas. */
 export interface EvmWorld {
   readonly anvil: Anvil;
   readonly token: EvmToken;
   readonly treasury: PrivateKeyAccount & { readonly secret: Uint8Array };
   readonly setup: ChainSetup;
   readonly chain: Chain;
-  /** Another chain of the same treasury. */
+  /** Another chain object for the same treasury. */
   chainWith(changes: Partial<ChainSetup>): Chain;
-  /** Another world on the same node: an asset and a treasury of its own. */
+  /** Another world on the same node, with its own token and treasury. */
   beside(options?: TokenOptions): Promise<EvmWorld>;
-  /** Somebody who holds this much. */
+  /** Makes an account that holds this amount. */
   payer(amount?: bigint): Promise<PrivateKeyAccount>;
-  /** A payment that `from` signed, as the chain reads it. */
+  /** Makes a payment that `from` has signed, in the form that the chain reads. */
   payment(from: PrivateKeyAccount, amount?: bigint, terms?: Partial<AuthorizationTerms>): Promise<SignedPayment>;
-  /** Waits for what was submitted or sent to be in a block: anvil mines after it has answered. */
+  /** Waits until the submitted transaction is in a block, because anvil mines it after it has answered. */
   mined<T extends { readonly transaction: string | null }>(handed: Promise<T>): Promise<T>;
   held(): Promise<bigint>;
   stop(): Promise<void>;

@@ -6,9 +6,10 @@ import type { PrivateKeyAccount } from 'viem/accounts';
 import type { EvmToken } from './evm-token.ts';
 
 /**
- * What a facilitator does with a payment: `settles`; `hangs-before` it sent anything, or `hangs-after`; answers
- * `500-before` or `500-after`; `lies` that it has settled; `denies` that it has; sends a little of its own instead,
- * and names that (`wrong-amount`).
+ * The behaviour of a facilitator. `settles`: correct. `hangs-before`, `hangs-after`: never answers, and hangs before or
+ * after it has sent the transaction. `500-before`, `500-after`: answers 500 before or after sending. `lies`: claims to
+ * have settled. `denies`: settles but claims that it failed. `wrong-amount`: sends another small payment of its own and
+ * names that transaction.
  */
 export type FacilitatorMode =
   | 'settles'
@@ -20,11 +21,11 @@ export type FacilitatorMode =
   | 'denies'
   | 'wrong-amount';
 
-/** An x402 facilitator for one token, which settles by carrying the authorization out. */
+/** An x402 facilitator for one token. It settles by executing the authorization. */
 export interface TestFacilitator {
   readonly url: URL;
   mode: FacilitatorMode;
-  /** Payments that it was asked to settle. */
+  /** Number of payments that it was asked to settle. */
   readonly asked: number;
   stop(): Promise<void>;
 }

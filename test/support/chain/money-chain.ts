@@ -13,30 +13,29 @@ import { newPayer, pay, send, transfer } from './solana-wallet.ts';
 /** A wallet with USDC. */
 export interface Payer {
   readonly address: string;
-  /** Its account in the ledger. */
+  /** The payer's account in the ledger. */
   readonly account: string;
-  /** What it signs of the terms of a gateway. */
+  /** Signs a payment for the terms of a gateway. */
   sign(requirements: PaymentRequirements): Promise<PaymentPayload>;
 }
 
-/** A chain of either family with a token and a treasury that can pay for its transactions. */
+/** A chain of either family with a token, and a treasury that can pay for its transactions. */
 export interface MoneyChain {
   readonly network: string;
   readonly url: string;
   readonly treasury: string;
-  /** What of a chain's setup is its own. */
+  /** The part of the chain's setup that differs from chain to chain. */
   readonly setup: Pick<ChainSetup, 'network' | 'asset' | 'assetName' | 'assetVersion' | 'treasuryKey'>;
   payer(usdc: MicroUsd): Promise<Payer>;
   balanceOf(address: string): Promise<MicroUsd>;
   mint(address: string, usdc: MicroUsd): Promise<void>;
   /**
-   * A plain transfer of a payer's to each of the addresses, of Solana in one transaction; resolves when it is in a
-   * block.
+   * Makes a plain transfer to each of the addresses. On Solana it is one transaction. Resolves when it is in a block.
    */
   send(payer: Payer, to: string | readonly string[], usdc: MicroUsd): Promise<void>;
-  /** Another treasury that can pay for its transactions. */
+  /** Makes another treasury that can pay for its transactions. */
   newTreasury(): Promise<{ readonly address: string; readonly key: Uint8Array }>;
-  /** Blocks, towards what was done being final. */
+  /** Makes blocks, so that earlier transactions become final. */
   finalize(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -44,7 +43,7 @@ export interface MoneyChain {
 export interface EvmMoney extends MoneyChain {
   readonly anvil: Anvil;
   readonly token: EvmToken;
-  /** The wallet of a payer. */
+  /** Returns the payer's wallet. */
   walletOf(payer: Payer): PrivateKeyAccount;
 }
 
@@ -53,7 +52,7 @@ export async function evmMoney(
 ): Promise<EvmMoney> {
   const anvil = await startAnvil(options.anvil);
   const token = await deployEvmToken(anvil, options.token);
-  // So that the token is there in what is final.
+  // Makes blocks until the token is part of the final state.
   await anvil.mine(2 * (options.anvil?.slotsInAnEpoch ?? 1) + 1);
   const key = generatePrivateKey();
   const treasury = privateKeyToAccount(key).address;
@@ -98,7 +97,7 @@ export async function evmMoney(
       await anvil.setBalance(address, 10n ** 20n);
       return { address, key: toBytes(fresh) };
     },
-    // Many at once are too much for a later reorganisation: anvil loses the state.
+    // Only a few blocks, because anvil loses state for a later reorganisation if there are many.
     finalize: () => anvil.mine(3),
     stop: () => anvil.stop(),
   };
@@ -113,7 +112,7 @@ export async function solanaMoney(options: TwinOptions = {}): Promise<SolanaMone
   const treasury = await newPayer();
   const payers = new Map<string, Awaited<ReturnType<typeof newPayer>>>();
   twin.fundSol(treasury.address);
-  // The account that a first start would make, final: what is tested begins after that.
+  // Creates the account that a first start would create, and makes it final, so that the test begins after that.
   twin.fundUsdc(treasury.address, 0n);
   twin.finalize();
   return {
@@ -147,7 +146,7 @@ export async function solanaMoney(options: TwinOptions = {}): Promise<SolanaMone
       twin.finalize();
       return { address: fresh.address, key: fresh.secret };
     },
-    // Further than a gateway stays behind finality.
+    // More slots than a gateway stays behind finality.
     finalize: async () => twin.advance(70),
     stop: () => twin.close(),
   };

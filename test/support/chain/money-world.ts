@@ -22,10 +22,7 @@ const POLICY: ChainPolicy = {
   moveTo: [],
 };
 
-/**
- * A chain with a token and a treasury, and books on a database. Gateways are opened on it, one or several, one
- * after the other.
- */
+/** A chain with a token and a treasury, and books in a database. Tests open one or several gateways on it. */
 export interface MoneyWorld<C extends MoneyChain = MoneyChain> {
   readonly chain: C;
   readonly network: string;
@@ -33,44 +30,43 @@ export interface MoneyWorld<C extends MoneyChain = MoneyChain> {
   /** Addresses whose balances are compared with the books. */
   treasuries: readonly string[];
   readonly database: OpenDatabase;
-  /** Another connection to the same database: PostgreSQL only. */
+  /** Opens another connection to the same database. Only for PostgreSQL. */
   again(): Promise<OpenDatabase>;
   payer(usdc?: MicroUsd): Promise<Payer>;
   gateway(options?: GatewayOptions): Promise<MoneyGateway>;
-  /** USDC on the chain. */
+  /** The USDC balance on the chain. */
   balanceOf(address: string): Promise<MicroUsd>;
-  /** Blocks, towards what was done being final. */
+  /** Makes blocks, so that earlier transactions become final. */
   finalize(): Promise<void>;
-  /** Rows of the tables of money that are not at an end. */
+  /** Rows of the money tables that are not completed. */
   unfinished(): Promise<readonly string[]>;
   /**
-   * With a gateway that works and blocks that come, until nothing is open; then the books are right, and say what
-   * the treasury holds.
+   * Runs a gateway and makes blocks until nothing is open. Then checks the books and compares them with the treasury.
    */
   settle(gateway?: MoneyGateway): Promise<void>;
-  /** Available of a ledger account. */
+  /** The available balance of a ledger account. */
   available(account: string): Promise<MicroUsd>;
   close(): Promise<void>;
 }
 
 export interface GatewayOptions {
-  /** Of what stands before the node. */
+  /** URL of a proxy before the node. */
   readonly rpcUrl?: string;
   readonly facilitator?: 'in-process' | URL;
   readonly policy?: Partial<ChainPolicy>;
   readonly opensAccounts?: boolean;
-  /** Another treasury than the chain's, and the one that hands over to it. */
+  /** Uses another treasury than the chain's, and its predecessor. */
   readonly keys?: Pick<ChainSetup, 'treasuryKey' | 'previousKey'>;
   readonly finality?: number;
   readonly database?: OpenDatabase;
   readonly waitMs?: number;
   readonly strangersMax?: MicroUsd;
-  /** false: nothing goes on by itself. */
+  /** false: no background work runs. */
   readonly background?: boolean;
   readonly timeoutMs?: number;
-  /** Ahead of the clock: what others have taken for a while is due. */
+  /** Milliseconds to add to the clock, so that work that others have claimed is due again. */
   readonly aheadMs?: number;
-  /** What stands between the rules of money and the database or the ledger. */
+  /** A wrapper between the money code and the database or the ledger. */
   readonly through?: Through;
 }
 
@@ -82,9 +78,9 @@ export interface Through {
 export interface MoneyGateway {
   readonly chains: Chains;
   readonly ledger: Ledger;
-  /** What somebody should look at. */
+  /** Reported problems for the operator. */
   readonly problems: readonly string[];
-  /** What a wallet signs of the terms of this gateway. */
+  /** Makes a payment for the terms of this gateway, signed by a wallet. */
   sign(payer: Payer, amount: MicroUsd): Promise<{ readonly payload: PaymentPayload; readonly payment: SignedPayment }>;
   close(): Promise<void>;
 }
@@ -99,7 +95,7 @@ const OPEN = [
   adHoc("SELECT 'act ' || id || ' ' || state AS row FROM treasury_acts WHERE state NOT IN ('done', 'refused')"),
 ];
 
-/** On an EVM chain. */
+/** Opens a world on an EVM chain. */
 export async function openMoneyWorld(
   engine: EngineName = 'sqlite',
   options: Parameters<typeof evmMoney>[0] = {},

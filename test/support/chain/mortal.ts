@@ -2,14 +2,14 @@ import type { Database } from '#store';
 import type { RpcFaultProxy } from './rpc-fault-proxy.ts';
 import type { Through } from './money-world.ts';
 
-/** What a process that was killed does with everything. */
+/** The error of every operation of a process that was killed. */
 export class Killed extends Error {
   override readonly name = 'Killed';
 }
 
 export interface Mortal {
   readonly through: Through;
-  /** Writes and broadcasts in their order, by name. */
+  /** Names of the writes and broadcasts, in order. */
   readonly steps: readonly string[];
   readonly dead: boolean;
 }
@@ -19,14 +19,14 @@ export interface Death {
   readonly when: 'before' | 'after';
 }
 
-/** Statements that only ask, or only say when somebody looks again. */
+/** Statements that only read, or that only schedule the next look. */
 const ASIDE = /^(?:claim|schedule|find|list|suspended|unfinal|withdrawn|unsigned|signed-|booked|count|ad-hoc)/;
 const BROADCAST = ['eth_sendRawTransaction', 'sendTransaction'];
 
 /**
- * A process that dies right before or right after its first write or broadcast of a name: from then on nothing of
- * it reaches the database or the node. What stands in for its death is that all its ways out are cut, so that a
- * whole matrix of deaths takes seconds; that real ones are no different is what tests with SIGKILL are for.
+ * Simulates a process that dies right before or after its first write or broadcast with a certain name. From then on
+ * nothing of it reaches the database or the node. Cutting these connections replaces a real death, so that a whole
+ * matrix of deaths takes only seconds. The tests with SIGKILL show that real deaths behave in the same way.
  */
 export function createMortal(dies: Death | null, proxy: RpcFaultProxy): Mortal {
   const steps: string[] = [];

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A JSON-RPC request, as far as a fault looks at it. */
+/** The members of a JSON-RPC request that a fault may depend on. */
 export interface RpcRequest {
   readonly jsonrpc: string;
   readonly id: unknown;
@@ -12,11 +12,15 @@ export interface RpcRequest {
 }
 
 /**
- * What goes wrong with a request: `refuse`: the connection is reset before the node hears of it. `error`: a
- * JSON-RPC error, the node hears nothing. `status`: an HTTP status with a text that is no JSON. `drop`: an answer
- * that the node never gave; it hears nothing. `delay`: the answer comes so much later. `hang`: the node never hears
- * of it, no answer ever comes. `swallow`: the node does as told, and the connection is reset instead of its answer.
- * `rewrite`: the request that the node gets instead, or the result of its answer.
+ * The fault of a request:
+ * - `refuse`: resets the connection. The node doesn't get the request.
+ * - `error`: answers with a JSON-RPC error. The node doesn't get the request.
+ * - `status`: answers with an HTTP status and a text that isn't JSON.
+ * - `drop`: answers with a made-up result. The node doesn't get the request.
+ * - `delay`: delays the answer.
+ * - `hang`: never answers. The node doesn't get the request.
+ * - `swallow`: the node executes the request, but the connection is reset instead of an answer.
+ * - `rewrite`: changes the request to the node, or the result of its answer.
  */
 export type RpcFault =
   | { readonly kind: 'refuse' | 'hang' | 'swallow' }
@@ -31,29 +35,29 @@ export type RpcFault =
     };
 
 export interface FaultRule {
-  /** Methods that it concerns; all without. */
+  /** The methods that the rule applies to. Default: all. */
   readonly methods?: readonly string[];
-  /** Only requests that it says yes to. */
+  /** Further restricts the requests that the rule applies to. */
   readonly when?: (request: RpcRequest) => boolean;
-  /** So many requests, then no more. Always, without. */
+  /** The number of requests that the rule applies to. Default: no limit. */
   readonly times?: number;
   readonly fault: RpcFault;
 }
 
 /**
- * An HTTP proxy on loopback before the JSON-RPC node of any chain. Without rules it passes everything on. Batches
- * are taken apart.
+ * An HTTP proxy on loopback before the JSON-RPC node of any chain. Without rules it forwards everything. It splits
+ * batches into single requests.
  */
 export interface RpcFaultProxy {
   readonly url: string;
-  /** Rules are asked in order; the first that concerns a request decides. Replaces the rules before. */
+  /** Replaces all rules. The first rule that applies to a request decides. */
   set(...rules: readonly FaultRule[]): void;
-  /** No faults any more; connections that hang are reset. */
+  /** Removes all faults and resets connections that hang. */
   heal(): void;
-  /** Methods in the order they came, those that failed too. */
+  /** All requests in order of arrival, including failed ones. */
   readonly seen: readonly RpcRequest[];
   forget(): void;
-  /** The next request of this method that comes, whatever happens to it. */
+  /** Resolves with the next request of this method, whatever happens to it. */
   next(method: string): Promise<RpcRequest>;
   stop(): Promise<void>;
 }
@@ -83,7 +87,7 @@ export async function startRpcFaultProxy(target: string): Promise<RpcFaultProxy>
     return (await response.json()) as Record<string, unknown>;
   };
 
-  /** The answer to one request; `reset` and `hang` concern the connection. */
+  /** Answers one request. `reset` and `hang` affect the connection. */
   async function answer(request: RpcRequest): Promise<unknown> {
     seen.push(request);
     for (const [index, one] of [...waiting.entries()].reverse()) {
@@ -138,7 +142,7 @@ export async function startRpcFaultProxy(target: string): Promise<RpcFaultProxy>
   }
 
   const server = createServer((request, response) => {
-    // The node is away, or the client left.
+    // The node can't be reached, or the client left.
     void serve(request, response).catch(() => response.destroy());
   });
   server.listen(0, '127.0.0.1');

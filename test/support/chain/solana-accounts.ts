@@ -4,12 +4,12 @@ import { address, isOffCurveAddress } from '@solana/kit';
 
 export const DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
 export const DEVNET_GENESIS = 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG';
-/** USDC of devnet. */
+/** The mint of USDC on devnet. */
 export const USDC = '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU';
 export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
 const ATA_PROGRAM = 'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL';
 
-/** The associated token account of a wallet. */
+/** The address of a wallet's associated token account. */
 export function ataOf(owner: string, mint: string = USDC): string {
   const seeds = [owner, TOKEN_PROGRAM, mint].map((one) => bs58.decode(one));
   for (let bump = 255; bump >= 0; bump -= 1) {
@@ -23,7 +23,7 @@ export function ataOf(owner: string, mint: string = USDC): string {
   throw new Error('no associated account');
 }
 
-/** A token account's bytes, read. */
+/** Reads the bytes of a token account. */
 export function tokenAccountOf(data: Uint8Array): { mint: string; owner: string; amount: bigint } {
   return {
     mint: bs58.encode(data.subarray(0, 32)),
@@ -32,7 +32,7 @@ export function tokenAccountOf(data: Uint8Array): { mint: string; owner: string;
   };
 }
 
-/** The bytes of an ordinary token account. */
+/** Makes the bytes of an ordinary token account. */
 export function tokenAccountBytes(mint: string, owner: string, amount: bigint): Uint8Array {
   const data = Buffer.alloc(165);
   data.set(bs58.decode(mint), 0);
@@ -42,7 +42,7 @@ export function tokenAccountBytes(mint: string, owner: string, amount: bigint): 
   return Uint8Array.from(data);
 }
 
-/** The bytes of a mint. */
+/** Makes the bytes of a mint. */
 export function mintBytes(authority: string, supply: bigint, decimals: number): Uint8Array {
   const data = Buffer.alloc(82);
   data.writeUInt32LE(1, 0);

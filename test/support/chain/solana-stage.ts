@@ -4,14 +4,14 @@ import { DEVNET, USDC } from './solana-accounts.ts';
 import { startSolanaTwin, type SolanaTwin, type TwinOptions } from './solana-twin.ts';
 import { newPayer, type Payer } from './solana-wallet.ts';
 
-/** A twin, a treasury with SOL, and its chain, opened. */
+/** A Solana twin, a treasury with SOL, and the opened chain. */
 export interface SolanaStage {
   readonly twin: SolanaTwin;
   readonly treasury: Payer;
   readonly chain: Chain;
-  /** Another gateway's view of the same chain. */
+  /** The same chain as another gateway sees it. */
   another(changed?: Partial<ChainSetup>): Chain;
-  /** A wallet with so much USDC and no SOL. */
+  /** Makes a wallet with this much USDC and no SOL. */
   payer(microUsd?: bigint): Promise<Payer>;
   close(): Promise<void>;
 }
@@ -31,7 +31,7 @@ export async function solanaStage(options: TwinOptions = {}): Promise<SolanaStag
   const chain = another();
   await chain.open();
   twin.chain.confirmAfter = confirmAfter;
-  // Wallets take their blockhash from finality: it is to know the treasury's account.
+  // Wallets take their blockhash from the finalized state. The treasury's account must be part of it.
   twin.finalize();
   return {
     twin,

@@ -6,7 +6,7 @@ import { ataOf, tokenAccountOf, USDC, TOKEN_PROGRAM } from './solana-accounts.ts
 
 export type Commitment = 'processed' | 'confirmed' | 'finalized';
 
-/** A transaction that is in a block, failed or not, as `getTransaction` shows it. */
+/** A transaction in a block, successful or failed, in the form of `getTransaction`. */
 export interface Landed {
   readonly signature: string;
   readonly slot: number;
@@ -25,7 +25,7 @@ export interface SvmAccount {
   readonly executable: boolean;
 }
 
-/** litesvm is built with a newer kit, whose branded types are others than ours; this is what is used of it. */
+/** The part of litesvm that is used here. litesvm is built with a newer kit, whose branded types differ from ours. */
 interface Vm {
   withBlockhashCheck(check: boolean): Vm;
   withSigverify(check: boolean): Vm;
@@ -52,13 +52,13 @@ interface Metadata {
 
 const FIRST_SLOT = 10_000;
 const BLOCKHASH_AGE = 150;
-/** Slots without a block, so that nobody gets away with taking a slot for a height. */
+/** The number of slots without a block. It makes tests fail that confuse a slot with a block height. */
 const SKIPPED = 37;
 const MEMO_PROGRAM = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr';
 
 /**
- * The blocks of the twin: the real virtual machine, in slots that pass when they are told to, with what each
- * commitment level sees derived from their age.
+ * The blocks of the Solana twin. They are made by the real virtual machine. Slots pass only when the test says so. The
+ * state at each commitment level follows from the age of the blocks.
  */
 export class SvmChain {
   readonly landed: Landed[] = [];
@@ -81,7 +81,7 @@ export class SvmChain {
     this.vm.warpToSlot(BigInt(this.slot));
   }
 
-  /** Slots pass. */
+  /** Lets slots pass. */
   advance(slots: number): void {
     for (let passed = 0; passed < slots; passed += 1) {
       this.slot += 1;
@@ -95,7 +95,7 @@ export class SvmChain {
     this.vm.warpToSlot(BigInt(this.slot));
   }
 
-  /** Puts a transaction into the next block, or into one so many slots later. */
+  /** Puts a transaction into the next block, or into a block this many slots later. */
   take(wire: Uint8Array, later: number): void {
     if (later > 0) {
       this.waiting.push({ wire, slot: this.slot + later });
@@ -115,7 +115,7 @@ export class SvmChain {
     return this.slot - staleBy - age;
   }
 
-  /** Epoch milliseconds at which a slot is: time passes with the slots. */
+  /** The time of a slot in epoch milliseconds. Time passes with the slots. */
   timeAt(slot: number): number {
     return this.began + (slot - FIRST_SLOT) * 400;
   }
@@ -128,7 +128,7 @@ export class SvmChain {
     return { blockhash: blockhashOf(slot), lastValidBlockHeight: this.heightAt(slot) + BLOCKHASH_AGE };
   }
 
-  /** As a bank at that slot sees it: hashes that came after it are unknown to it, too. */
+  /** Whether a blockhash is valid at a slot. A hash that was made after this slot is unknown there. */
   blockhashValid(blockhash: string, slot: number): boolean {
     const made = this.hashes.get(blockhash);
     return made !== undefined && made <= slot && slot - made <= BLOCKHASH_AGE;
@@ -168,7 +168,7 @@ export class SvmChain {
     };
   }
 
-  /** What a node says of a transaction before it runs it. */
+  /** The error that a node returns before it executes a transaction, or null. */
   refusal(wire: Uint8Array, slot = this.slot): string | null {
     const { transaction, compiled } = decode(wire);
     if (this.byMessage.has(hashOf(transaction.messageBytes))) return 'AlreadyProcessed';
@@ -187,7 +187,7 @@ export class SvmChain {
     const before = keys.map((key) => this.now(key));
     const outcome = this.vm.sendTransaction(transaction);
     const err = outcome.err === undefined ? null : errorOf(outcome.err(), compiled.instructions.length);
-    // What fails before its instructions run is in no block.
+    // A transaction that fails before its instructions run isn't in any block.
     if (err !== null && !(typeof err === 'object' && 'InstructionError' in err)) return;
     const after = keys.map((key) => this.now(key));
     for (const [at, key] of keys.entries()) {
@@ -228,7 +228,7 @@ export class SvmChain {
     this.byMessage.add(hashOf(transaction.messageBytes));
   }
 
-  /** What the wallet's account of the asset holds. */
+  /** The token balance of a wallet. */
   tokens(owner: string, level: Commitment = 'processed'): bigint {
     const account = this.account(ataOf(owner), this.slotAt(level));
     return account === null ? 0n : tokenAccountOf(account.data).amount;
@@ -252,7 +252,7 @@ function tokenBalance(account: SvmAccount | null, accountIndex: number): unknown
   return [{ accountIndex, mint, owner, programId: TOKEN_PROGRAM, uiTokenAmount: amountOf(amount, decimals) }];
 }
 
-/** An amount of tokens as nodes write it. */
+/** Formats a token amount like a node. */
 export function amountOf(amount: bigint, decimals: number): Readonly<Record<string, unknown>> {
   const uiAmount = Number(amount) / 10 ** decimals;
   return { amount: String(amount), decimals, uiAmount, uiAmountString: String(uiAmount) };
@@ -292,7 +292,7 @@ const INSTRUCTION_ERRORS = [
   'MissingRequiredSignature',
 ];
 
-/** litesvm's error as nodes write it. */
+/** Converts litesvm's error to the form of a node. */
 function errorOf(err: unknown, instructions: number): string | Record<string, unknown> {
   if (typeof err === 'number') return BEFORE_IT_RUNS[err] ?? `TransactionError${err}`;
   const { index, err: cause } = err as { index?: number; err?: () => unknown };

@@ -36,10 +36,10 @@ interface Config {
   readonly maxSupportedTransactionVersion?: number;
 }
 
-/** Without history, a node remembers the signatures of about so many slots. */
+/** A node without history remembers signatures for about this many slots. */
 const STATUS_CACHE_SLOTS = 300;
 
-/** The methods that our chain and the x402 libraries ask. */
+/** The methods that our chain and the x402 libraries call. */
 export const METHODS: Readonly<Record<string, Method>> = {
   getGenesisHash: () => DEVNET_GENESIS,
   getVersion: () => ({ 'solana-core': '2.3.0', 'feature-set': 0 }),

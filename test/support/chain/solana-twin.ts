@@ -5,26 +5,23 @@ import { ataOf, mintBytes, TOKEN_PROGRAM, tokenAccountBytes, tokenAccountOf, USD
 import { SvmChain } from './solana-svm.ts';
 import { METHODS, RpcRefusal, type TwinView } from './solana-twin-methods.ts';
 
-/** What goes wrong. Changes take effect with the next request. */
+/** The faults of the node. Changes take effect with the next request. */
 export interface TwinFaults {
-  /** So many transactions are accepted and land nowhere. */
+  /** This many transactions are accepted but never executed. */
   dropNext: number;
-  /** Transactions land so many slots after they were sent, if they are still valid then. */
+  /** Transactions are executed this many slots after they were sent, if they are still valid then. */
   landAfter: number;
-  /** `sendTransaction` answers an error and does nothing. */
+  /** `sendTransaction` answers with an error and does nothing. */
   refuseSends: boolean;
-  /** `sendTransaction` does its work, and its answer never arrives. */
+  /** `sendTransaction` works, but its answer is lost. */
   cutSendAnswers: boolean;
-  /**
-   * The node is so many slots behind everybody else: it takes transactions and passes them on, but knows only what
-   * was before.
-   */
+  /** The node is this many slots behind the others: it accepts and forwards transactions, but its state is old. */
   staleBy: number;
-  /** `getHealth` says that it is behind. */
+  /** `getHealth` says that the node is behind. */
   unhealthy: boolean;
-  /** What is older than this slot is gone from its history. It says so, where it is asked. */
+  /** Transactions older than this slot are missing from the history. The node says so in its answer. */
   forgetBefore: number;
-  /** Spoils answers: what it returns is answered in place of the honest one. */
+  /** Falsifies answers: its return value replaces the correct result. */
   lie: ((method: string, honest: unknown, params: readonly unknown[]) => unknown) | null;
 }
 
@@ -32,34 +29,34 @@ export interface SolanaTwin {
   readonly url: string;
   readonly chain: SvmChain;
   readonly faults: TwinFaults;
-  /** How often each method was asked. */
+  /** Number of requests by method. */
   readonly asked: Map<string, number>;
   advance(slots: number): void;
-  /** Slots pass until all that landed is final. */
+  /** Lets slots pass until all executed transactions are final. */
   finalize(): void;
-  /** Slots pass until no blockhash of today is valid in finality. */
+  /** Lets slots pass until no current blockhash is valid in the finalized state. */
   expire(): void;
   fundSol(address: string, lamports?: bigint): void;
-  /** Gives a wallet a token account with so much more in it, seen at every commitment level. */
+  /** Adds this amount to a wallet's token account, visible at every commitment level. */
   fundUsdc(owner: string, microUsd: bigint): void;
   close(): Promise<void>;
 }
 
 export interface TwinOptions {
-  /** Slots until what landed is confirmed. Default 0: at once. */
+  /** Slots until an executed transaction is confirmed. Default 0. */
   readonly confirmAfter?: number;
   /** Slots until it is final. Default 32. */
   readonly finalizeAfter?: number;
-  /** Slots pass by themselves, one in so many milliseconds. Default: only when told to. */
+  /** Lets one slot pass every so many milliseconds. Default: slots pass only on request. */
   readonly slotMs?: number;
   readonly port?: number;
 }
 
 /**
- * A Solana devnet of one process: litesvm (the real virtual machine with the real SPL programs) behind JSON-RPC on
- * loopback, with USDC of devnet. It shows what programs do, what a transaction costs, when it expires, and a node
- * that is late, forgetful or wrong. It cannot show forks (what landed stays), real commitment levels (confirmed and
- * final are a matter of age), leaders, congestion, lookup tables or durable nonces; and it has one node.
+ * A Solana devnet in one process: litesvm (the real virtual machine with the real SPL programs) behind JSON-RPC on
+ * loopback, with the USDC of devnet. It shows the effects and costs of transactions, their expiry, and a node that is
+ * late, forgetful or wrong. It can't show forks (executed transactions stay), real commitment levels (they depend only
+ * on age), leaders, congestion, lookup tables or durable nonces. There is only one node.
  */
 export async function startSolanaTwin(options: TwinOptions = {}): Promise<SolanaTwin> {
   const chain = new SvmChain(options.confirmAfter ?? 0, options.finalizeAfter ?? 32);

@@ -28,7 +28,7 @@ import type { SolanaTwin } from './solana-twin.ts';
 export const COMPUTE_BUDGET = 'ComputeBudget111111111111111111111111111111' as Address;
 export const MEMO = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr' as Address;
 
-/** A wallet with a key that kit signs with. */
+/** A wallet with a key for signing with kit. */
 export interface Payer {
   readonly address: Address;
   readonly signer: KeyPairSigner;
@@ -42,7 +42,7 @@ export async function payerOf({ secret }: Pick<Payer, 'secret'>): Promise<Payer>
   return { address: signer.address, signer, secret };
 }
 
-/** Pays requirements as the x402 library's client does. */
+/** Pays the requirements like the x402 library's client. */
 export async function pay(twin: SolanaTwin, payer: Payer, accepted: PaymentRequirements): Promise<PaymentPayload> {
   const client = new ExactSvmScheme(payer.signer, { rpcUrl: twin.url });
   const { payload } = await client.createPaymentPayload(2, accepted as never);
@@ -110,11 +110,11 @@ export function plainTransfer(from: Address, to: Address, amount: bigint): Instr
 export interface BuildOptions {
   readonly version?: 0 | 'legacy';
   readonly blockhash?: string;
-  /** Addresses that are put into a lookup table of this name. */
+  /** Addresses to put into a lookup table. */
   readonly lookup?: { readonly table: Address; readonly addresses: Address[] };
 }
 
-/** Any transaction, signed by whom it is given: base64. */
+/** Builds a transaction, signed by the given signers. Returns base64. */
 export async function build(
   twin: SolanaTwin,
   feePayer: Address,
@@ -149,7 +149,7 @@ export async function build(
   );
 }
 
-/** A transaction of a wallet's own, sent: what anybody may do without us. Resolves with its id. */
+/** Sends a transaction of a wallet, as anybody may without the gateway. Resolves with its id. */
 export async function send(
   twin: SolanaTwin,
   payer: Payer,
@@ -163,7 +163,7 @@ export async function send(
   return landed.signature;
 }
 
-/** Closes the empty token account of a wallet, which keeps its rent. */
+/** Closes the empty token account of a wallet. The rent stays with the wallet. */
 export async function closeAccount(twin: SolanaTwin, owner: Payer): Promise<void> {
   const { address } = owner;
   const signer = { address, signTransactions: () => Promise.resolve([]) };

@@ -1,9 +1,8 @@
 import type { FaultRule, RpcRequest } from './rpc-fault-proxy.ts';
 
 /**
- * An EVM node that has heard of no block after `height`: what it calls newest is that one, it knows no later ones,
- * and refuses to tell their state. As real nodes do, it answers a search for logs beyond its newest block as if
- * there were none.
+ * An EVM node that has no block after `height`. Its newest block is this one, and it refuses requests for the state of
+ * later blocks. Like a real node it finds no logs after its newest block, without an error.
  */
 export function staleEvmNode(height: number): readonly FaultRule[] {
   const quantity = (number: number): string => `0x${Math.max(0, number).toString(16)}`;

@@ -6,11 +6,11 @@ const PAUSE_MAX_MS = 1_000;
 const WITHIN_MS = 60_000;
 
 /**
- * Makes blocks until `reached` holds, so that what was done becomes final. Rejects after a minute, with what `state`
- * tells.
+ * Makes blocks until `reached` resolves with true, so that earlier transactions become final. Rejects after a minute
+ * with the text of `state`.
  *
- * The pauses between blocks grow. Blocks that stand for half a minute come every few milliseconds here: on a busy
- * machine a blockhash would be old before the process that asked for it has the answer, each time anew.
+ * The pauses between blocks grow. These blocks stand for half a minute each but come every few milliseconds. On a busy
+ * machine, a blockhash would otherwise expire before the process that requested it gets the answer, again and again.
  */
 export async function whileBlocksCome(
   chain: { finalize(): Promise<void> },

@@ -2,21 +2,19 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/*
- * The twin of main.go for machines without Go. The rule of `encoding/json`: each member of an object goes to the
- * field of its name, else to the one whose name is the same under the simple folding of Unicode; members are read
- * in their order, so the last one that fits counts.
- */
+/* The equivalent of main.go, for machines without Go. It follows the rules of `encoding/json`: a member of an object
+   sets the field with its name, otherwise the field whose name is equal under Unicode's simple case folding. Members
+   are read in order, so the last matching one counts. */
 
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Whether two names are the same under simple folding, as `strings.EqualFold` of Go has it. Fields are of letters
- * and `_`.
+ * Whether two names are equal under simple case folding, like Go's `strings.EqualFold`. Names of fields consist of
+ * letters and `_`.
  */
 const foldsTo = (name: string, field: string): boolean => new RegExp(`^${field}$`, 'iu').test(name);
 
-/** The fields of a struct out of an object; what is not there has its zero. */
+/** Reads the fields of a struct from an object. Missing fields keep their zero values. */
 export function decodeAsGo<T extends Json>(value: unknown, zero: T): T {
   const struct: Record<string, unknown> = { ...zero };
   if (typeof value !== 'object' || value === null) return struct as T;

@@ -6,7 +6,7 @@ import { findGo } from '../find-go.ts';
 import { createKeeper } from '../server-process.ts';
 import { startAsGo } from './as-go.ts';
 
-/** What the server obeyed so far. */
+/** The requests that the server has executed so far. */
 export interface Obeyed {
   readonly chat: readonly {
     readonly model: string;
@@ -14,16 +14,16 @@ export interface Obeyed {
     readonly n: number;
     readonly stream: boolean;
   }[];
-  /** Names of the tools that were run. */
+  /** Names of the executed tools. */
   readonly tools: readonly string[];
   readonly sends: readonly { readonly taskId: string; readonly contextId: string; readonly messageId: string }[];
 }
 
-/** A provider of all three protocols that reads as `encoding/json` of Go does. */
+/** A provider of all three protocols that parses JSON like Go's `encoding/json`. */
 export interface GoServer {
-  /** Origin; it has `/v1/chat/completions`, `/mcp` and `/agent`. */
+  /** The origin. It serves `/v1/chat/completions`, `/mcp` and `/agent`. */
   readonly url: string;
-  /** Of Go; null where there is none here, and its rules are those that are written down in `as-go.ts`. */
+  /** The version of Go. null if this machine has no Go. Then the server follows the rules in `as-go.ts`. */
   readonly version: string | null;
   obeyed(): Promise<Obeyed>;
   close(): Promise<void>;
@@ -32,7 +32,10 @@ export interface GoServer {
 const SOURCE = resolve(import.meta.dirname, 'main.go');
 const BUILD_MS = 280_000;
 
-/** Builds and starts the program in `main.go`. Where Go cannot be had, says so and starts its twin. */
+/**
+ * Builds and starts the program in `main.go`. If Go isn't available, prints this and starts the equivalent in
+ * TypeScript.
+ */
 export async function startGoServer(): Promise<GoServer> {
   const go = findGo(say);
   if (typeof go === 'string') {

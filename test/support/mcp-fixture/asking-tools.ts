@@ -18,15 +18,19 @@ interface State {
   readonly name?: string;
 }
 
-/** Seals what a tool must remember from one round to the next. The fixture is one process, so its key is a constant. */
+/**
+ * Protects the state that a tool needs in the next round from changes. The key is a constant because the fixture is one
+ * process.
+ */
 export const states = createRequestStateCodec<State>({ key: 'the-fixture-seals-its-states-with-this' });
 
 type Reply = CallToolResult | InputRequiredResult;
 type Asking = (context: ServerContext, server: McpServer) => Reply | Promise<Reply>;
 
 /**
- * Tools without arguments that need something of the client, by name. They are written once: on 2026-07-28 they answer
- * `input_required`; in a legacy session the SDK asks the same questions as requests of the server and calls them again.
+ * Tools without arguments that ask their client something, by name. They are written only once. On 2026-07-28 they
+ * answer `input_required`. In a legacy session the SDK sends the same questions as requests and then calls the tools
+ * again.
  */
 const ASKING: Readonly<Record<string, Asking>> = {
   test_elicitation_sep1034_defaults: form(askWith('Please review the form and its defaults', DEFAULTS_FORM)),
@@ -100,7 +104,7 @@ const ASKING: Readonly<Record<string, Asking>> = {
   },
 };
 
-/** `pushing`: those that have a tool in `pushing-tools.ts` are left to that. */
+/** With `pushing`, tools that also exist in `pushing-tools.ts` are left out. */
 export function addAskingTools(server: McpServer, pushing: boolean): void {
   for (const [name, run] of Object.entries(ASKING))
     if (!(pushing && Object.hasOwn(PUSHING, name)))

@@ -1,9 +1,9 @@
 import { fromJsonSchema, type CallToolResult, type ContentBlock } from '@modelcontextprotocol/server';
 
-/** A red pixel. */
+/** A PNG of one red pixel. */
 export const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
 
-/** A WAV header with no samples. */
+/** A WAV file without samples. */
 const WAV = 'UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=';
 
 export const text = (value: string): ContentBlock => ({ type: 'text', text: value });
@@ -15,7 +15,7 @@ const embedded = (uri: string, mimeType: string, value: string): ContentBlock =>
   resource: { uri, mimeType, text: value },
 });
 
-/** Tools without arguments that answer with one fixed result, by name; the first one is what header scenarios call. */
+/** Tools without arguments that return a fixed result, by name. Scenarios about headers call the first one. */
 export const FIXED_RESULTS: Readonly<Record<string, CallToolResult>> = {
   test_simple_text: says('This is a simple text response for testing.'),
   test_image_content: { content: [image] },
@@ -32,7 +32,7 @@ export const FIXED_RESULTS: Readonly<Record<string, CallToolResult>> = {
   },
 };
 
-/** An input schema with one text. */
+/** An input schema with one string. */
 export function oneString(name: string) {
   return fromJsonSchema<Record<string, string>>({
     type: 'object',
@@ -41,7 +41,7 @@ export function oneString(name: string) {
   });
 }
 
-/** The texts of a message's content. */
+/** The text of a message's content. */
 export function wordsOf(content: unknown): string {
   const blocks = (Array.isArray(content) ? content : [content]) as readonly { readonly text?: string }[];
   return blocks.map((block) => block.text ?? '').join('');

@@ -11,7 +11,7 @@ import type { Announcer } from './working-tools.ts';
 export interface LegacySessions {
   readonly count: number;
   handle(request: Request): Promise<Response>;
-  /** Announces to all sessions; updates only to those that subscribed. */
+  /** Sends announcements to all sessions, but resource updates only to sessions that subscribed. */
   readonly announce: Announcer;
   close(): Promise<void>;
 }
@@ -23,8 +23,8 @@ interface Session {
 }
 
 /**
- * The streamable HTTP of 2025-11-25 and before: one server per session, GET stream, DELETE, and events kept for
- * clients that come back.
+ * Streamable HTTP of 2025-11-25 and before: one server per session, a GET stream, DELETE, and stored events for clients
+ * that reconnect.
  */
 export function createLegacySessions(createServer: () => McpServer): LegacySessions {
   const sessions = new Map<string, Session>();
@@ -52,7 +52,7 @@ export function createLegacySessions(createServer: () => McpServer): LegacySessi
   };
 
   const each = (run: (session: Session) => void | Promise<void>) => {
-    // A session whose client is gone cannot be told anything.
+    // A session whose client has left can't be notified.
     for (const session of sessions.values()) void Promise.resolve(run(session)).catch(() => {});
   };
 
@@ -93,7 +93,7 @@ function refusal(status: number, code: number, message: string): Response {
   return Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status });
 }
 
-/** The events of one session, in order; ids say which stream and which place. */
+/** The events of one session, in order. Their ids contain the stream and the position. */
 function createEventStore(): EventStore {
   const events: { readonly streamId: string; readonly message: JSONRPCMessage }[] = [];
   return {

@@ -5,8 +5,8 @@ import { askModel, askWith, CHOICES_FORM, DEFAULTS_FORM, PERSON_FORM } from './q
 type Pushing = (input: Readonly<Record<string, string>>, context: ServerContext) => Promise<CallToolResult>;
 
 /**
- * Tools that ask by a request of the server in the middle of the call, as those written before 2026-07-28 do. In
- * that revision they fail.
+ * Tools that send a request to the client during the call, like tools written before 2026-07-28. In that revision they
+ * fail.
  */
 export const PUSHING: Readonly<Record<string, Pushing>> = {
   test_elicitation_sep1034_defaults: (_input, context) =>

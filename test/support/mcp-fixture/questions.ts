@@ -14,7 +14,7 @@ export const askModel = (prompt: string, maxTokens: number): InputRequest =>
 
 export const askRoots = (): InputRequest => inputRequired.listRoots();
 
-/** One field of every primitive type, each with a default. */
+/** A form with one field of each primitive type, each with a default. */
 export const DEFAULTS_FORM = {
   type: 'object',
   properties: {
@@ -29,7 +29,7 @@ export const DEFAULTS_FORM = {
 
 const titled = (...titles: string[]) => titles.map((title, index) => ({ const: `value${index + 1}`, title }));
 
-/** Every way in which a form can offer a choice, the deprecated one too. */
+/** All forms of a choice in a schema, including the deprecated one. */
 export const CHOICES_FORM = {
   type: 'object',
   properties: {

@@ -88,7 +88,7 @@ export function addPrompts(server: McpServer): void {
   );
 }
 
-/** Answers completions itself: the SDK's own needs a schema per argument. */
+/** Answers completions directly, because the SDK's own handler needs a schema per argument. */
 export function addCompletions(server: McpServer): void {
   server.server.setRequestHandler('completion/complete', ({ params }) => {
     const values = ['paris', 'park', 'party'].filter((value) => value.startsWith(params.argument.value));

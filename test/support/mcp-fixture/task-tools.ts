@@ -8,7 +8,7 @@ export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A task of the fixture, as `tasks/get` shows it. */
+/** A task of the fixture, in the form of `tasks/get`. */
 interface FixtureTask {
   readonly taskId: string;
   readonly createdAt: string;
@@ -17,13 +17,13 @@ interface FixtureTask {
   result?: unknown;
   error?: unknown;
   inputRequests?: Record<string, unknown>;
-  /** Goes on once every question is answered. */
+  /** Called when every question is answered. */
   answered?: (answers: Record<string, unknown>) => void;
   readonly answers: Record<string, unknown>;
   timer?: NodeJS.Timeout;
 }
 
-/** Tools that answer by a task where the client takes tasks. `required`: there is no other way to call them. */
+/** Tools that answer with a task if the client supports tasks. `required` ones can't be called in another way. */
 const TOOLS: Readonly<
   Record<
     string,
@@ -84,13 +84,13 @@ function ask(task: FixtureTask, keys: readonly string[], answered: () => void): 
 }
 
 export interface FixtureTasks {
-  /** Lists the tools at a server of the SDK, which runs them for clients that take no tasks. */
+  /** Adds the tools to an SDK server, which runs them for clients that don't support tasks. */
   readonly addTo: (server: McpServer) => void;
-  /** Answers what is about tasks; null for every other request. */
+  /** Answers requests about tasks. Resolves with null for every other request. */
   readonly answer: (request: Request) => Promise<Response | null>;
 }
 
-/** The tasks extension beside an SDK that does not have it: tasks in memory, and tools that begin them. */
+/** The tasks extension, which the SDK doesn't have: tasks in memory, and tools that start them. */
 export function createFixtureTasks(): FixtureTasks {
   const tasks = new Map<string, FixtureTask>();
 

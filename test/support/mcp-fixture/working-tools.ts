@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fromJsonSchema, type McpServer, type ServerContext } from '@modelcontextprotocol/server';
 import { FIXED_RESULTS, says } from './content.ts';
 
-/** Tells all clients that something changed; what changed is not looked at, the fixture's lists stay as they are. */
+/** Sends list-changed notifications to all clients, although the fixture's lists never change. */
 export interface Announcer {
   toolsChanged(): void;
   promptsChanged(): void;
@@ -10,10 +10,14 @@ export interface Announcer {
   resourceUpdated(uri: string): void;
 }
 
-/** Between two messages of one call, so that a client that collects them too late is found out. */
+/**
+ * Pause between two messages of one call. It is long enough to reveal a client that starts to collect them too late.
+ */
 const STEP_MS = 20;
 
-/** Kept as it is by every hop: JSON Schema 2020-12 with the vocabulary that schemas are most often stripped of. */
+/**
+ * Every hop must keep this schema unchanged. It is JSON Schema 2020-12 with the keywords that are most often removed.
+ */
 const SCHEMA_2020_12 = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   type: 'object' as const,
@@ -49,7 +53,7 @@ const HEADER_SCHEMA = {
   required: ['region'],
 };
 
-/** Tools that answer by themselves: fixed content, errors, progress, logs, a stream cut short, announced changes. */
+/** Tools that don't ask anything: fixed content, errors, progress, logs, a cut stream, announced changes. */
 export function addWorkingTools(server: McpServer, announce: Announcer): void {
   for (const [name, result] of Object.entries(FIXED_RESULTS))
     server.registerTool(name, { description: 'Answers with fixed content' }, () => result);

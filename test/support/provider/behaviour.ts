@@ -1,8 +1,8 @@
 /**
- * How the test provider answers one request. Every field has an honest default; the others are the ways in which
- * real providers fail or lie. Each is also a command `!name`, `!name:value` or `!name:value:value`, in the model's
- * name (`test/model!cut:120`) or as a word of the last user message. Positions are bytes of the response body
- * unless said otherwise; times are milliseconds; `forever` is a time.
+ * How the test provider answers one request. Every default is correct behaviour. All other values imitate failures or
+ * lies of real providers. Each field is also a command `!name`, `!name:value` or `!name:value:value`, in the model's
+ * name (`test/model!cut:120`) or as a word of the last user message. Positions are bytes of the response body unless
+ * stated otherwise. Times are milliseconds. `forever` is a valid time.
  */
 export interface Behaviour {
   /** `!head-delay:250`: silence before the response head. */
@@ -15,59 +15,65 @@ export interface Behaviour {
   /** `!retry-after:7`, in seconds. */
   readonly retryAfterS: number | null;
 
-  /** `!cut:120`: an orderly close of the socket (FIN) after so many bytes of body, all of which arrive. */
+  /** `!cut:120`: closes the socket normally (FIN) after this many bytes of the body. All of them are delivered. */
   readonly cutAt: number | null;
-  /** `!reset:120`: the same by RST; bytes on their way may be lost. */
+  /** `!reset:120`: the same with RST. Bytes on their way may be lost. */
   readonly resetAt: number | null;
-  /** `!cut-head:20`: close after so many bytes of the response head; 0 is before any. */
+  /** `!cut-head:20`: closes after this many bytes of the response head. 0 is before the first one. */
   readonly cutHeadAt: number | null;
-  /** `!stall:120` says nothing more from there on; `!stall:120:500` goes on after 500 ms. */
+  /** `!stall:120` sends nothing more from there on. `!stall:120:500` continues after 500 ms. */
   readonly stallAt: number | null;
   readonly stallMs: number;
-  /** Ends the stall, in place of `stallMs`. */
+  /** Ends the stall, instead of `stallMs`. */
   readonly stallUntil: Promise<unknown> | null;
   /** `!dribble` sends byte by byte, `!dribble:5` with 5 ms between bytes. */
   readonly dribbleMs: number | null;
-  /** `!split:7` cuts the bytes into pieces of random sizes (1 to 48 bytes, blind to events and UTF-8) by this seed. */
+  /**
+   * `!split:7` splits the bytes into pieces of random sizes (1 to 48 bytes, without regard to events and UTF-8) with
+   * this seed.
+   */
   readonly splitSeed: number | null;
-  /** `!endless:100000`: after the first token a `data:` line of so many bytes without an end; then the stream ends. */
+  /**
+   * `!endless:100000`: after the first token, sends a `data:` line of this many bytes without a line end. Then the
+   * stream ends.
+   */
   readonly endlessLine: number | null;
 
-  /** `!usage:none` and so on: what it claims to have used. */
+  /** `!usage:none` and so on: the usage that it reports. */
   readonly usage: UsageClaim;
   /**
-   * `!usage-place:finish`: in the chunk with the finish reason, asked or not; `trailing`: in a `choices: []` chunk
-   * of its own when the request asked for it.
+   * `!usage-place:finish`: the usage is in the chunk with the finish reason, whether it was requested or not.
+   * `trailing`: in a separate chunk with `choices: []`, if the request asks for it.
    */
   readonly usagePlace: 'trailing' | 'finish';
-  /** `!finish:beside` and so on: where and what the finish reason is. */
+  /** `!finish:beside` and so on: the place and the value of the finish reason. */
   readonly finish: 'inside' | 'beside' | 'missing' | 'error';
-  /** `!tokens:40`: completion tokens it wants to produce for each choice; `max_tokens` bounds it. */
+  /** `!tokens:40`: the number of completion tokens per choice. `max_tokens` limits it. */
   readonly tokens: number;
-  /** `!ignore-max`: as if `max_tokens` were not there. */
+  /** `!ignore-max`: ignores `max_tokens`. */
   readonly ignoreMax: boolean;
-  /** `!error-at:3`: an SSE error event instead of the token with this index, then the end. */
+  /** `!error-at:3`: sends an SSE error event instead of the token with this index. Then the stream ends. */
   readonly errorAt: number | null;
   /** `!no-done`: the stream ends without `data: [DONE]`. */
   readonly noDone: boolean;
-  /** `!tools:no-index` and so on: defects of tool-call deltas. */
+  /** `!tools:no-index` and so on: errors in the deltas of tool calls. */
   readonly tools: 'right' | 'no-index' | 'repeat-id';
 
   /** `!eol:crlf`, `!eol:cr`. */
   readonly lineEnd: 'lf' | 'crlf' | 'cr';
   /** `!bom`: the body begins with a byte order mark. */
   readonly bom: boolean;
-  /** `!comments`: comment lines and unknown fields between events. */
+  /** `!comments`: adds comment lines and unknown fields between events. */
   readonly comments: boolean;
   /** `!no-space`: `data:{…}`. */
   readonly noSpace: boolean;
-  /** `!multiline`: each event's JSON over several `data:` lines. */
+  /** `!multiline`: splits each event's JSON into several `data:` lines. */
   readonly multiline: boolean;
 }
 
 /**
- * Ways to report usage, `true` being the honest one. `twice`: in the finish chunk and in the trailing one. `every`:
- * a running total on each chunk. `nan-literal` is no JSON. In an answer that is not streamed, `twice`, `every` and
+ * Ways to report usage. `true` is correct. `twice`: in the finish chunk and in the trailing chunk. `every`: a running
+ * total in each chunk. `nan-literal` isn't valid JSON. In an answer that isn't streamed, `twice`, `every` and
  * `after-done` are the same as `true`.
  */
 export const USAGE_CLAIMS = [
@@ -123,7 +129,7 @@ export const HONEST: Behaviour = {
 
 export type Instruction = Partial<Behaviour>;
 
-/** Reads all `!commands` of a text. Throws on one that does not exist: a test that misspells must not pass. */
+/** Reads all `!commands` of a text. Throws for an unknown command, so that a test with a misspelt command fails. */
 export function parseCommands(text: string): Instruction {
   let instruction: Instruction = {};
   for (const match of text.matchAll(/!([a-z][a-z-]*)((?::[^\s!:]+)*)/g)) {

@@ -1,4 +1,4 @@
-/** A small seeded generator of numbers in [0, 1): the same seed, the same faults. */
+/** A small seeded generator of numbers in [0, 1). The same seed gives the same faults. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -3,31 +3,31 @@ import type { ChatRequest } from './request.ts';
 import { promptTokens, TOOL_ARGUMENT_PIECES, tokenText } from './tokens.ts';
 import { usageText } from './usage-claim.ts';
 
-/** A stretch of the response body, and what has been delivered once all its bytes are. */
+/** A part of the response body. The facts count as delivered when all its bytes are written. */
 export interface Segment {
   readonly bytes: Buffer;
-  /** Completion tokens in it. */
+  /** Number of completion tokens in it. */
   readonly tokens: number;
-  /** Completion text in it. */
+  /** The completion text in it. */
   readonly text: string;
-  /** JSON text of the usage in it. */
+  /** JSON text of the usage in it, or null. */
   readonly usage: string | null;
 }
 
 const CREATED = 1_760_000_000;
 
-/** What the request yields when nothing is cut. */
+/** The complete answer to a request. */
 export interface Plan {
   readonly prompt: number;
   readonly completion: number;
   readonly finishReason: 'stop' | 'length' | 'tool_calls' | 'error';
-  /** Pieces of one choice, one token each. Made on demand: a stream may be long. */
+  /** Pieces of one choice, one token each. They are made on demand because a stream may be long. */
   pieces(): Iterable<Piece>;
 }
 
 interface Piece {
   readonly text: string;
-  /** Delta of a stream, as JSON text. */
+  /** The delta of a stream, as JSON text. */
   readonly delta: string;
 }
 
@@ -77,7 +77,7 @@ function* toolPieces(names: readonly string[], behaviour: Behaviour): Iterable<P
   }
 }
 
-/** The one JSON body of an answer that is not streamed. */
+/** The JSON body of an answer that isn't streamed. */
 export function completionBody(id: string, request: ChatRequest, behaviour: Behaviour, planned: Plan): Segment {
   const texts = Array.from(planned.pieces(), (piece) => piece.text);
   const text = texts.join('');
@@ -129,7 +129,7 @@ export function* streamSegments(
     (behaviour.usagePlace === 'trailing' && request.includeUsage) ||
     behaviour.usage === 'twice' ||
     behaviour.usage === 'after-done';
-  // As the real service does it: null on every chunk but the last, when usage was asked for.
+  // Like the real service: if usage was requested, it is null in every chunk but the last.
   const open = request.includeUsage && behaviour.usage !== 'every' ? ',"usage":null' : '';
 
   if (behaviour.bom) yield { bytes: Buffer.from('\u{FEFF}'), tokens: 0, text: '', usage: null };

@@ -1,7 +1,7 @@
 import { parseCommands } from './behaviour.ts';
 import type { Instruction } from './behaviour.ts';
 
-/** What the test provider reads of a chat request. Everything else stays in the log's `body`. */
+/** The members of a chat request that the test provider uses. The log's `body` has all of them. */
 export interface ChatRequest {
   readonly model: string;
   readonly messages: readonly { readonly role: string; readonly texts: readonly string[]; readonly images: number }[];
@@ -9,13 +9,13 @@ export interface ChatRequest {
   readonly includeUsage: boolean;
   readonly n: number;
   readonly maxTokens: number | null;
-  /** Names of the tools that are to be called. */
+  /** Names of the tools to call. */
   readonly toolCalls: readonly string[];
-  /** The JSON text of the tools, for the count of prompt tokens. */
+  /** The JSON text of the tools, from which prompt tokens are counted. */
   readonly toolsText: string;
 }
 
-/** Reads a request body, or returns null for one that is no chat request. */
+/** Reads a request body. Returns null if it isn't a chat request. */
 export function readChatRequest(body: unknown): ChatRequest | null {
   if (!isRecord(body) || typeof body['model'] !== 'string' || !Array.isArray(body['messages'])) return null;
   const messages = body['messages'].filter(isRecord).map((message) => {
@@ -46,7 +46,7 @@ export function readChatRequest(body: unknown): ChatRequest | null {
   };
 }
 
-/** The commands in the model's name and in the last user message; the message wins. */
+/** The commands in the model's name and in the last user message. The message overrides the name. */
 export function commandsOf(request: ChatRequest): Instruction {
   const mark = request.model.indexOf('!');
   const fromModel = mark === -1 ? {} : parseCommands(request.model.slice(mark));
@@ -55,7 +55,7 @@ export function commandsOf(request: ChatRequest): Instruction {
   return { ...fromModel, ...parseCommands(words.join(' ')) };
 }
 
-/** Forced tools, or those whose names the last user message holds. */
+/** The forced tools, or the tools whose names occur in the last user message. */
 function toolsToCall(names: readonly string[], choice: unknown, text: string): readonly string[] {
   if (choice === 'none') return [];
   if (isRecord(choice) && isRecord(choice['function'])) return [String(choice['function']['name'])];

@@ -5,11 +5,11 @@ import type { Behaviour } from './behaviour.ts';
 import { seededRandom } from './random.ts';
 import type { Segment } from './reply.ts';
 
-/** Where the sender reports to, as bytes leave. */
+/** Records what was sent. */
 export interface Delivery {
-  /** Bytes of body handed to the socket. */
+  /** Bytes of the body that were written to the socket. */
   bytes: number;
-  /** Called for each segment once its last byte was handed over. */
+  /** Called for each segment after its last byte was written. */
   delivered(segment: Segment): void;
 }
 
@@ -17,7 +17,10 @@ export type SendEnd = 'finished' | 'cut' | 'client_closed';
 
 const SPLIT_BYTES_MAX = 48;
 
-/** Sends the body as the behaviour says. The head is sent with the first byte, or before it when there is none. */
+/**
+ * Sends the body with the faults of the behaviour. The head is sent with the first byte, or before it if the body is
+ * empty.
+ */
 export async function sendBody(
   response: ServerResponse,
   segments: Iterable<Segment>,
@@ -56,7 +59,7 @@ export async function sendBody(
         delivery.bytes += piece.length;
         if (!response.write(piece)) await once(response, 'drain', { signal: left.signal });
         if (behaviour.dribbleMs !== null && behaviour.dribbleMs > 0) await silence(behaviour.dribbleMs, left.signal);
-        // A turn of the loop between writes, so that pieces leave as packets of their own.
+        // Waits one turn of the event loop between writes, so that pieces are sent as separate packets.
         else if (pieceSize !== null) await nextTurn();
         if (left.signal.aborted) return 'client_closed';
       }
@@ -84,10 +87,10 @@ export async function cutHead(response: ServerResponse, status: number, at: numb
   socket.destroy();
 }
 
-/** Waits; for ever ends when the client leaves. */
+/** Waits. With Infinity it ends only when the client leaves. */
 export async function silence(ms: number, signal: AbortSignal): Promise<void> {
   if (ms === Infinity) {
-    // The socket keeps the process alive; a timer is not needed to wait for its end.
+    // No timer is needed, because the socket keeps the process alive.
     if (!signal.aborted) await once(signal, 'abort');
     signal.throwIfAborted();
     return;
@@ -100,14 +103,14 @@ async function cut(response: ServerResponse, behaviour: Behaviour, signal: Abort
   if (socket === null || signal.aborted) return 'cut';
   if (behaviour.resetAt !== null) socket.resetAndDestroy();
   else {
-    // Empty writes wait for what was written before; only then FIN.
+    // The callback of an empty write runs after everything before it is written. Then FIN is sent.
     await new Promise((resolve) => socket.write('', resolve));
     socket.destroy();
   }
   return 'cut';
 }
 
-/** Sizes of the pieces that segments are cut into, or null for whole segments. */
+/** Returns a generator of sizes for the pieces of segments. null: segments are sent whole. */
 function pieceSizes(behaviour: Behaviour): (() => number) | null {
   if (behaviour.dribbleMs !== null) return () => 1;
   if (behaviour.splitSeed === null) return null;

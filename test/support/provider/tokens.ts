@@ -1,8 +1,8 @@
 import type { ChatRequest } from './request.ts';
 
 /**
- * Prompt tokens: 3 for the request, 4 for each message, 85 for each image, and one for every begun 4 bytes (UTF-8)
- * of each text and of the tools' JSON.
+ * Counts prompt tokens: 3 for the request, 4 for each message, 85 for each image, and one for every started 4 bytes
+ * (UTF-8) of each text and of the tools' JSON.
  */
 export function promptTokens(request: ChatRequest): number {
   let tokens = 3 + quarters(request.toolsText);
@@ -33,12 +33,12 @@ const WORDS = [
 ];
 
 /**
- * Completion token `index`: one piece of text, one delta, one token. Some hold several bytes a character, quotes,
- * line ends and what looks like SSE.
+ * Completion token `index`. Each token is one piece of text and one delta. Some contain multi-byte characters, quotes,
+ * line ends and text that looks like SSE.
  */
 export function tokenText(index: number): string {
   return WORDS[index % WORDS.length] ?? '';
 }
 
-/** Arguments of a test tool call, in pieces; each piece is one token, and the call's name is one more. */
+/** Arguments of a test tool call, in pieces. Each piece is one token. The call's name is one more token. */
 export const TOOL_ARGUMENT_PIECES = ['{"city":', '"Zürich"', ',"days":', '3}'] as const;

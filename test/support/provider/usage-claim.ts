@@ -1,12 +1,12 @@
 import type { UsageClaim } from './behaviour.ts';
 
-/** Token counts as the test provider produced them. */
+/** Token counts that the test provider really produced. */
 export interface TokenCounts {
   readonly prompt: number;
   readonly completion: number;
 }
 
-/** The JSON text of a `usage` value, or null where the field is left out. */
+/** The JSON text of a `usage` value, or null if the field is omitted. */
 export function usageText(claim: UsageClaim, { prompt, completion }: TokenCounts): string | null {
   switch (claim) {
     case 'true':

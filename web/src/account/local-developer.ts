@@ -1,9 +1,9 @@
 import { BOOT } from '../app/boot.ts';
 
-/** Remembers that the local developer signed out on purpose. */
+/** Set if the local developer signed out on purpose. */
 const AWAY = 'tollgate.stay-away';
 
-/** Whether a page may sign the local developer in by itself. The gateway has the last word. */
+/** Whether a page may sign in the local developer automatically. The gateway may still refuse. */
 export const comesByItself = (): boolean => BOOT.mode === 'development' && localStorage.getItem(AWAY) === null;
 
 export function stayAway(away: boolean): void {

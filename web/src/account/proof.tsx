@@ -10,19 +10,19 @@ import { type FoundWallet, WalletError } from '../wallet/wallet.ts';
 import { WalletList } from '../wallet/wallet-list.tsx';
 import { AccountName, shortAccount } from './account-name.tsx';
 
-/** Headers that prove who asks. Good for one request. */
+/** Headers that prove who the user is. Valid for one request. */
 type Proof = Readonly<Record<string, string>>;
 
 /**
- * Asks for a proof of an act that the session's cookie is not enough for. `act` says it in one line: a wallet shows it
- * to its owner. Resolves with null if it is refused.
+ * Asks the user for a proof, for acts that need more than the session's cookie. `act` describes the act in one line,
+ * which a wallet shows to its owner. Resolves with null if the user declines.
  */
 type AskProof = (act: string) => Promise<Proof | null>;
 
 const ProofContext = createContext<AskProof>(() => Promise.resolve(null));
 export const useProof = (): AskProof => useContext(ProofContext);
 
-/** Gives the pages in it `useProof`, and shows the dialog. */
+/** Provides `useProof` to the pages in it, and shows its dialog. */
 export function ProofProvider({
   session,
   children,
@@ -138,9 +138,12 @@ function ByKey({ session, onProof }: WayProps): ReactNode {
   );
 }
 
-/** Whether a key has another hash. Browsers hash only over https and on this machine: elsewhere the gateway judges. */
+/**
+ * Whether a key has another hash than `hash`. Browsers can hash only over https and on localhost. Without that the
+ * answer is false, and the gateway checks the key.
+ */
 async function isAnother(key: string, hash: string): Promise<boolean> {
-  // The type says that it is always there.
+  // The type claims that it always exists.
   const subtle = crypto.subtle as SubtleCrypto | undefined;
   if (subtle === undefined) return false;
   const digest = await subtle.digest('SHA-256', new TextEncoder().encode(key));

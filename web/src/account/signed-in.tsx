@@ -7,8 +7,8 @@ import { PageSkeleton } from '../ui/skeleton.tsx';
 import { comesByItself, stayAway } from './local-developer.ts';
 
 /**
- * The session of this browser. In development the local developer is signed in by itself. `waiting` is true until it
- * is known whether somebody is signed in.
+ * The session of this browser. In development the local developer is signed in automatically. `waiting` is true until
+ * it is known whether somebody is signed in.
  */
 export function useArrival(): { readonly session: Session | null; readonly waiting: boolean } {
   const { session, loading, changed } = useSession();
@@ -31,8 +31,8 @@ export function useArrival(): { readonly session: Session | null; readonly waiti
 }
 
 /**
- * Shows a page to whoever is signed in, and others the way to it. In development the local developer is signed in by
- * itself.
+ * Shows a page to a signed-in user, and a link to the sign-in page to everybody else. In development the local
+ * developer is signed in automatically.
  */
 export function SignedIn({ children }: { readonly children: (session: Session) => ReactNode }): ReactNode {
   const { session, waiting } = useArrival();

@@ -1,13 +1,13 @@
 const NAME = 'tollgate.acts-for';
-/** The parts of the API that members take for an organisation. */
+/** Paths of the API that members can call for an organisation. */
 const TAKES =
   /^\/api\/v1\/(session\/|credits|generation|keys|analytics\/own|limits|members|deposits|withdrawals|wallets|topup)/;
 
-/** The organisation that this tab acts for, if the path takes one; null: the account that is signed in. */
+/** The organisation that this tab acts for, if the path supports that. Otherwise null: the signed-in account. */
 export const actsFor = (path = '/api/v1/members'): string | null =>
   TAKES.test(path) ? sessionStorage.getItem(NAME) : null;
 
-/** From the next request of this tab on. null is the account that is signed in. */
+/** Sets the account for the next requests of this tab. null is the signed-in account. */
 export function actFor(account: string | null): void {
   if (account === null) sessionStorage.removeItem(NAME);
   else sessionStorage.setItem(NAME, account);

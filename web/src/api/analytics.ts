@@ -4,13 +4,13 @@ import type { Kind } from '../ui/kinds.ts';
 import type { MarketFigures, ServiceFigures } from './figures.ts';
 import { call, data } from './request.ts';
 
-/** UTC days as `YYYY-MM-DD`: the last `days`, today included. */
+/** The last `days` UTC days as `YYYY-MM-DD`, including today. */
 function lastDays(days: number): { readonly start_date: string; readonly end_date: string } {
   const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
   return { start_date: day(days - 1), end_date: day(0) };
 }
 
-/** The figures of the last 7 days and today, as the gateway gives them without a range. */
+/** The market's figures of the last 7 days and today, which is the API's default range. */
 export const useWeek = (): UseQueryResult<MarketFigures> =>
   useQuery({
     queryKey: ['analytics', 'week'],
@@ -23,13 +23,13 @@ export const useMarketFigures = (days: number): UseQueryResult<MarketFigures> =>
     queryKey: ['analytics', 'public', days],
     queryFn: () => call<MarketFigures>(`/api/v1/analytics/public?${new URLSearchParams(lastDays(days))}`),
     enabled: BOOT.analytics,
-    // The figures of the range before stay while the others come.
+    // Keeps the figures of the previous range on the page until the new ones arrive.
     placeholderData: (shown) => shown,
   });
 
 /**
- * Charged calls of 30 days by kind and name: `model/demo/sage`. Services that nobody called, or whose figures are kept
- * back, are missing.
+ * Charged calls of 30 days by kind and name: `model/demo/sage`. Services without calls and services with hidden figures
+ * are missing.
  */
 export const useCallCounts = (): UseQueryResult<ReadonlyMap<string, number>> =>
   useQuery({

@@ -1,13 +1,13 @@
-/** The gateway's answer was an error, or there was no answer (`status` 0). */
+/** The gateway answered with an error, or there was no answer (`status` 0). */
 export class ApiError extends Error {
   readonly status: number;
-  /** The error's name in the gateway's table, such as `insufficient_balance`; `unreachable` without an answer. */
+  /** The error's type, such as `insufficient_balance`. `unreachable` if there was no answer. */
   readonly type: string;
-  /** The field that is at fault. */
+  /** The field that is wrong. */
   readonly param: string | null;
-  /** Of the request, for the operator. */
+  /** Id of the request, for the operator. */
   readonly requestId: string | null;
-  /** Whose budget refused the call: `key`, `member`, `account` or `operator`; null where none did. */
+  /** Whose budget refused the call: `key`, `member`, `account` or `operator`. null if it was not a budget. */
   readonly budget: string | null;
 
   constructor(
@@ -31,12 +31,12 @@ export class ApiError extends Error {
   }
 }
 
-/** For a sign-out: without a session it has nothing left to do. Throws every other error. */
+/** Ignores the error of a sign-out without a session. Throws every other error. */
 export function passIfSignedOut(error: unknown): void {
   if (!(error instanceof ApiError) || error.status !== 401) throw error;
 }
 
-/** More money was asked for than there is. */
+/** Whether the call needs more money than the balance. */
 export const isTooMuch = (error: unknown): boolean =>
   error instanceof ApiError && error.type === 'insufficient_balance';
 
@@ -49,10 +49,10 @@ const HELP: Readonly<Record<string, string>> = {
   provider_error: 'Try again, or choose another provider.',
 };
 
-/** An error as one sentence, and what the reader can do about it. */
+/** Describes an error in one sentence, with advice for the reader. */
 export function explain(error: unknown): { readonly sentence: string; readonly help: string | null } {
   if (error instanceof ApiError) {
-    // Its sentence says who raises it.
+    // The message itself says who can raise the budget.
     if (error.budget !== null) return { sentence: withStop(error.message), help: null };
     const help =
       HELP[error.type] ??

@@ -8,7 +8,7 @@ import { call, data } from './request.ts';
 export type { Pricing } from './pricing.ts';
 export type { Service, ServiceStatus } from './service.ts';
 
-/** How an offer has served. */
+/** The recent health of an offer. */
 export interface Standing {
   readonly status: 'healthy' | 'cooling_down' | 'away';
   readonly uptime_last_1h: number | null;
@@ -20,7 +20,7 @@ export interface Standing {
   readonly price_raised: { readonly before: Pricing; readonly effective_at: string } | null;
 }
 
-/** A service at one provider. */
+/** The offer of a service by one provider. */
 export interface ServiceOffer extends Standing {
   readonly id: string;
   readonly name: string;
@@ -56,7 +56,7 @@ interface ProviderListing {
   readonly status: ServiceStatus;
 }
 
-/** A service of a provider, with a door for each kind that it is called as. */
+/** A service of a provider, with a door for each primitive under which it can be called. */
 export interface ProviderListingDetail extends ProviderListing {
   readonly description: string;
   readonly doors: readonly (Standing & { readonly primitive: Kind; readonly pricing: Pricing })[];
@@ -73,14 +73,14 @@ export interface Tool {
 
 const named = (name: string) => name.split('/').map(encodeURIComponent).join('/');
 
-/** The path of the page of a service. */
+/** The path of a service's page. */
 export const servicePath = ({ primitive, name }: { readonly primitive: Kind; readonly name: string }): string =>
   `/${primitive}s/${named(name)}`;
 
-/** The path of the page of a provider. */
+/** The path of a provider's page. */
 export const providerPath = (id: string): string => `/providers/${encodeURIComponent(id)}`;
 
-/** Asks for all services of all kinds. */
+/** Requests all services of all kinds. */
 export const servicesQuery = queryOptions({
   queryKey: ['services'],
   queryFn: () => data<readonly Service[]>('/api/v1/services'),
@@ -89,7 +89,7 @@ export const servicesQuery = queryOptions({
 /** All services of all kinds. */
 export const useServices = (): UseQueryResult<readonly Service[]> => useQuery(servicesQuery);
 
-/** The service of the document is there at once, so that the first drawing is the whole page. */
+/** If the document contains the service, it is available at once, so that the first render is complete. */
 export function useService(kind: Kind, name: string): UseQueryResult<ServiceDetail> {
   const path = `/api/v1/services/${kind}/${named(name)}`;
   const { data: first } = (answerOfDocument(path) ?? {}) as { readonly data?: ServiceDetail };
@@ -109,7 +109,7 @@ export const useProvider = (id: string): UseQueryResult<Provider<ProviderListing
     queryFn: () => data<Provider<ProviderListingDetail>>(`/api/v1/providers/${encodeURIComponent(id)}`),
   });
 
-/** The tools of a tool service with their schemas; null while its servers have not said what they have. */
+/** The tools of a tool service, with their schemas. null until its servers have listed them. */
 export const useTools = (service: string): UseQueryResult<readonly Tool[] | null> =>
   useQuery({
     queryKey: ['tools', service],
@@ -120,7 +120,7 @@ export const useTools = (service: string): UseQueryResult<readonly Tool[] | null
     },
   });
 
-/** The card of an agent, as its provider wrote it. */
+/** An agent's card, as its provider wrote it. */
 export const useAgentCard = (agent: string): UseQueryResult<Readonly<Record<string, unknown>>> =>
   useQuery({
     queryKey: ['cards', agent],

@@ -1,6 +1,6 @@
 import type { Kind } from '../ui/kinds.ts';
 
-/** A value of one UTC day. `suppressed`: the gateway keeps it back. */
+/** A value of one UTC day. `suppressed` means that the gateway hides it. */
 interface DayValue {
   readonly date: string;
   readonly value: number;
@@ -14,7 +14,7 @@ interface Sums {
   readonly tokens: number;
 }
 
-/** Figures of the market over a range of days. Money is in micro-USD. */
+/** The market's figures over a range of days. Money is in micro-USD. */
 export interface MarketFigures {
   readonly total_requests: number;
   readonly total_volume: number;
@@ -35,7 +35,7 @@ export interface MarketFigures {
   readonly as_of: string | null;
 }
 
-/** 30 days of one service. */
+/** The figures of one service over 30 days. */
 export interface ServiceFigures {
   readonly requests: number;
   readonly failed: number;
@@ -64,9 +64,9 @@ export interface ProviderFigures {
 
 export interface PriceVersion {
   readonly from: string;
-  /** USD by meter: tokens per 1M, other meters per unit. */
+  /** USD by meter. Token prices are per 1M, all others per unit. */
   readonly pricing: Readonly<Record<string, number>>;
   readonly current: boolean;
-  /** The part of the service that it is the price of; null is the whole. */
+  /** The part of the service that has this price. null is the whole service. */
   readonly of: string | null;
 }

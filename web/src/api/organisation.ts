@@ -40,7 +40,7 @@ interface LimitsOf {
 }
 
 export interface Limits extends LimitsOf {
-  /** Set by the operator. */
+  /** The limits that the operator set. */
   readonly operator: LimitsOf;
 }
 
@@ -70,7 +70,7 @@ export const useNotices = () =>
   useQuery({ queryKey: ['notices'], queryFn: () => data<readonly Notice[]>(`${API}/limits/notices`) });
 
 /**
- * The role in the account that this tab acts for; null while it is not known. The account that is signed in is its own
+ * The user's role in the account that this tab acts for. null until it is known. The signed-in account is its own
  * owner.
  */
 export function useOwnRole(): Role | null {

@@ -2,19 +2,19 @@ import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-qu
 import type { Kind } from '../ui/kinds.ts';
 import { call, data } from './request.ts';
 
-/* The account's own pages of the API. Times are RFC 3339. */
+/* The account's own part of the API. Times are RFC 3339. */
 
 export interface Balance {
   readonly balance_micro_usdc: number;
-  /** Held by running calls. */
+  /** Locked by running calls. */
   readonly locked_micro_usdc: number;
 }
 
-/** One call, as the list has it. */
+/** One call in the form of the list. */
 export interface CallRow {
   readonly id: string;
   readonly state: 'held' | 'settled' | 'released' | 'expired';
-  /** Its task asks for input. */
+  /** Whether its task asks for input. */
   readonly waiting?: boolean;
   readonly outcome: string | null;
   readonly primitive: Kind;
@@ -42,14 +42,14 @@ export interface CallRow {
   readonly resolved_at: string | null;
 }
 
-/** One call with the movements of its money and the calls under it. */
+/** One call with its ledger entries and the calls under it. */
 export interface CallDetail extends CallRow {
   readonly account: string;
   readonly price: string | null;
   readonly entries: readonly { readonly type: string; readonly amount_micro_usdc: number; readonly at: string }[];
-  /** A compact JWS; null for a call that was not charged. */
+  /** A compact JWS. null for a call that was not charged. */
   readonly receipt: string | null;
-  /** USD of this call and all calls under it. */
+  /** USD for this call and all calls under it. */
   readonly run_cost: number;
   readonly children: readonly CallDetail[];
 }
@@ -62,14 +62,14 @@ export interface CallsPage {
 export interface ApiKey {
   readonly hash: string;
   readonly label: string;
-  /** Account of the member of an organisation whose key it is. */
+  /** The member of an organisation that owns the key. null for a key of the account itself. */
   readonly member: string | null;
   readonly disabled: boolean;
-  /** USD in each period; null is no limit. */
+  /** USD in each period. null means no limit. */
   readonly limit: number | null;
   readonly limit_remaining: number | null;
   readonly limit_reset: 'daily' | 'weekly' | 'monthly' | null;
-  /** USD in all, whatever the limit counts. */
+  /** USD in total, whatever the limit counts. */
   readonly usage: number;
   readonly usage_monthly: number;
   readonly created_at: string;
@@ -87,7 +87,7 @@ export interface Chain {
   readonly topup_max_micro_usdc: number;
   readonly withdrawal_min_micro_usdc: number;
   readonly withdrawal_fee_micro_usdc: number;
-  /** Kept beside it where the wallet has no account for the token yet. */
+  /** The additional fee if the wallet has no token account yet. */
   readonly token_account_fee_micro_usdc: number;
   readonly withdrawal_daily_max_micro_usdc: number;
 }
@@ -111,7 +111,7 @@ export interface Withdrawal {
   readonly address: string;
   readonly source: 'balance' | 'earnings' | 'fees' | 'treasury';
   readonly amount_micro_usdc: number;
-  /** The amount less the fee. */
+  /** The amount minus the fee. */
   readonly pays_micro_usdc: number;
   readonly transaction: string | null;
   readonly reason: string | null;
@@ -125,7 +125,7 @@ export interface BoundWallet {
   readonly paid_from: string;
 }
 
-/** Figures of one group of calls. A group by which it was not asked is absent. */
+/** The figures of one group of calls. Members that the request doesn't group by are missing. */
 export interface OwnFigures {
   readonly date?: string;
   readonly model?: string;
@@ -151,7 +151,7 @@ interface OwnAnalytics {
 }
 
 const API = '/api/v1';
-/** Money and calls change while one looks. */
+/** Balance and calls change while the page is open. */
 const LIVELY = { refetchInterval: 15_000, staleTime: 5_000 } as const;
 
 export const useBalance = () =>
@@ -159,7 +159,7 @@ export const useBalance = () =>
 
 const FIRST_PAGE: { readonly cursor?: string } = {};
 
-/** Calls, the newest first, a page at a time. `filters` are members of the query. */
+/** Calls, newest first, in pages. `filters` are parameters of the query. */
 export const useCalls = (filters: Readonly<Record<string, string>>, limit = 25) =>
   useInfiniteQuery({
     queryKey: ['calls', filters, limit],
@@ -171,7 +171,7 @@ export const useCalls = (filters: Readonly<Record<string, string>>, limit = 25) 
     ...LIVELY,
   });
 
-/** The query of a list of calls. Empty filters are left out. */
+/** The query string of a list of calls. Empty filters are omitted. */
 export function callsQuery(filters: Readonly<Record<string, string>>, limit?: number): string {
   const query = new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ''));
   if (limit !== undefined) query.set('limit', String(limit));
@@ -182,7 +182,7 @@ export const useCall = (id: string) =>
   useQuery({
     queryKey: ['call', id],
     queryFn: () => data<CallDetail>(`${API}/generation?id=${encodeURIComponent(id)}`),
-    // A running call is looked at until it is over.
+    // A running call is requested again until it has ended.
     refetchInterval: ({ state }) => (state.data?.state === 'held' ? 2_000 : false),
   });
 
@@ -196,7 +196,7 @@ export const useChains = () =>
     staleTime: 5 * 60_000,
   });
 
-/** Deposits, withdrawals and wallets are there only where the gateway has chains. */
+/** Deposits, withdrawals and wallets exist only if the gateway has chains. */
 export const useDeposits = (enabled: boolean) =>
   useQuery({ queryKey: ['deposits'], queryFn: () => data<readonly Deposit[]>(`${API}/deposits`), enabled, ...LIVELY });
 export const useWithdrawals = (enabled: boolean) =>
@@ -209,7 +209,7 @@ export const useWithdrawals = (enabled: boolean) =>
 export const useBoundWallets = (enabled: boolean) =>
   useQuery({ queryKey: ['wallets'], queryFn: () => data<readonly BoundWallet[]>(`${API}/wallets`), enabled });
 
-/** The account's own figures by groups, such as `day,model`, from a UTC day on. */
+/** The account's own figures by groups, such as `day,model`, since a UTC day. */
 export const useOwnAnalytics = (groups: string, from: string) =>
   useQuery({
     queryKey: ['own-analytics', groups, from],
@@ -220,5 +220,5 @@ export const useOwnAnalytics = (groups: string, from: string) =>
 
 const DAY_MS = 86_400_000;
 
-/** The UTC day that many days ago: `2026-11-21`. */
+/** The UTC day `daysAgo` days ago: `2026-11-21`. */
 export const utcDay = (daysAgo: number): string => new Date(Date.now() - daysAgo * DAY_MS).toISOString().slice(0, 10);

@@ -1,4 +1,4 @@
-/** Prices as the API has them, in USD. Which members there are depends on the kind. */
+/** A price of the API, in USD. Its members depend on the kind. */
 export interface Pricing {
   readonly prompt?: number | null;
   readonly completion?: number | null;
@@ -18,7 +18,10 @@ export interface Pricing {
   readonly audio_multiplier?: number;
 }
 
-/** The price of one tool of a service, in USD. A tool that is charged by its use has the most that a call costs. */
+/**
+ * The price of one tool of a service, in USD. `per_call_max` is the most that a call costs, for a tool that is charged
+ * by use.
+ */
 export interface ToolPrice {
   readonly per_call?: string;
   readonly per_call_max?: string;

@@ -3,7 +3,7 @@ import { ApiError } from './api-error.ts';
 
 declare global {
   interface Window {
-    /** Requests that `web/public/early.js` began before this code was here, by path. */
+    /** Requests by path that `web/public/early.js` started before this code was loaded. */
     tollgateEarly?: Map<string, Promise<Response>>;
   }
 }
@@ -14,14 +14,14 @@ interface RequestOptions {
   readonly json?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
-  /** For the account that is signed in, also where this tab acts for an organisation. */
+  /** Makes the request for the signed-in account, even if this tab acts for an organisation. */
   readonly own?: boolean;
 }
 
 /**
- * Asks the gateway. `path` begins with `/`. The session's cookie goes along, and the header that tells the gateway that
- * its own page asks. Rejects with ApiError for an answer that is an error. The answer's body is not read yet: streams
- * can be read as they come.
+ * Sends a request to the gateway. `path` begins with `/`. The request has the session's cookie, and the header that
+ * proves that it comes from the gateway's own page. Rejects with ApiError if the answer is an error. Resolves before
+ * the body is read, so that streams can be read as they arrive.
  */
 export async function request(path: string, options: RequestOptions = {}): Promise<Response> {
   const { method = 'GET', json, headers, signal, own = false } = options;
@@ -49,13 +49,13 @@ export async function request(path: string, options: RequestOptions = {}): Promi
   return answer;
 }
 
-/** Asks the gateway and reads its JSON. null for an answer without a body. */
+/** Sends a request and reads the JSON answer. Resolves with null if the answer has no body. */
 export async function call<T>(path: string, options: RequestOptions = {}): Promise<T> {
   const answer = await request(path, options);
   return (answer.status === 204 ? null : await answer.json()) as T;
 }
 
-/** Asks for JSON whose content is in `data`, as the listings have it. */
+/** Sends a request and returns the member `data` of the answer, as listings have it. */
 export async function data<T>(path: string, options: RequestOptions = {}): Promise<T> {
   return (await call<{ readonly data: T }>(path, options)).data;
 }

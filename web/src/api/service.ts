@@ -3,14 +3,14 @@ import type { Pricing } from './pricing.ts';
 
 export type ServiceStatus = 'healthy' | 'degraded' | 'down' | 'away';
 
-/** A service as a row of the market. */
+/** A service as a row of the marketplace. */
 export interface Service {
   readonly primitive: Kind;
   readonly name: string;
   readonly display_name: string;
   readonly description: string;
   readonly status: ServiceStatus;
-  /** 0 to 1, of the last hour. */
+  /** 0 to 1, for the last hour. */
   readonly uptime: number | null;
   readonly requests: number;
   readonly listed_since: string;
@@ -22,13 +22,13 @@ export interface Service {
   readonly durations: readonly string[];
   readonly aspect_ratios: readonly string[];
   readonly formats: readonly string[];
-  /** Beside those that every service of the kind takes. */
+  /** Parameters in addition to those that every service of the kind accepts. */
   readonly supported_parameters: readonly string[];
-  /** Of the cheapest provider. */
+  /** The price of the cheapest provider. */
   readonly pricing: Pricing;
-  /** USD of a typical use. */
+  /** USD for a typical use. */
   readonly typical_usd: number;
-  /** The length of the video that `typical_usd` is the price of. */
+  /** The length in seconds of the video that `typical_usd` is for. null for other kinds. */
   readonly typical_seconds: number | null;
   readonly providers: readonly { readonly id: string; readonly name: string }[];
 }

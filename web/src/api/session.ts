@@ -4,19 +4,19 @@ import { actFor } from './acting.ts';
 import { passIfSignedOut } from './api-error.ts';
 import { call } from './request.ts';
 
-/** How somebody can sign in, or has. */
+/** The ways to sign in. */
 export type SignInWay = 'wallet' | 'api_key' | 'development';
 
-/** The account that is signed in in this browser. */
+/** The account that is signed in to this browser. */
 export interface Session {
-  /** CAIP-10, or the gateway's own name of an account. */
+  /** A CAIP-10 id, or an account name that the gateway gave. */
   readonly account: string;
   readonly signed_in_by: SignInWay;
-  /** `limited`: of a key with a spending limit, a rate, an expiry or a list of services. */
+  /** `limited`: the session of a key with a spending limit, a rate, an expiry or a list of services. */
   readonly rights: 'full' | 'limited';
-  /** The proof that keys, withdrawals and wallets need with the request; null: none. */
+  /** The additional proof that requests for keys, withdrawals and wallets need. null if they need no proof. */
   readonly step_up: 'wallet' | 'api_key' | null;
-  /** CAIP-10 of the wallet that signed in. */
+  /** CAIP-10 id of the wallet that signed in. */
   readonly wallet: string | null;
   /** Hash of the API key that signed in. */
   readonly key: string | null;
@@ -26,15 +26,15 @@ export interface Session {
   readonly ways: readonly SignInWay[];
 }
 
-/** The answer for a browser that is not signed in. */
+/** The answer to a browser that isn't signed in. */
 interface NoSession {
   readonly account: null;
   readonly ways: readonly SignInWay[];
 }
 
 /**
- * A visitor who never signed in is not asked about: most are, and each would cost a request that says no. The cookie
- * itself cannot be seen from here.
+ * Set while somebody is signed in. Without the mark no session is requested, because most visitors never sign in.
+ * Scripts can't see the cookie itself.
  */
 const MARK = 'tollgate.signed-in';
 
@@ -42,8 +42,8 @@ const SESSION_KEY = ['session'] as const;
 const PATH = '/api/v1/auth/session';
 
 /**
- * The session of this browser, or null. `loading` is true until that is known. Call `changed` after signing in or out:
- * with the new session, or null.
+ * The session of this browser, or null. `loading` is true until it is known. Call `changed` after signing in or out,
+ * with the new session or null.
  */
 export function useSession(): {
   readonly session: Session | null;
@@ -58,7 +58,7 @@ export function useSession(): {
       if (session) localStorage.setItem(MARK, '1');
       else localStorage.removeItem(MARK);
       actFor(null);
-      // What was shown belongs to somebody else now.
+      // The cached data belongs to the previous user.
       queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
       queries.setQueryData(SESSION_KEY, session);
     },
@@ -67,7 +67,7 @@ export function useSession(): {
   return { session: found, loading: asked && isPending, changed };
 }
 
-/** Asks the gateway whose session the cookie is of, and how this browser can sign in. */
+/** Asks the gateway for the session of the cookie, and for the ways to sign in. */
 export const askSession = (): Promise<Session | NoSession> => call(PATH);
 
 async function findSession(): Promise<Session | null> {
@@ -77,10 +77,10 @@ async function findSession(): Promise<Session | null> {
   return null;
 }
 
-/** A proof of who one is, as `POST /api/v1/auth/session` takes it. */
+/** A proof of identity, in the form of `POST /api/v1/auth/session`. */
 export type SignInProof = { readonly siwx: string } | { readonly api_key: string } | { readonly development: true };
 
 export const signIn = (proof: SignInProof): Promise<Session> => call(PATH, { method: 'POST', json: proof });
 
-/** Rejects with ApiError if the session may go on. One that is over already is no error. */
+/** Rejects with ApiError if the session may still exist. If it has already ended, that is no error. */
 export const signOut = (): Promise<unknown> => call(PATH, { method: 'DELETE' }).catch(passIfSignedOut);

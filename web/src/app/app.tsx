@@ -10,7 +10,7 @@ import { useTitle } from './title.ts';
 
 const pages = ROUTES.map((route) => ({ ...route, Page: lazy(route.load) as Page }));
 
-/** Loads the page of a path, so that the first thing that is shown is the page and not the place of it. */
+/** Loads the page of a path before the first render, so that no placeholder is shown first. */
 export async function loadFirst(path: string): Promise<void> {
   const route = pages.find(({ path: pattern }) =>
     pattern.endsWith('/*') ? path.startsWith(pattern.slice(0, -1)) : path === pattern,
@@ -26,7 +26,7 @@ export function App(): ReactNode {
   useEffect(() => {
     if (shown.current === path) return;
     shown.current = path;
-    // A new page begins at its top, for the eye and for a screen reader.
+    // A new page starts at its top, both on the screen and for a screen reader.
     window.scrollTo(0, 0);
     main.current?.focus({ preventScroll: true });
   }, [path]);

@@ -1,14 +1,14 @@
-/** Facts about the gateway that come with the document. */
+/** Facts about the gateway that the document contains. */
 interface Boot {
   readonly version: string;
-  /** The address that programs call, without a path: `https://gateway.example`. */
+  /** The gateway's address for programs, without a path: `https://gateway.example`. */
   readonly base_url: string;
   readonly mode: 'development' | 'production';
-  /** Whether everybody may see `/api/v1/analytics/public`. */
+  /** Whether `/api/v1/analytics/public` is public. */
   readonly analytics: boolean;
-  /** Paths that lead to another site. */
+  /** Paths whose pages are on another site. */
   readonly elsewhere: readonly string[];
-  /** Names of the host that wallets sign for. The first is the one to use. */
+  /** Host names that wallets may sign in to. The first one is used. */
   readonly sign_in_domains: readonly string[];
 }
 
@@ -26,9 +26,9 @@ export const BOOT: Boot = {
   ...boot,
 };
 
-/** Answers of the API are shown without being asked for again for so long. */
+/** Answers of the API are reused for this time without a new request. */
 export const FRESH_MS = 30_000;
 
-/** The answer of the API that came with the document, while it is fresh; undefined for none. */
+/** The API answer that the document contains, while it is fresh. undefined if there is no such answer. */
 export const answerOfDocument = (path: string): unknown =>
   performance.now() < FRESH_MS ? boot.answers?.[path] : undefined;

@@ -6,7 +6,7 @@ interface Props {
   readonly children: ReactNode;
 }
 
-/** Shows what went wrong in place of a page that failed, or whose files are gone since a new version came. */
+/** Shows the error instead of a page that failed, or whose files were removed by a new version. */
 export class ErrorBoundary extends Component<Props, { readonly error: unknown }> {
   override state = { error: null as unknown };
 

@@ -14,13 +14,13 @@ const NAV = [
   ['/playground', 'Playground'],
 ] as const;
 
-/** Documents of their own, outside of these pages. */
+/** Pages that aren't part of this app. */
 const OTHER_PAGES = [
   ['/docs/guide', 'Guide'],
   ['/docs', 'API reference'],
 ] as const;
 
-/** The sections that a path of a service belongs to. */
+/** Paths of services. They belong to the section Marketplace. */
 const SERVICE = /^\/(?:models|tools|agents|images|videos)\//;
 
 const isHere = (href: string, path: string) =>
@@ -80,7 +80,7 @@ function NavLinks({ className, onClick }: { readonly className: string; readonly
   );
 }
 
-/** The way to one's account, or to signing in. */
+/** A link to the visitor's account, or to the sign-in page. */
 function Account(): ReactNode {
   const { session } = useSession();
   const [path] = useLocation();

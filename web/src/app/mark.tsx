@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** The mark of the project: a barrier on its post. */
+/** The project's logo: a barrier on its post. */
 export function Mark({ size }: { readonly size: number }): ReactNode {
   return (
     <svg viewBox="0 0 32 32" width={size} height={size} aria-hidden>

@@ -3,7 +3,7 @@ import { Empty } from '../ui/empty.tsx';
 import { Link } from './link.tsx';
 import { useTitle } from './title.ts';
 
-/** No page, or no service, has this address. */
+/** Shown if no page or service has this address. */
 export function NotFound({
   title = 'There is no such page.',
   text = 'The address may be mistyped, or the service is no longer offered.',

@@ -1,19 +1,19 @@
 import type { ComponentType } from 'react';
 
-/** A page of its own chunk. `params` are the parts of the path that the pattern names; `*` is the rest of the path. */
+/** A page, in a chunk of its own. `params` are the named parts of the path's pattern. `*` is the rest of the path. */
 export type Page = ComponentType<{ readonly params: Readonly<Record<string, string>> }>;
 
 export interface Route {
-  /** A pattern of wouter. The gateway serves the same paths: `src/pages/web/page-paths.ts`. */
+  /** A pattern of wouter. The gateway serves the same paths, see `src/pages/web/page-paths.ts`. */
   readonly path: string;
-  /** Of the window, until the page sets a closer one with `useTitle`. */
+  /** Title of the window, until the page sets a more precise one with `useTitle`. */
   readonly title: string;
   readonly load: () => Promise<{ readonly default: Page }>;
 }
 
 const offering = () => import('../pages/offering/page.tsx');
 
-/** All pages. A page is one line here and one in `page-paths.ts`. */
+/** All pages. To add a page, add a line here and an entry in `page-paths.ts`. */
 export const ROUTES: readonly Route[] = [
   { path: '/marketplace', title: 'Marketplace', load: () => import('../pages/marketplace/page.tsx') },
   { path: '/models/*', title: 'Model', load: offering },

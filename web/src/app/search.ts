@@ -1,12 +1,12 @@
 import { useCallback, useMemo } from 'react';
 import { useLocation, useSearch } from 'wouter';
 
-/** Values of the query, by name. A value that equals its default is not in the address. */
+/** Values of the query, by name. A value that equals its default is omitted from the address. */
 export type Search = Readonly<Record<string, string>>;
 
 /**
- * The state of a page that is kept in its address, so that it can be linked to. `defaults` names all members and must
- * be a constant. The setter replaces the address: a filter is no step of the history.
+ * State of a page that is kept in its address, so that it can be linked. `defaults` has all members and must be a
+ * constant. The setter replaces the address, so that a filter adds no entry to the history.
  */
 export function useSearchState<T extends Search>(defaults: T): readonly [T, (change: Partial<T>) => void] {
   const query = useSearch();

@@ -5,10 +5,10 @@ import { KindTile } from '../ui/kind.tsx';
 import { alignedMicroUsd } from './exact-usd.ts';
 import { Outcome } from './outcome.tsx';
 
-/** Deeper ones stand below each other: a phone has no more room. */
+/** Deeper calls aren't indented further, because a phone has no more room. */
 const INDENTED_MAX = 6;
 
-/** A call and the calls that were made under it, each with its own cost. `linked`: they lead to their pages. */
+/** A call and the calls under it, each with its own cost. With `linked`, they link to their pages. */
 export function CallTree({ call, linked = true }: { readonly call: CallDetail; readonly linked?: boolean }): ReactNode {
   return (
     <ul>

@@ -7,7 +7,7 @@ interface Meaning {
   readonly name: string;
   readonly text: string;
   readonly sign?: string;
-  /** Its part of the bar. */
+  /** Class for the colour of this line's part of the bar. */
   readonly fill?: string;
 }
 
@@ -20,7 +20,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
 };
 const ALL_BACK = 'All of the lock: nothing was charged.';
 
-/** The movements of a call's money: how the lock became a charge and a refund, as a bar and as lines. */
+/** How the lock of a call became a charge and a refund, as a bar and as lines. */
 export function MoneyLines({ call }: { readonly call: CallDetail }): ReactNode {
   const sum = (...types: readonly string[]) =>
     call.entries.reduce((all, { type, amount_micro_usdc: micro }) => all + (types.includes(type) ? micro : 0), 0);

@@ -13,14 +13,14 @@ const WORDS = {
   stopped: ['Stopped', 'warn'],
 } as const;
 
-/** How a call ended, as one word. */
+/** The outcome of a call in one word. */
 export function Outcome({
   of,
 }: {
   readonly of: Pick<CallRow, 'state' | 'outcome' | 'waiting' | 'primitive'>;
 }): ReactNode {
   if (of.waiting === true) return <Badge tone="warn">Waiting for you</Badge>;
-  // A server of tools may have asked its client something: the gateway does not know whether it runs.
+  // A tool's server may wait for its client's answer, so the gateway doesn't know whether the call runs.
   if (of.state === 'held') return <Badge tone="good">{of.primitive === 'tool' ? 'Open' : 'Running'}</Badge>;
   const known = Object.hasOwn(WORDS, of.outcome ?? '') ? WORDS[of.outcome as keyof typeof WORDS] : null;
   if (known !== null) return <Badge tone={known[1]}>{known[0]}</Badge>;

@@ -4,7 +4,7 @@ import { CodeBlock } from '../ui/code-block.tsx';
 import { Tabs } from '../ui/tabs.tsx';
 import type { Snippet } from './snippet.ts';
 
-/** Code for several clients, one at a time. Code that needs a key says where one is made. */
+/** Code for several clients, one tab each. If the code needs a key, it shows where to get one. */
 export function CodeTabs({ snippets }: { readonly snippets: readonly Snippet[] }): ReactNode {
   const [chosen, choose] = useState('');
   const shown = snippets.find(({ id }) => id === chosen) ?? snippets[0]!;
@@ -27,5 +27,5 @@ export function CodeTabs({ snippets }: { readonly snippets: readonly Snippet[] }
   );
 }
 
-/** The place of the key in the code of every client. */
+/** Matches the placeholders for the key in the code of all clients. */
 const NAMES_KEY = /\b(?:KEY|TOLLGATE_API_KEY)\b|svc-sk-…/;

@@ -1,21 +1,21 @@
 import { jsonText } from './snippet.ts';
 
-/** In the JSON of a command: an id that is another one each second. */
+/** Placeholder in a command's JSON: an id that changes every second. */
 const NEW_ID = '⟨new id⟩';
-/** In the JSON of a command: the variable ID of the shell. */
+/** Placeholder in a command's JSON: the shell variable ID. */
 const ID = '⟨ID⟩';
 
-/** Both as a shell fills them into a text between single quotes. */
+/** The shell code for both placeholders, inside of a single-quoted text. */
 const FILLED = { [NEW_ID]: "'$(date +%s)'", [ID]: "'$ID'" } as const;
 
 interface CurlOptions {
   /** Lines before the body, such as `-o image.png`. */
   readonly more?: readonly string[];
-  /** The command is one in a pipe: no bar of progress. */
+  /** For a command in a pipe: without curl's progress bar. */
   readonly silent?: boolean;
 }
 
-/** A command that sends JSON with the key in KEY. An apostrophe in the JSON is written so that a shell passes it on. */
+/** A command that sends JSON with the key in $KEY. Apostrophes in the JSON are escaped for the shell. */
 export function curl(url: string, body: unknown, { more = [], silent = false }: CurlOptions = {}): string {
   let json = jsonText(body).replaceAll("'", String.raw`'\''`);
   for (const [mark, filled] of Object.entries(FILLED)) json = json.replaceAll(mark, filled);
@@ -27,7 +27,7 @@ export function curl(url: string, body: unknown, { more = [], silent = false }: 
   ].join(' \\\n');
 }
 
-/** A message to an agent in JSON-RPC. Its id is another one each second: the same id is the same message. */
+/** A message to an agent over JSON-RPC. Its id changes every second, because the same id would be the same message. */
 export const sendMessage = (url: string, text: string): string =>
   curl(url, {
     jsonrpc: '2.0',
@@ -36,11 +36,11 @@ export const sendMessage = (url: string, text: string): string =>
     params: { message: { messageId: `m-${NEW_ID}`, role: 'user', parts: [{ kind: 'text', text }] } },
   });
 
-/** The same by HTTP and JSON. */
+/** The same over HTTP+JSON. */
 export const sendByHttp = (url: string, text: string): string =>
   curl(`${url}/message:send`, { message: { messageId: `m-${NEW_ID}`, role: 'ROLE_USER', parts: [{ text }] } });
 
-/** Queues a video and fetches its file. The first answer is shown, and its id is kept for the second command. */
+/** Queues a video and downloads its file. The first answer is printed, and its id is used in the second command. */
 export const queueVideo = (
   base: string,
   body: unknown,

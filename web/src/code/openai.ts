@@ -1,14 +1,14 @@
 import { jsonText } from './snippet.ts';
 
-/** Lines for the client `openai` of JavaScript, which is `client`. */
+/** Code for the JavaScript package `openai`. `lines` use the variable `client`. */
 export const openaiJs = (base: string, lines: string): string =>
   `import OpenAI from 'openai';\n\nconst client = new OpenAI({ baseURL: '${base}/api/v1', apiKey: process.env.KEY });\n${lines}`;
 
-/** Lines for the client `openai` of Python, which is `client`. */
+/** Code for the Python package `openai`. `lines` use the variable `client`. */
 export const openaiPy = (base: string, lines: string): string =>
   `import os\nfrom openai import OpenAI\n\nclient = OpenAI(base_url="${base}/api/v1", api_key=os.environ["KEY"])\n${lines}`;
 
-/** Has a video made, waits for it and fetches its file. `body` is that of `POST /api/v1/videos`. */
+/** Queues a video, waits for it and downloads its file. `body` is the body of `POST /api/v1/videos`. */
 export const openaiVideo = (base: string, body: unknown): string =>
   openaiJs(
     base,

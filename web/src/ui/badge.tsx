@@ -9,7 +9,7 @@ const TONES: Readonly<Record<Tone, string>> = {
   bad: 'bg-bad-wash text-bad',
 };
 
-/** A word about a state. The word says it: colour only helps. */
+/** A state as a word. The colour adds nothing that the word doesn't say. */
 export function Badge({ tone = 'plain', children }: { readonly tone?: Tone; readonly children: ReactNode }): ReactNode {
   return (
     <span className={`inline-flex h-6 items-center rounded px-2 text-xs font-medium whitespace-nowrap ${TONES[tone]}`}>

@@ -4,7 +4,7 @@ import { buttonStyle, type Tone } from './button-style.ts';
 interface Props extends ButtonHTMLAttributes<HTMLButtonElement> {
   readonly tone?: Tone;
   readonly size?: 'normal' | 'small';
-  /** Shows that the work is going on, and takes no further click. */
+  /** Shows that work is in progress, and ignores clicks. */
   readonly busy?: boolean;
 }
 

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** A part of a page with a heading. `flush` lets its content, such as a table, touch the edges. */
+/** A section of a page with a heading. With `flush`, its content has no padding. This is for tables. */
 export function Card({
   title,
   action,
@@ -27,7 +27,7 @@ export function Card({
   );
 }
 
-/** One number with its name, in a `<dl>` of figures. */
+/** A number with its name, in a `<dl>` of figures. */
 export function Figure({
   name,
   value,
@@ -38,7 +38,7 @@ export function Figure({
   readonly name: string;
   readonly value: ReactNode;
   readonly note?: ReactNode;
-  /** A small chart beside the number, where there is room. */
+  /** A small chart beside the number, if there is room. */
   readonly chart?: ReactNode;
   readonly className?: string;
 }): ReactNode {

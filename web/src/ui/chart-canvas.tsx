@@ -8,7 +8,7 @@ const DAY_S = 86_400;
 const FONT = '12px Inter, ui-sans-serif, system-ui, sans-serif';
 const DATE = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 
-/** The drawing of a chart. It is drawn anew in other colours when the theme changes. */
+/** The drawing of a chart. It is redrawn with other colours when the theme changes. */
 export default function ChartCanvas({ days, series, format, stacked = false, height = 240 }: ChartProps): ReactNode {
   const place = useRef<HTMLDivElement>(null);
   const reading = useRef<HTMLParagraphElement>(null);
@@ -46,7 +46,7 @@ export default function ChartCanvas({ days, series, format, stacked = false, hei
   }, [days, series, format, stacked, height]);
   return (
     <div className="relative">
-      {/* The day under the pointer. The table has the same for everybody else. */}
+      {/* Shows the day under the pointer. Screen readers have the table instead. */}
       <p
         ref={reading}
         aria-hidden
@@ -76,7 +76,7 @@ function readingOf({ days, series, format }: ChartProps, index: number): string 
   return `${DATE.format(Date.parse(days[index]!))}: ${values.join(', ')}`;
 }
 
-/** Stacked bars are drawn from the tallest to the lowest, each over the one before. */
+/** Stacked bars are drawn from the tallest to the lowest. Each covers the lower part of the one before. */
 function dataOf(days: ChartProps['days'], series: ChartProps['series'], stacked: boolean): UPlot.AlignedData {
   const xs = days.map((day) => Date.parse(day) / 1_000);
   if (!stacked) return [xs, ...series.map(({ values }) => [...values])];
@@ -93,7 +93,7 @@ function dataOf(days: ChartProps['days'], series: ChartProps['series'], stacked:
 function optionsOf({ series, format, stacked, height = 240 }: ChartProps, element: HTMLElement): UPlot.Options {
   const styles = getComputedStyle(element);
   const color = (name: string) => {
-    // A canvas takes no variable: the browser computes it through an element.
+    // A canvas can't use CSS variables, so an element is created and the browser computes its colour.
     const probe = element.appendChild(document.createElement('i'));
     probe.style.color = `var(${name})`;
     const value = getComputedStyle(probe).color;
@@ -164,10 +164,10 @@ function optionsOf({ series, format, stacked, height = 240 }: ChartProps, elemen
   };
 }
 
-/** Steps of an axis of counts: there is no half of a call. */
+/** Steps for the axis of counts: there is no half of a call. */
 const WHOLE_STEPS = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
-/** A label that says the same as the one below it is left out. */
+/** Omits a label that is the same as the one before it. */
 function labelsOf(splits: readonly number[], format: (value: number) => string): string[] {
   const labels = splits.map(format);
   return labels.map((label, index) => (label === labels[index - 1] ? '' : label));

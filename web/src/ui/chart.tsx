@@ -5,28 +5,31 @@ import { Skeleton } from './skeleton.tsx';
 
 export interface Series {
   readonly name: string;
-  /** One value for each day; null leaves a gap. */
+  /** One value per day. null leaves a gap. */
   readonly values: readonly (number | null)[];
-  /** A colour of the styles, such as `--accent`; default one of the kinds by its place. */
+  /** The name of a CSS variable, such as `--accent`. The default depends on the index of the series. */
   readonly color?: string;
 }
 
 export interface ChartProps {
-  /** Says in words what the chart shows. */
+  /** Describes the chart in words. */
   readonly title: string;
   /** `YYYY-MM-DD`, in order. */
   readonly days: readonly string[];
   readonly series: readonly Series[];
-  /** A value as people read it. */
+  /** Formats a value for people. */
   readonly format: (value: number) => string;
-  /** Bars on top of each other in place of lines. */
+  /** Draws stacked bars instead of lines. */
   readonly stacked?: boolean;
   readonly height?: number;
 }
 
 const Canvas = lazy(() => import('./chart-canvas.tsx'));
 
-/** A chart over days, and the table with the same figures under it. The drawing is loaded when it is shown. */
+/**
+ * A chart over days, and a table with the same figures below it. The drawing code is loaded when the first chart is
+ * shown.
+ */
 export function Chart(props: ChartProps): ReactNode {
   const { title, days, series, format, height = 240 } = props;
   return (

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** A choice of few, side by side: 7, 30 or 90 days. */
+/** A choice of few options, side by side, such as 7, 30 or 90 days. */
 export function Choice<T extends string>({
   label,
   options,

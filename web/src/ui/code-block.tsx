@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { Copy } from './copy.tsx';
 
-/** Code to copy. It scrolls sideways, and can be scrolled with the keyboard. */
+/** Code that can be copied. It scrolls horizontally, also with the keyboard. */
 export function CodeBlock({ code, label }: { readonly code: string; readonly label: string }): ReactNode {
   return (
     <div className="relative min-w-0 rounded-lg border border-line bg-sunk">

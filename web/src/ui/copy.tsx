@@ -4,7 +4,7 @@ import { useToast } from './toast.tsx';
 
 const SHOWN_MS = 1_600;
 
-/** Copies a text. `label` says what: "Copy the key". */
+/** A button that copies a text. `label` says what it copies: "Copy the key". */
 export function Copy({ text, label }: { readonly text: string; readonly label: string }): ReactNode {
   const [copied, setCopied] = useState(false);
   const toast = useToast();

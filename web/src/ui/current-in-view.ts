@@ -1,6 +1,6 @@
 import { useEffect, useRef, type RefObject } from 'react';
 
-/** Scrolls a row of links or tabs sideways to the current one: on a phone it may be behind the edge. */
+/** Scrolls a row of links or tabs horizontally to the current one, which may be out of view on a phone. */
 export function useCurrentInView<Row extends HTMLElement>(current: string): RefObject<Row | null> {
   const row = useRef<Row>(null);
   const seen = useRef('');

@@ -1,7 +1,7 @@
 import { X } from 'lucide-react';
 import { useEffect, useId, useRef, type ReactNode } from 'react';
 
-/** A modal dialog on the element of the platform, which keeps the focus and closes with Escape. */
+/** A modal dialog. It uses the platform's `<dialog>`, which traps the focus and closes with Escape. */
 export function Dialog({
   title,
   open,
@@ -11,7 +11,7 @@ export function Dialog({
 }: {
   readonly title: string;
   readonly open: boolean;
-  /** For code and tables. */
+  /** For content such as code and tables. */
   readonly wide?: boolean;
   readonly onClose: () => void;
   readonly children: ReactNode;

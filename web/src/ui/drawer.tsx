@@ -1,7 +1,7 @@
 import { X } from 'lucide-react';
 import { useEffect, useId, useRef, type ReactNode } from 'react';
 
-/** A dialog at the right edge of the screen, for settings of what stands beside it. */
+/** A dialog at the right edge of the screen, for settings of the content beside it. */
 export function Drawer({
   title,
   open,

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** There is nothing to show: why, and the next step. */
+/** Shown if there is no content: says why, and what to do next. */
 export function Empty({
   title,
   text,

@@ -2,7 +2,7 @@ import { CircleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { ApiError, explain } from '../api/api-error.ts';
 
-/** Says what went wrong as a sentence, and what to do. `error` is what was thrown. `help` says better what to do. */
+/** Shows an error as a sentence, with advice. `error` is the thrown value. `help` replaces the default advice. */
 export function ErrorNote({
   error,
   title,

@@ -10,11 +10,11 @@ import {
 
 interface Frame {
   readonly label: string;
-  /** One line below the label: what it takes, in which unit. */
+  /** One line below the label, such as the allowed values and the unit. */
   readonly hint?: ReactNode;
-  /** Says what is wrong with the value. */
+  /** The error of the value. */
   readonly error?: string | null;
-  /** The label is for screen readers alone. */
+  /** Shows the label only to screen readers. */
   readonly labelHidden?: boolean;
   readonly className?: string;
 }
@@ -28,7 +28,7 @@ type Control = ReactElement<{
   readonly 'aria-invalid'?: true;
 }>;
 
-/** The label, hint and error around a control, and the ids that tie them together. */
+/** The label, the hint and the error around a control, connected to it by ids. */
 function Labelled({
   label,
   hint,
@@ -74,7 +74,7 @@ const split = <T extends Frame>({ label, hint, error, labelHidden, className, ..
   rest,
 });
 
-/** A line of text with its label. */
+/** A single-line text field with its label. */
 export function Field(props: Frame & Omit<InputHTMLAttributes<HTMLInputElement>, 'className'>): ReactNode {
   const { frame, rest } = split(props);
   return (
@@ -84,7 +84,7 @@ export function Field(props: Frame & Omit<InputHTMLAttributes<HTMLInputElement>,
   );
 }
 
-/** Several lines of text with their label. */
+/** A multi-line text field with its label. */
 export function TextArea(props: Frame & Omit<TextareaHTMLAttributes<HTMLTextAreaElement>, 'className'>): ReactNode {
   const { frame, rest } = split(props);
   return (
@@ -99,11 +99,11 @@ export interface SelectOption {
   readonly text: string;
 }
 
-/** A choice of one, with its label. */
+/** A select with its label. */
 export function Select(
   props: Frame & {
     readonly options: readonly SelectOption[];
-    /** As wide as its options and lower, for rows of filters. */
+    /** As wide as its options and less high, for rows of filters. */
     readonly compact?: boolean;
   } & Omit<SelectHTMLAttributes<HTMLSelectElement>, 'className' | 'children'>,
 ): ReactNode {
@@ -129,7 +129,7 @@ export function Select(
   );
 }
 
-/** Yes or no, with its label behind it. */
+/** A checkbox with its label behind it. */
 export function Checkbox({
   label,
   hint,

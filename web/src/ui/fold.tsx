@@ -1,7 +1,7 @@
 import { ChevronRight } from 'lucide-react';
 import type { ReactNode } from 'react';
 
-/** A part that is folded until it is asked for. */
+/** A section that can be unfolded. */
 export function Fold({
   name,
   open = false,

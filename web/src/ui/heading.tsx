@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** The heading of a page: its name, one sentence, and what can be done. */
+/** The heading of a page: its title, one sentence, and its actions. */
 export function Heading({
   title,
   lead,
@@ -9,7 +9,7 @@ export function Heading({
 }: {
   readonly title: ReactNode;
   readonly lead?: ReactNode;
-  /** A line above the title, such as the way back. */
+  /** A line above the title, such as a link back. */
   readonly above?: ReactNode;
   readonly action?: ReactNode;
 }): ReactNode {

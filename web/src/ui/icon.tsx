@@ -1,13 +1,13 @@
 import { createElement, type FunctionComponent, type SVGProps } from 'react';
 
-/** An icon as the files of lucide have it: elements of SVG in a square of 24. */
+/** An icon in the form of lucide's files: SVG elements in a square of 24. */
 interface IconData {
   readonly node: readonly (readonly [tag: string, attributes: Readonly<Record<string, string>>])[];
 }
 
 /**
- * Makes the component of an icon. The build puts this in the place of lucide's own, which has contexts, classes and
- * forms that these pages do not use.
+ * Makes the component of an icon. The build uses it instead of lucide's own function, which has features that these
+ * pages don't need.
  */
 export default function createIcon({ node }: IconData): FunctionComponent<SVGProps<SVGSVGElement> & { size?: number }> {
   const parts = node.map(([tag, attributes]) => createElement(tag, attributes));

@@ -1,6 +1,9 @@
 import type { ReactNode } from 'react';
 
-/** Initials in place of a picture: pictures of providers are not loaded, as they would tell others who looks. */
+/**
+ * Initials instead of a picture. Providers' pictures are not loaded, because requests for them would reveal the
+ * visitor.
+ */
 export function Initials({ name, size = 36 }: { readonly name: string; readonly size?: number }): ReactNode {
   const letters = name
     .split(/[\s._-]+/)

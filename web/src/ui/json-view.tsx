@@ -2,10 +2,10 @@ import { useState, type ReactNode } from 'react';
 
 const OPEN_DEPTH = 2;
 const TEXT_MAX = 2_000;
-/** Members that are shown at first, and added with each click. */
+/** Number of members that are shown first, and that each click adds. */
 const MEMBERS = 100;
 
-/** A JSON value as a tree that folds. All of it is text: markup in it stays text. What is folded is not drawn. */
+/** A JSON value as a folding tree. All content is shown as text, never as markup. Folded parts are not rendered. */
 export function JsonView({
   value,
   name,

@@ -12,7 +12,7 @@ const LOOK = {
   video: { Icon: Clapperboard, tone: 'text-video' },
 } as const;
 
-/** The kind of a service as a tile in front of its name. It says nothing to screen readers. */
+/** The kind of a service as a tile with an icon, before its name. Screen readers skip it. */
 export function KindTile({ kind, size = 36 }: { readonly kind: Kind; readonly size?: number }): ReactNode {
   const { Icon, tone } = LOOK[kind];
   return (
@@ -26,7 +26,7 @@ export function KindTile({ kind, size = 36 }: { readonly kind: Kind; readonly si
   );
 }
 
-/** The kind of a service: its word, with its icon unless that stands beside it already. */
+/** The kind of a service as a word. It has an icon, unless an icon is already beside it. */
 export function KindMark({ kind, icon = true }: { readonly kind: Kind; readonly icon?: boolean }): ReactNode {
   const { Icon, tone } = LOOK[kind];
   return (

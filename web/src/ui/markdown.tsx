@@ -1,8 +1,8 @@
 import { Fragment, type ReactNode } from 'react';
 
 /**
- * A subset of Markdown as elements: headings, paragraphs, lists, quotes, code, emphasis, and links to `https:`. All
- * else is text, markup and pictures too: it is written by strangers.
+ * Renders a subset of Markdown: headings, paragraphs, lists, quotes, code, emphasis, and links to `https:`. Everything
+ * else, including HTML and pictures, is shown as text, because strangers write it.
  */
 export function Markdown({ text }: { readonly text: string }): ReactNode {
   return (
@@ -24,7 +24,7 @@ function blocksOf(text: string): ReactNode[] {
   const lines = text.slice(0, TEXT_MAX).split(/\r?\n/);
   const blocks: ReactNode[] = [];
   let at = 0;
-  /** Takes lines while they match, and gives the part of each that is content. */
+  /** Takes lines as long as they match, and returns the matches. */
   const take = (pattern: RegExp): RegExpExecArray[] => {
     const taken: RegExpExecArray[] = [];
     for (let match = pattern.exec(lines[at] ?? '\0'); match; match = pattern.exec(lines[at] ?? '\0')) {
@@ -90,7 +90,7 @@ function Items({ items }: { readonly items: readonly RegExpExecArray[] }): React
   );
 }
 
-// Bounded, so that a long line of stars costs no time.
+// The lengths are bounded, so that a long line of stars takes no time.
 const INLINE =
   /`([^`\n]{1,2000})`|\*\*([^*\n]{1,2000})\*\*|(?<![\w*])[*_]([^*_\n]{1,2000})[*_](?![\w*])|\[([^\]\n]{1,500})\]\((https:\/\/[^\s()<>"]{1,2000})\)/g;
 
@@ -120,7 +120,10 @@ function inline(text: string): ReactNode[] {
   return nodes;
 }
 
-/** A link that a stranger gave: it opens beside this page, and gets to know nothing of it. Only `https:` is linked. */
+/**
+ * A link from a stranger. It opens in another tab, which gets no information about this page. Only `https:` links are
+ * allowed.
+ */
 export function OutLink({ href, children }: { readonly href: string; readonly children: ReactNode }): ReactNode {
   if (!href.startsWith('https://')) return children;
   return (

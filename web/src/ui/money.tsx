@@ -3,7 +3,7 @@ import { formatMicroUsd, MICRO } from './usd.ts';
 
 const CENT = 10_000;
 
-/** The least step, in micro-USD, that `formatUsd` shows of an amount of this size. */
+/** The smallest step, in micro-USD, that `formatUsd` shows for an amount of this size. */
 function stepOf(micro: number): number {
   const power = Math.floor(Math.log10(Math.max(1, micro) / MICRO));
   if (power >= 6) return 10 ** (power - (power % 3)) * CENT;
@@ -11,8 +11,8 @@ function stepOf(micro: number): number {
 }
 
 /**
- * An amount in micro-USD, with the exact one as its title. `signed` shows a plus in front of what came in. `held` is
- * for what somebody has: it is never shown as more than it is.
+ * An amount in micro-USD, with the exact amount as its title. `signed` shows a plus before a positive amount. `held` is
+ * for balances: they are rounded down, never up.
  */
 export function Money({
   micro,

@@ -8,7 +8,7 @@ export interface PriceLine {
   readonly unit: string;
 }
 
-/** A price as one line, for rows of tables. */
+/** A price in one line, for rows of tables. */
 export function shortPrice(kind: Kind, pricing: Pricing): PriceLine {
   switch (kind) {
     case 'model': {
@@ -51,7 +51,7 @@ function range(values: readonly number[]): string {
 const secondsOf = ({ per_second }: Pricing): Readonly<Record<string, number>> =>
   typeof per_second === 'number' ? { '': per_second } : (per_second ?? {});
 
-/** Every part of a price, each with its unit. */
+/** All parts of a price, each with its unit. */
 export function priceLines(kind: Kind, pricing: Pricing): readonly PriceLine[] {
   const lines: [number | null | undefined, string][] = [];
   switch (kind) {
@@ -100,7 +100,7 @@ const named = (
   unit: (name: string) => string,
 ): [number, string][] => Object.entries(prices ?? {}).map(([name, usd]) => [usd, unit(name)]);
 
-/** The price of one tool of a service: `$0.01`, `At most $0.05` where it is charged by its use, `Free`. */
+/** The price of one tool of a service: `$0.01`, `Free`, or `At most $0.05` if it is charged by use. */
 export function toolPrice({ per_call, per_call_max }: ToolPrice): string {
   if (per_call_max !== undefined) return `At most ${formatUsd(Number(per_call_max))}`;
   return Number(per_call ?? 0) === 0 ? 'Free' : formatUsd(Number(per_call));

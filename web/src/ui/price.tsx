@@ -4,7 +4,7 @@ import type { Kind } from './kinds.ts';
 import { IN_AND_OUT, shortPrice } from './price-words.ts';
 import { formatUsd } from './usd.ts';
 
-/** A price in a column of prices: the amount, and its unit below. Of a video it is that of a usual length. */
+/** A price in a column: the amount, and its unit below. For a video it is the price of the typical length. */
 export function Price({
   kind,
   pricing,

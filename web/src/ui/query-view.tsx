@@ -4,7 +4,7 @@ import { Button } from './button.tsx';
 import { ErrorNote } from './error-note.tsx';
 import { PageSkeleton } from './skeleton.tsx';
 
-/** Shows a query: its data, or the place of it while it loads, or its error with a way to try again. */
+/** Shows a query's data, a placeholder while it loads, or its error with a button to try again. */
 export function QueryView<T>({
   query,
   loading = <PageSkeleton />,

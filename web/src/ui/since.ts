@@ -7,7 +7,7 @@ const STEPS = [
 const DAYS_RELATIVE = 7;
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sept', 'Oct', 'Nov', 'Dec'] as const;
 
-/** How long ago: `3 hours ago`, `in 2 days`, or the date if that is more than a week: `5 Sept 2026`. */
+/** A time relative to now: `3 hours ago`, `in 2 days`. More than a week away it is a date: `5 Sept 2026`. */
 export function since(date: Date): string {
   const passed = date.getTime() - Date.now();
   const size = Math.abs(passed);

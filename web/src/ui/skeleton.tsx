@@ -1,11 +1,11 @@
 import type { ReactNode } from 'react';
 
-/** The place of a line that is being fetched. Give it the size of what comes. */
+/** A placeholder for a line that is loading. Give it the size of the content. */
 export function Skeleton({ className = 'h-4 w-full' }: { readonly className?: string }): ReactNode {
   return <span aria-hidden className={`shimmer block rounded ${className}`} />;
 }
 
-/** The place of a page that is being fetched. */
+/** A placeholder for a page that is loading. */
 export function PageSkeleton(): ReactNode {
   return (
     <div role="status">

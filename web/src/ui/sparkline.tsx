@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** A row of bars without axes. `label` says in words what it shows. */
+/** A row of bars without axes. `label` describes it in words. */
 export function Sparkline({
   values,
   label,

@@ -6,13 +6,13 @@ export interface Column<Row> {
   readonly id: string;
   readonly head: ReactNode;
   readonly cell: (row: Row) => ReactNode;
-  /** Numbers stand to the right. */
+  /** For numbers. */
   readonly align?: 'right';
-  /** Makes the column sortable. null stands last, whatever the order. */
+  /** Makes the column sortable. null is always last. */
   readonly sort?: (row: Row) => number | string | null;
-  /** Screens from this width on show it; default all. */
+  /** Shows the column only on screens of at least this width. By default it is always shown. */
   readonly from?: 'sm' | 'md' | 'lg';
-  /** A class for its width, such as `w-28`. */
+  /** A class for the column's width, such as `w-28`. */
   readonly width?: string;
 }
 
@@ -23,12 +23,12 @@ export interface Sorting {
 
 const FROM = { sm: 'hidden sm:table-cell', md: 'hidden md:table-cell', lg: 'hidden lg:table-cell' } as const;
 
-/** From this many rows on only those near the screen are in the document. */
+/** From this many rows on, only rows near the screen are in the document. */
 const WINDOW_ROWS = 120;
 
 /**
- * A table. The caller keeps the sorting, for instance in the address. Rows are as high as `rowHeight` pixels where
- * there are many: then only those near the screen are drawn.
+ * A table. The caller keeps the state of the sorting, for instance in the address. In a long table every row is
+ * `rowHeight` pixels high, and only the rows near the screen are rendered.
  */
 export function Table<Row>({
   caption,
@@ -48,7 +48,7 @@ export function Table<Row>({
   readonly sorting?: Sorting;
   readonly onSort?: (sorting: Sorting) => void;
   readonly rowHeight?: number;
-  /** Shown in place of rows. */
+  /** Shown if there are no rows. */
   readonly empty?: ReactNode;
 }): ReactNode {
   const sorted = useMemo(() => sortRows(rows, columns, sorting), [rows, columns, sorting]);
@@ -93,7 +93,7 @@ export function Table<Row>({
   );
 }
 
-/** A row is drawn anew only if it has changed: most rows stay while a search narrows. */
+/** Memoised: a row is rendered again only if it has changed, because most rows stay the same while a search narrows. */
 const Row = memo(function Row({
   row,
   columns,
@@ -104,7 +104,7 @@ const Row = memo(function Row({
   readonly row: unknown;
   readonly columns: readonly Column<unknown>[];
   readonly paddings: readonly string[];
-  /** In the whole table, the head included; null where all rows are in the document. */
+  /** Index in the whole table, including the head. null if all rows are in the document. */
   readonly place: number | null;
   readonly height: number | null;
 }): ReactNode {
@@ -123,7 +123,7 @@ const Row = memo(function Row({
   );
 });
 
-/** Classes of a cell's padding: wider at the edges of the table, also at the last column that a phone shows. */
+/** Classes for a cell's padding. It is wider at the edges of the table, and in the last column that a phone shows. */
 function paddingOf(columns: readonly Pick<Column<never>, 'from'>[], at: number): string {
   const isLastOnPhone = !columns.slice(at + 1).some(({ from }) => from === undefined);
   return `px-2 sm:px-3 first:pl-4 sm:first:pl-5 sm:last:pr-5 ${isLastOnPhone ? 'max-sm:pr-4' : ''}`;

@@ -8,7 +8,7 @@ export interface Tab {
 
 const STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
 
-/** Tabs with one panel. Arrow keys go from tab to tab. The caller keeps which one is chosen. */
+/** Tabs with one panel. The arrow keys move between tabs. The caller keeps the chosen tab. */
 export function Tabs({
   label,
   tabs,

@@ -3,14 +3,14 @@ import { since } from './since.ts';
 
 const EXACT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
 
-/** A moment: how long ago, or its date if that is more than a week. The exact time is its title. */
+/** A time relative to now, or as a date if it is more than a week away. The exact time is its title. */
 export function Time({
   at,
   exact = false,
 }: {
-  /** ISO 8601, or epoch milliseconds. */
+  /** ISO 8601 text, or epoch milliseconds. */
   readonly at: string | number;
-  /** Shows date and time. */
+  /** Always shows date and time. */
   readonly exact?: boolean;
 }): ReactNode {
   const date = new Date(at);
@@ -22,7 +22,7 @@ export function Time({
   );
 }
 
-/** Milliseconds as people read them: `840 ms`, `2.4 s`, `3 min 20 s`. */
+/** Formats milliseconds: `840 ms`, `2.4 s`, `3 min 20 s`. */
 export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;

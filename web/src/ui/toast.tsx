@@ -4,7 +4,7 @@ const SHOWN_MS = 4_000;
 
 const ToastContext = createContext<(text: string) => void>(() => {});
 
-/** Shows a short sentence for a few seconds, and tells it to screen readers. */
+/** Shows a short sentence for a few seconds. Screen readers announce it. */
 export const useToast = (): ((text: string) => void) => useContext(ToastContext);
 
 export function ToastProvider({ children }: { readonly children: ReactNode }): ReactNode {

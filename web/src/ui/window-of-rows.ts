@@ -1,9 +1,9 @@
 import { useEffect, useState, type RefObject } from 'react';
 
-/** Rows beside the screen that are drawn as well, so that a quick scroll shows no gap. */
+/** Additional rows above and below the screen, so that quick scrolling shows no gap. */
 const BESIDE = 8;
 
-/** Which rows of a long table are near the screen: `first` to `last`, without the last. */
+/** The range of a long table's rows that are near the screen, from `first` to before `last`. */
 export function useWindowOfRows(
   body: RefObject<HTMLElement | null>,
   { count, rowHeight, enabled }: { readonly count: number; readonly rowHeight: number; readonly enabled: boolean },
@@ -15,7 +15,7 @@ export function useWindowOfRows(
     const look = () => {
       const top = body.current?.getBoundingClientRect().top ?? 0;
       const row = Math.floor(-top / rowHeight) - BESIDE;
-      // In steps: not each pixel of a scroll draws the table anew.
+      // Changes in steps, so that not every scrolled pixel renders the table again.
       setFrom(Math.max(0, row - (row % 5)));
     };
     look();

@@ -1,6 +1,6 @@
 import { type ConnectedWallet, type FoundWallet, walletError, WalletError } from './wallet.ts';
 
-/** A provider of EIP-1193. */
+/** An EIP-1193 provider. */
 interface EvmProvider {
   request(asked: { readonly method: string; readonly params?: readonly unknown[] }): Promise<unknown>;
 }
@@ -11,8 +11,8 @@ interface Announced {
 }
 
 /**
- * Finds wallets by EIP-6963: each announces itself when it is asked. `found` is called for each, once. Returns what
- * stops listening.
+ * Finds wallets by EIP-6963: each wallet announces itself on request. `found` is called once for each wallet. Returns a
+ * function that stops listening.
  */
 export function findEvmWallets(found: (wallet: FoundWallet) => void): () => void {
   const seen = new Set<string>();
@@ -33,7 +33,7 @@ export function findEvmWallets(found: (wallet: FoundWallet) => void): () => void
   return () => removeEventListener('eip6963:announceProvider', hear);
 }
 
-/** Pictures come with the wallet. An address elsewhere is not loaded. */
+/** A wallet's icon must be a data URI. Icons from other hosts are not loaded. */
 export const iconOf = (icon: string | undefined): string | null => (icon?.startsWith('data:image/') ? icon : null);
 
 async function connect(provider: EvmProvider, name: string): Promise<ConnectedWallet> {
@@ -58,7 +58,7 @@ async function connect(provider: EvmProvider, name: string): Promise<ConnectedWa
       return (await ask('personal_sign', [hex, address], 'signed')) as string;
     },
     async signTypedData(data, network) {
-      // Wallets sign typed data only for the chain that they are on.
+      // Wallets sign typed data only for their current chain, so it may have to be switched.
       if ((await chain()) !== network) {
         const chainId = `0x${Number(network.split(':')[1]).toString(16)}`;
         await ask('wallet_switchEthereumChain', [{ chainId }], 'signed');

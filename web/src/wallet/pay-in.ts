@@ -3,7 +3,7 @@ import { ApiError } from '../api/api-error.ts';
 import { call, data } from '../api/request.ts';
 import { type ConnectedWallet, WalletError } from './wallet.ts';
 
-/** One way to pay that a 402 offers: x402, version 2. */
+/** One way to pay that a 402 answer offers, in version 2 of x402. */
 interface Requirements {
   readonly scheme: string;
   readonly network: string;
@@ -37,14 +37,14 @@ const TYPES = {
   ],
 };
 
-/** Clocks of wallets and chains differ. */
+/** The payment is valid from this many seconds ago, because the clocks of wallets and chains differ. */
 const EARLY_S = 600;
 
-/** Pays an amount in with a wallet of the network's family. Rejects with ApiError and WalletError. */
+/** Pays in an amount with a wallet of the network's family. Rejects with ApiError and WalletError. */
 export const topUp = (wallet: ConnectedWallet, network: string, usd: string): Promise<Paid> =>
   network.startsWith('solana:') ? payOnSolana(wallet, network, usd) : payOnEvm(wallet, network, usd);
 
-/** The gateway writes the transaction, the wallet signs it, and the gateway pays its fee and sends it. */
+/** The gateway builds the transaction and the wallet signs it. Then the gateway pays its fee and sends it. */
 async function payOnSolana(wallet: ConnectedWallet, network: string, usd: string): Promise<Paid> {
   if (wallet.signTransaction === null) throw new WalletError('This wallet cannot sign payments of this network.');
   const { accepted, transaction } = await data<{ readonly accepted: Requirements; readonly transaction: string }>(
@@ -56,8 +56,8 @@ async function payOnSolana(wallet: ConnectedWallet, network: string, usd: string
 }
 
 /**
- * A wallet of EVM signs an authorization of USDC (EIP-3009), and the gateway carries it out.
- * The wallet needs no gas. Rejects with ApiError and WalletError.
+ * An EVM wallet signs a USDC authorization (EIP-3009), and the gateway executes it. The wallet needs no gas. Rejects
+ * with ApiError and WalletError.
  */
 async function payOnEvm(wallet: ConnectedWallet, network: string, usd: string): Promise<Paid> {
   const terms = await termsOf(usd);
@@ -84,7 +84,7 @@ async function payOnEvm(wallet: ConnectedWallet, network: string, usd: string): 
   return pay({ x402Version: 2, accepted, payload: { signature, authorization } }, usd);
 }
 
-/** The ways to pay an amount in. */
+/** Asks the gateway for the ways to pay in an amount. */
 async function termsOf(usd: string): Promise<readonly Requirements[]> {
   const acting = actsFor('/api/v1/topup');
   const answer = await fetch('/api/v1/topup', {
@@ -111,7 +111,7 @@ async function termsOf(usd: string): Promise<readonly Requirements[]> {
 const AGAIN_MS = 2_000;
 const TRIES = 15;
 
-/** Brings a signed payment until it is known whether it was settled. It is credited once, however often it comes. */
+/** Sends a signed payment again until the gateway says whether it was settled. It is credited only once. */
 async function pay(payment: object, usd: string): Promise<Paid> {
   const headers = { 'payment-signature': new TextEncoder().encode(JSON.stringify(payment)).toBase64() };
   for (let tries = 1; ; tries += 1) {

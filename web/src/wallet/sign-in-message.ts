@@ -12,14 +12,17 @@ interface Nonce {
   };
 }
 
-/** A line of the message takes no control characters, nor ones that turn or hide text. Names of keys may have them. */
+/**
+ * A line of the message must not contain control characters or characters that reverse or hide text. Names of keys may
+ * contain them, so they are replaced.
+ */
 const printable = (text: string) => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd');
 
 const FAMILY_NAMES = { eip155: 'Ethereum', solana: 'Solana' } as const;
 
 /**
- * The value of a sign-in header that a wallet signed, good for one request. `statement` is one line that says what it
- * is for: the wallet shows it. Rejects with ApiError and WalletError.
+ * Returns the value of a sign-in header that the wallet signed. It is valid for one request. `statement` is one line
+ * that describes the request, and the wallet shows it. Rejects with ApiError and WalletError.
  */
 export async function signSignIn(wallet: ConnectedWallet, statement: string): Promise<string> {
   const { message } = await call<Nonce>('/api/v1/auth/nonce');
@@ -31,7 +34,7 @@ export async function signSignIn(wallet: ConnectedWallet, statement: string): Pr
     '',
     `URI: ${message.uri}`,
     `Version: ${message.version}`,
-    // EIP-4361 has the bare number.
+    // EIP-4361 uses only the number of the chain.
     `Chain ID: ${wallet.family === 'eip155' ? wallet.network.split(':')[1] : wallet.network}`,
     `Nonce: ${message.nonce}`,
     `Issued At: ${message.issued_at}`,

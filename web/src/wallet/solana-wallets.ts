@@ -20,14 +20,14 @@ interface Features {
   };
 }
 
-/** CAIP-2 by the names that wallets have for the clusters. */
+/** CAIP-2 ids by the cluster names that wallets use. */
 const NETWORKS: Readonly<Record<string, string>> = {
   'solana:mainnet': 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
   'solana:devnet': 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1',
   'solana:testnet': 'solana:4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z',
 };
 
-/** Finds wallets of the Wallet Standard that sign messages for Solana. As findEvmWallets. */
+/** Finds wallets of the Wallet Standard that can sign messages for Solana. Same interface as findEvmWallets. */
 export function findSolanaWallets(found: (wallet: FoundWallet) => void): () => void {
   const { get, on } = getWallets();
   const seen = new Set<Wallet>();

@@ -3,7 +3,7 @@ import { findEvmWallets } from './evm-wallets.ts';
 import { findSolanaWallets } from './solana-wallets.ts';
 import type { FoundWallet, WalletFamily } from './wallet.ts';
 
-/** The wallets of this browser, of one family or of both, in the order in which they announce themselves. */
+/** The wallets of this browser, of one family or of both, in the order of their announcements. */
 export function useWallets(family?: WalletFamily): readonly FoundWallet[] {
   const [wallets, setWallets] = useState<readonly FoundWallet[]>([]);
   useEffect(() => {

@@ -4,7 +4,7 @@ import type { FoundWallet } from './wallet.ts';
 
 const FAMILY = { eip155: 'EVM', solana: 'Solana' } as const;
 
-/** The wallets of this browser as buttons. `busy` is the one that is asked now. */
+/** The wallets of this browser as buttons. `busy` is the wallet that is being asked. */
 export function WalletList({
   wallets,
   busy,

@@ -1,37 +1,37 @@
-/** A wallet that this browser has, before it is asked for anything. */
+/** A wallet of this browser, before the page is connected to it. */
 export interface FoundWallet {
-  /** Unique among those that were found. */
+  /** Unique among the found wallets. */
   readonly id: string;
   readonly name: string;
-  /** A data URI; null where the wallet has none. */
+  /** A data URI. null if the wallet has no icon. */
   readonly icon: string | null;
   readonly family: WalletFamily;
-  /** Asks its owner to connect. Rejects with WalletError. */
+  /** Asks the owner to connect the page. Rejects with WalletError. */
   connect(): Promise<ConnectedWallet>;
 }
 
 export type WalletFamily = 'eip155' | 'solana';
 
-/** A wallet whose owner has let this page see its address. */
+/** A wallet whose owner has shown its address to this page. */
 export interface ConnectedWallet {
   readonly name: string;
   readonly family: WalletFamily;
-  /** EVM: in the form that the wallet gave. Solana: base58. */
+  /** EVM: as the wallet returned it. Solana: base58. */
   readonly address: string;
-  /** CAIP-2 of the network that it is on. */
+  /** CAIP-2 id of its current network. */
   readonly network: string;
-  /** Signs a text. EVM: hex. Solana: base64. Rejects with WalletError. */
+  /** Signs a text. Returns hex (EVM) or base64 (Solana). Rejects with WalletError. */
   signMessage(text: string): Promise<string>;
-  /** Signs typed data of EIP-712 for a network (CAIP-2); null for a wallet of Solana. Rejects with WalletError. */
+  /** Signs EIP-712 typed data for a network (CAIP-2). null for a Solana wallet. Rejects with WalletError. */
   readonly signTypedData: ((data: object, network: string) => Promise<string>) | null;
   /**
-   * Signs a transaction of Solana (base64 in, base64 out) for a network (CAIP-2); null for a wallet that cannot.
-   * Rejects with WalletError.
+   * Signs a Solana transaction (base64 in, base64 out) for a network (CAIP-2). null if the wallet can't. Rejects with
+   * WalletError.
    */
   readonly signTransaction: ((transaction: string, network: string) => Promise<string>) | null;
 }
 
-/** A wallet refused, or could not do, what it was asked for. The message is for its owner. */
+/** A wallet refused a request or couldn't do it. The message is for its owner. */
 export class WalletError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause });
@@ -39,7 +39,7 @@ export class WalletError extends Error {
   }
 }
 
-/** The error of a wallet in words. `what` completes the sentence: "The wallet did not sign". */
+/** Describes a wallet's error for its owner. `what` completes a sentence such as "Nothing was signed". */
 export function walletError(error: unknown, what: string): WalletError {
   if (error instanceof WalletError) return error;
   const { code, message } = (typeof error === 'object' && error !== null ? error : {}) as {
@@ -47,7 +47,7 @@ export function walletError(error: unknown, what: string): WalletError {
     readonly message?: unknown;
   };
   const text = typeof message === 'string' ? message : String(error);
-  // EIP-1193; wallets of Solana say it in words alone.
+  // The code is from EIP-1193. Solana wallets only have a message.
   if (code === 4001 || /reject|denied|cancel/i.test(text))
     return new WalletError(`You refused in the wallet. Nothing was ${what}.`, error);
   if (code === -32_002)

@@ -1,6 +1,6 @@
--- What is given is replaced, in one statement: of two changes at once none undoes the other. $4, $6 and $8 say what is given.
--- Nobody but a member has limits of its own: with $11, one that has that role by now.
--- A reset that is new has its time: what was spent in its period before is looked up.
+-- Replaces the given fields in one statement, so that two concurrent changes do not undo each other. $4, $6 and $8 say
+-- which fields are given. Only a member can have its own limits. If $11 is given, the member must have that role now. A
+-- new reset gets the current time as its start. Spending from before that time is looked up.
 INSERT INTO account_limits (account, subject, name, rules, notifies, requests_per_minute, tokens_per_minute, since,
   daily_since, weekly_since, monthly_since, ever_since)
 SELECT $1, $2, $3, $5, $10, $7, $9, $12, $12, $12, $12, $12 WHERE $2 IN ('account', 'operator') OR EXISTS (SELECT 1 FROM members

@@ -1,4 +1,4 @@
--- The last owner stays one.
+-- The last owner keeps the role.
 UPDATE members SET
   role = CASE WHEN $3 = 1 THEN $4 ELSE role END,
   name = CASE WHEN $5 = 1 THEN $6 ELSE name END

@@ -1,4 +1,5 @@
--- No row comes back where another gateway has written the same definition meanwhile: it is not one more version.
+-- Returns no row when another gateway has written the same definition in the meantime, because that is not a new
+-- version.
 INSERT INTO tool_pins (provider, service, tool, sha256, version, first_seen, changed_at) VALUES ($1, $2, $3, $4, 1, $5, NULL)
 ON CONFLICT (provider, service, tool) DO UPDATE SET
   sha256 = excluded.sha256,

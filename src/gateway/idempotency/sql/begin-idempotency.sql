@@ -1,5 +1,6 @@
--- Takes the key when it is free: never used, or its row has outlived its time. No row comes back when somebody else has it,
--- nor when its call, or one that was made under it, was charged or goes on as a task without its reply being kept: then only the sweep ends it.
+-- Takes the key when it was never used or when its row has expired. Returns no row when somebody else has it. Also
+-- returns no row when its call, or a call under it, was charged or goes on as a task and the reply was not kept. Only
+-- the sweep frees such a key.
 INSERT INTO idempotency (account, key, body_hash, call_id, state, charged, bytes, created_at, expires_at)
 VALUES ($1, $2, $3, $4, 'running', 0, 0, $5, $6)
 ON CONFLICT (account, key) DO UPDATE SET

@@ -1,4 +1,4 @@
--- A charged call whose reply was not kept is remembered until $3, as long as a reply would have been.
+-- A charged call without a kept reply is remembered until $3, as long as a reply would have been.
 DELETE FROM idempotency WHERE (account, key) IN (
   SELECT account, key FROM idempotency
   WHERE expires_at <= $1 AND (state = 'done' OR expires_at <= $3

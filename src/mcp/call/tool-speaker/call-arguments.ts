@@ -3,15 +3,15 @@ import type { Part, PartsAsk } from '#gateway';
 
 interface CallArgumentsOptions {
   readonly limits: JsonLimits;
-  /** The input schema of the tool, asked for where it is needed; null where it is not known. */
+  /** The input schema of the tool; null if it is unknown. A function, because it is not always needed. */
   readonly schema: () => Promise<JsonObject | null>;
 }
 
 /**
- * The arguments of a tool, JSON text, out of what a door says to it: those that it has as an object; else what the
- * user said last, which is a JSON object or, for a tool with one text to fill in, that text. `name` is the tool's
- * for errors. Rejects with GatewayError `unprocessable` where that is not so, and `invalid_request` for more
- * structure than JSON may have.
+ * The arguments for a tool (JSON text), from what a door says to it: its object of arguments, or else the user's last
+ * message. That message is one data part, a JSON object, or the text for a tool with a single text argument. `name` is
+ * the tool's name, for errors. Rejects with GatewayError `unprocessable` for any other message, and with
+ * `invalid_request` if the JSON has more structure than allowed.
  */
 export async function callArguments(
   name: string,
@@ -47,14 +47,14 @@ function isJsonObject(text: string, limits: JsonLimits): boolean {
     JSON.parse(text);
     return true;
   } catch {
-    // A text may begin with a brace.
+    // Not JSON after all: an ordinary text may begin with a brace.
     return false;
   }
 }
 
 /**
- * The property that a text is for: the only property, or the only required one. null where there is no such property,
- * or where it takes no text.
+ * The property that a text is for: the only required property, or else the only property. Null if there is no such
+ * property, or it does not accept a text.
  */
 function onlyText(schema: JsonObject): string | null {
   const properties = propertiesOf(schema);
@@ -71,11 +71,11 @@ const propertiesOf = ({ properties }: JsonObject): JsonObject => (isObject(prope
 const requiredOf = ({ required }: JsonObject): readonly string[] =>
   Array.isArray(required) ? [...new Set(required.filter((name): name is string => typeof name === 'string'))] : [];
 
-/** Properties that an error shows. */
+/** Most properties that an error shows. */
 const SHOWN_MAX = 20;
 const SHOWN_CHARS = 64;
 
-/** The arguments that a tool takes, for an error. All of it is the server's word. */
+/** The arguments that a tool takes, as words for an error. All names and types come from the server. */
 function shown(schema: JsonObject): string {
   const properties = Object.entries(propertiesOf(schema));
   if (properties.length === 0) return 'takes no arguments: say {}';

@@ -19,16 +19,17 @@ import type { McpTail } from '../../turn/turn.ts';
 import { failureText, resultParts } from './result-parts.ts';
 
 interface PartsConversationOptions {
-  /** The token that progress of the call comes under. */
+  /** The token that the server's progress notifications must have. */
   readonly progressToken: string;
-  /** Longest event of a server. */
+  /** Most bytes of one event of a server. */
   readonly bytesMax: number;
-  /** The error where the tool asks for more input. */
+  /** The message of the error if the tool asks for more input. */
   readonly askedForInput: string;
 }
 
 /**
- * The conversation of a `tools/call`, in parts: its data frames hold PartsEvents, the tail of its end is a PartsEnd.
+ * The conversation of a `tools/call`, in parts. Its data frames hold PartsEvents, and the tail of its end is a
+ * PartsEnd.
  */
 export function partsConversation(talk: Conversation<Talk>, options: PartsConversationOptions): Conversation {
   return {
@@ -56,7 +57,7 @@ export function partsConversation(talk: Conversation<Talk>, options: PartsConver
   };
 }
 
-/** Nobody reads it: the conversation was broken off. */
+/** A value that nobody reads, because the conversation was aborted. */
 const NO_END: ReplyEnd = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null };
 
 const PROGRESS_CHARS_MAX = 1_000;
@@ -91,7 +92,7 @@ function ending(end: ReplyEnd, { askedForInput }: PartsConversationOptions): End
   if (error !== undefined)
     return failed(end, error.message, error.code === ERROR.invalidParams ? 'unprocessable' : 'provider_unavailable');
   const said = result as JsonObject;
-  // Nobody comes back with an answer: the lock is given back at once.
+  // Nobody will answer the tool's question, so the lock is released at once.
   if (end.outcome === 'pending') return failed(end, askedForInput);
   if (end.outcome === 'free') return failed(end, failureText(said));
   if (end.outcome === 'cut') return { events: [], end: { ...end, tail: toEnd(end, 'cut', failureText(said)) } };
@@ -99,7 +100,7 @@ function ending(end: ReplyEnd, { askedForInput }: PartsConversationOptions): End
   return { events, end: { ...end, tail: toEnd(end, 'stop', null) } };
 }
 
-/** By default what whoever asked can mend, or has to do without: a tool says of itself why it failed. */
+/** By default an error that the caller can correct or must accept, because the tool itself says why it failed. */
 function failed(end: ReplyEnd, error: string, errorCode: ErrorCode = 'unprocessable'): Ending {
   return { events: [], end: { ...end, outcome: 'free', tail: { ...toEnd(end, 'failed', error), errorCode } } };
 }

@@ -3,8 +3,8 @@ import { isObject, type JsonObject } from '#wire';
 import type { FilePart, Part } from '#gateway';
 
 /**
- * The result of a `tools/call` in parts: texts, the structured content where no text says the same,
- * files for what is binary or linked. What is of a kind that is not known here is data.
+ * The result of a `tools/call` as parts: texts, files for binary or linked content, and the structured content unless a
+ * text is the same JSON. Content of an unknown type becomes data.
  */
 export function resultParts({ content, structuredContent }: JsonObject): readonly Part[] {
   const parts = (Array.isArray(content) ? content : []).flatMap(partsOf);
@@ -16,7 +16,7 @@ export function resultParts({ content, structuredContent }: JsonObject): readonl
   return [...parts, { kind: 'data', data: structuredContent }];
 }
 
-/** The texts of a result that failed, as one. */
+/** The texts of a failed result, joined. */
 export function failureText(result: JsonObject): string {
   const parts = resultParts(result);
   const texts = parts.flatMap((part) => (part.kind === 'text' && part.text !== '' ? [part.text] : []));
@@ -51,7 +51,7 @@ function embedded(resource: JsonObject): readonly Part[] {
   return [file({ ...resource, name: nameOf(uri) }, { bytes: blob })];
 }
 
-/** The last piece of a URI's path. */
+/** The last part of a URI's path. */
 function nameOf(uri: unknown): string | null {
   const path = typeof uri === 'string' ? uri.split(/[?#]/, 1)[0]! : '';
   return path.slice(path.lastIndexOf('/') + 1) || null;

@@ -4,13 +4,13 @@ import type { ServiceListing } from '../../catalogue/merge-listings.ts';
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
 import { TOOL_NAME_MAX } from '../turn-call.ts';
 
-/** Longest name of a pinned service with its tool. */
+/** Most characters of a name: a pinned service with its tool. */
 const NAME_MAX = 512;
 const LISTED_WITHIN_MS = 5_000;
 
-/** The tool that a name means. */
+/** The tool that a name refers to. */
 interface Place {
-  /** The service, as the caller wrote it. */
+  /** The service as the caller wrote it. */
   readonly target: string;
   readonly tool: string;
   readonly listing: ServiceListing;
@@ -18,11 +18,11 @@ interface Place {
 
 /** Finds tools by their names, `<service>/<tool>`. */
 interface ToolLookup {
-  /** null for a name without a tool. */
+  /** Null for a name that is not that of a tool. */
   locate(name: string): Place | null;
-  /** Waits for the lists of a service that was never reached. null for an unknown service. */
+  /** Waits for the lists of a service that was never reached. Resolves to null for an unknown service. */
   listed(service: string): Promise<ServiceListing | null>;
-  /** The names of all tools. */
+  /** The names of all tools, each with its service. */
   names(): Generator<string>;
 }
 
@@ -35,7 +35,7 @@ export function createToolLookup({
 }): ToolLookup {
   function serviceOf(target: string): ServiceListing | null {
     const exact = catalogue.service(target);
-    // A provider's service, or one with a word on how its provider is chosen.
+    // The name may be pinned to a provider, or may end with a preference for choosing the provider.
     if (exact || !target.includes(':')) return exact;
     try {
       return catalogue.service(catalog.resolve(target, 'tool').service);
@@ -45,7 +45,7 @@ export function createToolLookup({
     }
   }
 
-  /** The longest known service takes its part of the name; the rest is the name of its tool. */
+  /** The longest known service name at the beginning of the name counts. The rest is the name of its tool. */
   function locate(name: string): Place | null {
     if (name.length > NAME_MAX) return null;
     for (let slash = name.lastIndexOf('/'); slash > 0; slash = name.lastIndexOf('/', slash - 1)) {

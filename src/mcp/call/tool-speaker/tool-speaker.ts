@@ -13,11 +13,11 @@ interface ToolSpeakerDeps extends TurnCallDeps {
   readonly catalog: Pick<Catalog, 'resolve'>;
   readonly catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'tried'>;
   readonly limits: JsonLimits;
-  /** Longest event of a server. */
+  /** Most bytes of one event of a server. */
   readonly bytesMax: number;
 }
 
-/** A tool as whoever writes a prompt needs it. All of it is its server's word. */
+/** The facts about a tool that a prompt needs. All its texts come from the server. */
 interface SpokenTool {
   readonly name: string;
   readonly description: string;
@@ -25,20 +25,20 @@ interface SpokenTool {
 }
 
 export interface ToolSpeaker {
-  /** The tools of all services, each by `<service>/<tool>`. */
+  /** The tools of all services, each named `<service>/<tool>`. */
   readonly speaker: Speaker;
   /**
-   * The tools of a service, as its servers list them; those of a service that was never reached once it was asked,
-   * or some seconds went by. Rejects with GatewayError `not_found`.
+   * The tools of a service, as its servers list them. If the service was never reached, waits some seconds for its
+   * lists. Rejects with GatewayError `not_found`.
    */
   toolsOf(service: string): Promise<readonly SpokenTool[]>;
 }
 
-/** Names that a misspelt one is compared with. */
+/** Most names that a wrong name is compared with. */
 const NEAR_MAX = 1_000;
 const SENTENCE_MAX = 200;
 
-/** Tools spoken to in parts: each ask is one `tools/call`, which costs what it costs a client of MCP. */
+/** Tools that other doors speak to in parts. Each ask is one `tools/call`, at the same price as for an MCP client. */
 export function createToolSpeaker(deps: ToolSpeakerDeps): ToolSpeaker {
   const { catalog, catalogue, limits, bytesMax } = deps;
   const { locate, listed, names } = createToolLookup(deps);
@@ -71,7 +71,7 @@ export function createToolSpeaker(deps: ToolSpeakerDeps): ToolSpeaker {
         if (place === null) return null;
         const listing = (await listed(place.listing.service)) ?? place.listing;
         const tool = listing.tools.get(place.tool)?.tool;
-        // A pinned service is one provider's.
+        // Resolves the name as the caller wrote it, because a pinned service has the offers of one provider only.
         const { offers } = catalog.resolve(place.target, 'tool');
         return {
           displayName: tool?.title ?? place.tool,

@@ -17,7 +17,7 @@ Definitions are their provider's words; _meta["tollgate/definition"] says by ver
 Where there are too many tools to list, ${OWN.find} and ${OWN.call} are listed instead: find what you need by words, then call it. ${OWN.find} is always there, and free.
 Agents and language models can be asked as well, by ${OWN.askAgent} and ${OWN.askModel}, where these are listed; ${OWN.find} finds them.`;
 
-/** The result of `server/discover`, JSON text. */
+/** The result of `server/discover`, as JSON text. */
 export function discoverResult(info: ServerInfo): string {
   return ownResult(
     {
@@ -31,7 +31,7 @@ export function discoverResult(info: ServerInfo): string {
   );
 }
 
-/** The result of `initialize` in a legacy revision, JSON text. */
+/** The result of `initialize` in a legacy revision, as JSON text. */
 export function initializeResult(info: ServerInfo, revision: string): string {
   return JSON.stringify({
     protocolVersion: revision,

@@ -24,17 +24,17 @@ import type { OwnAnswer } from '../end-own.ts';
  */
 export interface Aggregate {
   readonly info: ServerInfo;
-  /** `selection` is the value of `?services=`, null without one. */
+  /** `selection` is the value of `?services=`; null without one. */
   scope(caller: Pick<Caller, 'key'>, selection: string | null): Scope;
   /** One page of a list. */
   list(method: ListMethod, cursor: unknown, scope: Scope, modern: boolean): OwnAnswer;
   /** Finds the service of a request that names a tool, a prompt or a resource. */
   resolve(message: RequestMessage, scope: Scope): Resolution;
-  /** The result of a call of `find_tools`, JSON text. */
+  /** The result of a call of `find_tools`, as JSON text. */
   find(args: unknown, scope: Scope, modern: boolean): string;
-  /** A message of a service with the URIs of the aggregate. */
+  /** A message of a service, with its URIs changed to those of the aggregate. */
   toClient(text: string, service: string): string;
-  /** A URI of the aggregate as its service knows it; null where the scope has no such service. */
+  /** A URI of the aggregate as the service and the service's own URI; null if the scope has no such service. */
   uriOf(exposed: string, scope: Scope): { readonly service: string; readonly uri: string } | null;
   exposeUri(service: string, uri: string): string;
   discoverResult(): string;
@@ -45,11 +45,11 @@ export interface AggregateOptions {
   readonly catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'since' | 'find'>;
   /** Version of this program. */
   readonly version: string;
-  /** Agents and models that can be asked. */
+  /** The agents and models that can be asked. */
   readonly spoken: SpokenSearch;
-  /** More tools than this are not listed, but found by `find_tools`. */
+  /** With more tools than this, the tools are not listed, but can be found with `find_tools`. Default: 200. */
   readonly findAbove?: number;
-  /** Told of services that would share a name. */
+  /** Called with services that would have the same name. */
   readonly onShared?: OnShared;
 }
 

@@ -1,15 +1,15 @@
 import type { Kind } from '../../wire/subscriptions.ts';
 import type { Change } from '../../catalogue/tool-catalogue.ts';
 
-/** Notifications of changed lists for one client; each names only the kind of list. */
+/** Notifications of changed lists for one client. Each names only the kind of list. */
 interface ChangeNews {
   /** Takes a change of the catalogue. */
   changed(change: Change): void;
-  /** Begins to tell the client, first of earlier changes. */
+  /** Begins to notify the client, first of the changes until now. */
   begin(): void;
 }
 
-/** Tells of each kind once, even if it changes again while the client reads. `tell` never rejects. */
+/** Changes of a kind that come while the client reads are merged into one notification. `tell` must not reject. */
 export function createChangeNews(
   includes: (service: string) => boolean,
   tell: (kind: Kind) => Promise<void>,

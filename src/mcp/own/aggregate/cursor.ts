@@ -1,11 +1,11 @@
-/** The end of a page of the aggregate. The next page is what comes after it, even if the lists have changed. */
+/** The end of a page of the aggregate. The next page begins after it, even if the lists have changed. */
 export interface Position {
   readonly slug: string;
   /** Exposed name or URI of the last element. */
   readonly key: string;
 }
 
-/** Longer cursors were never given out. */
+/** The gateway never issues longer cursors. */
 const TEXT_MAX = 16_384;
 const BASE64URL = /^[A-Za-z0-9_-]+$/;
 
@@ -13,7 +13,7 @@ export function toCursor({ slug, key }: Position): string {
   return Buffer.from(JSON.stringify([slug, key])).toString('base64url');
 }
 
-/** null where the text is no cursor of ours. */
+/** null if the text is not a cursor of the aggregate. */
 export function fromCursor(text: string): Position | null {
   if (text.length > TEXT_MAX || !BASE64URL.test(text)) return null;
   try {

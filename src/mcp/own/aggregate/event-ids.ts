@@ -1,11 +1,13 @@
 import type { Recording } from '../../call/replays.ts';
 
-/** At the beginning of a line. Other line ends than these may stand in data. */
+/**
+ * An id at the beginning of a line. Lines end only at CR and LF, because other line separators may be part of the data.
+ */
 const ID = /(^|[\r\n])id:( ?)/g;
 
 /**
- * An answer in which ids of events begin with `tag`: several servers give the same ids, and a client resumes a stream
- * by its last id alone.
+ * An answer in which the ids of events begin with `tag`. Several servers may use the same ids, but a client resumes a
+ * stream with its last id alone.
  */
 export function withEventIds(answer: Recording, tag: string): Recording {
   return {

@@ -7,13 +7,13 @@ import { ASK, FIND_LIMIT, QUERY_MAX } from './own-tools.ts';
 import type { Scope } from './scope.ts';
 import type { Tables } from './tables.ts';
 
-/** Characters of all tools in an answer: a model has to read them. The first tool may be longer. */
+/** Most characters of all tools in an answer, because a model has to read them. The first tool may be longer. */
 const ANSWER_MAX = 128 * 1024;
 
-/** Members of a `tools/call` result, JSON text each. */
+/** Members of a `tools/call` result, each as JSON text. */
 type ToolResult = Readonly<Record<string, string>>;
 
-/** The result of a call of `find_tools`. Wrong arguments are the tool's error, which a model can mend. */
+/** The result of a call of `find_tools`. Wrong arguments give a tool error, because a model can correct them. */
 export function findTools(
   args: unknown,
   scope: Scope,
@@ -78,7 +78,7 @@ function renderSpoken(entry: SpokenEntry, spoken: SpokenSearch): string {
   return JSON.stringify({ [NAMED_BY[kind]]: name, title: displayName, description, price: spoken.price(entry), call });
 }
 
-/** The first tools of services, by their names. */
+/** The first tools of the services, sorted by name in each service. */
 function listed(
   services: readonly string[],
   limit: number,

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Before a stream is asked for again that its server ended; twice as long after each failure. */
+/** The pause before a stream that its server ended is opened again. It doubles with each failure. */
 const RETRY_MS = 1_000;
 const RETRY_MS_MAX = 30_000;
-/** Streams in a row on which nothing was heard. */
+/** Most streams in a row on which the server sent nothing. */
 const FAILURES_MAX = 8;
 
 /**
- * Listens to a server until `signal` aborts, again where the server ends its stream. `listen` calls `heard` once the
- * server has said something, and resolves with whether listening again is of use.
+ * Listens to a server until `signal` aborts, and again if the server ends its stream. `listen` calls `heard` once the
+ * server has sent something, and resolves to whether to listen again.
  */
 export async function keepListening(
   signal: AbortSignal,

@@ -15,14 +15,14 @@ interface LegacyAggregateDeps
     Pick<AggregateSessionDoorDeps, 'aggregate' | 'replays' | 'answerAsk'>,
     Pick<SessionStreamsDeps, 'catalogue' | 'bytesMax'>,
     Pick<AggregateSessionsDeps, 'store' | 'now'> {
-  /** Those with single services. */
+  /** The sessions with single services. */
   readonly sessions: Sessions;
   readonly clientRequests: ClientRequests;
   readonly config: AggregateSessionsDeps['config'];
   readonly places: ListenPlaces;
 }
 
-/** The aggregate for clients with sessions, as one thing. */
+/** The aggregate for clients with sessions. */
 interface LegacyAggregate {
   readonly door: LegacyDoor;
   readonly sessions: Pick<AggregateSessions, 'count' | 'sweep' | 'close'>;

@@ -14,9 +14,7 @@ import { createChangeNews } from './change-news.ts';
 import { keepListening } from './keep-listening.ts';
 import type { Scope } from './scope.ts';
 
-/**
- * `subscriptions/listen` of a client of the aggregate. Resolves when the client left, or the stream's time is over.
- */
+/** Answers `subscriptions/listen` at the aggregate. Resolves when the client has left or the stream's time is over. */
 export type AggregateListen = (
   message: RequestMessage,
   scope: Scope,
@@ -29,16 +27,16 @@ interface AggregateListenOptions {
   readonly catalogue: Pick<ToolCatalogue, 'onChanged'>;
   readonly toService: StandaloneRun;
   readonly places: ListenPlaces;
-  /** Longest event. */
+  /** Most bytes of one event. */
   readonly bytesMax: number;
 }
 
-/** How long services may take to say which of their resources they will tell of. */
+/** The most time that services get to say of which resources they will report changes. */
 const ACKNOWLEDGE_MS = 3_000;
 
 /**
- * Changes of lists come from the catalogue, which hears of them from all servers. Changes of resources come from the
- * servers themselves, each asked by a call of its own that ends with this one.
+ * Changes of lists come from the catalogue, which gets them from all servers. Changes of resources come from the
+ * servers themselves. Each server is asked by its own call, which ends with this one.
  */
 export function createAggregateListen(options: AggregateListenOptions): AggregateListen {
   const { catalogue, places } = options;
@@ -75,13 +73,13 @@ interface Listener {
   readonly message: RequestMessage;
   readonly context: RequestContext;
   readonly tell: (text: string) => Promise<void>;
-  /** Aborts when the stream is over. */
+  /** Aborts when the stream ends. */
   readonly stop: AbortSignal;
 }
 
 /**
- * Asks the services of these resources to tell of them. Gives the resources that they will tell of, once all have
- * answered or some time is over.
+ * Asks the services of these resources to report changes. Resolves to the resources that they accepted, once all
+ * services have answered or ACKNOWLEDGE_MS is over.
  */
 async function subscribe(
   options: AggregateListenOptions,
@@ -101,8 +99,8 @@ async function subscribe(
 }
 
 /**
- * Listens at one service until the stream is over, again where the service ends its own. Resolves with the URIs that
- * it acknowledged; with an empty list where it refuses.
+ * Listens at one service until `listener.stop` aborts, and again if the service ends its stream. Resolves to the URIs
+ * that the service acknowledged; to an empty list if it refuses.
  */
 function subscribeAt(
   options: AggregateListenOptions,
@@ -113,7 +111,7 @@ function subscribeAt(
   const first = Promise.withResolvers<readonly string[]>();
   let tried = false;
   const listening = keepListening(listener.stop, async (heard) => {
-    // A service that takes no URI at first takes none later.
+    // A service that accepts no URI at first accepts none later.
     let taken: readonly string[] | null = tried ? null : [];
     tried = true;
     await listenAt(options, service, uris, listener, (acknowledged) => {
@@ -124,12 +122,12 @@ function subscribeAt(
     return taken === null || taken.length > 0;
   });
   const none = () => first.resolve([]);
-  // A header of the request may be one that no service takes.
+  // This may reject, for example if no service accepts a header of the request.
   listening.then(none, none);
   return first.promise;
 }
 
-/** Listens at one service. Resolves when that is over, however it ends. */
+/** Listens at one service. Resolves when the stream is over, whatever the reason. */
 async function listenAt(
   { toService, aggregate, bytesMax }: AggregateListenOptions,
   service: string,

@@ -4,17 +4,17 @@ import { renderItem, renderTool } from './render.ts';
 import type { ServiceTable } from './tables.ts';
 
 interface MergedPage {
-  /** JSON text of each. */
+  /** Each item as JSON text. */
   readonly items: readonly string[];
   readonly nextCursor: string | null;
 }
 
-/** Elements of a page. */
+/** Most elements of a page. */
 const PAGE_SIZE = 200;
-/** Characters of a page, unless its first element is longer. */
+/** Most characters of a page. Its first element may be longer. */
 const PAGE_CHARACTERS = 1024 * 1024;
 
-/** One page of a list over services, ordered by slugs and then by exposed names. `tables` in any order. */
+/** One page of a list over services, sorted by slug and then by exposed name. `tables` may be in any order. */
 export function mergedPage(tables: readonly ServiceTable[], method: ListMethod, after: Position | null): MergedPage {
   const items: string[] = [];
   let characters = 0;

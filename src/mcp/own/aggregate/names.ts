@@ -1,27 +1,26 @@
 import { DIGEST, digest, distinct, headOf } from './slugs.ts';
 
 /**
- * Longest name of a tool or prompt. Models' APIs take 64, and clients put words of their own before it
- * (`mcp__<server>__`).
+ * Longest name of a tool or prompt. APIs of models allow 64 characters, and clients add a prefix (`mcp__<server>__`).
  */
 export const NAME_MAX = 48;
 
 const PREFIX_MAX = 20;
 const SEPARATOR = '__';
-/** Clients write `_` for other characters, even for `-`: a model would see other names than the client calls. */
+/** Clients replace other characters by `_`, even `-`. Then a model would see other names than the client calls. */
 const PLAIN = /^[A-Za-z0-9_]+$/;
-/** A name that ends like a digest gets one itself, so that no name is another's digest. */
+/** A name that ends like a digest gets a digest too, so that no name equals the digest form of another. */
 const LOOKS_DIGESTED = /_[0-9][0-9a-z]{12}$/;
 /**
- * `search`, `acme/search`, `acme/web-search`: the first `_` of their prefix is the `/`, every other one a `-`, so
- * that no two share one.
+ * Services whose prefix is readable: `search`, `acme/search`, `acme/web-search`. In the prefix, the first `_` stands
+ * for `/` and every other one for `-`, so no two services have the same prefix.
  */
 const READABLE = /^[a-z][a-z0-9]*(?:\/[a-z0-9]+(?:-[a-z0-9]+)*)?$/;
 
 /**
- * The prefix of a service's tool names: `acme/search` is `acme_search`. A name that has other characters, or is too
- * long, gets a readable head and a digest. The prefix depends on the name alone: it is the same at every gateway, at
- * every time, and nothing needs to be stored.
+ * The prefix of a service's tool names: `acme/search` is `acme_search`. A name with other characters, or a long one,
+ * gets a readable head and a digest. The prefix depends on the name alone, so it is always the same at every gateway
+ * and nothing needs to be stored.
  */
 export function prefixOf(service: string, salt = ''): string {
   const plain = service.replaceAll(/[/-]/g, '_');
@@ -30,8 +29,8 @@ export function prefixOf(service: string, salt = ''): string {
 }
 
 /**
- * The name of a tool or prompt in the aggregate: `<prefix>__<name>`, of letters, digits and `_`. A name that has
- * other characters, or is too long, gets a readable head and a digest. It depends on prefix and name alone.
+ * The name of a tool or prompt in the aggregate: `<prefix>__<name>`, of letters, digits and `_`. A name with other
+ * characters, or a long one, gets a readable head and a digest. It depends on prefix and name alone.
  */
 export function exposedName(prefix: string, name: string, salt = ''): string {
   const room = NAME_MAX - prefix.length - SEPARATOR.length;
@@ -45,14 +44,14 @@ export function exposedName(prefix: string, name: string, salt = ''): string {
   return `${prefix}${SEPARATOR}${head}_${digest(salt + name)}`;
 }
 
-/** The exposed names of all tools, or all prompts, of one service, by their own names. All are distinct. */
+/** The exposed names of all tools, or all prompts, of one service, by their own names. All are different. */
 export function exposedNames(prefix: string, names: readonly string[]): ReadonlyMap<string, string> {
   return distinct(names, (name, salt) => exposedName(prefix, name, salt));
 }
 
 /**
- * The prefix that an exposed name begins with, and the rest. A prefix has no two underscores in a row. null for a
- * name without a prefix.
+ * Splits an exposed name into its prefix and the rest. A prefix never has two underscores in a row. Null for a name
+ * without a prefix.
  */
 export function splitName(exposed: string): { readonly prefix: string; readonly rest: string } | null {
   const at = exposed.indexOf(SEPARATOR);

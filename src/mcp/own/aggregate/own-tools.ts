@@ -2,7 +2,7 @@ import { TOOL_META } from '../../catalogue/decorate.ts';
 import { AGENT_OUTPUT, askSchema } from '../front/ask-tools.ts';
 import { SPOKEN, type Spoken } from '../front/spoken.ts';
 
-/** Tools of the gateway's own. No tool of a service has such a name: theirs begin with a prefix. */
+/** The gateway's own tools. No tool of a service has such a name, because those begin with a prefix. */
 export const OWN = {
   find: 'find_tools',
   call: 'call_tool',
@@ -92,10 +92,10 @@ const CALL_TOOL = {
   },
 } as const;
 
-/** The tools that are listed in place of too many others, JSON text. */
+/** The tools that are listed instead of too many others, each as JSON text. */
 export const OWN_TOOLS: readonly string[] = [JSON.stringify(FIND_TOOLS), JSON.stringify(CALL_TOOL)];
 
-/** The tools that ask any of a kind. */
+/** The tool that asks services of a kind, for each kind. */
 export const ASK = {
   a2a: OWN.askAgent,
   model: OWN.askModel,
@@ -135,11 +135,14 @@ const ASK_TOOLS = {
   },
 } as const satisfies Record<Spoken, object>;
 
-/** The tools that ask these kinds, JSON text; with the tool that finds them unless it is listed anyway. */
+/**
+ * The tools that ask these kinds, each as JSON text. `withFind`: also the tool that finds what to ask, because it is
+ * not listed otherwise.
+ */
 export function askToolTexts(kinds: readonly Spoken[], withFind: boolean): readonly string[] {
   const find = withFind && kinds.length > 0 ? [FIND_TOOLS] : [];
   return [...find, ...kinds.map((kind) => ASK_TOOLS[kind])].map((tool) => JSON.stringify(tool));
 }
 
-/** The kind that a tool of the gateway's own asks; null for every other name. */
+/** The kind of service that one of the gateway's own tools asks; null for every other name. */
 export const askedBy = (tool: unknown): Spoken | null => SPOKEN.find((kind) => tool === ASK[kind]) ?? null;

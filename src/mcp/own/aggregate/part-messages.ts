@@ -14,23 +14,26 @@ import {
 import type { Aggregate } from './aggregate.ts';
 
 /**
- * The id of a server's request as its client gets it: `<service> <id as it was written>`. Servers choose the same
- * ids. By this id alone the answer finds its server: at any gateway, for as long as the session lasts.
+ * The id of a server's request in the form for the client: `<service> <id as the server wrote it>`. Different servers
+ * may use the same id. With this id alone, any gateway can send the answer to the right server, as long as the session
+ * lasts.
  */
 function exposeId(service: string, idText: string): string {
   return JSON.stringify(`${service} ${idText}`);
 }
 
-/** The service and the id as it was written; null for an id that the gateway did not give. */
+/** Splits such an id into the service and the server's id; null for an id that the gateway did not make. */
 function splitId(id: unknown): { readonly service: string; readonly idText: string } | null {
   if (typeof id !== 'string') return null;
-  // No name of a service has a space.
+  // Names of services have no spaces.
   const at = id.indexOf(' ');
   const idText = id.slice(at + 1);
   return at > 0 && isScalar(idText) ? { service: id.slice(0, at), idText } : null;
 }
 
-/** Whether a client's text is a string or a number, and nothing that would break out of its place. */
+/**
+ * Whether a client's text is one JSON string or number. Any other text could break the message that it is inserted in.
+ */
 function isScalar(text: string): boolean {
   try {
     return ['string', 'number'].includes(typeof JSON.parse(text));
@@ -39,17 +42,16 @@ function isScalar(text: string): boolean {
   }
 }
 
-/** Changes messages from the part for a service to what the client of the aggregate sees. */
+/** Returns a function that changes messages of a service's part into those for the client of the aggregate. */
 export function toPartClient(aggregate: Pick<Aggregate, 'toClient'>, service: string): (text: string) => string {
   return (text) => toClientIds(aggregate.toClient(text, service), service);
 }
 
 /**
- * A message of a service's server (JSON text) with ids and progress tokens of the aggregate. Responses stay as they
- * are.
+ * A message of a service's server (JSON text), with ids and progress tokens of the aggregate. A response is unchanged.
  */
 function toClientIds(text: string, service: string): string {
-  // Responses are the long ones. An escape could hide the key.
+  // A quick check, because responses can be long and need no change. The key `method` may be written with an escape.
   if (!/"method"|\\u/.test(text)) return text;
   try {
     const members = membersOf(text);
@@ -76,7 +78,7 @@ function toClientIds(text: string, service: string): string {
   }
 }
 
-/** A client's message to one server, as that server knows it; null where it is for no server. */
+/** A client's message in the form for the one server that it is for; null if it is for no server. */
 export function toPart(
   message: NotificationMessage | ResponseMessage,
 ): { readonly service: string; readonly message: typeof message } | null {

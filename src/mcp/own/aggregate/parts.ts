@@ -11,18 +11,19 @@ import { readOwnRequest, requestText } from '../../wire/own-messages.ts';
 import type { AggregateSession } from './session.ts';
 import type { AggregateSessions } from './sessions.ts';
 
-/** The sessions with single services that a session of the aggregate is made of. */
+/** The parts of aggregate sessions. A part is a session with one service. */
 export interface Parts {
   /**
-   * Takes the part for a service for one request, and opens it where it is not open yet: the use is to be left. Gives
-   * a refusal where it cannot be opened. Throws GatewayError where the provider cannot be reached.
+   * Takes the part for a service for one request, and opens it if it is not open. The caller must call `leave` at the
+   * end. Resolves to a refusal if the part cannot be opened. Rejects with GatewayError if the provider cannot be
+   * reached.
    */
   use(all: AggregateSession, service: string, context: RequestContext): Promise<SessionUse | McpTail>;
-  /** Takes the part for a service if it is open, else null. */
+  /** Takes the part for a service if it is open; else null. */
   known(all: AggregateSession, service: string): Promise<SessionUse | null>;
   /**
-   * Remembers the level for parts to come and tells it to the open ones of `services`, asked then; resolves when
-   * they have it, or after some seconds.
+   * Stores the level for later parts, and sends it to the open parts of `services`, which is called after storing.
+   * Resolves when the parts have the level, or after some seconds.
    */
   setLevel(
     all: AggregateSession,
@@ -30,7 +31,7 @@ export interface Parts {
     services: () => readonly string[],
     context: RequestContext,
   ): Promise<void>;
-  /** Ends all parts of a session that is over. Never rejects. */
+  /** Ends all parts of a session that has ended. Never rejects. */
   end(all: AggregateSession): Promise<void>;
 }
 
@@ -39,20 +40,20 @@ interface PartsDeps {
   readonly change: AggregateSessions['change'];
   readonly talk: Pick<SessionTalk, 'open' | 'request'>;
   readonly clientRequests: Pick<ClientRequests, 'end'>;
-  /** Services of one session that have parts. */
+  /** Most services of one session that have parts. */
   readonly max: number;
-  /** Told of a new part; resolves when the gateway listens to its server. Never rejects. */
+  /** Called with a new part. Resolves when the gateway listens to its server. Never rejects. */
   readonly onOpened: (all: AggregateSession, service: string) => Promise<void>;
   readonly onError: (error: unknown) => void;
 }
 
-/** How long something is done in all parts. */
+/** The most time for an action on all parts. */
 const ALL_MS = 5_000;
-/** How often a part is opened that ends at once. */
+/** How often the gateway opens a part that ends at once. */
 const TRIES = 3;
 
 export function createParts({ sessions, change, talk, clientRequests, max, onOpened, onError }: PartsDeps): Parts {
-  /** By service: opened once for all requests that wait for it. */
+  /** The openings that run, by service. All requests that wait for a part share one opening. */
   const opening = new WeakMap<AggregateSession, Map<string, Promise<McpTail | null>>>();
 
   async function known(all: AggregateSession, service: string): Promise<SessionUse | null> {
@@ -64,7 +65,7 @@ export function createParts({ sessions, change, talk, clientRequests, max, onOpe
     let of = opening.get(all);
     if (!of) opening.set(all, (of = new Map<string, Promise<McpTail | null>>()));
     let one = of.get(service);
-    // Others may wait for it as well, so that it is opened even when this client leaves.
+    // The opening does not depend on this client's connection, because others may wait for it too.
     if (!one)
       of.set(
         service,
@@ -75,11 +76,11 @@ export function createParts({ sessions, change, talk, clientRequests, max, onOpe
     return one;
   }
 
-  /** null where the part may be open now, else the refusal. */
+  /** Opens a part. Null if it may be open now; else the refusal. */
   async function open(all: AggregateSession, service: string, context: RequestContext): Promise<McpTail | null> {
     const before = all.parts.get(service);
     if (!(await change(all))) return NO_SESSION;
-    // Another gateway was faster.
+    // Another gateway opened the part first.
     if (all.parts.get(service) !== before) return null;
     const answer = await talk.open(service, readOwnRequest(all.initialize), context, true);
     if (answer === null) throw new GatewayError('provider_unavailable', `${service} did not answer initialize`);
@@ -87,7 +88,7 @@ export function createParts({ sessions, change, talk, clientRequests, max, onOpe
     const { id } = answer.session;
     const lasts = await change(all, () => {
       all.parts.delete(service);
-      // What was opened first has most likely ended long ago; if not, it does so by itself.
+      // The oldest part has most likely ended long ago. If not, its session will expire.
       for (const oldest of all.parts.keys()) if (all.parts.size >= max) all.parts.delete(oldest);
       all.parts.set(service, id);
     });
@@ -146,7 +147,7 @@ export function createParts({ sessions, change, talk, clientRequests, max, onOpe
   };
 }
 
-/** Does something at each service. Resolves when it is done, or after some seconds: a service may not answer. */
+/** Runs `run` for each service. Resolves when all are done, or after some seconds because a service may not answer. */
 export async function ofAll(
   services: readonly string[],
   run: (service: string) => Promise<unknown>,
@@ -154,7 +155,7 @@ export async function ofAll(
 ): Promise<void> {
   const all = services.map((service) =>
     run(service).catch((error: unknown) => {
-      // A provider that is away now opens a new session when it is back.
+      // Not reported: a provider that is unreachable now opens a new session when it is back.
       if (!(error instanceof GatewayError)) onError(error);
     }),
   );

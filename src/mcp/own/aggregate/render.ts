@@ -7,8 +7,8 @@ import type { ServiceTable } from './tables.ts';
 import { createUriEdits } from './uri-edits.ts';
 
 /**
- * A tool as the aggregate lists it, JSON text: its server's text with the name here, the price and the definition's
- * digest.
+ * A tool in the list of the aggregate, as JSON text. It is the server's text with the name here, the price, and the
+ * digest of the definition.
  */
 export function renderTool({ slug, listing }: ServiceTable, exposed: string, { tool, offer }: ServiceTool): string {
   const edits = createUriEdits(tool.text, slug);
@@ -19,7 +19,7 @@ export function renderTool({ slug, listing }: ServiceTable, exposed: string, { t
   });
 }
 
-/** A prompt, resource or template as the aggregate lists it. `key`: the member with its name or URI. */
+/** A prompt, resource or template in the list of the aggregate. `key`: the member with its name or URI. */
 export function renderItem(exposed: string, { text }: ListedItem, key: 'name' | 'uri' | 'uriTemplate'): string {
   return withMembers(text, { start: 0, end: text.length }, { [key]: JSON.stringify(exposed) }).text;
 }

@@ -18,13 +18,13 @@ import type { Scope } from './scope.ts';
 import type { ServiceTable, Tables } from './tables.ts';
 import { splitUri } from './uris.ts';
 
-/** The destination of a request of the aggregate. */
+/** The destination of a request at the aggregate. */
 export type Resolution =
-  /** To a service: `text` is the message with the names that its server knows, everything else as it came. */
+  /** To a service. `text` is the message with the names that its server knows; all else is unchanged. */
   | { readonly kind: 'service'; readonly service: string; readonly text: string }
-  /** The gateway answers `find_tools` itself. */
+  /** The gateway itself answers `find_tools`. */
   | { readonly kind: 'find'; readonly arguments: unknown }
-  /** An agent or a model is asked, which the arguments name. */
+  /** To the agent or the model that the arguments name. */
   | { readonly kind: 'ask'; readonly of: Spoken; readonly arguments: unknown }
   | { readonly kind: 'refused'; readonly error: JsonRpcError };
 
@@ -32,13 +32,13 @@ export type Resolution =
 export interface Here {
   readonly scope: Scope;
   readonly tables: Tables;
-  /** The kinds that can be asked, looked for only where that matters. */
+  /** The kinds that can be asked. A function, because the search runs only if needed. */
   readonly asks: () => readonly Spoken[];
 }
 
 /**
  * Resolves a request that names a tool, a prompt or a resource of the aggregate. Other methods belong to no single
- * service and are refused.
+ * service, and are refused.
  */
 export function resolveRequest(message: RequestMessage, here: Here): Resolution {
   try {
@@ -59,7 +59,7 @@ export function resolveRequest(message: RequestMessage, here: Here): Resolution 
         return refused(ERROR.methodNotFound, `${printable(message.method)} is not for one service of several`);
     }
   } catch (error) {
-    // The server must read what the gateway reads.
+    // Refused, because the server could read another value than the gateway.
     if (error instanceof RawJsonError)
       return refused(ERROR.invalidParams, 'A key of the request stands twice in one object');
     throw error;
@@ -74,14 +74,14 @@ function resolveTool(message: RequestMessage, here: Here): Resolution {
   );
 }
 
-/** A tool of the gateway's own; null for the name of another. */
+/** Resolves one of the gateway's own tools; null for any other name. */
 function resolveOwn(name: unknown, given: unknown, asks: Here['asks']): Resolution | null {
   if (name === OWN.find) return { kind: 'find', arguments: given };
   const of = askedBy(name);
   return of !== null && asks().includes(of) ? { kind: 'ask', of, arguments: given } : null;
 }
 
-/** `call_tool`: its arguments are the name and the arguments of the tool. */
+/** Resolves `call_tool`. Its arguments are the name and the arguments of the tool to call. */
 function resolveWrapped(message: RequestMessage, here: Here): Resolution {
   const wrapped = message.params?.['arguments'];
   const params = paramsOf(message);
@@ -114,7 +114,8 @@ function resolveNamed(
       },
     );
   const prefix = splitName(name)?.prefix;
-  // A slug may stand in front too. No slug is another service's prefix: it has `-` and no `_`, or is the same word.
+  // The name may begin with a slug too. A slug is never the prefix of another service: it has `-` and no `_`, or it is
+  // the same word.
   const table =
     prefix === undefined ? null : tableOf(here.tables.prefixed(prefix) ?? here.tables.service(prefix), here);
   const own = table && ownName(table, kind, name);
@@ -130,9 +131,9 @@ function resolveNamed(
 }
 
 /**
- * The service's own name; null where it has nothing of the name. The own name behind `__` is taken as well, even
- * where the tool is listed by another: clients have stored such names. A service that could not be asked yet may
- * have it.
+ * The service's own name for a tool or prompt; null if the service does not have it. The own name after `__` is
+ * accepted too, even if the tool is listed under another name, because clients have stored such names. If a list is
+ * unknown or incomplete, the name is accepted as well.
  */
 function ownName({ listing, tools, prompts }: ServiceTable, kind: 'tools' | 'prompts', exposed: string): string | null {
   const found = kind === 'tools' ? tools.get(exposed)?.tool.name : prompts.get(exposed)?.key;

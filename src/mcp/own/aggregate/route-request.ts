@@ -9,8 +9,8 @@ import type { Aggregate } from './aggregate.ts';
 import type { Scope } from './scope.ts';
 
 /**
- * Answers a request of the aggregate itself, or by `ask` where it asks an agent or a model. Else returns the service
- * that it names, with the request as that service knows it.
+ * Answers a request that the aggregate itself can answer, or passes it to `ask` if it asks an agent or a model. Else
+ * returns the service that it names, with the request in the form for that service.
  */
 export async function routeRequest(
   aggregate: Aggregate,
@@ -48,7 +48,7 @@ export async function routeRequest(
 
 const isList = (method: string): method is ListMethod => Object.hasOwn(LISTS, method);
 
-/** Legacy clients know a resource that is not there by a code of its own. */
+/** Legacy clients know a missing resource by another error code. */
 function legacyError(method: string, error: JsonRpcError): JsonRpcError {
   return method.startsWith('resources/') && error.code === ERROR.invalidParams
     ? { ...error, code: ERROR.resourceNotFound }

@@ -1,22 +1,22 @@
 import type { Caller } from '#gateway';
 
-/** The services that the caller of a request may use and its address selects. In no order. */
+/** The services that the caller may use and that the address selects, in no particular order. */
 export interface Scope {
   readonly services: readonly string[];
   includes(service: string): boolean;
-  /** Whether the address has a service, an agent or a model of this full name. */
+  /** Whether the address selects a service, an agent or a model with this full name. */
   selects(name: string): boolean;
   /** Whether the caller's key may use a service. */
   allows(service: string): boolean;
 }
 
-/** Names in `?services=` that count. */
+/** Most names in `?services=`. Further names are ignored. */
 const SELECTED_MAX = 256;
 
 /**
- * `selection` is the value of `?services=`: names of services, agents (`a2a/…`) and models (`model/…`), by commas;
- * null is all. Services that the key may not use, or that are away now, are skipped: a client's address stays good
- * while providers come and go.
+ * `selection` is the value of `?services=`: names of services, agents (`a2a/…`) and models (`model/…`), separated by
+ * commas. Null selects all. Services that the key may not use, or that are not connected now, are skipped without an
+ * error, because a client's address must stay valid while providers come and go.
  */
 export function scopeOf(all: readonly string[], caller: Pick<Caller, 'key'>, selection: string | null): Scope {
   const allowed = caller.key?.allowedServices ?? null;

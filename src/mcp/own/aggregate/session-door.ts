@@ -31,17 +31,17 @@ export interface AggregateSessionDoorDeps extends LegacyDoorDeps {
   readonly streams: Pick<SessionStreams, 'listen'>;
   readonly talk: Pick<SessionTalk, 'request' | 'tell'>;
   readonly answerAsk: AnswerAsk;
-  /** Sessions of one account. */
+  /** Most sessions of one account. */
   readonly sessionsMax: number;
 }
 
 /**
- * Answers clients that have a session with all services at once: lists from the catalogue, other requests in the part
+ * Answers clients that have a session with all services. Lists come from the catalogue. Other requests go to the part
  * for the service that they name.
  */
 export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): LegacyDoor {
   const { aggregate, sessions, parts, talk, replays } = deps;
-  /** By the service that each request is for; null for one that asks an agent or a model. */
+  /** Each running request with its service; null for one that asks an agent or a model. */
   const running = createRunningRequests<string | null>();
   const tellParts = createTellParts({ ...deps, running });
   const scopeOf = (session: AggregateSession, { caller }: RequestContext) => aggregate.scope(caller, session.selection);
@@ -129,7 +129,7 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
   );
 }
 
-/** A server's refusal of `initialize`, as the answer to the request that the part was opened for. */
+/** A server's refusal of `initialize`, as the answer to the request for which the part was opened. */
 function refusedBy(service: string, { text }: McpTail, { idText }: RequestMessage): string {
   const message = parseMessage(text);
   const error = message?.kind === 'response' ? message.error : undefined;
@@ -137,7 +137,7 @@ function refusedBy(service: string, { text }: McpTail, { idText }: RequestMessag
   return errorText(idText, { code, message: `${service} refused a session: ${why}`, ...data });
 }
 
-/** To a client, 404 says that its own session is over, and only the part is. */
+/** Replaces a 404, because a client would take it as the end of its own session, but only the part has ended. */
 function ownErrors(answer: Recording, service: string, { idText }: RequestMessage): Recording {
   const error = { code: ERROR.server, message: `The session with ${service} was lost: ask again` };
   return {

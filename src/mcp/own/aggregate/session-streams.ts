@@ -20,11 +20,11 @@ import type { Parts } from './parts.ts';
 import type { AggregateSession } from './session.ts';
 import type { AggregateSessions, AggregateUse } from './sessions.ts';
 
-/** The streams that clients of the aggregate listen on, one for a session. */
+/** The streams on which clients of the aggregate listen. Each session has one. */
 export interface SessionStreams {
   /** Resolves when the stream is over. */
   listen(use: AggregateUse, context: RequestContext, answer: Answer): Promise<void>;
-  /** Listens to a new part, if its client listens. Resolves when the part's stream is open, or after some time. */
+  /** Listens to a new part if its client listens. Resolves when the part's stream is open, or after some time. */
   opened(all: AggregateSession, service: string): Promise<void>;
 }
 
@@ -35,7 +35,7 @@ export interface SessionStreamsDeps {
   readonly talk: Pick<SessionTalk, 'listen'>;
   readonly change: AggregateSessions['change'];
   readonly places: ListenPlaces;
-  /** Longest event. */
+  /** Most bytes of one event. */
   readonly bytesMax: number;
   readonly onError: (error: unknown) => void;
 }
@@ -44,13 +44,14 @@ const LIST_CHANGES: ReadonlySet<string> = new Set(KINDS.map(listChanged));
 
 interface Stream {
   readonly end: () => void;
-  /** Listens to the server of a service's part, once. Resolves when its stream is open, or after some time. */
+  /** Listens to the server of a service's part, once. Resolves when the part's stream is open, or after some time. */
   listenTo(service: string): Promise<void>;
 }
 
 /**
- * Changes of lists come from the catalogue, whose lists the client is given; where a part tells of one, the catalogue
- * asks its server anew. All other messages come from the parts, each over a stream of its own at its server.
+ * Changes of lists come from the catalogue, because the client gets the catalogue's lists. If a part reports such a
+ * change, the catalogue asks its server again. All other messages come from the parts. Each part has its own stream at
+ * its server.
  */
 export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
   const { aggregate, catalogue, change, places } = deps;
@@ -101,17 +102,17 @@ interface Listener {
   readonly signal: AbortSignal;
 }
 
-/** Listens to the servers of a session's parts, to each once. */
+/** Returns a function that listens to the server of a session's part, once for each part. */
 function createPartListening(
   deps: SessionStreamsDeps,
   { session, context, answer, signal }: Listener,
   includes: (service: string) => boolean,
 ): Stream['listenTo'] {
   const { aggregate, catalogue, parts, talk, bytesMax, onError } = deps;
-  /** By the id of the part: resolves when its stream is open. */
+  /** By the id of the part. Each promise resolves when the part's stream is open. */
   const listening = new Map<string, Promise<void>>();
 
-  /** Reads one stream of a part. Gives the id of its last event; null where there is no stream to listen to. */
+  /** Reads one stream of a part. Resolves to the id of its last event; to null if there is no stream to listen to. */
   async function once(
     id: string,
     service: string,
@@ -156,7 +157,7 @@ function createPartListening(
         if (over === null) return false;
         lastEventId = over.last;
       } catch (error) {
-        // A provider that is away comes back.
+        // A provider that is unreachable may come back, so the gateway tries again.
         if (!(error instanceof GatewayError)) onError(error);
       }
       return true;

@@ -1,25 +1,25 @@
 import type { StoredSession } from '#tasks';
 
 /**
- * The session of one legacy client with all services. Requests for one service go through a session with that
- * service, a part of this one.
+ * The session of one legacy client with all services. Requests for one service go through a session with that service,
+ * which is a part of this session.
  */
 export interface AggregateSession {
-  /** Ours, random: the client sends it as `Mcp-Session-Id`. */
+  /** The gateway's own random id. The client sends it as `Mcp-Session-Id`. */
   readonly id: string;
-  /** Ledger account that opened the session; no other may use it. */
+  /** The ledger account that opened the session. No other account may use it. */
   readonly account: string;
-  /** Revision that was agreed on with the client. */
+  /** The revision that was agreed on with the client. */
   readonly revision: string;
-  /** The client's `initialize` message as it came: that of its parts. */
+  /** The client's `initialize` message, unchanged. The parts are opened with it too. */
   readonly initialize: string;
-  /** The services that its address names; null is all. */
+  /** The services that its address names; null for all. */
   readonly selection: string | null;
   /** Set by `logging/setLevel`, for all parts. */
   logLevel: string | null;
   /**
-   * Ids of the sessions with single services, by the service, in the order in which they were opened. One of them
-   * may have ended: then it is opened anew.
+   * Ids of the sessions with single services, by service, in the order in which they were opened. Such a session may
+   * have ended. Then it is opened again.
    */
   parts: Map<string, string>;
 }

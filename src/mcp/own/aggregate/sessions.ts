@@ -13,17 +13,18 @@ export interface AggregateSessions extends Pick<
   'add' | 'enter' | 'sweep' | 'count' | 'close'
 > {
   /**
-   * Changes a session as it is now, also by other gateways. False where it has ended. Rejects with the store's error.
+   * Applies a change to the stored state of a session, which other gateways may have changed too. False if the session
+   * has ended. Rejects with the store's error.
    */
   change(session: AggregateSession, apply?: () => void): Promise<boolean>;
-  /** Ends a session with its parts. False where `enter` would give null. */
+  /** Ends a session with its parts. False if `enter` would give null. */
   end(id: string, account: string): Promise<boolean>;
 }
 
 export type AggregateUse = KeptUse<AggregateSession>;
 
 export interface AggregateSessionsDeps extends KeptSessionsDeps {
-  /** Ends the parts of a session that is over. Never rejects. */
+  /** Ends the parts of a session that has ended. Never rejects. */
   readonly endParts: (session: AggregateSession) => Promise<void>;
 }
 
@@ -38,7 +39,7 @@ export function createAggregateSessions({ store, endParts, ...options }: Aggrega
     onEvicted: endPartsOf,
     onSwept: (rows) => rows.forEach(endPartsOf),
   });
-  /** The last change of each session, which the next one waits for. */
+  /** The last change of each session. The next change waits for it. */
   const changing = new WeakMap<AggregateSession, Promise<unknown>>();
 
   async function change(session: AggregateSession, apply: (() => void) | undefined): Promise<boolean> {
@@ -69,7 +70,7 @@ export function createAggregateSessions({ store, endParts, ...options }: Aggrega
       const use = await kept.enter(id, account);
       if (use === null) return false;
       use.leave();
-      // Other gateways may have opened parts.
+      // The stored state, because other gateways may have opened parts.
       const stored = await store.get(id);
       if ((await kept.end(id, account)) === null) return false;
       await endParts(stored ? fromState(stored) : use.session);

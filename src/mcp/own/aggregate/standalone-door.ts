@@ -16,7 +16,7 @@ interface AggregateDoorDeps {
 }
 
 /**
- * Answers requests that stand alone to all services at once: lists from the catalogue, other requests at the one
+ * Answers requests without a session to all services. Lists come from the catalogue. Other requests go to the one
  * service that they name.
  */
 export function createAggregateDoor({ aggregate, toService, listen, answerAsk }: AggregateDoorDeps) {

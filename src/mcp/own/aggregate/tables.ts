@@ -5,12 +5,12 @@ import { exposedNames, prefixOf } from './names.ts';
 import { distinct, type NameOf, type OnShared, slugOf } from './slugs.ts';
 import { exposeUri } from './uris.ts';
 
-/** The tools, prompts and resources of a service by their names in the aggregate, in the order of these names. */
+/** The tools, prompts and resources of a service by their names in the aggregate, sorted by these names. */
 export interface ServiceTable {
   readonly service: string;
-  /** Stands in front of its URIs. */
+  /** The beginning of its URIs. */
   readonly slug: string;
-  /** Stands in front of the names of its tools and prompts. */
+  /** The beginning of the names of its tools and prompts. */
   readonly prefix: string;
   readonly listing: ServiceListing;
   readonly tools: ReadonlyMap<string, ServiceTool>;
@@ -24,17 +24,17 @@ export interface ServiceTable {
 export interface Tables {
   /** null for an unknown service. */
   of(service: string): ServiceTable | null;
-  /** A service that is gone keeps its slug. */
+  /** The slug of a service. A service that no longer exists keeps its slug. */
   slug(service: string): string;
   /** The service of a slug; null for an unknown slug. */
   service(slug: string): string | null;
-  /** The service of a prefix of names; null for an unknown prefix. */
+  /** The service of a name prefix; null for an unknown prefix. */
   prefixed(prefix: string): string | null;
 }
 
 /**
- * The names of the aggregate over the whole catalogue, made on demand and kept until a list changes. Of services that
- * would share a name, the oldest one has it. `onShared` is told of them once.
+ * The names of the aggregate over the whole catalogue. They are made on demand and cached until a list changes. If
+ * services would have the same name, the oldest one gets it. `onShared` is called once for each such pair.
  */
 export function createTables(
   catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'since'>,

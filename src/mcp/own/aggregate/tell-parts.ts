@@ -13,22 +13,22 @@ interface TellPartsDeps {
   readonly parts: Pick<Parts, 'known'>;
   readonly talk: Pick<SessionTalk, 'tell'>;
   readonly onError: (error: unknown) => void;
-  /** Requests of clients, by the service that each is for; null for one that asks an agent or a model. */
+  /** Running requests of clients, each with its service; null for one that asks an agent or a model. */
   readonly running: RunningRequests<string | null>;
 }
 
-/** Takes a notification or a response of a client to the parts that it is for. Drops what is for no part. */
+/** Passes a notification or a response of a client to the parts that it is for. Drops a message that is for no part. */
 type TellParts = (session: AggregateSession, message: Told, scope: Scope, context: RequestContext) => Promise<void>;
 
 export function createTellParts({ sessions, parts, talk, onError, running }: TellPartsDeps): TellParts {
-  /** Tells the part for a service, if one is open. */
+  /** Sends a message to the part for a service, if that is open. */
   async function tellPart(
     session: AggregateSession,
     service: string,
     message: Told,
     context: RequestContext,
   ): Promise<void> {
-    // Another gateway may have opened it.
+    // Another gateway may have opened the part.
     if (!session.parts.has(service)) await sessions.change(session);
     const part = await parts.known(session, service);
     try {
@@ -54,12 +54,12 @@ export function createTellParts({ sessions, parts, talk, onError, running }: Tel
       one.cancel();
       return tellAll(session, one.of === null ? [] : [one.of], message, context);
     }
-    // A request that is unknown here may run at another gateway, and so may parts.
+    // A request that is unknown here may run at another gateway, and parts may be open there too.
     await sessions.change(session);
     await tellAll(session, openParts(session, scope), message, context);
   };
 }
 
-/** The services of a scope that a session has parts for. */
+/** The services of a scope for which a session has parts. */
 export const openParts = (session: AggregateSession, scope: Scope): readonly string[] =>
   [...session.parts.keys()].filter((service) => scope.includes(service));

@@ -3,10 +3,10 @@ import { createUriEdits } from './uri-edits.ts';
 
 /**
  * A message of a service (JSON text) for a client of the aggregate. URIs of resources in results and in
- * `notifications/resources/updated` become those of the aggregate; everything else stays.
+ * `notifications/resources/updated` become those of the aggregate. All else is unchanged.
  */
 export function toClientText(text: string, slug: string): string {
-  // Most results have none. An escape could hide the key.
+  // A quick check, because most results have no URI. The key may be written with an escape.
   if (!/uri|\\u/i.test(text)) return text;
   try {
     const message = membersOf(text);
@@ -16,7 +16,7 @@ export function toClientText(text: string, slug: string): string {
     edits.content(result, 'content');
     for (const prompted of edits.each(result, 'messages')) edits.content(prompted, 'content');
     edits.ui(result);
-    // Of a task.
+    // The result of a task.
     edits.content(edits.inside(result, 'result'), 'content');
     const method = message.get('method');
     if (method && JSON.parse(text.slice(method.start, method.end)) === 'notifications/resources/updated')

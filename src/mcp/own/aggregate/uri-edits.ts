@@ -4,18 +4,19 @@ import { exposeUri } from './uris.ts';
 const UI_RAW = '"ui://';
 
 /**
- * The edits that make URIs of a service those of the aggregate, in JSON text of the service. Unreadable parts stay.
+ * The edits that change URIs of a service into those of the aggregate, in JSON text of the service. Unreadable parts
+ * are unchanged.
  */
 interface UriEdits {
-  /** The URI that member `key` of an object is. */
+  /** Edits the URI in member `key` of an object. */
   uri(members: Members | null, key: string): void;
-  /** The user interface of a tool, which MCP Apps name in `_meta`. */
+  /** Edits the URI of a tool's user interface, which MCP Apps have in `_meta`. */
   ui(members: Members | null): void;
-  /** Content blocks: one, or an array of them. */
+  /** Edits content blocks: one, or an array. */
   content(members: Members | null, key: string): void;
-  /** Members of the object that is member `key`; null for another value. */
+  /** The members of the object in member `key`; null for another value. */
   inside(members: Members | null, key: string): Members | null;
-  /** Members of each object in the array that is member `key`. */
+  /** The members of each object in the array in member `key`. */
   each(members: Members | null, key: string): readonly (Members | null)[];
   readonly edits: readonly Edit[];
 }
@@ -45,7 +46,7 @@ export function createUriEdits(text: string, slug: string): UriEdits {
       const uri = stringOf(members, key);
       if (uri === null) return;
       const { start, end } = members!.get(key)!;
-      // Where only the slug is added, the rest stays as the service wrote it.
+      // If the slug can simply be inserted, the rest stays exactly as the service wrote it.
       const at = uri.startsWith('ui://') ? (text.startsWith(UI_RAW, start) ? start + UI_RAW.length : null) : start + 1;
       if (at === null) edits.push({ start, end, text: JSON.stringify(exposeUri(slug, uri)) });
       else edits.push({ start: at, end: at, text: at === start + 1 ? `${slug}+` : `${slug}/` });

@@ -1,8 +1,8 @@
-/** Hosts look at this scheme to tell what they render. */
+/** Hosts recognise by this scheme what they must render. */
 const UI = 'ui://';
 
 /**
- * A service's URI, or URI template, in the aggregate: `<slug>+<uri>`; `ui://…` keeps its scheme and is
+ * A service's URI, or URI template, in the aggregate: `<slug>+<uri>`. `ui://…` keeps its scheme and becomes
  * `ui://<slug>/…`.
  */
 export function exposeUri(slug: string, uri: string): string {
@@ -10,8 +10,7 @@ export function exposeUri(slug: string, uri: string): string {
 }
 
 /**
- * The slug in an exposed URI and the URI as the service knows it; null for a URI without a slug. A slug has neither
- * `+` nor `/`.
+ * The slug of an exposed URI, and the service's own URI; null for a URI without a slug. A slug has neither `+` nor `/`.
  */
 export function splitUri(exposed: string): { readonly slug: string; readonly uri: string } | null {
   const ui = exposed.startsWith(UI);

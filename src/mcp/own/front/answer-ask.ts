@@ -14,17 +14,17 @@ import { fullName, type Spoken, WORD } from './spoken.ts';
 /** A call of a tool that asks an agent or a model. */
 export interface AskRequest {
   readonly kind: Spoken;
-  /** The agent or model; null where the arguments name it. */
+  /** The agent or model; null if the arguments name it. */
   readonly name: string | null;
   readonly arguments: unknown;
-  /** The `tools/call`. */
+  /** The `tools/call` message. */
   readonly message: RequestMessage;
   readonly client: Turn['client'];
-  /** The client takes events. */
+  /** The client accepts events. */
   readonly events: boolean;
-  /** The gateway's own name at this address. */
+  /** The gateway's name and version at this address. */
   readonly info: ServerInfo;
-  /** Whether the address has an agent or model of this full name; default all. */
+  /** Whether the address has an agent or model with this full name. Default: all. */
   readonly selects?: (name: string) => boolean;
 }
 
@@ -33,18 +33,18 @@ interface AnswerAskDeps {
   readonly readPaid: ReadPaid;
   readonly speakers: () => Partial<Speakers>;
   readonly receipts: Config['billing']['receipts'];
-  /** Characters of a result. */
+  /** Most characters of a result. */
   readonly charsMax: number;
 }
 
 /**
- * Answers a call of such a tool by a call of the primitive, which costs what the primitive costs. `gone` aborts
- * when nobody waits any more. Throws GatewayError `invalid_request` for wrong `_meta` and headers of the gateway;
- * any other failure is the answer.
+ * Answers a call of a tool that asks an agent or a model. It makes a call of that primitive, at the primitive's price.
+ * `gone` aborts when nobody waits any more. Throws GatewayError `invalid_request` for wrong `_meta` and headers of the
+ * gateway. Any other failure becomes the answer.
  */
 export type AnswerAsk = (asked: AskRequest, context: RequestContext, answer: Answer, gone?: Leaving) => Promise<void>;
 
-/** Names that a wrong name is compared with. */
+/** Most names that a wrong name is compared with. */
 const NEAR_MAX = 1_000;
 
 export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, charsMax }: AnswerAskDeps): AnswerAsk {
@@ -98,7 +98,7 @@ export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, char
   };
 }
 
-/** Errors that a client can mend by other arguments. */
+/** Errors that a client can correct with other arguments. */
 const MENDED: ReadonlySet<string> = new Set([
   'invalid_model',
   'not_found',

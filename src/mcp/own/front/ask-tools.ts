@@ -2,7 +2,7 @@ import { type JsonObject, isObject } from '#wire';
 import type { FilePart, Part, PartsAsk, PartsTurn } from '#gateway';
 import { NAMED_BY, type Spoken, WORD } from './spoken.ts';
 
-/** The tool that asks an agent or a model of any kind at its own address. */
+/** The tool that asks an agent or a model at its own address, for each kind. */
 export const SPOKEN_TOOL = {
   a2a: 'send_message',
   model: 'chat',
@@ -72,7 +72,9 @@ const ONE = {
   video: 'a video model',
 } as const satisfies Record<Spoken, string>;
 
-/** The input schema of the tool. `named`: the tool is for all of a kind, and its first argument names one. */
+/**
+ * The input schema of the tool. `named`: the tool serves all services of the kind, and its first argument names one.
+ */
 export function askSchema(kind: Spoken, named: boolean): JsonObject {
   const which = {
     [NAMED_BY[kind]]: { type: 'string', description: `Name of the ${WORD[kind]}, as find_tools gives it` },
@@ -87,8 +89,8 @@ export function askSchema(kind: Spoken, named: boolean): JsonObject {
 }
 
 /**
- * The schema of an agent's answer. Several clients show their model this part alone, so the agent's words are in it
- * too.
+ * The schema of an agent's answer. The agent's words are in it too, because several clients show only this part to
+ * their model.
  */
 export const AGENT_OUTPUT: JsonObject = {
   type: 'object',
@@ -106,7 +108,7 @@ export const AGENT_OUTPUT: JsonObject = {
   required: ['answer', 'task_id', 'context_id', 'state'],
 };
 
-/** The question of a call of the tool. `name` is null where the address says it. */
+/** The question in a call of the tool. `name` is null if the address names the service. */
 export interface Ask {
   readonly name: string | null;
   readonly ask: Omit<PartsAsk, 'stream'>;
@@ -114,7 +116,7 @@ export interface Ask {
 
 const ID_MAX = 1_024;
 
-/** Reads the arguments, or says what is wrong with them. */
+/** Reads the arguments. Returns a fault if they are wrong. */
 export function readAsk(kind: Spoken, args: unknown, named: boolean): Ask | { readonly fault: string } {
   if (args !== undefined && !isObject(args)) return { fault: 'The arguments must be an object' };
   const given: JsonObject = args ?? {};
@@ -160,7 +162,7 @@ function turn(role: PartsTurn['role'], text: string, files: readonly FilePart[] 
   return { role, parts };
 }
 
-/** null for what is no list of addresses. */
+/** The files of a list of URLs; null if the value is not such a list. */
 function imagesIn(urls: unknown): readonly FilePart[] | null {
   if (urls === undefined) return [];
   if (!Array.isArray(urls) || !urls.every((url) => typeof url === 'string')) return null;
@@ -172,7 +174,7 @@ function imagesIn(urls: unknown): readonly FilePart[] | null {
   });
 }
 
-/** The arguments that are fields of a call of the primitive. */
+/** The arguments that are fields of the call of the primitive. */
 function moreIn(kind: Spoken, given: JsonObject): JsonObject {
   const own = Object.keys(ARGUMENTS[kind]).filter((name) => name !== SAID[kind] && name !== 'images');
   return Object.fromEntries(own.flatMap((name) => (given[name] === undefined ? [] : [[name, given[name]]])));

@@ -2,16 +2,16 @@ import type { LargeStrings } from '#wire';
 import type { FilePart, LargeFile, Part } from '#gateway';
 
 /**
- * Parts as the content of a tool's result. Texts that follow each other become one, data becomes its JSON text, files
- * become images, audio, blobs or links.
+ * Parts as the content of a tool's result. Adjacent texts become one, data becomes its JSON text, and files become
+ * images, audio, blobs or links.
  */
 interface PartsContent {
   add(part: Part): void;
-  /** A large file, which was bounded where it was read. Its base64 is a mark of `large`. */
+  /** Adds a large file. Its size was bounded when it was read, and its base64 is a mark in `large`. */
   addLarge(file: LargeFile, large: LargeStrings): void;
   /** Elements of `content`. */
   items(): readonly ContentItem[];
-  /** Parts were dropped: they were more than is kept. */
+  /** Parts were dropped, because they exceed `charsMax`. */
   readonly cut: boolean;
 }
 
@@ -25,7 +25,7 @@ type ContentItem =
       readonly resource: { readonly uri: string; readonly mimeType?: string; readonly blob: string };
     };
 
-/** An element as text, for readers of text alone: the address of a file, or its kind. */
+/** An element as text, for clients that read only text: the words, the address of a file, or its type. */
 export function wordsOfItem(item: ContentItem): string {
   switch (item.type) {
     case 'text':
@@ -39,7 +39,7 @@ export function wordsOfItem(item: ContentItem): string {
   }
 }
 
-/** `charsMax`: of all parts that are kept. */
+/** `charsMax`: most characters of all parts that are kept. */
 export function createPartsContent(charsMax: number): PartsContent {
   const items: ContentItem[] = [];
   let texts: string[] = [];
@@ -80,7 +80,7 @@ export function createPartsContent(charsMax: number): PartsContent {
   };
 }
 
-/** Counted for each element, so that many small ones are bounded as well. */
+/** The least length that is counted for an element, so that many small elements are bounded too. */
 const LEAST = 64;
 
 function lengthOf(part: Part): number {
@@ -94,11 +94,11 @@ function contentOfFile({ mediaType, name, url, bytes }: FilePart): ContentItem {
     const type = mediaType === null ? {} : { mimeType: mediaType };
     return { type: 'resource_link', uri: url ?? '', name: name ?? lastOf(url ?? '') ?? 'file', ...type };
   }
-  // Clients refuse a whole result for one blob that is not base64 of the common kind.
+  // Normalised, because clients refuse a whole result if one blob is not standard base64.
   return elementOf(mediaType, name, Buffer.from(bytes, 'base64').toString('base64'));
 }
 
-/** `data`: base64. */
+/** `data`: base64 text. */
 function elementOf(mediaType: string | null, name: string | null, data: string): ContentItem {
   const of = /^(image|audio)\//i.exec(mediaType ?? '')?.[1]?.toLowerCase() as 'image' | 'audio' | undefined;
   if (of !== undefined) return { type: of, data, mimeType: mediaType };

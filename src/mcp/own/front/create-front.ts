@@ -14,9 +14,9 @@ interface FrontDeps extends PrimitiveServersDeps, LegacyDoorDeps, KeptSessionsDe
   readonly answerAsk: AnswerAsk;
 }
 
-/** Agents and models as MCP servers of the gateway's own: `/mcp/a2a/<agent>`, `/mcp/model/<model>`. */
+/** Agents and models as MCP servers of the gateway: `/mcp/a2a/<agent>`, `/mcp/model/<model>`. */
 interface Front {
-  /** Whether an address is of an agent or a model. A tool service of that very name comes first. */
+  /** Whether an address is that of an agent or a model. A tool service with exactly this name has precedence. */
   has(service: string): boolean;
   readonly standalone: StandaloneRun;
   readonly sessionDoor: LegacyDoor;

@@ -7,7 +7,7 @@ import {
 
 /** The session of a legacy client with an agent or a model. */
 export interface FrontSession extends KeptSession {
-  /** Its full name: `a2a/weather`. */
+  /** The full name of the agent or model, such as `a2a/weather`. */
   readonly service: string;
 }
 

@@ -9,23 +9,25 @@ import type { Spoken } from './spoken.ts';
 
 interface PartsAnswerOptions {
   readonly kind: Spoken;
-  /** The `tools/call`. */
+  /** The `tools/call` message. */
   readonly message: RequestMessage;
   readonly modern: boolean;
-  /** The client takes events. */
+  /** The client accepts events. */
   readonly events: boolean;
   readonly info: ServerInfo;
-  /** Characters of the result. */
+  /** Most characters of the result. */
   readonly charsMax: number;
 }
 
-/** The parts of a primitive's answer, as the answer to a `tools/call`. */
+/** Turns the parts of a primitive's answer into the answer to a `tools/call`. */
 interface PartsAnswer {
-  /** Whether the client hears the text as it comes. */
+  /** Whether the client gets the text while it is produced. */
   readonly heard: boolean;
-  /** Takes a data frame. Returns progress that carries its text, for a client that gave a token; else null. */
+  /**
+   * Takes a data frame. Returns progress notifications with its text, if the client gave a progress token; else null.
+   */
   events(bytes: Uint8Array): Uint8Array | null;
-  /** null for a call that was broken off. */
+  /** The response at the end; null for a call that was aborted. */
   response(tail: unknown): McpTail | null;
 }
 

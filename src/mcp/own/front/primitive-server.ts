@@ -9,17 +9,22 @@ import { fullName, offersOf, priceOf, type SpokenService, spokenService, WORD } 
 /** One agent or model as an MCP server with one tool. */
 interface PrimitiveServer extends Pick<SpokenService, 'kind' | 'name'> {
   readonly info: ServerInfo;
-  /** Result of `server/discover`, JSON text. */
+  /** The result of `server/discover`, as JSON text. */
   discoverResult(): string;
-  /** Result of `initialize` in the revision that is asked for, or else the newest; JSON text. */
+  /**
+   * The result of `initialize`, as JSON text, in the revision that the client asks for if it is known, else the newest.
+   */
   initializeResult(asked: unknown): string;
-  /** Result of `tools/list`, JSON text. */
+  /** The result of `tools/list`, as JSON text. */
   listResult(modern: boolean): string;
-  /** Why a `tools/call` names a wrong tool; null for the right one. */
+  /** The error of a `tools/call` that names a wrong tool; null for the right tool. */
   toolFault(message: RequestMessage): JsonRpcError | null;
 }
 
-/** The server at an address for a caller; null for another address. Throws GatewayError `permission_denied`. */
+/**
+ * The server at an address for a caller. Null if the address is not one of an agent or a model. Throws GatewayError
+ * `permission_denied`.
+ */
 export type PrimitiveServerOf = (service: string, caller: Pick<Caller, 'key'>) => PrimitiveServer | null;
 
 export interface PrimitiveServersDeps {

@@ -16,7 +16,7 @@ interface SessionFrontDeps extends LegacyDoorDeps {
   readonly serverOf: PrimitiveServerOf;
   readonly answerAsk: AnswerAsk;
   readonly sessions: KeptSessions<FrontSession>;
-  /** Sessions of one account. */
+  /** Most sessions of one account. */
   readonly sessionsMax: number;
 }
 

@@ -14,13 +14,13 @@ export interface SpokenEntry {
 /** Finds agents and models that can be asked. */
 export interface SpokenSearch {
   /**
-   * The entries of a kind that `admits` takes, at most `limit`: the best for the words of the query first, or all by
-   * name for an empty query.
+   * At most `limit` entries of a kind that `admits` accepts. They are sorted by how well they match the words of the
+   * query; for an empty query by name.
    */
   find(kind: Spoken, query: string, limit: number, admits: (entry: SpokenEntry) => boolean): readonly SpokenEntry[];
-  /** The kinds with at least one entry that `admits` takes. */
+  /** The kinds with at least one entry that `admits` accepts. */
   kinds(admits: (entry: SpokenEntry) => boolean): readonly Spoken[];
-  /** Its price, in the form of a tool's price; null where the service is gone. */
+  /** The price of an entry, in the form of a tool's price; null if its service no longer exists. */
   price(entry: SpokenEntry): object | null;
 }
 
@@ -29,7 +29,7 @@ interface SpokenSearchDeps {
   readonly catalog: Pick<Catalog, 'resolve' | 'version'>;
 }
 
-/** Entries of one kind. */
+/** Most entries of one kind. */
 const ENTRIES_MAX = 2_000;
 
 interface Known {
@@ -38,7 +38,7 @@ interface Known {
   readonly index: SearchIndex;
 }
 
-/** Reads the names anew when the catalogue of offers has changed. */
+/** Reads the names again when the catalogue of offers has changed. */
 export function createSpokenSearch({ speakers, catalog }: SpokenSearchDeps): SpokenSearch {
   const known = new Map<Spoken, Known>();
   let version = -1;
@@ -87,8 +87,7 @@ export function createSpokenSearch({ speakers, catalog }: SpokenSearchDeps): Spo
 }
 
 /**
- * Whether an address selects an entry, by its full name, and the caller's key allows it, by the name of its
- * service.
+ * Whether the address selects an entry (by its full name) and the caller's key allows it (by the name of its service).
  */
 export const admitsIn =
   ({ selects, allows }: { selects(name: string): boolean; allows(service: string): boolean }) =>

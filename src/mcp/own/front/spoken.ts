@@ -1,11 +1,11 @@
 import type { Primitive } from '#config';
 import { type Catalog, type Offer, type Speaker, type Speakers, viewToolCallPrice } from '#gateway';
 
-/** Primitives that a tool call can ask: agents, and models of all kinds, by the prefix of their names. */
+/** Primitives that a tool call can ask: agents, and models of all kinds. Each is the prefix of its full names. */
 export const SPOKEN = ['a2a', 'model', 'image', 'video'] as const;
 export type Spoken = (typeof SPOKEN)[number];
 
-/** The word for a kind, for people. */
+/** The word for a kind in texts for people. */
 export const WORD = {
   a2a: 'agent',
   model: 'model',
@@ -13,7 +13,7 @@ export const WORD = {
   video: 'video model',
 } as const satisfies Record<Spoken, string>;
 
-/** The argument that names one, where a tool is for all of a kind. */
+/** The argument that names the service, if a tool serves all services of the kind. */
 export const NAMED_BY = {
   a2a: 'agent',
   model: 'model',
@@ -28,14 +28,14 @@ const PRIMITIVE = {
   video: 'video',
 } as const satisfies Record<Spoken, Primitive>;
 
-/** An agent or a model of any kind that is an MCP server of the gateway's own. */
+/** An agent or a model of any kind that the gateway offers as an MCP server. */
 export interface SpokenService {
   readonly kind: Spoken;
   readonly name: string;
   readonly speaker: Speaker;
 }
 
-/** The agent or model of an address: `a2a/weather`. null for an unknown name. */
+/** The agent or model of an address, such as `a2a/weather`; null for an unknown name. */
 export function spokenService(speakers: Partial<Speakers>, service: string): SpokenService | null {
   for (const kind of SPOKEN) {
     const speaker = service.startsWith(`${kind}/`) ? speakers[kind] : undefined;
@@ -45,10 +45,10 @@ export function spokenService(speakers: Partial<Speakers>, service: string): Spo
   return null;
 }
 
-/** The name of an agent or a model beside those of tools. */
+/** The name of an agent or a model that distinguishes it from tool services. */
 export const fullName = (kind: Spoken, name: string): string => `${kind}/${name}`;
 
-/** The offers of an agent or a model, the cheapest first. Throws GatewayError for an unknown name. */
+/** The offers of an agent or a model, cheapest first. Throws GatewayError for an unknown name. */
 export function offersOf(
   catalog: Pick<Catalog, 'resolve'>,
   kind: Spoken,
@@ -58,7 +58,7 @@ export function offersOf(
   return { service, offers: offers.toSorted((a, b) => compare(rateOf(a), rateOf(b)) || (a.id < b.id ? -1 : 1)) };
 }
 
-/** Its price, in the form of a tool's price. */
+/** The price of an agent or a model, in the form of a tool's price. */
 export const priceOf = (offers: readonly Offer[]) => viewToolCallPrice(offers[0]!, '', offers);
 
 const rateOf = ({ price: { rates } }: Offer): bigint =>

@@ -11,7 +11,7 @@ interface StandaloneFrontDeps {
   readonly answerAsk: AnswerAsk;
 }
 
-/** Answers requests that stand alone, modern or bare, to an agent or a model. Throws GatewayError. */
+/** Answers requests without a session, modern or bare, to an agent or a model. Throws GatewayError. */
 export function createStandaloneFront({ serverOf, answerAsk }: StandaloneFrontDeps): StandaloneRun {
   return async (service, { message, client, events }, context, answer) => {
     const server = serverOf(service, context.caller);

@@ -16,16 +16,17 @@ import { createUnansweredCalls } from './unanswered-calls.ts';
 export interface LegacyToLegacyOptions {
   readonly replyBytesMax: number;
   readonly renew: RenewSession;
-  /** How long a tool whose call was cancelled may still answer, and is paid if it does. */
+  /** How long a tool may still answer after its call was cancelled. Such an answer is paid. Default: 2 s. */
   readonly cancelGraceMs?: number;
 }
 
 export interface LegacyToLegacy {
-  /** One request of a client in its session. */
+  /** Handles one request of a client in its session. */
   readonly leg: Leg;
   /**
-   * A notification of a client, or its response to a request of the server. Its tail is null where the server took
-   * it (202), else the server's refusal. A call that is cancelled ends with it. Throws UpstreamFailure.
+   * Passes on a notification of a client, or its response to a request of the server. The tail is null if the server
+   * accepted it (202), else the server's refusal. `notifications/cancelled` also cancels the call here. Throws
+   * UpstreamFailure.
    */
   tell(session: LegacySession, message: NotificationMessage | ResponseMessage, place: Place): Promise<ReplyEnd>;
 }
@@ -33,8 +34,8 @@ export interface LegacyToLegacy {
 const CANCEL_GRACE_MS = 2_000;
 
 /**
- * A legacy client in front of a legacy server: the client has a session of its own there, and messages pass as they
- * are, both ways.
+ * A legacy client in front of a legacy server. The client has its own session there, and messages pass unchanged both
+ * ways.
  */
 export function createLegacyToLegacy({
   replyBytesMax,
@@ -68,7 +69,7 @@ export function createLegacyToLegacy({
         const reading = { session, send: place.send, signal, bytesMax: replyBytesMax, onExchange };
         for await (const received of readResumed(reply, reading)) {
           const { message: answer, eventId } = received;
-          // The answer to another request would not be paid for in this stream.
+          // A response to another request would get through this stream without payment.
           if (answer?.kind === 'response' && answer.id !== message.id) continue;
           if (answer?.kind === 'response') {
             answered = true;
@@ -91,7 +92,7 @@ export function createLegacyToLegacy({
     async tell(session, message, place) {
       if (message.kind === 'notification' && message.method === 'notifications/cancelled')
         requests.find(session.id, message.params?.['requestId'])?.cancel();
-      // A server without a handshake would take it for a call.
+      // A server without a handshake would take the message for a call.
       if (place.facts.bare) return freeEnd(null);
       const reply = await post(session, message.text, place, renew, () => {});
       if (isTail(reply)) return refusal(reply);
@@ -102,8 +103,8 @@ export function createLegacyToLegacy({
 }
 
 /**
- * Posts a message into the session, and once more when the server had lost it. Returns the reply, or the answer with
- * which the server refused. Throws UpstreamFailure.
+ * Posts a message in the session. If the server has lost the session, renews it and posts once more. Resolves to the
+ * reply, or to the server's refusal. Throws UpstreamFailure.
  */
 function post(
   session: LegacySession,
@@ -123,7 +124,7 @@ function post(
     const answer = await readRefusal(reply);
     if (mayBeLost && isSessionLost(status, answer)) return LOST;
     if (answer === null) throw providerFailure(`it answered with status ${status}`, status);
-    // To a client, 404 says that its own session is over.
+    // Not 404, because a client takes a 404 as the end of its own session.
     return { status: status === 404 ? 400 : status, text: answer.text };
   });
 }
@@ -132,7 +133,7 @@ const isTail = (answer: UpstreamReply | McpTail): answer is McpTail => 'text' in
 
 const refusal = (tail: McpTail): ReplyEnd => freeEnd(tail, `status ${tail.status}`);
 
-/** Refuses a request of the server to a client that takes no events. The gateway does not wait for the server. */
+/** Refuses a server's request to a client that accepts no events. Does not wait for the server's reply. */
 function refuseRequest(session: LegacySession, { idText, method }: RequestMessage, { send }: Place): void {
   const error = { code: ERROR.methodNotFound, message: 'The client takes no requests in this reply' };
   const body = method === 'ping' ? resultText(idText, '{}') : errorText(idText, error);

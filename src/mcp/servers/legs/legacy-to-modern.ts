@@ -24,29 +24,29 @@ import { createServerExchange, type Round, type ServerExchangeOptions } from './
 import { createSubscriptions } from './legacy-to-modern/subscriptions.ts';
 import { toLegacyResponse } from './legacy-to-modern/to-legacy.ts';
 
-/** The bridge from clients with a session to servers without. */
+/** The bridge from clients with sessions to servers without. */
 export interface LegacyToModern {
   /**
-   * One request of a client. The rounds in which a server asks the client for input are one call, which ends as the
-   * last one does. A cancelled request ends free, with null for its tail.
+   * Handles one request of a client. If the server asks the client for input, all rounds are one call, which ends with
+   * the last round. A cancelled request ends free, with a null tail.
    */
   readonly leg: Leg;
   readonly listenModern: ListenModern;
-  /** Takes `notifications/cancelled` of a client. False where no such request runs. */
+  /** Takes a client's `notifications/cancelled`. False if no such request runs. */
   cancel(session: string, id: RequestId, reason?: string): boolean;
-  /** Requests that run. */
+  /** The number of running requests. */
   readonly running: number;
 }
 
 export interface LegacyToModernOptions extends ServerExchangeOptions {
   readonly clientRequests: ClientRequests;
-  /** How long a tool whose call was cancelled may still answer, and is paid if it does; default not at all. */
+  /** How long a tool may still answer after its call was cancelled. Such an answer is paid. Default: 0. */
   readonly cancelGraceMs?: number;
 }
 
-/** How often a server may ask for more before it answers. */
+/** How often a server may ask for input before it answers. */
 const ROUNDS_MAX = 16;
-/** Before a request is repeated without a question to the client. */
+/** The pause before a request is repeated without a question to the client. */
 const PACE_MS = 250;
 
 export function createLegacyToModern(options: LegacyToModernOptions): LegacyToModern {
@@ -60,8 +60,8 @@ export function createLegacyToModern(options: LegacyToModernOptions): LegacyToMo
     if (!session) throw new Error('this bridge takes requests in sessions only');
     const own = await answerHere(message, session, place.facts, subscriptions, place.signal);
     if (own !== null) return endWith(turn, place, own);
-    // To a modern server, cancelling is closing the stream: a tool that acts at once and answers late would have
-    // worked for nothing.
+    // Closing the stream cancels the call at a modern server. Without the grace time, a tool that acts at once and
+    // answers late would not be paid for its work.
     const running = requests.start(session.id, message.id, null, message.method === 'tools/call' ? cancelGraceMs : 0);
     try {
       return yield* converse(turn, session, place, running);
@@ -130,7 +130,7 @@ export function createLegacyToModern(options: LegacyToModernOptions): LegacyToMo
   };
 }
 
-/** Ends with status 200: a legacy client takes another for a broken connection. */
+/** The status is always 200, because a legacy client takes any other status for a broken connection. */
 function endOf(turn: Turn, place: Place, response: ResponseMessage): ReplyEnd {
   const { message, toClient } = turn;
   const type = isObject(response.result) ? response.result['resultType'] : undefined;
@@ -146,8 +146,8 @@ const endWith = ({ message }: Turn, { offer }: Place, text: string): ReplyEnd =>
   toEnd(message, offer, parseMessage(text) as ResponseMessage, { text, status: 200 } satisfies McpTail);
 
 /**
- * Refuses a call for which the client could not give the input: as the result of a tool, which the model reads, or as
- * an error.
+ * Refuses a call for which the client could not give the input. For a tool call this is a result, because the model
+ * reads it. Else it is an error.
  */
 function refuse(turn: Turn, place: Place, why: string): ReplyEnd {
   const { method, idText } = turn.message;

@@ -29,9 +29,9 @@ const TOGETHER_MS = 50;
 const GONE = new Error('the client left');
 
 /**
- * A modern or bare client in front of a legacy server. The request runs in a session that the gateway keeps for its
- * account. A question of the server in the middle of it becomes an `input_required` result. The call is held
- * meanwhile, and the client's next round goes on with it.
+ * A modern or bare client in front of a legacy server. The request runs in a session that the gateway keeps for the
+ * client's account. If the server asks the client a question meanwhile, the question becomes an `input_required`
+ * result. The call is held until the client's next round continues it.
  */
 export function createModernToLegacy(options: ModernToLegacyOptions): Leg {
   const { sessions } = options;
@@ -58,7 +58,7 @@ export function createModernToLegacy(options: ModernToLegacyOptions): Leg {
 }
 
 /**
- * Reads the messages of the server until there is an answer for the client: the response, or the questions to the
+ * Reads messages of the server until there is something to answer the client with: the response, or questions to the
  * client.
  */
 async function* follow(
@@ -83,8 +83,8 @@ async function* follow(
       }
       if (received === null) throw providerFailure('the provider ended its answer without a response', call.status);
       const { message } = received;
-      // A stream may hold the response to another request, which is skipped here. A reply of one message has to be
-      // the answer.
+      // A stream may hold the response to another request, and that response is skipped. A reply that is a single
+      // message must be the answer.
       if (message.kind === 'response' && received.raw === null) refuseOtherAnswer(message, call.id, call.status);
       if (message.kind === 'response' && (message.id === call.id || received.raw === null)) {
         call.over();
@@ -102,12 +102,12 @@ async function* follow(
       else until ??= performance.now() + TOGETHER_MS;
     }
   } catch (error) {
-    // The server has not begun with the request: there is nothing to cancel.
+    // The server has not begun to process the request, so there is nothing to cancel.
     if (error instanceof SessionLost) call.over();
     throw error;
   } finally {
     signal.removeEventListener('abort', stop);
-    // Without effect where the response is here.
+    // Has no effect if the response has arrived.
     if (!kept) call.cancel(GONE);
   }
 }
@@ -124,7 +124,7 @@ function hold(
   return held.hold({ account: caller.account, offerId: offer.id, method, name, call, questions });
 }
 
-/** Keeps a question of the server for the client, or refuses it where the client cannot be asked. */
+/** Keeps a question of the server for the client, or refuses it if the client cannot be asked. */
 function ask(
   { client, capabilities }: Turn,
   { session, canBeAsked: askable }: SessionCall,

@@ -24,14 +24,14 @@ import { sealState } from './seal-state.ts';
 export interface ModernToModernOptions {
   readonly seals: Seals;
   readonly replyBytesMax: number;
-  /** Input schema of a tool; null where it is not known. */
+  /** Input schema of a tool; null if it is unknown. */
   readonly schemaOf: (offer: Offer, tool: string) => unknown;
   readonly version: string;
 }
 
 /**
- * A modern client in front of a modern server: the bytes pass both ways. Changes are spliced in: `requestState` is
- * sealed, and a bare client's request gets the envelope that it lacks.
+ * A modern client in front of a modern server. The bytes pass both ways, with two changes: `requestState` is sealed,
+ * and the request of a bare client gets an envelope.
  */
 export function createModernToModern({ seals, replyBytesMax, schemaOf, version }: ModernToModernOptions): Leg {
   return async function* modernToModern(turn, place) {
@@ -57,8 +57,8 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
         reply.discard();
         return endOf(turn, place, answered(turn, answer), statusOf(reply.status, answer), eventId);
       }
-      // This revision has no requests of a server: nobody would answer one. The server does not know whose its tasks
-      // are, so its notifications of them are dropped. Clients ask with tasks/get.
+      // In this revision a server makes no requests, and nobody would answer one. Notifications about tasks are
+      // dropped, because the server does not know which client owns a task. Clients use tasks/get.
       if (answer?.kind !== 'request' && answer?.method !== 'notifications/tasks') yield toEvent(turn, received);
     }
     throw providerFailure(UNANSWERED, reply.status);
@@ -74,7 +74,9 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
     return Object.assign(headers, turn.paramHeaders);
   }
 
-  /** The request as its server gets it: with the state that was sealed, and with an envelope. */
+  /**
+   * The request for the server. Its `requestState` is the server's own, and a bare client's request has an envelope.
+   */
   function requestText({ message, client, continued }: Turn): string {
     const { members } = message;
     const text =
@@ -113,7 +115,7 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
   }
 }
 
-/** A request to listen without `taskIds`: the server does not know whose its tasks are. */
+/** A request to listen without `taskIds`, because the server does not know which client owns a task. */
 function withoutTaskIds({ method, text, params, members }: RequestMessage): string {
   const notifications = params?.['notifications'];
   if (method !== 'subscriptions/listen' || !isObject(notifications) || notifications['taskIds'] === undefined)
@@ -122,14 +124,14 @@ function withoutTaskIds({ method, text, params, members }: RequestMessage): stri
   return splice(text, [withMembers(text, place, { taskIds: null })]);
 }
 
-/** The server's own state in the place of the sealed one. */
+/** Replaces the sealed state by the server's own state. */
 function withState(text: string, params: Member, { state }: Continued): string {
   return splice(text, [withMembers(text, params, { requestState: state === null ? null : JSON.stringify(state) })]);
 }
 
 /**
- * The response, where it is one to this request. An error about a request that could not be read has no id; the
- * client gets it under its own.
+ * The response, if it belongs to this request. An error about a request that the server could not read has no id; it
+ * gets the client's id. Throws UpstreamFailure for a response to another request.
  */
 function answered({ message: { id, idText } }: Turn, response: ResponseMessage): ResponseMessage {
   if (response.id === id) return response;
@@ -139,7 +141,7 @@ function answered({ message: { id, idText } }: Turn, response: ResponseMessage):
 
 const UNANSWERED = 'the provider ended its answer without a response';
 
-/** Some servers answer 200 where the revision wants another status. */
+/** Some servers answer errors with status 200 where the revision has another status. */
 function statusOf(status: number, { error }: ResponseMessage): number {
   return status === 200 && error !== undefined ? modernStatusOf(error.code) : status;
 }

@@ -16,26 +16,26 @@ import type { LegacySession } from '../../turn/session.ts';
 
 const RETRY_MS_MIN = 10;
 const RETRY_MS_MAX = 30_000;
-/** Tries in a row that fail. */
+/** Most attempts in a row that fail. */
 const FAILURES_MAX = 3;
-/** Servers may end a stream on purpose and be asked again and again while a tool works. */
+/** High, because some servers end the stream on purpose and expect repeated requests while a tool works. */
 const RESUMPTIONS_MAX = 1_000;
 
 interface ResumedReplyOptions {
   readonly session: LegacySession;
   readonly send: Send;
-  /** Aborts to end it; its reason is thrown. */
+  /** Ends the reading when it aborts. The reason is thrown. */
   readonly signal: AbortSignal;
-  /** Bytes of all events together. */
+  /** Most bytes of all events together. */
   readonly bytesMax: number;
-  /** Told of each exchange that is begun, so that it can be aborted. */
+  /** Called with each new exchange, so that the caller can abort it. */
   readonly onExchange: (exchange: UpstreamExchange) => void;
 }
 
 /**
  * The messages of a legacy server's reply as one stream. A reply that ends or breaks after an event with an id is
- * resumed from there, so that neither the client nor billing sees a gap. A reader of the response reads no further.
- * Throws UpstreamFailure.
+ * resumed there, so that neither the client nor billing notices a gap. The caller stops reading at the response. Throws
+ * UpstreamFailure.
  */
 export async function* readResumed(
   first: UpstreamReply,
@@ -60,7 +60,7 @@ export async function* readResumed(
       }
       if (position.lastEventId === null) return;
     } catch (error) {
-      // A failure with a status is an answer that cannot be used, not a broken connection.
+      // A failure with a status is an unusable answer. Only a broken connection is resumed.
       const brokeOff = error instanceof UpstreamFailure && error.status === null;
       if (position.lastEventId === null || options.signal.aborted || !brokeOff) throw error;
     }
@@ -78,7 +78,7 @@ export async function* readResumed(
   throw providerFailure('it broke off its answer too often', reply.status);
 }
 
-/** The stream behind the event; null where the server does not give it now. */
+/** The stream after the event; null if the server does not give it now. */
 async function resume(
   lastId: string,
   { session, send, onExchange, signal }: ResumedReplyOptions,

@@ -3,8 +3,7 @@ import { priceOfTool } from '../../turn/tool-price.ts';
 import type { Continued, Place, Turn } from '../../turn/turn.ts';
 
 /**
- * The `requestState` that the client is given, as JSON text. It brings the next round back to this offer, under this
- * call's lock.
+ * The `requestState` for the client, as JSON text. It leads the next round to the same offer and to this call's lock.
  */
 export function sealState(
   seals: Seals,

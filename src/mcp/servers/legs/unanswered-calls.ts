@@ -3,16 +3,17 @@ import type { RequestId } from '#wire';
 import type { LegacySession } from '../../turn/session.ts';
 
 /**
- * Ids of calls that ended here without the server's answer. It may still come, and servers send it to any request
- * under the same id: a client would get the work of a call that it left for the price of another, or for nothing.
+ * Ids of calls that ended here without the server's answer. The answer may still come, and servers send it to any later
+ * request with the same id. A client would then get the work of the first call for the price of another, or for
+ * nothing.
  */
 interface UnansweredCalls {
   add(session: LegacySession, id: RequestId): void;
-  /** Why a request with this id is not sent; null where nothing is in its way. */
+  /** Says why a request with this id must not be sent; null if it may be sent. */
   fault(session: LegacySession, id: RequestId): string | null;
 }
 
-/** Unanswered calls of one session. */
+/** Most unanswered calls of one session. */
 const UNANSWERED_MAX = 1_000;
 
 export function createUnansweredCalls(): UnansweredCalls {
@@ -34,7 +35,7 @@ export function createUnansweredCalls(): UnansweredCalls {
   };
 }
 
-/** 1 and "1" are two ids. A long id is kept as a digest: it stays for as long as the session. */
+/** The ids 1 and "1" are different. A long id is stored as a digest, because it is kept as long as the session. */
 function keyOf(id: RequestId): string {
   const text = JSON.stringify(id);
   return text.length <= 128 ? text : hash('sha256', text);

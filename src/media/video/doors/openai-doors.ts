@@ -20,7 +20,7 @@ const deletedSchema = {
 };
 const onlyId = { type: 'object', required: ['id'], properties: { id: idField } };
 
-/** Videos that were asked for, as OpenAI's API has them. */
+/** Adds the routes for existing videos, in the shape of OpenAI's API. */
 export function addOpenaiDoors(
   app: FastifyInstance,
   { videos, tasks }: Pick<TaskRoutesDeps, 'videos' | 'tasks'>,

@@ -18,7 +18,7 @@ const common = (id: string, { model, seconds: length, size }: VideoNotes, create
   remixed_from_video_id: null,
 });
 
-/** A video that was just begun, as OpenAI's API shows it. */
+/** A video that was just begun, in the shape of OpenAI's API. */
 export const begunVideo = ({ id, notes, callbackSecret }: BegunVideo, created: number): object => ({
   ...common(id, notes, created),
   status: 'queued',
@@ -29,7 +29,10 @@ export const begunVideo = ({ id, notes, callbackSecret }: BegunVideo, created: n
   ...(callbackSecret === undefined ? {} : { callback_secret: callbackSecret }),
 });
 
-/** A video as OpenAI's API shows it. One that is kept no longer is completed, and has expired. */
+/**
+ * A video in the shape of OpenAI's API. A video whose files are no longer stored is `completed`, and its
+ * `expires_at` is in the past.
+ */
 export function openaiVideo(task: Task, view: VideoView): object {
   const { createdAt, updatedAt } = task;
   const files = view.status === 'completed' ? view.files : [];

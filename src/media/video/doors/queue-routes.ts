@@ -49,7 +49,7 @@ export interface QueueDeps {
   readonly config: Pick<Config, 'limits' | 'billing' | 'publicUrl' | 'media' | 'webhooks'>;
   readonly callbacks: MakeVideosDeps['callbacks'];
   readonly fetchInput: MakeVideosDeps['fetchInput'];
-  /** Told of errors of ours. */
+  /** Gets internal errors. */
   readonly onError: (
     error: unknown,
     request: { readonly id: string; readonly method: string; readonly url: string },
@@ -75,7 +75,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
     fetchInput: deps.fetchInput,
   };
 
-  /** A request as `serve` answers it. */
+  /** A request in the form that `serve` takes. */
   function asked(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -132,7 +132,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
             body: door.schema,
             response: { 200: door.answerSchema },
           },
-          // The body is bytes until the handler parses it, which checks it against the same schema.
+          // The body is still bytes here. The handler parses it and checks it against the same schema.
           validatorCompiler: () => () => true,
           ...(door.ownErrors ? { errorHandler: answerError(deps.onError) } : {}),
         },
@@ -145,7 +145,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
             tellPayment(reply, video.payment);
             throw error;
           }
-          // The client left before the head: there is nobody to answer.
+          // The client left before the head was sent, so nothing is left to answer.
           if (!reply.sent) reply.hijack();
         },
       );

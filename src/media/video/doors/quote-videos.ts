@@ -28,7 +28,7 @@ const DOOR = {
   schema: videoBodySchema(queueFields, { model: 'demo/projector', duration: '2s' }, ['duration']),
 };
 
-/** A call for a quote is prepared, and never run. */
+/** A call for a quote is prepared, but never run. */
 const NOT_RUN: Conversation = {
   begin() {},
   // oxlint-disable-next-line require-yield -- it is never asked
@@ -37,7 +37,7 @@ const NOT_RUN: Conversation = {
   },
 };
 
-/** Reads a request for a quote of videos: the body of the call, where a prompt may be left out. */
+/** Reads a quote request for videos. Its body is that of the call, but may leave out the prompt. */
 function createQuotable({ limits, billing, webhooks }: QuoteConfig) {
   const read = createReadVideo(NO_PAYMENTS, limits, DOOR);
   return async (
@@ -52,7 +52,7 @@ function createQuotable({ limits, billing, webhooks }: QuoteConfig) {
   };
 }
 
-/** Videos, as a request for a quote of any primitive has them. */
+/** Turns a quote request for videos into a call. */
 export function quotableVideos(config: QuoteConfig): Quotable {
   const quotable = createQuotable(config);
   return (body, context) => quotable(Buffer.from(JSON.stringify(body)), context, {});
@@ -81,7 +81,7 @@ export function addVideoQuote(
         body: DOOR.schema,
         response: { 200: quoteSchema },
       },
-      // The body is bytes until the handler parses it, which checks it against the same schema.
+      // The body is still bytes here. The handler parses it and checks it against the same schema.
       validatorCompiler: () => () => true,
       errorHandler,
     },

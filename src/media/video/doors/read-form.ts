@@ -4,8 +4,8 @@ import { formParts } from '../../request/form-parts.ts';
 const MEMBER = /^([a-z_]{1,64})\[(?:image_url|url|file_id)\]$/;
 
 /**
- * The fields of a form as the same request would have them in JSON: files as data URLs, numbers and flags as such where
- * `schema` says so. Throws GatewayError `invalid_request` for what is no form.
+ * Converts a form to the body that the same request would have in JSON. Files become data URLs. Values become
+ * numbers and booleans where `schema` says so. Throws GatewayError `invalid_request` if the bytes are not a form.
  */
 export function readForm(
   bytes: Buffer,
@@ -21,7 +21,7 @@ export function readForm(
   return body;
 }
 
-/** Everything in a form is text. */
+/** Converts a value by the type of its field, because every value in a form is text. */
 function valueOf(text: string, field: object | undefined): unknown {
   const { type } = (field ?? {}) as { readonly type?: unknown };
   const types: readonly unknown[] = Array.isArray(type) ? type : [type];

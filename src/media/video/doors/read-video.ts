@@ -7,7 +7,7 @@ import { type VideoBody, withOwnVideoNames } from '../request/video-ask.ts';
 import { readForm } from './read-form.ts';
 import type { VideoDoor } from './video-doors.ts';
 
-/** A request as it was read, before anything is looked up. */
+/** A request that is read and checked. Nothing has been looked up for it yet. */
 export interface VideoRequest extends Payer {
   readonly body: VideoBody;
 }
@@ -16,7 +16,7 @@ export const FORM = 'multipart/form-data';
 
 type ReadVideo = (bytes: Buffer, headers: IncomingHttpHeaders, admitted: Caller) => Promise<VideoRequest>;
 
-/** Reads and checks a request. It throws GatewayError for what is wrong with it. */
+/** Reads and checks a request. Rejects with GatewayError if the request is invalid. */
 export function createReadVideo(
   payments: Payments,
   limits: Config['limits'],
@@ -35,7 +35,8 @@ export function createReadVideo(
     const fault = typeof parsed === 'object' && parsed !== null ? lookAlikeAt(parsed, [[[], names]]) : null;
     if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
     const body = withOwnVideoNames(check(parsed), new Set()) as VideoBody;
-    // The same body means another answer at the other door. A form is written differently each time.
+    // The path is part of the hash, because the same body has another answer at the other door. Of a form the fields
+    // are hashed, because its bytes differ each time.
     const said = () => (isForm ? hash('sha256', JSON.stringify(read)) : hash('sha256', bytes));
     const bodyHash = () => hash('sha256', `${door.path} ${said()}`);
     return { body, ...(await payerOf(payments, headers, admitted, bodyHash)) };

@@ -8,7 +8,7 @@ import { bodyOf, sendBody } from './send-files.ts';
 interface SendFilesDeps {
   readonly blobs: Pick<Blobs, 'read'>;
   readonly config: Pick<Config, 'limits'>;
-  /** Told of a reply that broke off. */
+  /** Gets the error if a reply is interrupted. */
   readonly onError: (
     error: unknown,
     request: { readonly id: string; readonly method: string; readonly url: string },
@@ -23,7 +23,7 @@ export type SendFiles = (
   files: readonly Blob[],
 ) => Promise<void>;
 
-/** `admissionOf`: of a request, for the rate headers. */
+/** `admissionOf`: the admission of a request, for the rate headers. */
 export function createSendFiles(
   { blobs, config, onError }: SendFilesDeps,
   admissionOf: (request: FastifyRequest) => Admission,
@@ -40,7 +40,8 @@ export function createSendFiles(
       await sendBody(blobs, bodyOf(files, task.taskId), request.headers, more, sink);
     } catch (error) {
       if (!reply.sent) throw error;
-      // The head is out, and the connection cut: the length shows that bytes are missing.
+      // The head is already sent, and the connection is closed. The client sees from the length that bytes are
+      // missing.
       onError(error, request);
     }
     if (!reply.sent) reply.hijack();

@@ -14,7 +14,7 @@ interface Sent {
 
 const RETRY_S = 5;
 
-/** One file as it is, several as an archive. `name`: of the file, without its ending. */
+/** The body for files: one file as it is, several as an archive. `name`: name of the file, without its extension. */
 export function bodyOf(files: readonly Blob[], name: string): Sent {
   const [first] = files;
   if (files.length === 1 && first)
@@ -25,7 +25,7 @@ export function bodyOf(files: readonly Blob[], name: string): Sent {
 }
 
 /**
- * Sends a body, or the part of it that `Range` asks for. `If-Range` holds it back where it is another one by now.
+ * Sends a body, or the part of it that `Range` asks for. If `If-Range` names another body, the whole body is sent.
  * Throws GatewayError `service_unavailable` while a file cannot be read.
  */
 export async function sendBody(

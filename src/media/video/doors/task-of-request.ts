@@ -11,8 +11,8 @@ export const idField = {
   [MUST_BE]: 'the id that /video/queue answered',
 };
 
-/** The caller of a request that was let in. */
+/** The caller of an admitted request. */
 export type CallerOf = (request: FastifyRequest) => Caller;
 
-/** The error of a video whose files are not kept any longer. */
+/** The error for a video whose files are no longer stored. */
 export const expired = () => new GatewayError('expired', 'The files of this video are not kept any longer');

@@ -18,7 +18,7 @@ export interface TaskRoutesDeps {
   readonly videos: Videos;
   readonly tasks: Pick<Tasks, 'list'>;
   readonly blobs: Pick<Blobs, 'read'>;
-  /** The name of a task's provider; its id where the offer is gone. */
+  /** The name of a task's provider; its id if the offer is gone. */
   readonly providerName: (task: Task) => string;
   readonly config: Pick<Config, 'limits'>;
   readonly onError: (
@@ -50,7 +50,7 @@ interface TaskBody {
 }
 
 /**
- * Videos that were asked for: `/video/retrieve` and `/video/cancel`, and the same in the shape of OpenAI's API:
+ * The routes for existing videos: `/video/retrieve` and `/video/cancel`, and the same in the shape of OpenAI's API:
  * `GET` and `DELETE /videos/{id}`, its content, and the list. Register it under `/api/v1`.
  */
 export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
@@ -142,7 +142,7 @@ function viewStatus(task: Task, view: VideoView, provider: string): object {
   return { id, status: 'completed', progress: 100, estimated_seconds: 0, files, ...metadata({}) };
 }
 
-/** A client that takes nothing but JSON gets no file. */
+/** Whether a client takes only JSON. Such a client gets no file. */
 function wantsJson({ headers: { accept = '' } }: FastifyRequest): boolean {
   return accept.includes('application/json') && !/\*\/\*|video\/|zip/.test(accept);
 }

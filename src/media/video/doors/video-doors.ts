@@ -10,7 +10,7 @@ export interface VideoDoor {
   readonly schema: ReturnType<typeof videoBodySchema>;
   readonly answerSchema: object;
   readonly described: { readonly summary: string; readonly operationId: string; readonly description: string };
-  /** Its errors have a word as their `code`. Default: those of chat. */
+  /** Its errors have a word as `code`. Default: errors as in chat. */
   readonly ownErrors?: true;
   /** It takes forms, too. */
   readonly forms?: true;

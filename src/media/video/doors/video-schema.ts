@@ -20,7 +20,7 @@ export const queuedSchema = {
   },
 };
 
-/** The answer of `POST /video/retrieve` that is JSON. */
+/** The JSON answer of `POST /video/retrieve`. */
 export const statusSchema = {
   type: 'object',
   properties: {
@@ -52,7 +52,7 @@ export const statusSchema = {
   },
 };
 
-/** A video as OpenAI's API has it. */
+/** A video in the shape of OpenAI's API. */
 export const videoSchema = {
   type: 'object',
   properties: {

@@ -27,8 +27,8 @@ interface VideoContext {
 }
 
 /**
- * A checked body as the pipeline takes it. Offers that cannot do what is asked are passed over, each with the field
- * that they do not take. Throws GatewayError `invalid_request` and `unprocessable`.
+ * Turns a checked body into a request for the pipeline. Offers that cannot serve the request are skipped, and each
+ * names the field that it does not take. Throws GatewayError `invalid_request` and `unprocessable`.
  */
 export function videoToCall(
   body: VideoBody,

@@ -3,7 +3,7 @@ import { onceSettled, type OpenedCall, wasCharged } from '#gateway';
 import type { BegunVideo } from '../run/make-videos.ts';
 import type { VideoDoor } from './video-doors.ts';
 
-/** Writes the answer to a request for videos, once its task is noted. Throws what the call throws. */
+/** Writes the answer to a request for videos, after its task is stored. Throws the errors of the call. */
 export const writeBegun = (
   opened: OpenedCall,
   door: VideoDoor,
@@ -21,6 +21,6 @@ export const writeBegun = (
       'x-task-status': 'queued',
     });
     sink.end(text);
-    // It is charged when the videos are here.
+    // A pending call is charged when the videos are here.
     return settled.pending === true || wasCharged(settled);
   });

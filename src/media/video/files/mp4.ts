@@ -1,33 +1,33 @@
-/** A file that is not an MP4, or not all of one. */
+/** The file is not an MP4 file, or not a complete one. */
 export class NotMp4 extends Error {
   override readonly name = 'NotMp4';
 }
 
-/** Reads an MP4 file as it passes: its boxes (ISO/IEC 14496-12), and how long it plays. */
+/** Checks an MP4 file while it passes: its boxes (ISO/IEC 14496-12), and its playing time. */
 interface Mp4Scan {
   /** Throws NotMp4. */
   push(chunk: Uint8Array): void;
-  /** Seconds that it plays; null where the file does not say. Throws NotMp4 where it is not whole. */
+  /** The playing time in seconds; null if the file does not state it. Throws NotMp4 if the file is incomplete. */
   end(): number | null;
 }
 
 const HEAD_BYTES = 16;
-/** The movie header stands near the beginning of `moov`. */
+/** The movie header is near the beginning of `moov`. */
 const MOVIE_BYTES_MAX = 64 * 1024;
-/** The boxes that a film is in. */
+/** The boxes that contain the film. */
 const FILM: ReadonlySet<string> = new Set(['moov', 'mdat', 'moof']);
 const BRAND = /^[\x20-\x7e]{4}$/;
 
 export function createMp4Scan(): Mp4Scan {
-  /** Bytes of a box that are kept until there are enough of them. */
+  /** Bytes of a box, kept until enough of them have come to read it. */
   let kept: Buffer = Buffer.alloc(0);
-  /** Bytes of the box that are passed over; null: to the end of the file. */
+  /** Bytes of the box that are skipped; null: up to the end of the file. */
   let skip: number | null = 0;
   let boxes = 0;
   let duration: number | null = null;
   const seen = new Set<string>();
 
-  /** Reads the box at the beginning of `kept`; false where more bytes are needed. */
+  /** Reads the box at the beginning of `kept`; false if more bytes are needed. */
   const readBox = (): boolean => {
     if (kept.length < 8) return false;
     const type = kept.toString('latin1', 4, 8);
@@ -73,7 +73,7 @@ export function createMp4Scan(): Mp4Scan {
   };
 }
 
-/** The duration that the `mvhd` box says; null without such a box. */
+/** The duration in seconds, from the `mvhd` box; null if the box is missing or does not state it. */
 function durationIn(movie: Buffer): number | null {
   for (let at = 0; at + 8 <= movie.length;) {
     const size = movie.readUInt32BE(at);

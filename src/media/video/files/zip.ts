@@ -1,6 +1,9 @@
 import type { Blob, Piece } from '#tasks';
 
-/* A ZIP archive without compression (APPNOTE.TXT 6.3.10, method 0). The checksums are known, so its length is too. */
+/*
+ * A ZIP archive without compression (APPNOTE.TXT 6.3.10, method 0). The checksums are known before, so the length of
+ * the archive is known too.
+ */
 
 const LOCAL = 0x04_03_4b_50;
 const CENTRAL = 0x02_01_4b_50;
@@ -37,7 +40,7 @@ export function zipPieces(files: readonly { readonly name: string; readonly blob
   return [...pieces, Buffer.concat([entries, end])];
 }
 
-/** From the version to the lengths of name and extra field, which both headers have. */
+/** The fields that both headers have: from the version to the lengths of name and extra field. */
 function commonFields({ bytes, crc32, createdAt }: Blob, nameLength: number): Buffer {
   const fields = Buffer.alloc(26);
   fields.writeUInt16LE(VERSION, 0);

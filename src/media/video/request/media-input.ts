@@ -1,9 +1,9 @@
 import { GatewayError, isObject, outboundUrlFault } from '#wire';
 import type { FetchInput } from '../../request/input-images.ts';
 
-/** A picture, a video or sound that a request begins with. */
+/** A picture, a video or sound that a request brings as input. */
 export interface MediaInput {
-  /** The field, as a path. */
+  /** The path of the field. */
   readonly param: string;
   /** An https URL, or a data URL in base64. */
   readonly url: string;
@@ -21,8 +21,8 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const fault = (param: string, message: string) => new GatewayError('invalid_request', `${param} ${message}`, { param });
 
 /**
- * Reads an input: text, `{url}` or `{b64}`. A data URL is what its bytes say. An address is checked by its text alone:
- * whoever fetches it is the provider. Throws GatewayError `invalid_request`.
+ * Reads an input: text, `{url}` or `{b64}`; null if it is absent. The type of a data URL comes from its bytes. Only
+ * the text of an address is checked, because the provider fetches it. Throws GatewayError `invalid_request`.
  */
 export function readInput(value: unknown, param: string, kind: Kind, allowPrivate: boolean): MediaInput | null {
   if (value === null || value === undefined) return null;
@@ -54,7 +54,7 @@ function toInput(param: string, kind: Kind, bytes: Buffer): MediaInput {
   return { param, kind, url: `data:${type};base64,${bytes.toString('base64')}`, file: { type, bytes } };
 }
 
-/** An input with its bytes, which are fetched where it is an address. Rejects with GatewayError `invalid_request`. */
+/** An input with its bytes. If it is an address, the bytes are fetched. Rejects with GatewayError `invalid_request`. */
 export async function withFile(input: MediaInput, fetchInput: FetchInput): Promise<MediaInput> {
   if (input.file !== null) return input;
   const { param, kind, url } = input;

@@ -16,25 +16,25 @@ export interface VideoBody {
   readonly [field: string]: unknown;
 }
 
-/** Videos that are asked for, whichever door they are asked at. */
+/** A request for videos, the same for all doors. */
 export interface VideoAsk {
-  /** null where a picture says it all. */
+  /** null if the request has only a picture. */
   readonly prompt: string | null;
   /** Number of variants. */
   readonly n: number;
-  /** null: the first length of the model. */
+  /** null: the first length that the model lists. */
   readonly seconds: number | null;
-  /** The resolution that the request names, or the one of its size. */
+  /** The resolution that the request names, or that of its size. */
   readonly resolution: string | null;
   readonly size: { readonly width: number; readonly height: number } | null;
   readonly aspectRatio: string | null;
   readonly audio: boolean;
-  /** null for a new one each time. */
+  /** null for a new seed each time. */
   readonly seed: number | null;
-  /** By the names of the first door. */
+  /** By the names of `/video/queue`. */
   readonly inputs: Readonly<Partial<Record<InputName, MediaInput>>>;
   readonly references: readonly MediaInput[];
-  /** All other fields that say something, by the names of the first door. */
+  /** All other fields that ask for something, by the names of `/video/queue`. */
   readonly more: Readonly<Record<string, unknown>>;
   readonly callbackUrl: string | null;
 }
@@ -47,7 +47,7 @@ const INPUTS = {
 } as const;
 type InputName = keyof typeof INPUTS;
 
-/** Fields that are read here, or that the gateway acts on: no provider gets them as they are. */
+/** Fields that are read here, or that the gateway acts on. No provider gets them unchanged. */
 const READ: ReadonlySet<string> = new Set([
   ...Object.keys(INPUTS),
   'aspect_ratio',
@@ -69,7 +69,7 @@ const READ: ReadonlySet<string> = new Set([
   'size',
 ]);
 
-/** Fields that ask for nothing with these values, so that it does not matter whether a provider takes them. */
+/** Fields that ask for nothing with these values. They are left out, so a provider need not take them. */
 const NOTHING: Readonly<Record<string, readonly unknown[]>> = {
   audio_prompt: [''],
   camera_fixed: [false],
@@ -78,7 +78,7 @@ const NOTHING: Readonly<Record<string, readonly unknown[]>> = {
   watermark: [false],
 };
 
-/** Other names of fields. A name with its field beside it must say the same. */
+/** Other names of fields. If a request has both names, both must have the same value. */
 const ALIASES: Readonly<Record<string, string>> = {
   seconds: 'duration',
   input_reference: 'image_url',
@@ -86,7 +86,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   fps: 'frame_rate',
 };
 
-/** Names that some APIs have for the number of videos. They would change what is paid for. */
+/** Names that some APIs have for the number of videos. They are refused, because they would change what is paid for. */
 const COUNT_NAMES: ReadonlySet<string> = new Set([
   'batch_size',
   'num_outputs',
@@ -99,8 +99,9 @@ const COUNT_NAMES: ReadonlySet<string> = new Set([
 const fault = (param: string, message: string) => new GatewayError('invalid_request', message, { param });
 
 /**
- * A parsed body with its fields under their own names. Call it before the body is checked. Throws GatewayError
- * `invalid_request` for two names of one field that say different things.
+ * Replaces other names of fields in a parsed body, except those in `keeps`. Call it before the body is checked.
+ * Throws GatewayError `invalid_request` for two names of one field with different values, and for another name of
+ * `n`.
  */
 export function withOwnVideoNames(body: unknown, keeps: ReadonlySet<string>): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
@@ -138,7 +139,7 @@ export function toVideoAsk(body: VideoBody, account: string, allowPrivate: boole
   for (const [name, value] of Object.entries(body))
     if (!READ.has(name) && value !== null && !(Object.hasOwn(NOTHING, name) && NOTHING[name]!.includes(value)))
       more[name] = value;
-  // It is personal data: the provider can tell users apart, and no more.
+  // The user is personal data. The provider gets a digest, by which it can only tell users apart.
   if (typeof more['user'] === 'string') more['user'] = hash('sha256', JSON.stringify([account, more['user']]));
   const seed = body['seed'];
   return {
@@ -156,7 +157,7 @@ export function toVideoAsk(body: VideoBody, account: string, allowPrivate: boole
   };
 }
 
-/** The same with the bytes of all inputs. Rejects with GatewayError `invalid_request`, which names the input. */
+/** The request with the bytes of all its inputs. Rejects with GatewayError `invalid_request`, which names the input. */
 export async function withFiles(ask: VideoAsk, fetchInput: FetchInput): Promise<VideoAsk> {
   const named = Object.entries(ask.inputs).map(
     async ([name, input]) => [name, await withFile(input, fetchInput)] as const,
@@ -197,7 +198,10 @@ function sizeOf(body: VideoBody): Pick<VideoAsk, 'size' | 'resolution'> {
   return { size: { width, height }, resolution: found };
 }
 
-/** The size of a resolution in this ratio: its height is the shorter edge, and it has no more pixels than in 16:9. */
+/**
+ * The size of a resolution in this ratio. The number of the resolution is the shorter edge. The size has no more
+ * pixels than in 16:9.
+ */
 export function sizeIn(resolution: string, ratio: string | null): { readonly width: number; readonly height: number } {
   const [across = 16, down = 9] = (ratio ?? '16:9').split(':').map(Number);
   const edge = resolution === '4k' ? 2160 : Number.parseInt(resolution, 10);

@@ -11,7 +11,7 @@ import {
   userField,
 } from '../../request/image-fields.ts';
 
-/* The fields of requests for videos. A field that is null counts as absent, as clients send both. */
+/* The fields of requests for videos. A field that is null counts as absent, because clients send either. */
 
 const VIDEOS_MAX = 4;
 const REFERENCES_MAX = 4;
@@ -63,7 +63,7 @@ const COMMON = {
   ...routingFields,
 } as const;
 
-/** The fields of a video that another protocol asks for: without a length it is the first that the model lists. */
+/** The fields of a video request from another protocol. Without a length, the first one that the model lists counts. */
 export const spokenFields = {
   model: modelField,
   duration: {
@@ -109,7 +109,7 @@ export const videosFields = {
   ...COMMON,
 } as const;
 
-/** The JSON schema of a body with these fields. `required`: those that it must have beside the model. */
+/** The JSON schema of a body with these fields. `required`: the fields that it must have besides the model. */
 export const videoBodySchema = (
   fields: Readonly<Record<string, object>>,
   example: object,

@@ -14,8 +14,8 @@ const OWN_CALLER = { account: OWN_ACCOUNT, key: null, wallet: null } as const;
 const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [] } as const;
 
 /**
- * Asks the provider of a task for the gateway itself, which costs nothing. `talk` sends its requests under the id that
- * it is given. Rejects with what it throws, and with GatewayError where the provider cannot be asked.
+ * Sends requests of the gateway itself to the provider of a task, which cost nothing. `talk` sends them under the
+ * request id that it gets. Rejects with errors of `talk`, and with GatewayError if the provider cannot be asked.
  */
 export async function askProvider<T>(
   { pipeline, task, method, timeoutMs, signal }: Asking,

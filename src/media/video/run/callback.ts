@@ -3,13 +3,13 @@ import { GatewayError } from '#wire';
 import type { Task, TaskKey, TaskOwner, Webhooks } from '#tasks';
 import { toVideoId, type VideoResult } from '../video-task.ts';
 
-/** The callbacks of videos: who wants to be told of an end, and the telling. */
+/** The callbacks of videos: stores their addresses, and sends their messages. */
 export interface Callbacks {
-  /** The key that signs what an account is told. It is the same for all of its videos. */
+  /** The key that signs the messages to an account. It is the same for all of its videos. */
   keyOf(account: string): string;
-  /** Notes the address that is told of the end of a task. Rejects with GatewayError where the account has too many. */
+  /** Stores the address that is told of the end of a task. Rejects with GatewayError if the account has too many. */
   note(key: TaskKey, owner: TaskOwner, url: string): Promise<void>;
-  /** Queues the message. The same end is told once. */
+  /** Queues the message. The same end is sent only once. */
   tell(task: Task, result: VideoResult): Promise<void>;
 }
 

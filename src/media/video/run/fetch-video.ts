@@ -11,39 +11,48 @@ interface FetchVideosOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly blobs: Pick<Blobs, 'write'>;
   readonly timeoutMs: number;
-  /** Downloads at once. */
+  /** Most downloads that run at the same time. */
   readonly max?: number;
-  /** Milliseconds that only grow; default the clock of `performance`. */
+  /** A monotonic clock in milliseconds; default `performance.now`. */
   readonly elapsed?: () => number;
-  /** A file is here. */
+  /** Called when a file is stored. */
   readonly onStored: (task: Task) => Promise<void>;
-  /** A download failed; it is tried again at a later look. */
+  /** Called when a download has failed. A later look tries it again. */
   readonly onError: (error: unknown, task: Task) => void;
 }
 
-/** Downloads of finished videos, beside the looks that want them. */
+/** Downloads finished videos in the background. The looks at tasks ask for them. */
 export interface FetchVideos {
-  /** Begins the download of a job's file, unless it runs, or as many run as may. */
+  /**
+   * Begins the download of a job's file. Does nothing if this download runs, if too many run, or if it failed too
+   * recently.
+   */
   want(task: Task, place: number, job: string): void;
-  /** Why the file of a job is not fetched any more: what came of it is of no use. null as long as it may come. */
+  /**
+   * Why the file of a job is not fetched any more, because the provider's file is of no use; null as long as the
+   * file may come.
+   */
   givenUp(task: Task, place: number): VideoResult['error'];
-  /** Breaks off all downloads, and resolves when none runs. Another gateway, or the next start, takes them up. */
+  /**
+   * Aborts all downloads, and resolves when all have stopped. Another gateway, or this one after its next start,
+   * begins them again.
+   */
   close(): Promise<void>;
 }
 
 const DOWNLOADS_MAX = 8;
-/** Of one provider, so that a slow one leaves room for the others. */
+/** Most downloads from one provider, so that a slow provider leaves room for others. */
 const OF_PROVIDER_MAX = 2;
-/** A download that failed is not tried again so soon. After one that came and is broken, twice as late each time. */
+/** The pause before a failed download is tried again. After each broken file, it is twice as long. */
 const PAUSE_MS = 10_000;
-/** A file may be there before it is whole. One that is broken so often is what the provider made. */
+/** A provider may offer a file before it is complete. A file that is broken this often is given up. */
 const BROKEN_MAX = 3;
 const FAILED_MAX = 10_000;
 
-/** Downloads of a file that failed. */
+/** The failed downloads of one file. */
 interface Failed {
   readonly again: number;
-  /** How often what came was broken. */
+  /** How often the file was broken. */
   readonly broken: number;
   readonly givenUp: VideoResult['error'];
 }
@@ -56,7 +65,7 @@ export function createFetchVideos({
   ...deps
 }: FetchVideosOptions): FetchVideos {
   const running = new Map<string, Promise<void>>();
-  /** Downloads that run, by their providers. */
+  /** The number of running downloads, by provider. */
   const ofProvider = new Map<string, number>();
   const failures = new Map<string, Failed>();
   const closing = new AbortController();
@@ -105,16 +114,16 @@ export function createFetchVideos({
   };
 }
 
-/** The file that came is no whole MP4 file. */
+/** The file is not a complete MP4 file. */
 class BrokenFile extends Error {}
 
-/** A provider's failure that its file is the reason of. */
+/** A failure of the provider that its file has caused. */
 const brokenFile = (what: string) => malformed(what, new BrokenFile(what));
 
 function failed(error: unknown, before: number, at: number): Failed {
-  // The call that asked its provider puts an error of its own around this one.
+  // The call to the provider wraps its errors, so the causes are searched.
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    // One that is too large stays so.
+    // A file that is too large stays too large, so it is given up at once.
     if (cause instanceof UpstreamFailure && cause.tooLarge)
       return { again: Infinity, broken: before, givenUp: { code: 'file_too_large', message: told(cause) } };
     if (!(cause instanceof BrokenFile)) continue;
@@ -127,7 +136,7 @@ function failed(error: unknown, before: number, at: number): Failed {
 
 const told = ({ message }: Error) => `The provider's video cannot be used: ${message}`;
 
-/** Resolves with the seconds that the video plays; null where it does not say. */
+/** Downloads a file. Resolves with its playing time in seconds; null if the file does not state it. */
 async function download(
   { pipeline, timeoutMs }: Pick<FetchVideosOptions, 'pipeline' | 'timeoutMs'>,
   task: Task,

@@ -13,24 +13,24 @@ interface LookAtVideosOptions {
   readonly fetching: Pick<FetchVideos, 'want' | 'givenUp'>;
   /** Called before the end of a task is noted; it may be called again for the same end. */
   readonly onEnd: (task: Task, result: VideoResult) => Promise<void>;
-  /** Told of each look that heard something. */
+  /** Called after each look that got an answer. */
   readonly onSeen: (task: Task, jobs: readonly SeenJob[]) => void;
-  /** A provider could not be asked. */
+  /** Called if a provider could not be asked. */
   readonly onUnseen: (error: unknown, task: Task) => void;
   readonly now: () => number;
 }
 
 const LOOK_MS = 20_000;
-/** A job that its provider does not know so long after it was created is lost. */
+/** A job that its provider does not know this long after its creation is lost. */
 const LOST_MS = 60_000;
-/** So long before its time is over a task ends with the videos that are here. */
+/** This long before its time is over, a task ends with the videos that are here. */
 const LAST_MS = 60_000;
-/** A video that is shorter than this part of what was asked for is charged as it is. */
+/** A video shorter than this part of the requested length is charged by its actual length. */
 const SHORT = 0.8;
 
 /**
- * Looks at the jobs of a task, and has the files of finished ones fetched. The task ends when every job has ended and
- * every file of a finished one is here: only those are charged.
+ * Looks at the jobs of a task, and has the files of finished jobs fetched. The task ends when every job has ended,
+ * and the file of every finished job is here. Only these files are charged.
  */
 export function createLookAtVideos(options: LookAtVideosOptions): Look {
   const { blobs, fetching, onEnd, onSeen, onUnseen, now } = options;
@@ -105,7 +105,7 @@ const LOST: SeenJob = {
   raw: {},
 };
 
-/** States only go forward, whatever a provider says. */
+/** The state of a running task. It only moves forward, whatever the provider says. */
 function goesOn({ state }: Task, seen: readonly SeenJob[], here: number): Sight {
   const waits = here === 0 && seen.every((job) => job.state === 'queued' || job.state === 'failed');
   return { state: waits && state === 'queued' ? 'queued' : 'generating', end: null };
@@ -137,7 +137,7 @@ async function end(
   };
 }
 
-/** Of one video: what was asked for, or what the file plays where that is much less. */
+/** The seconds that are charged for one video: the requested length, or the actual length if it is much shorter. */
 export function billedSeconds(asked: number, plays: number | null): number {
   return plays !== null && plays < asked * SHORT ? Math.max(1, Math.ceil(plays)) : asked;
 }

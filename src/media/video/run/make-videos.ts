@@ -15,28 +15,31 @@ export interface MakeVideosDeps {
   readonly now: () => number;
   readonly ttlMs: number;
   readonly callbacks: Callbacks;
-  /** Fetches an input from a stranger's URL, for an API that takes files alone. */
+  /** Fetches an input from an untrusted URL, for an API that takes only files. */
   readonly fetchInput: FetchInput;
 }
 
-/** A task that a call has begun: the tail of the call. */
+/** A task that a call has begun. It is the tail of the call. */
 export interface BegunVideo {
   readonly id: string;
   readonly key: TaskKey;
   readonly owner: TaskOwner;
   readonly notes: VideoNotes;
-  /** Signs what its callback is told; absent without one. */
+  /** The key that signs the message to its callback; absent without a callback. */
   readonly callbackSecret?: string;
 }
 
 /** Offers that refuse JSON, and take a form. */
 const FORMS_ONLY = new WeakSet<Offer>();
-/** Statuses by which an API may say that it wants a form: FastAPI says that the fields of the form are missing. */
+/**
+ * Statuses with which an API may say that it wants a form. FastAPI, for example, says that the fields of the form
+ * are missing.
+ */
 const WANTS_FORM: ReadonlySet<number> = new Set([400, 415, 422]);
 
 /**
- * The native side of a call for videos: creates one job for each variant, and notes the task. The call ends `pending`:
- * its lock is kept until the videos are here.
+ * The native side of a call for videos. It creates one job for each variant, and stores the task. The call ends
+ * `pending`: its lock is kept until the videos are here.
  */
 export function createMakeVideos(deps: MakeVideosDeps, ask: VideoAsk, requestId: string): Conversation {
   const { blobs } = deps;
@@ -47,7 +50,7 @@ export function createMakeVideos(deps: MakeVideosDeps, ask: VideoAsk, requestId:
     },
     // oxlint-disable-next-line require-yield -- nothing is passed on: the answer is the end
     async *converse(offer, send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-      // Before there is work that nobody would be told of, or whose files would have no room.
+      // These come before the jobs. Otherwise nobody might be told of the end, or the files might have no room.
       if (ask.callbackUrl !== null)
         await deps.callbacks.note(keyOf(offer.service, call!.id), ownerOf(call!.caller), ask.callbackUrl);
       const { id, caller } = call!;
@@ -69,8 +72,8 @@ export function createMakeVideos(deps: MakeVideosDeps, ask: VideoAsk, requestId:
 }
 
 /**
- * One job after the other. Where a later one is refused, those before it are gone on with. A request that broke may
- * have begun a job all the same, so that it is not repeated at another offer.
+ * Creates one job after the other. If a later job is refused, the earlier ones go on. A request whose connection
+ * broke may have begun a job nevertheless, so it is not repeated at another offer.
  */
 async function createJobs(ask: VideoAsk, offer: Offer, send: Send, requestId: string): Promise<readonly string[]> {
   const jobs: string[] = [];
@@ -87,7 +90,7 @@ async function createJobs(ask: VideoAsk, offer: Offer, send: Send, requestId: st
   return jobs;
 }
 
-/** Creates the jobs and notes their task. Jobs without a task are cancelled. */
+/** Creates the jobs and stores their task. Jobs without a task are cancelled. */
 async function make(
   deps: MakeVideosDeps,
   ask: VideoAsk,
@@ -106,7 +109,7 @@ async function make(
   }
 }
 
-/** Nobody would get what they make. Best effort: the error that led here counts. */
+/** Cancels jobs whose videos nobody would get. Errors are ignored, because the earlier error is the one to report. */
 async function cancelAll(jobs: readonly string[], send: Send, requestId: string): Promise<void> {
   for (const job of jobs) await askForJson(send, cancelJob(job, requestId)).catch(() => {});
 }
@@ -119,7 +122,7 @@ async function createJob(ask: VideoAsk, offer: Offer, send: Send, requestId: str
     } catch (error) {
       if (!(error instanceof UpstreamFailure) || !WANTS_FORM.has(error.status ?? 0)) throw error;
       const job = await asForm().catch((second: unknown) => {
-        // It refuses the request itself, and says so best about the first form.
+        // The API refuses the request in both forms. Its error about the first form says best why.
         throw second instanceof UpstreamFailure && WANTS_FORM.has(second.status ?? 0) ? error : second;
       });
       FORMS_ONLY.add(offer);

@@ -1,7 +1,7 @@
 import type { Task } from '#tasks';
 import type { SeenJob } from '../wires/openai-videos.ts';
 
-/** How far a task is. */
+/** The progress of a task. */
 export interface Progress {
   /** 0 to 100. */
   readonly percent: number;
@@ -9,7 +9,10 @@ export interface Progress {
   readonly raw: Readonly<Record<string, unknown>>;
 }
 
-/** News of tasks from looks, and how long earlier ones took. In memory: lost with the process. */
+/**
+ * The progress that looks have seen, and the durations of earlier tasks. They are in memory, so they are lost with
+ * the process.
+ */
 export interface ProgressNotes {
   seen(task: Task, jobs: readonly SeenJob[]): void;
   ended(task: Task): void;
@@ -19,19 +22,19 @@ export interface ProgressNotes {
 const TASKS_MAX = 10_000;
 const DURATIONS_MAX = 32;
 const OFFERS_MAX = 1_000;
-/** For an offer of which nothing is known. */
+/** The assumed duration for an offer without earlier tasks. */
 const USUAL_MS = 60_000;
-/** A task that goes on is not at its end. */
+/** A running task never shows 100 percent. */
 const GUESS_MAX = 95;
 const TOLD_MAX = 99;
-/** Percent from which on they tell how long the rest takes. */
+/** From this percentage on, the provider's progress tells how long the rest takes. */
 const TELLING = 5;
 
 export function createProgressNotes(now: () => number): ProgressNotes {
   const told = new Map<string, { readonly percent: number | null; readonly raw: Progress['raw'] }>();
   const durations = new Map<string, number[]>();
 
-  /** Most of an offer's videos took at most so long. */
+  /** Four fifths of an offer's latest videos took at most this long. */
   const usualMs = (offerId: string): number => {
     const known = [...(durations.get(offerId) ?? [])].sort((a, b) => a - b);
     return known.length === 0 ? USUAL_MS : known[Math.min(known.length - 1, Math.floor(known.length * 0.8))]!;
@@ -57,7 +60,7 @@ export function createProgressNotes(now: () => number): ProgressNotes {
       const elapsed = now() - createdAt;
       const usual = usualMs(offerId);
       const { percent = null, raw = {} } = told.get(taskId) ?? {};
-      // What the provider tells of this video says more than how long others took.
+      // The provider's progress of this video says more than the durations of other videos.
       const left = percent !== null && percent >= TELLING ? (elapsed * (100 - percent)) / percent : usual - elapsed;
       const guess = Math.min(GUESS_MAX, Math.floor((100 * elapsed) / usual));
       return {

@@ -5,8 +5,8 @@ const BYTES_MAX = 256 * 1024;
 const LIMITS = { jsonDepthMax: 32, jsonKeysMax: 2_000, jsonElementsMax: 2_000, repairText: true };
 
 /**
- * Sends a request and reads the small JSON answer. Rejects with UpstreamFailure, by the status for an error status.
- * null: the answer has no body.
+ * Sends a request and reads the small JSON answer; null for an answer without a body. Rejects with UpstreamFailure,
+ * also for an error status.
  */
 export async function askForJson(send: Send, request: UpstreamRequest): Promise<unknown> {
   const exchange = send(request);

@@ -2,7 +2,7 @@ import type { Blob, Blobs, Task } from '#tasks';
 import { fileOf, filesOf, resultOf, type VideoResult } from '../video-task.ts';
 import type { Progress, ProgressNotes } from './progress.ts';
 
-/** How the videos of a task stand for its owner. `expired`: they were here, and are not kept any longer. */
+/** The state of a task's videos, for its owner. `expired`: the files are no longer stored. */
 export type VideoView =
   | { readonly status: 'queued' | 'generating'; readonly progress: Progress }
   | { readonly status: 'failed'; readonly error: NonNullable<VideoResult['error']>; readonly raw: VideoResult['raw'] }
@@ -12,7 +12,7 @@ export type VideoView =
 const NO_REASON = { code: 'generation_failed', message: 'The provider gave no reason' };
 const TOO_LATE = { code: 'time_limit', message: 'The video was not here in time. Nothing is charged' };
 
-/** A task that was given up costs nothing. What is here of it all the same is given out. */
+/** The view of a task. A task that was given up costs nothing, but files of it that are here are given out. */
 export async function viewVideo(
   { blobs, progress, now }: { readonly blobs: Pick<Blobs, 'find'>; readonly progress: ProgressNotes; now(): number },
   task: Task,

@@ -8,18 +8,18 @@ import { planAt, unprocessable } from '../video-price.ts';
 
 /* An API that has `POST /videos`, `GET /videos/{id}`, `GET /videos/{id}/content` and `DELETE /videos/{id}`. */
 
-/** One job of a provider, as it was seen. */
+/** One job of a provider, as a look has seen it. */
 export interface SeenJob {
   readonly state: 'queued' | 'generating' | 'completed' | 'failed';
-  /** 0 to 100; null where it was not said. */
+  /** 0 to 100; null if the provider does not say. */
   readonly progress: number | null;
-  /** The provider's words where it failed. */
+  /** The provider's error if the job failed. */
   readonly error: { readonly code: string; readonly message: string } | null;
-  /** Of its answer; short values that clients know. */
+  /** Short values of the answer that clients know. */
   readonly raw: Readonly<Record<string, unknown>>;
 }
 
-/** Names of fields at such an API, by ours. */
+/** Our names of fields, with the names that such an API has for them. */
 const WIRE_NAMES: Readonly<Record<string, string>> = {
   frame_rate: 'fps',
   image_url: 'input_reference',
@@ -29,7 +29,7 @@ const WIRE_NAMES: Readonly<Record<string, string>> = {
   audio_url: 'audio_reference',
 };
 
-/** Taken by an offer that lists no fields at all, as most APIs of this shape take them. */
+/** Fields that an offer takes if it lists no fields at all, because most APIs of this kind take them. */
 const USUAL: ReadonlySet<string> = new Set(['frame_rate', 'image_url', 'negative_prompt', 'seed']);
 
 const STATES: Readonly<Record<string, SeenJob['state']>> = {
@@ -49,7 +49,10 @@ const STATES: Readonly<Record<string, SeenJob['state']>> = {
 
 type Value = string | number | boolean | MediaInput | readonly MediaInput[];
 
-/** Fields of one job for an offer. Throws GatewayError `unprocessable` for the first that it does not take. */
+/**
+ * Fields of one job for an offer. Throws GatewayError `unprocessable` for the first field that the offer does not
+ * take.
+ */
 export function jobFields(ask: VideoAsk, offer: Offer): Readonly<Record<string, Value>> {
   const facts = offer.media!;
   const { must, lists } = takenBy(offer);
@@ -104,7 +107,7 @@ function ratioAt({ aspectRatio }: VideoAsk, { media, provider }: Offer): string 
 
 const isInput = (value: Value): value is MediaInput => typeof value === 'object' && !Array.isArray(value);
 
-/** Whether such an API has to be sent a form: it would not read a file in JSON. */
+/** Whether the API has to be sent a form, because it does not read files in JSON. */
 export const hasFiles = (fields: Readonly<Record<string, Value>>): boolean =>
   Object.values(fields).some((value) =>
     isInput(value) ? value.file !== null : Array.isArray(value) && value.some(({ file }: MediaInput) => file !== null),
@@ -122,7 +125,7 @@ export function createAsJson(fields: Readonly<Record<string, Value>>, requestId:
   return { method: 'POST', path: VIDEOS_PATH, headers: headersOf(requestId, 'application/json'), body };
 }
 
-/** The same as a form, with files as they are. */
+/** The same request as a form, with files as raw bytes. */
 export async function createAsForm(
   fields: Readonly<Record<string, Value>>,
   requestId: string,
@@ -179,7 +182,7 @@ export const cancelJob = (job: string, requestId: string): UpstreamRequest => ({
 
 const JOB_ID = /^[\w-]{1,128}$/;
 
-/** The id of a job that was created. Throws UpstreamFailure. */
+/** The id of a created job. Throws UpstreamFailure if the reply has no valid id. */
 export function createdJob(reply: unknown): string {
   const id = isObject(reply) ? reply['id'] : undefined;
   if (typeof id !== 'string' || !JOB_ID.test(id))
@@ -190,7 +193,10 @@ export function createdJob(reply: unknown): string {
 const RAW = ['status', 'progress', 'created_at', 'completed_at', 'expires_at', 'seconds', 'size', 'model'];
 const MESSAGE_CHARS_MAX = 300;
 
-/** How a job stands. An unknown word means that it goes on. Throws UpstreamFailure. */
+/**
+ * The state of a job. An unknown status means that the job goes on. Throws UpstreamFailure if the reply has no
+ * status.
+ */
 export function seenJob(reply: unknown): SeenJob {
   if (!isObject(reply) || typeof reply['status'] !== 'string') throw malformed('its job has no status');
   const { progress } = reply;

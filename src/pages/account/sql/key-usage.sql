@@ -1,4 +1,5 @@
--- What the newest $3 calls of account $1 that began at $2 or later were charged, by their keys' budgets (`<hash>:<period>`) and UTC days.
+-- The charges of the newest $3 calls of account $1 since $2, by the budget of their keys (`<hash>:<period>`) and by UTC
+-- day.
 SELECT budget, day, CAST(SUM(charged) AS BIGINT) AS charged, COUNT(*) AS calls
 FROM (
   SELECT COALESCE(budget, '') AS budget, created_at / 86400000 AS day, charged FROM locks

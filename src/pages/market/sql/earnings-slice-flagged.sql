@@ -1,4 +1,4 @@
--- The same calls as in earnings-slice, those alone whose flags are like $4.
+-- The same calls as in earnings-slice, but only those whose flags match $4.
 SELECT day, service, opening, CAST(SUM(requests) AS BIGINT) AS requests
 FROM (
   SELECT resolved_at / 86400000 AS day, price, SUBSTR(lock_detail, 1, 20) AS opening, COUNT(*) AS requests

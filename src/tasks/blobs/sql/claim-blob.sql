@@ -1,4 +1,4 @@
--- A file that is stored, or that another gateway writes, is left alone.
+-- Claims a source. If its file is stored, or another call is writing it, the row stays and no row is returned.
 INSERT INTO blobs (id, source, account, state, bytes, type, sha256, crc32, notes, holder, lease_until, created_at, expires_at, room)
 VALUES ($1, $2, $3, 'writing', 0, '', '', 0, '{}', $4, $5, $6, $7, $8)
 ON CONFLICT (source) DO UPDATE SET id = excluded.id, account = excluded.account, state = 'writing', bytes = 0, type = '', sha256 = '', crc32 = 0, notes = '{}',

@@ -1,5 +1,5 @@
--- One account's, all, and those of all that are not written yet. A file that is being written, or that has room and is to come, counts as the
--- largest that it may become ($2).
+-- Bytes of one account, of all accounts, and of all files that are not complete yet. A file that is being written, or
+-- that has reserved room, counts with the maximum size ($2).
 SELECT CAST(COALESCE(SUM(CASE WHEN account = $1 THEN size ELSE 0 END), 0) AS BIGINT) AS own, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS total,
   CAST(COALESCE(SUM(CASE WHEN here = 0 THEN size ELSE 0 END), 0) AS BIGINT) AS coming
 FROM (

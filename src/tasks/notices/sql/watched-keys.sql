@@ -1,4 +1,5 @@
--- Keys whose limits are told of, with what their counters have for the periods of $1 to $3. One without a counter may have spent before its limit had its period.
+-- Keys with notices, with the counters of their limits for the periods $1 to $3. A key without a counter may have spent
+-- money before its limit got its period.
 SELECT k.hash, k.account, k.label, k.spend_limit, k.limit_reset, k.limit_soft, k.limit_notify, k.limit_by, k.counted_since, b.spent,
   COALESCE(k.limit_since, (SELECT applied_at FROM migrations WHERE name = '0035_who-set-a-limit')) AS since
 FROM api_keys AS k LEFT JOIN budgets AS b

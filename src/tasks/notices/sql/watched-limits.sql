@@ -1,4 +1,4 @@
--- Budgets of accounts and members that are told of, with what was spent of each in the periods of $1 to $3.
+-- Budgets of accounts and members with notices, with what was spent of each in the periods $1 to $3.
 SELECT l.account, l.subject, l.rules, l.daily_since, l.weekly_since, l.monthly_since, l.ever_since, d.spent AS daily, w.spent AS weekly, m.spent AS monthly, a.spent AS ever,
   COALESCE(l.since, (SELECT applied_at FROM migrations WHERE name = '0035_who-set-a-limit')) AS since
 FROM account_limits AS l

@@ -1,4 +1,4 @@
--- Every account has its first before any has its second.
+-- Round robin: every account gets its first webhook before any account gets its second.
 SELECT id, account, receiver FROM (
   SELECT id, account, receiver, due_at, row_number() OVER (PARTITION BY account ORDER BY due_at, id) AS turn FROM webhooks WHERE due_at <= $1
 ) AS due

@@ -1,2 +1,3 @@
--- Only the receiver that was spoken to: its client may have named another one meanwhile.
+-- Deletes the webhook only if it still has the receiver that answered. The client may have replaced the receiver
+-- meanwhile.
 DELETE FROM webhooks WHERE id = $1 AND claim = $2 AND sealed = $3

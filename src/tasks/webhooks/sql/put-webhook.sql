@@ -1,5 +1,5 @@
--- No row comes back where the task or the account has as many as there may be. One of the same name is replaced, and what waits in its queue goes to the new
--- receiver.
+-- Returns no row if the task or the account has the most webhooks allowed. A webhook with the same name is replaced,
+-- and the deliveries in its queue go to the new receiver.
 INSERT INTO webhooks (id, account, run, primitive, service, task_id, name, form, receiver, sealed, created_at, expires_at)
 SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, CAST($11 AS BIGINT), CAST($12 AS BIGINT)
 WHERE EXISTS (

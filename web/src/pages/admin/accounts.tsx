@@ -28,7 +28,7 @@ interface Account {
 
 const PAGE = 50;
 
-/** Accounts with their balances, and the ways to make and credit them. */
+/** The list of accounts with their balances, and forms to create and credit them. */
 export function Accounts(): ReactNode {
   const [offset, setOffset] = useState(0);
   const [credited, setCredited] = useState<Account | null>(null);
@@ -109,7 +109,7 @@ export function Accounts(): ReactNode {
 
 function CreditForm({ account, onDone }: { readonly account: Account; readonly onDone: () => void }): ReactNode {
   const [usd, setUsd] = useState('');
-  // Names the credit: it is made once, however often the form is sent.
+  // The reference of the credit. It stays the same, so the credit is made only once, even if the form is sent again.
   const [reference, setReference] = useState(() => `page-${crypto.getRandomValues(new Uint8Array(6)).toHex()}`);
   const askKey = useAdminKey();
   const toast = useToast();

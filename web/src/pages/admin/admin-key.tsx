@@ -3,13 +3,13 @@ import { Button } from '../../ui/button.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 
-/** Asks for the admin key. `act` says what for. Resolves with null if it is refused. */
+/** Asks for the admin key. `act` describes what it is for. Resolves with null if the user declines. */
 type AskKey = (act: string) => Promise<string | null>;
 
 const AskContext = createContext<AskKey>(() => Promise.resolve(null));
 export const useAdminKey = (): AskKey => useContext(AskContext);
 
-/** Gives the pages in it `useAdminKey`. The key is asked for each time, and is not kept. */
+/** Provides `useAdminKey` to the pages in it. The key is asked for each time and never stored. */
 export function AdminKeyProvider({ children }: { readonly children: ReactNode }): ReactNode {
   const [act, setAct] = useState<string | null>(null);
   const [key, setKey] = useState('');

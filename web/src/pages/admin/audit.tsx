@@ -16,7 +16,7 @@ interface Report {
   readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly detail: string }[];
 }
 
-/** The audit of the ledger, and the figures that can be made anew of it. */
+/** The audit of the ledger, and the rebuild of the figures that are derived from it. */
 export function Audit(): ReactNode {
   return (
     <div className="grid gap-5">
@@ -56,7 +56,7 @@ function Figures(): ReactNode {
   );
 }
 
-/** The audit, made now. */
+/** Runs the audit and shows its result. */
 function Checks(): ReactNode {
   const audit = useQuery({
     queryKey: ['admin', 'audit'],

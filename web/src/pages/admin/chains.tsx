@@ -36,7 +36,7 @@ interface Books {
   readonly fees_micro_usdc: number;
 }
 
-/** The books of the chains. null: the gateway has none. */
+/** The books of the chains. null if the gateway has no chains. */
 async function findBooks(): Promise<Books | null> {
   try {
     return await data<Books>('/admin/v1/payments');
@@ -46,7 +46,7 @@ async function findBooks(): Promise<Books | null> {
   }
 }
 
-/** Treasuries, and what the books say of them. */
+/** The treasuries, and their balances by the books. */
 export function Chains(): ReactNode {
   const books = useQuery({ queryKey: ['admin', 'payments'], queryFn: findBooks, refetchInterval: 30_000 });
   return (

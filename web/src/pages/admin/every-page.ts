@@ -1,9 +1,9 @@
 const PAGES_MAX = 10;
 const PAGE = 100;
-/** More entries than these are not shown. */
+/** The most entries that a page shows. */
 export const SHOWN_MAX = PAGES_MAX * PAGE;
 
-/** The entries of all pages of a list, as far as a page shows them. `ask` gets the query of each page. */
+/** Reads the pages of a list, up to SHOWN_MAX entries. `ask` gets the query of each page. */
 export async function everyPage<T>(
   ask: (query: URLSearchParams) => Promise<{ readonly data: readonly T[]; readonly next: string | null }>,
 ): Promise<readonly T[]> {

@@ -54,7 +54,7 @@ const COLUMNS: readonly Column<Withdrawal>[] = [
   { id: 'amount', head: 'Amount', align: 'right', cell: (row) => <Money micro={row.amount_micro_usdc} /> },
 ];
 
-/** The operator's fees: what was taken out, and the way to take more. */
+/** The operator's fees: past withdrawals, and the form for a new one. */
 export function Fees({ networks }: { readonly networks: readonly string[] }): ReactNode {
   const [asking, setAsking] = useState(false);
   const withdrawals = useQuery({
@@ -102,7 +102,7 @@ function WithdrawFees({
   const [network, setNetwork] = useState(networks[0] ?? '');
   const [address, setAddress] = useState('');
   const [usd, setUsd] = useState('');
-  // However often the form is sent, it withdraws once.
+  // The idempotency key: the form makes one withdrawal, even if it is sent again.
   const [once] = useState(() => `page-${crypto.getRandomValues(new Uint8Array(16)).toHex()}`);
   const askKey = useAdminKey();
   const toast = useToast();

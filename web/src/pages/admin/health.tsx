@@ -10,10 +10,10 @@ interface State {
   readonly checks?: Readonly<Record<string, string>>;
 }
 
-/** A gateway that is not ready says so with a status that is an error elsewhere. */
+/** `fetch` is used directly because a gateway that isn't ready answers with an error status. */
 const findState = async (): Promise<State> => (await (await fetch('/health/ready')).json()) as State;
 
-/** Whether the gateway takes calls. */
+/** Shows whether the gateway accepts calls. */
 export function Health(): ReactNode {
   const health = useQuery({ queryKey: ['admin', 'health'], queryFn: findState, refetchInterval: 10_000 });
   return (

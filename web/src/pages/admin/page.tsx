@@ -60,7 +60,8 @@ function Pages({ until }: { readonly until: string | null }): ReactNode {
   const leave = useMutation({
     mutationFn: signOutOperator,
     onSuccess: () => {
-      // The pages leave the screen first: a query that is on it would be asked again.
+      // The session is set to signed out first, so that the pages disappear. A query that is removed while it is shown
+      // would be sent again.
       queries.setQueryData<OperatorSession>(['operator'], { signed_in: false, expires_at: null });
       queries.removeQueries({ queryKey: ['admin'] });
     },

@@ -50,7 +50,7 @@ const COLUMNS: readonly Column<Provider>[] = [
   },
 ];
 
-/** Replies that broke a rule, by the rule. */
+/** Numbers of replies that broke a rule, by rule. */
 function Flags({ of }: { readonly of: Provider }): ReactNode {
   const broken = Object.entries(of.flags).filter(([, count]) => count > 0);
   if (broken.length === 0) return '–';
@@ -65,7 +65,7 @@ function Flags({ of }: { readonly of: Provider }): ReactNode {
   );
 }
 
-/** Everybody who serves here. */
+/** All providers of this gateway. */
 export function Providers(): ReactNode {
   const providers = useProviders();
   return (

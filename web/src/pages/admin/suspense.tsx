@@ -19,13 +19,13 @@ import { TransactionLink } from '../dashboard/balance/transaction-link.tsx';
 import { useAdminKey } from './admin-key.tsx';
 import { everyPage, SHOWN_MAX } from './every-page.ts';
 
-/** The operator's own money, as the API names it. */
+/** The account of the operator's own money, by its name in the API. */
 const OPERATOR = 'tollgate:operator';
 
 const has = ({ id, payer, transaction }: Deposit, words: string) =>
   [id, payer, transaction ?? ''].some((text) => text.toLowerCase().includes(words));
 
-/** Deposits that are nobody's: found by their hash or their sender, and credited to an account. */
+/** Deposits without an account. The operator finds them by their hash or sender and credits them to an account. */
 export function Suspense(): ReactNode {
   const [words, setWords] = useState('');
   const [chosen, setChosen] = useState<Deposit | null>(null);

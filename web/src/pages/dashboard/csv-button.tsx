@@ -6,7 +6,10 @@ import { Button } from '../../ui/button.tsx';
 import { saveFile } from '../../ui/save-file.ts';
 import { useToast } from '../../ui/toast.tsx';
 
-/** Saves the file at a path of the API. A link would not say which account this tab acts for. */
+/**
+ * A button that saves a CSV file of the API. A plain link could not send the header for the account that this tab acts
+ * for.
+ */
 export function CsvButton({ path, name }: { readonly path: string; readonly name: string }): ReactNode {
   const tell = useToast();
   const save = useMutation({

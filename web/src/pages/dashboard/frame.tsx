@@ -26,7 +26,7 @@ const PAGES = [
 
 const isHere = (href: string, path: string) => path === href || (href !== '/dashboard' && path.startsWith(`${href}/`));
 
-/** The frame of the pages of an account: the way to each of them, and whose account it is. */
+/** The frame of an account's pages: the navigation, and the account's name. */
 export function Frame({
   title,
   lead,
@@ -91,7 +91,7 @@ function Side({ session }: { readonly session: Session }): ReactNode {
   );
 }
 
-/** Says that the pages are of an organisation, and leads back. */
+/** Tells that the pages show an organisation, with a button back to the own account. */
 function Acting(): ReactNode {
   const account = actsFor();
   const { data: organisations } = useOrganisations(account !== null);

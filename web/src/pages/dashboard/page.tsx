@@ -33,7 +33,7 @@ export default function DashboardPage(): ReactNode {
 }
 
 const sumOf = (rows: readonly OwnFigures[]) => rows.reduce((sum, { cost_micro_usdc }) => sum + cost_micro_usdc, 0);
-/** Keeps the place of a figure that is not there yet. */
+/** A placeholder for a figure that is loading. */
 const Waiting = () => <Skeleton className="my-1.5 h-6 w-20" />;
 
 function Figures(): ReactNode {
@@ -83,7 +83,7 @@ function Figures(): ReactNode {
   );
 }
 
-/** Videos, tasks and calls that go on. */
+/** Calls, tasks and videos that are still running. */
 function OpenCalls(): ReactNode {
   const running = useCalls({ state: 'held' }, 10).data?.pages.flatMap(({ data }) => data) ?? [];
   if (running.length === 0) return null;

@@ -9,7 +9,7 @@ import { Status } from '../../ui/status.tsx';
 import type { Column } from '../../ui/table.tsx';
 import type { Row } from './filters.ts';
 
-/** The columns of the market. On a phone the first and the last one are left. */
+/** The columns of the marketplace. A phone shows only the first and the last one. */
 export const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'name',
@@ -64,7 +64,7 @@ export const COLUMNS: readonly Column<Row>[] = [
   },
 ];
 
-/** Left out if the gateway tells no figures. */
+/** Omitted if the gateway publishes no figures. */
 function calls(): Column<Row> {
   return {
     id: 'calls',
@@ -104,7 +104,7 @@ function Providers({ providers }: Pick<Service, 'providers'>): ReactNode {
   );
 }
 
-/** The abilities of a service in a few words. */
+/** Describes the abilities of a service in a few words. */
 function abilitiesOf(service: Service): string {
   const { primitive, context_length, input_modalities, output_modalities, resolutions, durations } = service;
   switch (primitive) {

@@ -11,11 +11,11 @@ interface Props {
   readonly services: readonly Service[];
   readonly filters: Filters;
   readonly onChange: (change: Partial<Filters>) => void;
-  /** Matches by kind, and of `all` kinds. */
+  /** Number of matching services by kind, and for `all`. */
   readonly counts: Readonly<Record<string, number>>;
 }
 
-/** Search and filters of the market. */
+/** Search and filters of the marketplace. */
 export function FilterBar({ services, filters, onChange, counts }: Props): ReactNode {
   const { price, provider, takes, gives, param, healthy, sort, down } = filters;
   const rest = useMemo(
@@ -58,7 +58,7 @@ export function FilterBar({ services, filters, onChange, counts }: Props): React
   );
 }
 
-/** Drawn anew when one of them changes, and not while somebody types. There may be a thousand providers. */
+/** Memoised, so that typing in the search doesn't render it again. There may be a thousand providers. */
 const Selects = memo(function Selects({
   services,
   filters,

@@ -1,6 +1,6 @@
 import type { Service } from '../../api/service.ts';
 
-/** The filters as the address has them; the values here are those of an address without a query. */
+/** The filters in the address. These are the values if the address has no query. */
 export const DEFAULTS = {
   q: '',
   kind: 'all',
@@ -15,7 +15,7 @@ export const DEFAULTS = {
 };
 export type Filters = typeof DEFAULTS;
 
-/** The most that a typical use may cost, in USD. */
+/** Upper limits for the price of a typical use, in USD. */
 export const PRICES = [
   { value: '', text: 'Any price' },
   { value: '0', text: 'Free' },
@@ -24,7 +24,7 @@ export const PRICES = [
   { value: '0.1', text: 'Up to $0.10 a use' },
 ];
 
-/** Orders by column, with `-` in front for the highest first: a phone shows no heads of columns. */
+/** Sort orders by column. `-` means descending. They are also a select, because a phone shows no column heads. */
 export const ORDERS = [
   { value: 'name', text: 'By name' },
   { value: 'price', text: 'Cheapest first' },
@@ -33,10 +33,10 @@ export const ORDERS = [
 ];
 export const BY_CALLS = { value: '-calls', text: 'Most calls first' };
 
-/** A service as a row: with its calls of 30 days, and null where they are not known. */
+/** A service as a row, with its calls of the last 30 days. null if they are unknown. */
 export interface Row extends Service {
   readonly calls: number | null;
-  /** In small letters, so that a search does not change the case of all texts each time. */
+  /** Searchable text in lower case. It is made once, not at every search. */
   readonly words: string;
 }
 
@@ -49,7 +49,7 @@ export const index = (services: readonly Service[], calls: ReadonlyMap<string, n
       .toLowerCase(),
   }));
 
-/** The services that match all filters but that of the kind, so that each kind can show its count. */
+/** Returns the services that match all filters except the kind, so that the number for each kind can be shown. */
 export function filter(services: readonly Row[], filters: Filters): readonly Row[] {
   const words = filters.q.toLowerCase().split(/\s+/).filter(Boolean);
   const most = filters.price === '' ? Infinity : Number(filters.price);
@@ -65,7 +65,7 @@ export function filter(services: readonly Row[], filters: Filters): readonly Row
   );
 }
 
-/** Values that the services have, as options of a select with `first` in front. */
+/** The values that occur in the services, as options of a select. `first` is the text of the first option. */
 export function optionsOf(
   first: string,
   values: Iterable<readonly [string, string]>,

@@ -31,7 +31,7 @@ export default function MarketplacePage(): ReactNode {
   );
 }
 
-/** Typing changes the address this much later: a browser takes a limited number of changes. */
+/** Typing changes the address only after this pause, because browsers limit the number of changes. */
 const ADDRESS_MS = 300;
 
 function Market({ services }: { readonly services: readonly Service[] }): ReactNode {

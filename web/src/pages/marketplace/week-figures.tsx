@@ -7,7 +7,7 @@ import { formatShort } from '../../ui/number.ts';
 import { Skeleton } from '../../ui/skeleton.tsx';
 import { Sparkline } from '../../ui/sparkline.tsx';
 
-/** The figures of the last 7 days. A gateway that keeps its figures back has none. */
+/** The figures of the last 7 days. Shows nothing if the gateway doesn't publish figures. */
 export function WeekFigures(): ReactNode {
   const { data, error } = useWeek();
   if (!BOOT.analytics || error) return null;

@@ -14,7 +14,7 @@ const texts = (value: unknown): readonly string[] => list(value).filter((each) =
 const object = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 
-/** The skills that the card of an agent names. Strangers write cards, so anything may be missing or of another type. */
+/** The skills in an agent's card. Strangers write cards, so any member may be missing or have another type. */
 export function AgentCard({ agent }: { readonly agent: string }): ReactNode {
   const query = useAgentCard(agent);
   return (

@@ -2,7 +2,7 @@ import type { ServiceDetail } from '../../api/catalogue.ts';
 import { formatNumber, formatTokens } from '../../ui/number.ts';
 import { formatUsd } from '../../ui/usd.ts';
 
-/** A piece of a sentence. What is strong stands out. */
+/** A piece of a sentence, normal or strong. */
 export type Piece = string | { readonly strong: string };
 
 const EXAMPLES = {
@@ -14,7 +14,7 @@ const EXAMPLES = {
 
 export const priceTitle = ({ providers }: ServiceDetail): string => (providers.length > 1 ? 'Price, from' : 'Price');
 
-/** The cost of one usual call, and how many of them a dollar pays for. */
+/** Says what a typical call costs, and how many of them a dollar pays for. */
 export function priceSentence({ primitive, typical_usd, typical_seconds }: ServiceDetail): readonly Piece[] {
   const example = primitive === 'video' ? `A video of ${typical_seconds} seconds` : EXAMPLES[primitive];
   return [
@@ -27,10 +27,10 @@ export function priceSentence({ primitive, typical_usd, typical_seconds }: Servi
 
 const uses = (usd: number) => formatNumber(Math.floor(1 / usd + 1e-9));
 
-/** A fact that a caller needs to know, by its name. `at` is a moment in ISO 8601. */
+/** A fact for callers: its name and its value. `at` is an ISO 8601 time. */
 export type Fact = readonly [name: string, value: string | { readonly at: string }];
 
-/** The facts of the service beside its price. */
+/** The facts of a service, except its price. */
 export function factsOf(service: ServiceDetail): readonly Fact[] {
   const { context_length, max_output_tokens, input_modalities, output_modalities } = service;
   const { durations, resolutions, aspect_ratios, providers, listed_since } = service;

@@ -8,17 +8,17 @@ export interface Called {
   readonly kind: Kind;
   /** The name of the service. */
   readonly name: string;
-  /** The address of the gateway, without a path. */
+  /** The gateway's address, without a path. */
   readonly base: string;
-  /** A model that makes vectors, and no text. */
+  /** Whether the model makes embeddings instead of text. */
   readonly embeds: boolean;
-  /** A tool of the service with arguments that it may take. */
+  /** A tool of the service, with example arguments. */
   readonly tool: { readonly name: string; readonly args: Readonly<Record<string, unknown>> };
-  /** A length that the video model makes. */
+  /** A video length that the model supports. */
   readonly duration: string;
 }
 
-/** Until the tools of a service are known. */
+/** A placeholder until the tools of the service are known. */
 export const FIRST_TOOL: Called['tool'] = { name: '<tool>', args: {} };
 
 export const calledOf = (
@@ -39,7 +39,7 @@ export const calledOf = (
   duration: durations[0] ?? '5s',
 });
 
-/** Code for each client that can call the service, the shortest first. */
+/** Code for each client that can call the service, shortest first. */
 export function snippetsOf(called: Called): readonly Snippet[] {
   const makers = { model: called.embeds ? embeddings : chat, tool: tools, agent, image, video };
   return makers[called.kind](called);

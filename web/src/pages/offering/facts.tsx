@@ -5,7 +5,7 @@ import { priceLines } from '../../ui/price-words.ts';
 import { Time } from '../../ui/time.tsx';
 import { factsOf, priceSentence, priceTitle } from './card-texts.ts';
 
-/** The price of a service per unit, with an example in whole. */
+/** The price of a service per unit, with the price of an example. */
 export function PriceCard({ service }: { readonly service: ServiceDetail }): ReactNode {
   return (
     <Card title={priceTitle(service)}>
@@ -32,7 +32,7 @@ export function PriceCard({ service }: { readonly service: ServiceDetail }): Rea
   );
 }
 
-/** Facts that a caller needs to know. */
+/** The facts that a caller needs. */
 export function FactsCard({ service }: { readonly service: ServiceDetail }): ReactNode {
   return (
     <Card title="Facts">

@@ -5,9 +5,9 @@ import { since } from '../../ui/since.ts';
 import { factsOf, priceSentence, priceTitle } from './card-texts.ts';
 import { calledOf, snippetsOf } from './code.ts';
 
-// Paints the first screen of a service below the heading that came with the document, while React is still on its way:
-// price, facts and code. React draws the same at the same places: test/web/visitor.test.ts holds both together. Nothing
-// is loaded for it that the page does not need anyway.
+// Draws the first screen of a service's page (price, facts and code) before React is loaded, below the heading of the
+// document. React draws the same elements at the same places, which test/web/visitor.test.ts checks. It uses only
+// modules that the page needs anyway.
 
 const boot = JSON.parse(document.getElementById('boot')?.textContent ?? '{}') as {
   readonly base_url?: string;
@@ -84,7 +84,7 @@ function codeCard(service: ServiceDetail): Element {
   );
 }
 
-/** As `ui/card.tsx` draws it. */
+/** The same markup as in `ui/card.tsx`. */
 function card(title: string, ...content: readonly Element[]): Element {
   return element(
     'section',

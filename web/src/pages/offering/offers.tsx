@@ -13,7 +13,10 @@ import { formatDuration, Time } from '../../ui/time.tsx';
 
 type Row = ServiceOffer & { readonly figures: ProviderFigures | null };
 
-/** The providers of a service beside each other. Figures are of 30 days where the gateway has them, else of lately. */
+/**
+ * The providers of a service, for comparison. The figures are of 30 days if the gateway has them. Otherwise they are
+ * the most recent ones.
+ */
 export function Offers({
   service,
   figures,

@@ -34,7 +34,7 @@ export default function OfferingPage({ params }: { readonly params: Readonly<Rec
   return <QueryView query={query}>{(service) => <Offering service={service} />}</QueryView>;
 }
 
-/** An address may hold a percent sign that encodes nothing. */
+/** Decodes the path. An address may contain a `%` that encodes nothing, so an error is caught. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -66,7 +66,7 @@ function Offering({ service }: { readonly service: ServiceDetail }): ReactNode {
           {primitive === 'tool' && <Tools service={name} />}
           {primitive === 'agent' && <AgentCard agent={name} />}
           {figures && <Usage figures={figures} />}
-          {/* Keeps the footer where it will be. */}
+          {/* Reserves the space, so that the footer doesn't jump. */}
           {isLoading && <div aria-hidden className="h-96" />}
         </div>
         <div className="row-start-1 grid min-w-0 gap-5 lg:col-start-2">

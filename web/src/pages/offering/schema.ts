@@ -1,7 +1,7 @@
 /** A field of a tool's arguments. */
 interface SchemaField {
   readonly name: string;
-  /** In a few words: `text`, `number`, `one of a, b`. */
+  /** Its type in a few words: `text`, `number`, `one of a, b`. */
   readonly type: string;
   readonly required: boolean;
   readonly description: string;
@@ -23,7 +23,7 @@ const isSchema = (value: unknown): value is Schema => typeof value === 'object' 
 
 const ENUM_SHOWN = 6;
 
-/** The members of a JSON Schema of an object. Strangers write it, so anything may be missing or of another type. */
+/** The fields of an object's JSON Schema. Strangers write it, so any member may be missing or have another type. */
 export function fieldsOf(schema: unknown): readonly SchemaField[] {
   if (!isSchema(schema) || !isSchema(schema.properties)) return [];
   const required = Array.isArray(schema.required) ? schema.required : [];
@@ -38,7 +38,7 @@ export function fieldsOf(schema: unknown): readonly SchemaField[] {
     }));
 }
 
-/** Arguments that fit the schema: what is required, and what has a default or an example. */
+/** Example arguments that fit the schema. They have the required fields, and fields with a default or an example. */
 export function exampleOf(schema: unknown): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     fieldsOf(schema)

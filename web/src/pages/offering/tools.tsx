@@ -10,7 +10,7 @@ import { QueryView } from '../../ui/query-view.tsx';
 import { Skeleton } from '../../ui/skeleton.tsx';
 import { fieldsOf } from './schema.ts';
 
-/** The tools of a tool service with what they take and cost. */
+/** The tools of a tool service, with their arguments and prices. */
 export function Tools({ service }: { readonly service: string }): ReactNode {
   const query = useTools(service);
   const count = query.data?.length;

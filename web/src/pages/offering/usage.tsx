@@ -6,7 +6,7 @@ import { formatMicroUsd, formatUsd } from '../../ui/usd.ts';
 import { formatNumber, formatShare, formatShort } from '../../ui/number.ts';
 import { Time } from '../../ui/time.tsx';
 
-/** How much a service was used in 30 days. */
+/** The use of a service in the last 30 days. */
 export function Usage({ figures }: { readonly figures: ServiceFigures }): ReactNode {
   const { requests, failed, volume, tokens, by_day } = figures;
   const days = useMemo(() => by_day.map(({ date }) => date), [by_day]);
@@ -36,11 +36,11 @@ export function Usage({ figures }: { readonly figures: ServiceFigures }): ReactN
   );
 }
 
-/** The prices that the providers asked over time, the newest first. */
+/** The past and present prices of all providers, newest first. */
 export function PriceHistory({ figures }: { readonly figures: ServiceFigures }): ReactNode {
   const versions = figures.providers.flatMap(({ name, prices }) => prices.map((price) => ({ ...price, name })));
   const parts = new Set(versions.map(({ name, of }) => `${name} ${of}`));
-  // What never changed has no history.
+  // Without a change there is no history to show.
   if (versions.length <= parts.size) return null;
   const newest = versions.toSorted((a, b) => b.from.localeCompare(a.from));
   return (
@@ -79,7 +79,7 @@ function PriceOf({ version }: { readonly version: PriceVersion }): ReactNode {
   );
 }
 
-/** Units of the meters that a provider charges by. */
+/** Units of the meters by which providers charge. */
 const UNITS: Readonly<Record<string, string>> = {
   prompt: 'per 1M tokens in',
   completion: 'per 1M tokens out',

@@ -7,7 +7,7 @@ import { calledOf, FIRST_TOOL, snippetsOf } from './code.ts';
 import './first-paint.ts';
 import { exampleOf } from './schema.ts';
 
-/** The service as code of each client, with the address that the reader uses. */
+/** Code that calls the service, for each client. It uses the address that the reader uses. */
 export function UseIt({ service }: { readonly service: ServiceDetail }): ReactNode {
   return service.primitive === 'tool' ? <WithTool service={service} /> : <Code service={service} />;
 }

@@ -9,13 +9,13 @@ import { exactMicroUsd } from '../../calls/exact-usd.ts';
 export const BALANCE_KEY = ['playground', 'balance'] as const;
 const BALANCE_PAGE = '/dashboard/balance';
 
-/** Whether calls can be made: somebody is signed in. */
+/** Whether somebody is signed in, so that calls can be made. */
 export const useSignedIn = (): boolean => useSession().session !== null;
 
-/** Back to this page once signed in. */
+/** The address of the sign-in page, which leads back to this page. */
 const signInHref = () => `/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`;
 
-/** The balance of who makes the calls, with the way to add to it. */
+/** The balance of the caller, with a link to add money. */
 export function Balance(): ReactNode {
   const signedIn = useSignedIn();
   const balance = useQuery({
@@ -32,7 +32,7 @@ export function Balance(): ReactNode {
   );
 }
 
-/** In place of the button that makes a call. */
+/** Shown instead of the button that makes a call. */
 export function SignInToRun({ what }: { readonly what: string }): ReactNode {
   return (
     <Link href={signInHref()} className={buttonStyle('primary')}>
@@ -41,7 +41,7 @@ export function SignInToRun({ what }: { readonly what: string }): ReactNode {
   );
 }
 
-/** The next step after a failed call, by the status of its answer. */
+/** Suggests what the reader can do after a failed call, depending on its status. */
 export function NextStep({ status, again }: { readonly status: number; readonly again: ReactNode }): ReactNode {
   if (status === 402 || status === 424)
     return (

@@ -5,15 +5,15 @@ import { KINDS, type Kind } from '../../ui/kind.tsx';
 import { formatUsd } from '../../ui/usd.ts';
 import { shortPrice, toolPrice } from '../../ui/price-words.ts';
 
-/** A service that the playground can call. Prices are USD. */
+/** A service that the playground can call. Prices are in USD. */
 export interface Service {
   readonly kind: Kind;
-  /** The name that calls it: `demo/sage`. */
+  /** The name by which it is called: `demo/sage`. */
   readonly name: string;
   readonly displayName: string;
   readonly description: string;
   readonly providers: readonly string[];
-  /** One line: `$0.50 / $1.50 per 1M tokens in / out`. */
+  /** The price in one line: `$0.50 / $1.50 per 1M tokens in / out`. */
   readonly price: string;
   readonly model?: ModelFacts;
   readonly tools?: readonly ToolFacts[];
@@ -23,12 +23,12 @@ export interface Service {
 }
 
 interface ModelFacts {
-  /** USD for 1M tokens. */
+  /** USD per 1M tokens. */
   readonly prompt: number;
   readonly completion: number;
   readonly maxTokens: number | null;
   readonly seesImages: boolean;
-  /** It makes vectors, not text. */
+  /** Whether it makes embeddings instead of text. */
   readonly embeds: boolean;
 }
 
@@ -59,7 +59,7 @@ export interface VideoFacts {
 
 type ListedTools = readonly { readonly id: string; readonly tools: readonly Tool[] }[];
 
-/** Everything that can be called, by kind and name. */
+/** All services that can be called, sorted by kind and name. */
 export function useCatalogue(): UseQueryResult<readonly Service[]> {
   const queries = useQueryClient();
   return useQuery({
@@ -75,7 +75,7 @@ export function useCatalogue(): UseQueryResult<readonly Service[]> {
   });
 }
 
-/** By kind, and models that make vectors after those that talk. */
+/** Sorts by kind. Embedding models come after chat models. */
 const rank = ({ kind, model }: Service): number => KINDS.indexOf(kind) + (model?.embeds === true ? 0.5 : 0);
 
 function toService(listed: Listed, toolsOf: ReadonlyMap<string, readonly Tool[]>): Service {

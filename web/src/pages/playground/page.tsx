@@ -19,7 +19,10 @@ const VideoPanel = lazy(() => import('./video/video-panel.tsx'));
 
 const DEFAULTS = { m: '', kind: '', tool: '' };
 
-/** Tries any service of the gateway with the reader's own balance. The address says which: `?m=demo/sage`. */
+/**
+ * A page to try any service of the gateway with the reader's own balance. The address names the service:
+ * `?m=demo/sage`.
+ */
 export default function PlaygroundPage(): ReactNode {
   const catalogue = useCatalogue();
   const { session, waiting } = useArrival();

@@ -32,7 +32,7 @@ export default function ProviderPage({ params }: { readonly params: Readonly<Rec
   return <QueryView query={query}>{(provider) => <Detail provider={provider} />}</QueryView>;
 }
 
-/** A service through one of its doors. */
+/** A service at one of its doors. */
 interface Row extends Standing {
   readonly name: string;
   readonly display_name: string;

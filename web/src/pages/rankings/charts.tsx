@@ -5,7 +5,7 @@ import { Chart } from '../../ui/chart.tsx';
 import { formatMicroUsd } from '../../ui/usd.ts';
 import { formatShort } from '../../ui/number.ts';
 
-/** The sums of the range. */
+/** The sums over the range. */
 export function Totals({ figures }: { readonly figures: MarketFigures }): ReactNode {
   const sums: readonly (readonly [string, string])[] = [
     ['Calls', formatShort(figures.total_requests)],
@@ -24,7 +24,7 @@ export function Totals({ figures }: { readonly figures: MarketFigures }): ReactN
   );
 }
 
-/** The four series of the range. */
+/** The four charts of the range. */
 export function Charts({ figures }: { readonly figures: MarketFigures }): ReactNode {
   return (
     <div className="grid gap-5 lg:grid-cols-2">

@@ -46,7 +46,7 @@ const COLUMNS: readonly Column<Top>[] = [
   { id: 'volume', head: 'Volume', align: 'right', cell: ({ volume }) => <Money micro={volume} /> },
 ];
 
-/** The services that took the most money, in order. */
+/** The services with the highest charges, in order. */
 export function TopServices({ figures }: { readonly figures: MarketFigures }): ReactNode {
   const { top_services, other_services } = figures;
   const rows = top_services.map((each, index) => ({ ...each, place: index + 1 }));
@@ -73,7 +73,7 @@ export function TopServices({ figures }: { readonly figures: MarketFigures }): R
   );
 }
 
-/** The kinds of services beside each other. */
+/** A comparison of the kinds of services. */
 export function ByKind({ figures: { by_primitive, total_requests } }: { readonly figures: MarketFigures }): ReactNode {
   return (
     <Card title="By kind">

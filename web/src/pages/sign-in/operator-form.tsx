@@ -6,13 +6,13 @@ import { ErrorNote } from '../../ui/error-note.tsx';
 import { Fold } from '../../ui/fold.tsx';
 import { Field } from '../../ui/field.tsx';
 
-/** Signs an operator in, with the admin key. */
+/** A form that signs in an operator with the admin key. */
 export function OperatorForm({
   open = false,
   onDone,
 }: {
   readonly open?: boolean;
-  /** Default: goes to the pages of the operator. */
+  /** By default the operator's pages are opened. */
   readonly onDone?: () => void;
 }): ReactNode {
   const [key, setKey] = useState('');

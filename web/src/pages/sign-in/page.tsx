@@ -22,8 +22,9 @@ const STATEMENT = 'Sign in to my account. This costs nothing and moves no money.
 const HOME = '/dashboard';
 
 /**
- * Own paths alone: an address of another site would be a trap. It is read as browsers read it, who drop tabs and turn
- * backslashes. A path with two slashes at its beginning is one, too.
+ * Only paths of this site are accepted, because an address of another site would be an open redirect. URL parses the
+ * text as browsers do: it removes tabs and replaces backslashes. A path that begins with two slashes is refused,
+ * because it means another host.
  */
 const placeAfter = (query: string): string => {
   const next = URL.parse(new URLSearchParams(query).get('next') ?? HOME, location.origin);

@@ -7,15 +7,15 @@ import { missingCapability, toClientRequest, type Asked, type InputRequest } fro
 export interface Client {
   readonly session: string;
   readonly capabilities: JsonObject;
-  /** Whether it reads an event stream. */
+  /** Whether the client accepts an event stream. */
   readonly events: boolean;
   readonly toClient: (text: string) => string;
 }
 
 /**
- * Puts one round of a server's questions to the client, as requests on its event stream. Yields the events; returns
- * the `inputResponses`, JSON text. Throws NoAnswer where the client cannot be asked or an answer does not come; the
- * other questions are then taken back. `round` is part of the ids and unique over all calls.
+ * Asks the client one round of a server's questions, as requests on its event stream. Yields the events. Returns the
+ * `inputResponses` as JSON text. Throws NoAnswer if the client cannot be asked, or if an answer does not come; then the
+ * other questions are cancelled. `round` is unique over all calls, and becomes part of the ids.
  */
 export async function* askClient(
   clientRequests: ClientRequests,
@@ -33,7 +33,7 @@ export async function* askClient(
     id: `${round}.${index}`,
     text: toClientRequest(request, `${round}.${index}`),
   }));
-  // The wait begins before a question is out: the answer comes by another connection.
+  // Waits begin before the questions are sent, because the answers come on other connections.
   const waiting = asked.map(async ({ request, id }) => {
     open.add(id);
     const message = await clientRequests.register(client.session, id, either);
@@ -63,7 +63,7 @@ function refuseUnaskable({ capabilities, events }: Client, request: InputRequest
     throw new NoAnswer(`it asks the client (${request.method}), which did not declare the capability ${missing}`);
 }
 
-/** The client's result, JSON text. A modern server takes results alone: a client's error is the end. */
+/** The client's result, as JSON text. A modern server accepts only results, so an error of the client ends the call. */
 function resultOf({ method }: InputRequest, { text, members, result, error }: ResponseMessage): string {
   if (error) throw new NoAnswer(`the client answered ${method} with the error ${error.code}: ${error.message}`);
   if (!isObject(result)) throw new NoAnswer(`the client answered ${method} with no object`);

@@ -3,16 +3,15 @@ import { META, MODERN } from '../../../wire/revisions.ts';
 import type { LegacySession } from '../../../turn/session.ts';
 import { withoutTaskMembers, withoutTasks } from '../../../tasks/extension.ts';
 
-/** Members of `_meta`, JSON text by key. */
+/** Members of `_meta`: JSON text by key. */
 export type Envelope = Readonly<Record<string, string>>;
 
-/** The capabilities behind which a server can ask its client. All questions reach the client as events. */
+/** The capabilities that let a server ask its client. All questions reach the client as events. */
 const ASKS = { elicitation: null, sampling: null, roots: null } as const;
 
 /**
- * The envelope of a modern request, from the client's `initialize` as it was written. A client without an event
- * stream declares nothing that it would be asked over one: the server then does without, or refuses in its own
- * words.
+ * The envelope of a modern request, made from the client's `initialize`. For a client without an event stream it leaves
+ * out these capabilities. The server then works without input, or refuses with its own error.
  */
 export function envelopeOf({ initialize, logLevel }: LegacySession, events: boolean): Envelope {
   const message = JSON.parse(initialize) as { readonly params?: unknown };
@@ -34,7 +33,7 @@ export function envelopeOf({ initialize, logLevel }: LegacySession, events: bool
 
 function modernCapabilities(text: string, capabilities: JsonObject, events: boolean): string {
   const { elicitation } = capabilities;
-  // Before there were modes, an empty elicitation meant forms.
+  // In revisions before elicitation had modes, an empty `elicitation` meant forms.
   const forms = isObject(elicitation) && Object.keys(elicitation).length === 0 ? { elicitation: '{"form":{}}' } : {};
   const change = events ? forms : ASKS;
   const changed = (written: string) =>
@@ -42,7 +41,7 @@ function modernCapabilities(text: string, capabilities: JsonObject, events: bool
   try {
     return changed(withoutTasks(text));
   } catch (error) {
-    // A key stands twice: the value counts that the gateway itself uses.
+    // A key occurs twice. Then the parsed value counts, which the gateway itself uses too.
     if (error instanceof RawJsonError) return changed(JSON.stringify(withoutTaskMembers(capabilities)));
     throw error;
   }

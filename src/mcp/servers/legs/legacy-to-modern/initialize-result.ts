@@ -5,10 +5,10 @@ import type { ServerFacts } from '../../../turn/turn.ts';
 import { providerFailure } from '../../../turn/provider-failure.ts';
 
 /**
- * The InitializeResult (JSON text) that a legacy client gets of a modern server. `requested`: the revision that the
- * client asked for. The server's capabilities stay as they are: it tells of changes through `subscriptions/listen`.
- * `logging` is always offered, as the bridge keeps the level. Everything else of the DiscoverResult stays. Throws
- * UpstreamFailure.
+ * The InitializeResult (JSON text) of a modern server for a legacy client. `requested`: the revision that the client
+ * asked for. The server's capabilities are unchanged, because the server reports changes through
+ * `subscriptions/listen`. `logging` is always offered, because the bridge keeps the level. All other members of the
+ * DiscoverResult stay, except those that only the modern revision has. Throws UpstreamFailure.
  */
 export function initializeResult(facts: ServerFacts, requested: string | null): string {
   try {
@@ -38,10 +38,10 @@ function toInitialize(text: string, requested: string | null): string {
 
 const MODERN_ONLY = { resultType: null, ttlMs: null, cacheScope: null, supportedVersions: null } as const;
 
-/** A modern server may keep its name to itself; a legacy one has to tell it. */
+/** A modern server may omit its name, but a legacy server must give one. */
 const NAMELESS = JSON.stringify({ name: 'unknown', version: 'unknown' });
 
-/** The server's info (JSON text) from `_meta`; before that was settled, servers wrote it into the result itself. */
+/** The server's info (JSON text). It is in `_meta`; servers of earlier drafts have it in the result itself. */
 function serverInfoOf(text: string): string {
   const members = membersOf(text);
   const meta = members.get('_meta');

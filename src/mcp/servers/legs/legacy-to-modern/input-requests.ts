@@ -10,10 +10,10 @@ import {
 } from '#wire';
 import { LEGACY_METHODS } from '../../../wire/revisions.ts';
 
-/** The questions of a server before it goes on with a request: an `input_required` result. */
+/** The questions that a server asks before it continues a request: an `input_required` result. */
 export interface Asked {
   readonly requests: readonly InputRequest[];
-  /** JSON text, as it is echoed; null without one. */
+  /** The server's `requestState` as JSON text, to be sent back unchanged; null without a state. */
   readonly state: string | null;
 }
 
@@ -21,15 +21,15 @@ export interface InputRequest {
   readonly key: string;
   readonly method: string;
   readonly params: JsonObject;
-  /** `{"method": …, "params": …}` as it is written. */
+  /** `{"method": …, "params": …}`, unchanged. */
   readonly text: string;
 }
 
 const REQUESTS_MAX = 32;
 
 /**
- * Reads the questions; null for every other response. Throws RawJsonError where the result asks in a way that the
- * revision does not know.
+ * Reads the questions of a response; null if it asks none. Throws RawJsonError if the result asks in a way that the
+ * revision does not define.
  */
 export function readAsked({ method }: RequestMessage, { text, members, result }: ResponseMessage): Asked | null {
   if (!isObject(result) || result['resultType'] !== 'input_required') return null;
@@ -59,7 +59,7 @@ function readRequest(key: string, request: unknown, text: string): InputRequest 
   return { key, method, params, text };
 }
 
-/** The request as a legacy client gets it, with the id for a URL, which modern servers do not give. */
+/** The request for a legacy client. A URL gets an `elicitationId`, which modern servers do not give. */
 export function toClientRequest({ method, params, text }: InputRequest, id: string): string {
   const idText = JSON.stringify(id);
   const inner = membersOf(text).get('params');
@@ -68,12 +68,12 @@ export function toClientRequest({ method, params, text }: InputRequest, id: stri
   return splice(changed, [withMembers(changed, { start: 0, end: changed.length }, { jsonrpc: '"2.0"', id: idText })]);
 }
 
-/** The capability that a client lacks to be asked this, as a path; null where it lacks none. */
+/** The capability that the client needs for this question and lacks, as a path; null if it lacks none. */
 export function missingCapability({ method, params }: InputRequest, capabilities: JsonObject): string | null {
   const [name, part] = NEEDS[method as keyof typeof NEEDS](params);
   const declared = capabilities[name];
   if (!isObject(declared)) return name;
-  // Before there were modes, elicitation meant forms.
+  // In revisions before elicitation had modes, it meant forms.
   if (part === null || declared[part] !== undefined || (part === 'form' && declared['url'] === undefined)) return null;
   return `${name}.${part}`;
 }

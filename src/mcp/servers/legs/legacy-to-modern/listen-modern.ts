@@ -15,8 +15,8 @@ import type { Subscriptions } from './subscriptions.ts';
 import { withoutSubscription } from './to-legacy.ts';
 
 /**
- * The stream that a legacy client opens with GET. Yields events. Ends free when the server ends it, when a newer
- * stream takes its place, and with `signal`.
+ * The stream that a legacy client opens with GET. Yields events. Ends free when the server ends it, when a newer stream
+ * replaces it, or when `signal` aborts.
  */
 export type ListenModern = (session: LegacySession, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
 
@@ -25,13 +25,14 @@ interface ListenModernOptions {
   readonly replyBytesMax: number;
 }
 
-/** One `subscriptions/listen`. */
+/** The exchange of one `subscriptions/listen`. */
 interface Stream {
   readonly exchange: UpstreamExchange;
-  /** Version of the list of URIs that it named. */
+  /** Version of the list of URIs that the request named. */
   readonly version: number;
   /**
-   * The server has nothing to tell on it. The client's stream stays when it ends: the client would only come back.
+   * The server will send nothing on this stream. When it ends, the client's stream stays open, because the client would
+   * only open it again.
    */
   idle: boolean;
 }
@@ -43,7 +44,7 @@ type News =
   | { readonly kind: 'over' };
 
 const METHOD = 'subscriptions/listen';
-/** Notifications about the stream itself. */
+/** Notifications about the stream itself. They are not passed on. */
 const OF_THE_STREAM: ReadonlySet<string> = new Set([ACKNOWLEDGED, 'notifications/cancelled']);
 
 export function createListenModern({ subscriptions, replyBytesMax }: ListenModernOptions): ListenModern {
@@ -53,9 +54,7 @@ export function createListenModern({ subscriptions, replyBytesMax }: ListenModer
     const watch = subscriptions.watch(session, { changed: () => void inbox.put({ kind: 'changed' }), replaced: leave });
     signal.addEventListener('abort', leave, { once: true });
     if (signal.aborted) leave();
-    /**
-     * `opening` takes the place of `current` once the server has acknowledged it, so that nothing is lost in between.
-     */
+    /** `opening` replaces `current` once the server has acknowledged it, so that no message is lost in between. */
     const streams: { current: Stream | null; opening: Stream | null } = { current: null, opening: null };
 
     function open(): void {
@@ -118,7 +117,7 @@ export function createListenModern({ subscriptions, replyBytesMax }: ListenModer
         } else if (opening) {
           throw news.failure ?? providerFailure('the provider ended a stream that it did not acknowledge', null);
         } else {
-          // A client opens its stream again. A stream whose replacement is being opened is not missed.
+          // A closed stream makes the client open a new one. That is not needed while a replacement is being opened.
           if (!stream.idle && streams.opening === null) return CLOSED;
           streams.current = null;
         }
@@ -127,13 +126,13 @@ export function createListenModern({ subscriptions, replyBytesMax }: ListenModer
       signal.removeEventListener('abort', leave);
       watch.end();
       inbox.end();
-      // Streams that wait for a message to be taken go on.
+      // Taking the messages releases the pumps, which wait until their message is taken.
       while (inbox.length > 0) await inbox.take();
     }
   };
 }
 
-/** The notifications that the server offers; null where it offers nothing. */
+/** The notifications that the server offers; null if it offers none. */
 function filterOf({ capabilities }: ServerFacts, uris: readonly string[]): JsonObject | null {
   const offers = (kind: Kind) => (capabilities[kind] as JsonObject | undefined)?.['listChanged'] === true;
   const filter = toNotifications({ kinds: KINDS.filter(offers), uris });

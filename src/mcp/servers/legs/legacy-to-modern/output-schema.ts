@@ -1,10 +1,11 @@
 import { elementsOf, isObject, membersOf, type Span, splice, withMembers } from '#wire';
 
 /**
- * The list in `result.tools` for a legacy client, whose tools have outputs of objects alone: a client of the official
- * library refuses a whole list for another. The schema of an output that is never an object becomes that of
- * `{"result": …}`, as which `structuredContent` comes (see objectContent). A schema that may be one or the other, or
- * that has references (they would point elsewhere), is left out. Null: no change.
+ * The list in `result.tools`, changed for a legacy client. Outputs of legacy tools are always objects, and a client of
+ * the official library refuses a whole list because of one other output. The schema of an output that is never an
+ * object is wrapped as that of `{"result": …}`, which is also the form of its `structuredContent` (see objectContent).
+ * A schema that allows both, or that has references, is left out, because a wrapped reference would point to the wrong
+ * place. Null: no change.
  */
 export function toolsWithObjectOutput(text: string, list: Span, tools: readonly unknown[]): string | null {
   if (!tools.some(hasOtherOutput)) return null;
@@ -35,7 +36,7 @@ function wrapped(schema: unknown, written: string): string | null {
 
 const REFERENCE = /"\$(?:ref|dynamicRef|recursiveRef)":/;
 
-/** The `structuredContent` of a result for a legacy client, where it is not an object; null: no change. */
+/** The `structuredContent` of a result for a legacy client, if it is not an object. Null: no change. */
 export function objectContent(text: string, content: Span, value: unknown): string | null {
   return isObject(value) ? null : `{"result":${text.slice(content.start, content.end)}}`;
 }

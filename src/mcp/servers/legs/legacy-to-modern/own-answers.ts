@@ -4,10 +4,10 @@ import type { LegacySession } from '../../../turn/session.ts';
 import type { ServerFacts } from '../../../turn/turn.ts';
 import type { Subscriptions } from './subscriptions.ts';
 
-/** How long the answer to a subscription waits until the server uses it. */
+/** The longest time that the answer to a subscription waits until the server uses the new list. */
 const SETTLE_MS = 5_000;
 
-/** Answers a request that the modern revision does not have, JSON text; null where the server is to be asked. */
+/** Answers a request that the modern revision does not have, as JSON text. Null if the server must be asked. */
 export async function answerHere(
   { method, params, idText }: RequestMessage,
   session: LegacySession,

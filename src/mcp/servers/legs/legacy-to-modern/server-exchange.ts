@@ -10,22 +10,22 @@ import type { Place, Turn } from '../../../turn/turn.ts';
 import { envelopeOf } from './envelope.ts';
 
 export interface ServerExchangeOptions {
-  /** Input schema of a tool; null where it is not known. */
+  /** Input schema of a tool; null if it is unknown. */
   readonly schemaOf: (offer: Offer, tool: string) => unknown;
   readonly replyBytesMax: number;
 }
 
-/** One of the requests to a server that together are a client's one. */
+/** One of the requests to a server that together serve one request of a client. */
 export interface Round {
-  /** From 1. */
+  /** Starts at 1. */
   readonly number: number;
-  /** Members of `params` that go on with the round before, JSON text by key. */
+  /** Members of `params` that continue the previous round: JSON text by key. */
   readonly continued: Readonly<Record<string, string>>;
 }
 
 /**
- * Sends one round to the server: yields its notifications as events, returns its response. Throws UpstreamFailure,
- * and the reason of `cancelled` when that aborts: the end of the stream is how a modern server learns of it.
+ * Sends one round to the server. Yields the server's notifications as events, and returns its response. Throws
+ * UpstreamFailure. If `cancelled` aborts, closes the stream, which cancels at a modern server, and throws the reason.
  */
 type ServerExchange = (
   turn: Turn,
@@ -50,7 +50,7 @@ export function createServerExchange({ schemaOf, replyBytesMax }: ServerExchange
           reply.discard();
           return message;
         }
-        // Ids of the server's messages are not the client's, which would not know what is cancelled.
+        // A server's `notifications/cancelled` has an id that the client does not know, so it is dropped.
         if (message?.kind === 'notification' && turn.events && message.method !== 'notifications/cancelled')
           yield eventBytes(turn.toClient(message.text));
       }
@@ -64,7 +64,10 @@ export function createServerExchange({ schemaOf, replyBytesMax }: ServerExchange
     }
   };
 
-  /** The client's bytes with an id that is unique over all clients, as theirs all begin at 0. */
+  /**
+   * The client's message with a new id that is unique over all clients. The clients' own ids are not, because they all
+   * begin at 0.
+   */
   function requestOf(
     turn: Turn,
     session: LegacySession,
@@ -90,7 +93,10 @@ export function createServerExchange({ schemaOf, replyBytesMax }: ServerExchange
   }
 }
 
-/** A tool that was reached may have acted; and what a server keeps from round to round no other server has. */
+/**
+ * No retry for a tool that was reached, because it may have acted. No retry of a later round, because another server
+ * does not have the state of the earlier rounds.
+ */
 function mayRetry({ message }: Turn, { number }: Round, { unsent }: UpstreamFailure): boolean {
   return number === 1 && (unsent || message.method !== 'tools/call');
 }

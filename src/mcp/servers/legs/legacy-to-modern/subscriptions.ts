@@ -1,20 +1,20 @@
 import type { LegacySession } from '../../../turn/session.ts';
 
 /**
- * The resources that legacy sessions subscribed to. A modern server keeps no such list: its listen request names
- * them all.
+ * The resources that legacy sessions subscribed to. A modern server keeps no such list, because each listen request
+ * names all resources.
  */
 export interface Subscriptions {
   uris(session: LegacySession): readonly string[];
-  /** False where the session has too many. */
+  /** False if the session has too many. */
   add(session: LegacySession, uri: string): boolean;
   remove(session: LegacySession, uri: string): void;
   /**
-   * Resolves when the session's open stream uses the list as it is now: at once without an open stream, at the latest
-   * when `signal` aborts.
+   * Resolves when the server uses the present list for the session's stream. Resolves at once without an open stream,
+   * and when `signal` aborts.
    */
   settled(session: LegacySession, signal: AbortSignal): Promise<void>;
-  /** Follows the list for a stream. A session has one stream: an earlier stream is told that it was replaced. */
+  /** Follows the list for a stream. A session has one stream, so an earlier watcher's `replaced` is called. */
   watch(session: LegacySession, watcher: Watcher): Watch;
 }
 
@@ -26,7 +26,7 @@ interface Watcher {
 interface Watch {
   /** Counts the changes of the list. */
   readonly version: number;
-  /** The server uses the list of this version. */
+  /** Notes that the server uses the list of this version. */
   acknowledge(version: number): void;
   end(): void;
 }
@@ -40,11 +40,11 @@ interface State {
   readonly waiting: Set<() => void>;
 }
 
-/** All URIs of a session: they go out in one request. */
+/** Most characters of all URIs of a session, because they go out in one request. */
 const CHARS_MAX = 64 * 1024;
 
 export function createSubscriptions(): Subscriptions {
-  // Gone with the session.
+  // Weak, so that the state is freed with its session.
   const states = new WeakMap<LegacySession, State>();
 
   function stateOf(session: LegacySession): State {

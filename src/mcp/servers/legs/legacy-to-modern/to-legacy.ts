@@ -13,9 +13,9 @@ import { ERROR, LEGACY_METHODS, META } from '../../../wire/revisions.ts';
 import { objectContent, toolsWithObjectOutput } from './output-schema.ts';
 
 /**
- * A modern server's response as the answer to a legacy client's request, JSON text. Changed are the id, members
- * that only the modern revision has in a result, outputs that are not objects, and error codes that no legacy
- * client knows. All other bytes stay. Throws RawJsonError at a result that cannot be read.
+ * A modern server's response, changed into the answer to a legacy client's request, as JSON text. This changes the id,
+ * members of a result that only the modern revision has, outputs that are not objects, and error codes that legacy
+ * clients do not know. All other bytes stay. Throws RawJsonError if the result cannot be read.
  */
 export function toLegacyResponse(request: RequestMessage, response: ResponseMessage): string {
   const { text, members } = response;
@@ -51,8 +51,8 @@ function codeEdit(request: RequestMessage, { text, error }: ResponseMessage, spa
 }
 
 /**
- * The legacy code of an error: the bridge wrote envelope and headers itself, and a missing resource has its own
- * code.
+ * The legacy code of an error. A fault in the envelope or headers becomes an internal error, because the bridge wrote
+ * them. A missing resource has its own legacy code.
  */
 function legacyCode({ method, params }: RequestMessage, code: number, data: unknown): number {
   if (code === ERROR.headerMismatch || code === ERROR.unsupportedVersion) return ERROR.internal;
@@ -62,7 +62,7 @@ function legacyCode({ method, params }: RequestMessage, code: number, data: unkn
   return notFound ? ERROR.resourceNotFound : code;
 }
 
-/** A notification without the mark of the subscription that it came by. */
+/** A notification without the id of its subscription. */
 export function withoutSubscription(text: string): string {
   const params = membersOf(text).get('params');
   const meta = params && membersOf(text, params.start).get('_meta');

@@ -9,7 +9,7 @@ import { orAbort } from '../../../turn/waiting.ts';
 import { canBeAsked, createQuestions, type Questions } from './questions.ts';
 import { startSessionCall, type SessionCall } from './session-call.ts';
 
-/** A request on its way in a session, and the questions for its client. */
+/** A running request in a session, with the questions for its client. */
 export interface Running {
   readonly call: SessionCall;
   readonly questions: Questions;
@@ -24,8 +24,8 @@ interface BeginCallOptions {
 const BROKEN = new Error('what was asked for could not be delivered');
 
 /**
- * Posts the request of a turn. `mayBeLost`: the call throws SessionLost where the server does not know the session
- * any more. Throws UpstreamFailure, GatewayError.
+ * Posts the request of a turn. `mayBeLost`: the call throws SessionLost if the server no longer knows the session.
+ * Throws UpstreamFailure, GatewayError.
  */
 export async function startCall(
   turn: Turn,
@@ -52,8 +52,8 @@ export async function startCall(
 }
 
 /**
- * Takes the held call of this id, and delivers the client's answers. null where this turn may not go on with it,
- * `elsewhere` where another gateway holds it. Throws UpstreamFailure where the server does not take an answer.
+ * Takes the held call with this id, and delivers the client's answers to its server. Null if this turn may not continue
+ * the call; `elsewhere` if another gateway holds it. Throws UpstreamFailure if the server does not accept an answer.
  */
 export async function goOn(
   turn: Turn,

@@ -3,10 +3,10 @@ import { META, MODERN } from '../../../wire/revisions.ts';
 import { withoutTasks } from '../../../tasks/extension.ts';
 import type { ServerFacts } from '../../../turn/turn.ts';
 
-/** A replaced server may have other capabilities; the gateway asks as often. */
+/** The gateway asks the server just as often, because a replaced server may have other capabilities. */
 const DISCOVER_TTL_MS = 5 * 60_000;
 
-/** The answer to `server/discover` in front of a legacy server, from its answer to `initialize`. */
+/** The answer to `server/discover` for a legacy server, made from the server's answer to `initialize`. */
 export function discoverText(idText: string, { text }: Pick<ServerFacts, 'text'>): string {
   const members = membersOf(text);
   const value = JSON.parse(text) as JsonObject;

@@ -17,15 +17,15 @@ import { toClientResponse } from './response-text.ts';
 import type { SessionCall } from './session-call.ts';
 import { urlInputRequests } from './url-elicitation.ts';
 
-/** Ends a call with a response of the gateway's own, JSON text. */
+/** Ends a call with a response that the gateway itself wrote (JSON text). */
 export function endWith({ message }: Turn, { offer }: Place, text: string): ReplyEnd {
   const response = parseMessage(text) as ResponseMessage;
   return toEnd(message, offer, response, { text, status: response.error ? modernStatusOf(response.error.code) : 200 });
 }
 
 /**
- * Ends a round with the result that asks the client. `held`: id of the held call; null where the next round makes the
- * request anew.
+ * Ends a round with a result that asks the client for input. `held`: id of the held call. Null if the next round
+ * repeats the request.
  */
 export function endAsking(
   seals: Seals,
@@ -62,7 +62,7 @@ export function endWithResponse(
     text: turn.toClient(text),
     status: status === 200 && error !== undefined ? modernStatusOf(error.code) : (status ?? 200),
   };
-  // A legacy server's result is the whole result: a `resultType` of its own does not count.
+  // A legacy server's result is always complete, so its own `resultType` is ignored.
   const whole = isObject(result) ? { ...response, result: { ...result, resultType: 'complete' } } : response;
   return toEnd(message, place.offer, whole, tail);
 }

@@ -10,12 +10,12 @@ import type { UpstreamSessions } from '../../upstream-sessions.ts';
 import { orAbort } from '../../../turn/waiting.ts';
 import type { UpstreamSession } from './upstream-session.ts';
 
-/** Changes that wait for a client that does not read. */
+/** Bounds for changes that wait because the client does not read. */
 const CHANGES_BOUNDS = { itemsMax: 1_000, charsMax: 4 * 1024 * 1024 } as const;
 
 /**
- * `subscriptions/listen` in front of a legacy server: an acknowledgement of what the server will tell of, then the
- * changes as they come on the session's own stream. Returns the response when the server can tell of no more.
+ * `subscriptions/listen` in front of a legacy server. Yields an acknowledgement of the changes that the server will
+ * report, then the changes from the session's own stream. Returns the response when the server can report no more.
  */
 export async function* listen(
   turn: Turn,
@@ -53,14 +53,14 @@ export async function* listen(
 
 interface Entered {
   readonly session: UpstreamSession;
-  /** Gets the changes. */
+  /** Receives the changes. */
   readonly box: Mailbox<Received>;
-  /** Whether the server has a stream for it. */
+  /** Whether the server has a stream for changes. */
   readonly heard: boolean;
   leave(): void;
 }
 
-/** Enters the session, or a new one where its server turns out not to know it any more. */
+/** Enters the session. If its server no longer knows the session, enters a new one. */
 async function enterListening(sessionNow: () => Promise<UpstreamSession>, signal: AbortSignal): Promise<Entered> {
   const first = await enter(await orAbort(sessionNow(), signal), signal);
   if (first.heard) return first;
@@ -94,7 +94,10 @@ async function enter(session: UpstreamSession, signal: AbortSignal): Promise<Ent
 const can = ({ capabilities }: UpstreamSession, of: string, what: string) =>
   isObject(capabilities[of]) && capabilities[of][what] === true;
 
-/** Adds the URIs that the server took to `uris`; also the one that it is asked for when the client leaves. */
+/**
+ * Subscribes to the wanted URIs, and keeps those that the server accepted in `uris`. A URI is in `uris` during its
+ * request too, so that it is unsubscribed if the client leaves then.
+ */
 async function subscribe(
   session: UpstreamSession,
   wanted: readonly string[],

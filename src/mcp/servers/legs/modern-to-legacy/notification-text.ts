@@ -5,8 +5,8 @@ import { progressTokenOf } from './request-text.ts';
 import type { SessionCall } from './session-call.ts';
 
 /**
- * A notification about a call for its client: progress under the client's own token, log messages from the level that
- * it asked for. null for a notification that is not for the client.
+ * A notification about a call, as text for the client. Progress gets the client's own token. Log messages pass from the
+ * level that the client asked for. Null for a notification that is not for the client.
  */
 export function toClientNotification(
   turn: Turn,
@@ -24,7 +24,7 @@ export function toClientNotification(
       if (token === null || params?.['progressToken'] !== call.id) return null;
       return splice(text, [{ ...membersOf(text, members.get('params')!.start).get('progressToken')!, text: token }]);
     }
-    // The modern revision has no word for it: the client sees for itself when its page is done.
+    // The modern revision does not have this notification. The client itself must notice that its page is done.
     case 'notifications/elicitation/complete':
       return null;
     default:
@@ -32,7 +32,7 @@ export function toClientNotification(
   }
 }
 
-/** The lowest level of log messages that the client wants; null where it wants no messages. */
+/** The lowest level of log messages that the client wants; null if it wants none. */
 export function levelOf({ client, message }: Turn): string | null {
   const meta = message.params?.['_meta'];
   const level = client === 'modern' && isObject(meta) ? meta[META.logLevel] : null;

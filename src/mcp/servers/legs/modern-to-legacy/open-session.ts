@@ -9,12 +9,12 @@ export interface OpenedSession extends ServerSession {
 }
 
 export interface SessionClient {
-  /** The client's capabilities, as it declares them. */
+  /** The capabilities that the client declares. */
   readonly capabilities: JsonObject;
   readonly clientInfo: JsonObject;
 }
 
-/** Opens a session in the client's name. Throws UpstreamFailure: the client's own request is unsent then. */
+/** Opens a session on behalf of the client. Throws UpstreamFailure; the client's own request has not been sent then. */
 export async function openSession(send: Send, client: SessionClient): Promise<OpenedSession> {
   try {
     const params = { protocolVersion: LEGACY[0], ...client };

@@ -8,7 +8,7 @@ import {
   type RequestMessage,
 } from '#wire';
 
-/** Questions of a server in the middle of one call that the client has not answered yet. */
+/** Questions that a server asked during one call and that the client has not answered yet. */
 export interface Questions {
   readonly size: number;
   /** Characters of all open questions. */
@@ -19,8 +19,8 @@ export interface Questions {
   /** `inputRequests` as JSON text. */
   toInputRequests(): string;
   /**
-   * Takes the answers out of a request that goes on with the call: responses for the server, as JSON text. Questions
-   * without a usable answer stay, and are asked again.
+   * Takes the answers from a request that continues the call, and returns them as responses for the server (JSON text).
+   * Questions without a usable answer stay, and are asked again.
    */
   answer(request: RequestMessage): readonly string[];
 }
@@ -33,7 +33,7 @@ interface Question {
   readonly text: string;
 }
 
-/** Open questions of one call. */
+/** Most open questions of one call. */
 export const QUESTIONS_MAX = 32;
 export const QUESTIONS_CHARS_MAX = 4 * 1024 * 1024;
 
@@ -67,7 +67,7 @@ export function createQuestions(): Questions {
   };
 }
 
-/** The places of the answers; empty where a key stands twice. */
+/** The places of the answers; empty if a key occurs twice. */
 function placesOf(text: string, members: Members): Members {
   const { start } = membersOf(text, members.get('params')!.start).get('inputResponses')!;
   try {
@@ -78,7 +78,7 @@ function placesOf(text: string, members: Members): Members {
   }
 }
 
-/** Whether a value is a result by itself. Some clients wrap it, which no server would understand. */
+/** Whether a value is a plain result. Some clients wrap the result, which no server would understand. */
 const isAnswer = (value: unknown) => isObject(value) && !('method' in value) && !('result' in value);
 
 function at(text: string, members: Members, key: string): string {
@@ -96,7 +96,7 @@ export function canAnswer(capabilities: JsonObject, { method, params }: RequestM
   if (method !== 'elicitation/create') return false;
   const { elicitation } = capabilities;
   if (!isObject(elicitation)) return false;
-  // Without a word about modes it is forms, as it was before there were others.
+  // Without any mode it means forms, as in revisions before there were modes.
   return params?.['mode'] === 'url'
     ? isObject(elicitation['url'])
     : isObject(elicitation['form']) || !isObject(elicitation['url']);

@@ -1,14 +1,14 @@
 import { type Edit, isObject, membersOf, type RequestMessage, setMember, splice, withMembers } from '#wire';
 import { META } from '../../../wire/revisions.ts';
 
-/** Members of `_meta` that make a request modern. A legacy server hears the same from its session. */
+/** Members of `_meta` that make a request modern. A legacy server gets the same facts from its session. */
 const ENVELOPE = [META.version, META.capabilities, META.clientInfo, META.logLevel];
-/** Members of `params` that go on with an earlier round, which legacy servers do not know. */
+/** Members of `params` that continue an earlier round. Legacy servers do not know them. */
 const ROUND = ['inputResponses', 'requestState'];
 
 /**
- * A request for its session: without the envelope, under an id of the session, which is also the progress token: many
- * clients count both from 0. Every other character stays.
+ * A request for its session. It has no envelope. Its id and its progress token are a number of the session, because
+ * many clients count both from 0. Every other character stays.
  */
 export function toLegacyRequest({ text, members }: RequestMessage, id: number): string {
   const edits: Edit[] = [setMember(text, 0, 'id', String(id))];

@@ -1,8 +1,8 @@
 import type { JsonObject, ResponseMessage } from '#wire';
 
-/** The resources that a session listens to at its server: once each, however many clients do. */
+/** The resources that a session subscribes to at its server. Each is subscribed once, even for several clients. */
 export interface ResourceSubscriptions {
-  /** Counts one more listener. Resolves with whether the server tells of the resource. */
+  /** Counts one more listener. Resolves to whether the server reports changes of the resource. */
   subscribe(uri: string): Promise<boolean>;
   unsubscribe(uri: string): void;
 }

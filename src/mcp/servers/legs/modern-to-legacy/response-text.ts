@@ -3,19 +3,19 @@ import { ERROR, MODERN_METHODS } from '../../../wire/revisions.ts';
 import type { Turn } from '../../../turn/turn.ts';
 import { URL_ELICITATION_REQUIRED } from './url-elicitation.ts';
 
-/** A legacy server does not say how long its answers are good, so they are old at once. */
+/** A legacy server does not say how long its answers are valid, so they expire at once. */
 const CACHE = { ttlMs: '0', cacheScope: '"private"' } as const;
 
-/** Codes that the modern revision does not have any more, and the codes in their place. */
+/** Codes that the modern revision no longer has, with the codes that replace them. */
 const CODES: ReadonlyMap<number, number> = new Map([
   [ERROR.resourceNotFound, ERROR.invalidParams],
   [URL_ELICITATION_REQUIRED, ERROR.internal],
 ]);
 
 /**
- * A legacy server's response for the request of `turn`, under its id. A modern client gets the members that its
- * revision wants in results, and error codes that it knows. Every other character stays. null where the result is not
- * an object.
+ * A legacy server's response as the response to the request of `turn`, with that request's id. For a modern client, it
+ * adds the members that results must have and replaces error codes. Every other character stays. Null if the result is
+ * not an object.
  */
 export function toClientResponse(
   { message, client }: Pick<Turn, 'message' | 'client'>,

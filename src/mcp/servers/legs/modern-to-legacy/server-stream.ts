@@ -4,9 +4,9 @@ import { readReply, type Received, type Send, type UpstreamExchange } from '#gat
 import { isSessionLost, readRefusal } from '../../legacy-server.ts';
 import { createStreamPosition } from '../../stream-position.ts';
 
-/** The session's own stream, on which its server sends what belongs to no request. */
+/** The session's own stream. On it, the server sends messages that belong to no request. */
 export interface ServerStream {
-  /** Whether the server has such a stream, as far as one can tell. */
+  /** Resolves to whether the server has such a stream. If the server does not answer in time, the guess is yes. */
   readonly open: Promise<boolean>;
   close(): void;
 }
@@ -16,28 +16,28 @@ interface ServerStreamOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly bytesMax: number;
   readonly onMessage: (received: Received) => void;
-  /** Told when nothing more comes. Not called after `close`. */
+  /** Called when nothing more will come. Not called after `close`. */
   readonly onEnd: (why: StreamEnd) => void;
 }
 
 /**
- * `none`: the server has no such stream. `lost`: it does not know the session any more. `away`: it could not be
- * reached for long, and may come back.
+ * `none`: the server has no such stream. `lost`: the server no longer knows the session. `away`: several attempts in a
+ * row failed or brought no event, but the server may come back.
  */
 export type StreamEnd = 'none' | 'lost' | 'away';
 
 const RETRY_MS_MIN = 100;
 const RETRY_MS_MAX = 60_000;
-/** A stream whose head has not come by then is taken for open: some servers send it with the first event. */
+/** After this time, the stream counts as open. Some servers send the response headers only with the first event. */
 const PRESUME_MS = 50;
-/** How often in a row it is opened again without an event. */
+/** How many streams in a row may end without an event. */
 const FRUITLESS_MAX = 5;
 
 const CLOSED = new Error('the session needs its stream no more');
 
 /**
- * Opens the stream, and again where it ends, with the id of the last event: a server that keeps its events then
- * repeats what was missed.
+ * Opens the stream. When it ends, opens it again with the id of the last event, so that a server that stores its events
+ * repeats the missed ones.
  */
 export function openServerStream({ send, headers, bytesMax, onMessage, onEnd }: ServerStreamOptions): ServerStream {
   const over = new AbortController();
@@ -51,7 +51,7 @@ export function openServerStream({ send, headers, bytesMax, onMessage, onEnd }: 
   let exchange: UpstreamExchange | null = null;
   let fruitless = 0;
 
-  /** Reads the stream to its end. Returns why it is not to be opened again; null where it is. */
+  /** Reads the stream to its end. Returns why it must not be opened again, or null if it must. */
   async function listen(): Promise<StreamEnd | null> {
     const { lastEventId } = position;
     const resume = lastEventId === null ? {} : { 'last-event-id': lastEventId };
@@ -66,7 +66,7 @@ export function openServerStream({ send, headers, bytesMax, onMessage, onEnd }: 
     if (reply.status !== 200 || !reply.headers['content-type']?.includes('text/event-stream')) {
       const refusal = reply.status === 404 || reply.status === 400 ? await readRefusal(reply) : null;
       reply.discard();
-      // 409: the server has not noticed yet that the stream before this one is closed.
+      // 409 means that the server has not noticed yet that the previous stream is closed.
       if (reply.status === 409 || reply.status >= 500) return null;
       return refusal !== null && isSessionLost(reply.status, refusal) ? 'lost' : 'none';
     }
@@ -85,7 +85,7 @@ export function openServerStream({ send, headers, bytesMax, onMessage, onEnd }: 
       try {
         why = await listen();
       } catch (error) {
-        // A stream that broke is opened again.
+        // A broken stream is opened again.
         if (!(error instanceof UpstreamFailure)) why = 'none';
       }
       if (why !== null) break;

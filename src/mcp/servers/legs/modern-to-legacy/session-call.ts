@@ -7,27 +7,27 @@ import { toLegacyRequest } from './request-text.ts';
 import type { UpstreamSession } from './upstream-session.ts';
 
 /**
- * One request in a legacy session, from its POST to its response. It may outlive the call that made it, and is to be
- * ended by `cancel` or `over`.
+ * One request in a legacy session, from its POST to its response. It may outlive the call that made it, so it must be
+ * ended with `cancel` or `over`.
  */
 export interface SessionCall {
-  /** Its id, and its progress token, in the session. */
+  /** Its id in the session, which is also its progress token. */
   readonly id: number;
   readonly session: UpstreamSession;
-  /** HTTP status of the server's reply; null before there is one. */
+  /** HTTP status of the server's reply; null before the reply. */
   readonly status: number | null;
-  /** The server may ask its client while it runs. */
+  /** The server may ask the client while the request runs. */
   readonly canBeAsked: boolean;
   /**
-   * The server's next message; null when it ended without a response, LATE when none came within `waitMs`. Throws
-   * UpstreamFailure.
+   * Resolves to the server's next message; to null if the server ended without a response; to LATE if no message came
+   * within `waitMs`. Rejects with UpstreamFailure.
    */
   next(waitMs?: number): Promise<Received | null | typeof LATE>;
-  /** Takes a message of the session's own stream that belongs to this call. */
+  /** Takes a message that came on the session's own stream and belongs to this call. */
   push(received: Received): void;
-  /** Nobody wants the response any more: tells the server, and ends it. Without effect on one that has ended. */
+  /** Tells the server that nobody needs the response any more, and ends the call. No effect if it has already ended. */
   cancel(reason: Error): void;
-  /** The response is here, or will never be. */
+  /** Ends the call, because the response is here or will never come. */
   over(): void;
 }
 
@@ -36,23 +36,23 @@ interface SessionCallOptions {
   readonly send: Send;
   readonly message: RequestMessage;
   readonly canBeAsked: boolean;
-  /** `next` throws SessionLost where the server does not know the session. */
+  /** `next` throws SessionLost if the server does not know the session. */
   readonly mayBeLost: boolean;
   readonly bytesMax: number;
 }
 
-/** The server does not know the session any more: it has not begun with the request. */
+/** The server no longer knows the session, so it has not begun to process the request. */
 export class SessionLost extends UpstreamFailure {
   constructor(status: number) {
     super('the provider lost the session', { status, retryable: true, blame: 'provider', unsent: true });
   }
 }
 
-/** Messages of the session's own stream that wait to be read. */
+/** Bounds for messages of the session's own stream that wait to be read. */
 const PUSHED_BOUNDS = { itemsMax: 256, charsMax: 4 * 1024 * 1024 } as const;
 const RETRY_MS_MIN = 100;
 const RETRY_MS_MAX = 60_000;
-/** How often in a row a stream is asked for again without an event. */
+/** How many streams in a row may end without an event. */
 const FRUITLESS_MAX = 5;
 
 export function startSessionCall({
@@ -65,7 +65,7 @@ export function startSessionCall({
 }: SessionCallOptions): SessionCall {
   const id = session.nextId();
   const leave = session.enter();
-  // A client that is asked may take its time.
+  // Patient, because a client that is asked may take long.
   let exchange: UpstreamExchange = session.post(
     toLegacyRequest(message, id),
     send,
@@ -76,7 +76,7 @@ export function startSessionCall({
   const over = new AbortController();
   const box = createMailbox<Received>(PUSHED_BOUNDS);
 
-  /** A server that keeps its events may end the stream, and go on with it in another. */
+  /** Reads the reply. A server that stores its events may end the stream early and continue it in another one. */
   async function read(): Promise<void> {
     const position = createStreamPosition(RETRY_MS_MIN, RETRY_MS_MAX);
     reply = await exchange.head;
@@ -131,7 +131,7 @@ export function startSessionCall({
   return call;
 }
 
-/** Tells a lost session by the status, or where servers say it less clearly, by the words of the error. */
+/** Recognises a lost session by the status, or by the words of the error if the server has another status. */
 function isLost(
   { upstreamId }: UpstreamSession,
   status: number,

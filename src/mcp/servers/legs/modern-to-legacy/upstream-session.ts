@@ -13,48 +13,48 @@ import { openServerStream, type ServerStream, type StreamEnd } from './server-st
 import type { SessionCall } from './session-call.ts';
 
 /**
- * A session at a legacy server that the gateway opened in one account's name, for all of its requests there that
- * declare the same.
+ * A session at a legacy server that the gateway opened for one account. All requests of the account there that declare
+ * the same client share it.
  */
 export interface UpstreamSession extends OpenedSession, ResourceSubscriptions {
   nextId(): number;
-  /** Marks it as used, until the function that it returns is called. */
+  /** Marks the session as used until the returned function is called. */
   enter(): () => void;
-  /** Gives a call the messages of the session's own stream that belong to it. Returns how to end that. */
+  /** Gives a call those messages of the session's own stream that belong to it. The returned function ends this. */
   register(call: SessionCall): () => void;
-  /** Posts a message as it is. */
+  /** Posts a message unchanged. */
   post(text: string, send: Send, more?: Pick<UpstreamRequest, 'patient'>): UpstreamExchange;
-  /** Goes on with a stream that ended, behind an event. */
+  /** Continues a stream that ended, after the given event. */
   resume(lastEventId: string, send: Send): UpstreamExchange;
-  /** Posts a message whose fate nobody waits for. */
+  /** Posts a message without waiting for the outcome. */
   tell(text: string): void;
-  /** Tells the server that nobody waits for a request any more. */
+  /** Tells the server that nobody needs the response to a request any more. */
   cancel(id: number): void;
   /** Makes the server send log messages of this level and above. */
   logFrom(level: string): Promise<void>;
-  /** Opens the session's own stream. False where the server has none. */
+  /** Opens the session's own stream. Resolves to false if the server has none. */
   openStream(): Promise<boolean>;
   /**
-   * Puts notifications of changes into `box`, wherever they come, until the server can tell of no more. Returns how
-   * to end that.
+   * Puts notifications of changes into `box`, from every stream, until the server can report no more. The returned
+   * function ends this.
    */
   onChange(box: Mailbox<Received>): () => void;
-  /** Passes on a notification of a change; false for any other message. */
+  /** Passes on a notification of a change. Returns false for any other message. */
   changed(received: Received): boolean;
   /** Closes the session's own stream. */
   closeStream(): void;
-  /** Deletes the session at the server. Resolves when that is done, or failed. */
+  /** Deletes the session at the server. Resolves when that succeeded or failed. */
   end(): Promise<void>;
 }
 
 interface UpstreamSessionOptions extends OpenedSession {
-  /** Sends what belongs to no call. */
+  /** Sends messages that belong to no call. */
   readonly send: Send;
   readonly bytesMax: number;
   readonly onEntered: () => void;
-  /** Told when nobody uses it any more. */
+  /** Called when nobody uses the session any more. */
   readonly onLeft: () => void;
-  /** Told when the server does not know it any more. */
+  /** Called when the server no longer knows the session. */
   readonly onLost: () => void;
 }
 
@@ -131,10 +131,11 @@ export function createUpstreamSession(options: UpstreamSessionOptions): Upstream
     cancel: (requestId) => tell(notificationText('notifications/cancelled', { requestId, reason: 'the client left' })),
     async logFrom(level) {
       const rank = rankOfLevel(level);
-      // Calls share the level: the lowest that one of them wanted stays, and each drops what is below its own.
+      // Calls share the level, so the lowest level that one of them wanted stays. Each call drops messages below its
+      // own.
       if (!isObject(capabilities['logging']) || logRank <= rank) return;
       logRank = rank;
-      // A server that takes no level logs as it likes.
+      // A server that refuses the level logs at the level that it chooses.
       await ask('logging/setLevel', { level }).catch(ignore);
     },
     async openStream() {
@@ -164,14 +165,14 @@ export function createUpstreamSession(options: UpstreamSessionOptions): Upstream
   };
 }
 
-/** Gives a message of the session's own stream to the calls that it may be about. */
+/** Gives a message of the session's own stream to the calls that it may belong to. */
 function passToCalls(received: Received, calls: ReadonlySet<SessionCall>, tell: (text: string) => void): void {
   const { message } = received;
   if (message.kind === 'response') return;
   if (message.kind === 'request') {
     const { method, idText } = message;
     if (method === 'ping') return tell(resultText(idText, '{}'));
-    // A server that asks outside of a call's stream means, most likely, the newest call that can be asked.
+    // A server that asks outside of a call's stream most likely means the newest call that can be asked.
     const call = [...calls].findLast((one) => one.canBeAsked);
     if (call) return call.push(received);
     return tell(
@@ -180,8 +181,8 @@ function passToCalls(received: Received, calls: ReadonlySet<SessionCall>, tell: 
   }
   if (message.method === 'notifications/progress')
     return [...calls].find((call) => call.id === message.params?.['progressToken'])?.push(received);
-  // A cancellation may be about a question in any of them, and each call knows its own. Any other notification
-  // belongs to the only call; with several, nobody can tell to which.
+  // All calls get a cancellation, because it may be about a question in any of them and each call knows its own
+  // questions. Another notification belongs to the only call. With several calls it is not known to which it belongs.
   if (message.method === 'notifications/cancelled' || calls.size === 1) for (const call of calls) call.push(received);
 }
 

@@ -1,12 +1,12 @@
 import { elementsOf, isObject, membersOf, type ResponseMessage } from '#wire';
 
 /**
- * A legacy server's error: the user is to open URLs before the request is made again. The modern revision does not
- * have it.
+ * The code of a legacy server's error that wants the user to open URLs before the request is repeated. The modern
+ * revision does not have it.
  */
 export const URL_ELICITATION_REQUIRED = -32_042;
 
-/** The URLs of such an error as `inputRequests`, JSON text; null for any other response. */
+/** The URLs of such an error as `inputRequests` (JSON text); null for any other response. */
 export function urlInputRequests({ text, members, error }: ResponseMessage): string | null {
   if (error?.code !== URL_ELICITATION_REQUIRED) return null;
   const elicitations = isObject(error.data) ? error.data['elicitations'] : null;

@@ -60,7 +60,7 @@ const ID: Readonly<Record<Group, (row: OwnFigures) => string>> = {
   primitive: ({ primitive }) => primitive ?? '',
 };
 
-/** A value of the address that is not known counts as the first. */
+/** If the value in the address is unknown, the first option is used. */
 const known = <T extends string>(options: readonly { readonly value: T }[], value: string): T =>
   options.find((option) => option.value === value)?.value ?? options[0]!.value;
 
@@ -193,7 +193,7 @@ function seriesOf(
     : [...shown, { name: `${others.length} others`, values: values(others), color: '--edge' }];
 }
 
-/** Figures of a group over all days. */
+/** The figures of each group over all days. */
 function Groups({ rows, by }: { readonly rows: readonly OwnFigures[]; readonly by: Group }): ReactNode {
   const groups = useMemo(() => {
     const sums = new Map<

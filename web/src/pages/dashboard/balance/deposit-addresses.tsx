@@ -8,7 +8,7 @@ import { Copy } from '../../../ui/copy.tsx';
 import { networkName } from './networks.ts';
 import { QrCode } from './qr-code.tsx';
 
-/** The addresses that plain transfers go to. */
+/** The addresses for plain transfers. */
 export function DepositAddresses({
   chains,
   session,

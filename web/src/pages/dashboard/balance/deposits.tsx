@@ -63,7 +63,7 @@ const COLUMNS: readonly Column<Deposit>[] = [
   },
 ];
 
-/** Money that came in over chains. */
+/** The list of deposits over chains. */
 export function Deposits(): ReactNode {
   const deposits = useDeposits(true);
   const queries = useQueryClient();

@@ -1,4 +1,4 @@
-/** Names of networks that people know, by their CAIP-2 id. */
+/** Common names of networks, by CAIP-2 id. */
 const NAMES: Readonly<Record<string, string>> = {
   'eip155:1': 'Ethereum',
   'eip155:10': 'Optimism',
@@ -23,6 +23,6 @@ const EXPLORERS: Readonly<Record<string, string>> = {
   'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp': 'https://solscan.io/tx/',
 };
 
-/** The page of a transaction on a public explorer; null for a network without a known one. */
+/** The address of a transaction on a public block explorer. null if no explorer is known for the network. */
 export const explorerOf = (network: string, transaction: string): string | null =>
   EXPLORERS[network] === undefined ? null : EXPLORERS[network] + encodeURIComponent(transaction);

@@ -16,7 +16,7 @@ import { networkName } from './networks.ts';
 
 const AMOUNTS = ['5', '20', '50'];
 
-/** Pays in with a wallet of this browser. `chains` are those that it can pay on, at least one. */
+/** A form that pays in with a wallet of this browser. `chains` are the chains that it can use, at least one. */
 export function TopUp({ chains }: { readonly chains: readonly Chain[] }): ReactNode {
   const [network, setNetwork] = useState(chains[0]!.network);
   const [usd, setUsd] = useState('5');

@@ -3,7 +3,7 @@ import { explorerOf } from './networks.ts';
 
 const START = 10;
 
-/** A transaction in short, and the way to it on a public explorer. */
+/** A shortened transaction hash, linked to a public block explorer. */
 export function TransactionLink({
   network,
   transaction,

@@ -18,7 +18,7 @@ import { useWallets } from '../../../wallet/use-wallets.ts';
 import type { FoundWallet } from '../../../wallet/wallet.ts';
 import { WalletList } from '../../../wallet/wallet-list.tsx';
 
-/** Wallets that are bound to an account which is not a wallet's own. */
+/** The wallets that are bound to an account which isn't itself a wallet. */
 export function Wallets({ session }: { readonly session: Session }): ReactNode {
   const ofWallet = /^(?:eip155|solana):/.test(session.account);
   const bound = useBoundWallets(!ofWallet);
@@ -34,7 +34,7 @@ export function Wallets({ session }: { readonly session: Session }): ReactNode {
     },
     onSuccess: () => queries.invalidateQueries({ queryKey: ['wallets'] }),
   });
-  // The account is its wallet.
+  // The account is itself a wallet.
   if (ofWallet) return null;
   const columns: readonly Column<BoundWallet>[] = [
     { id: 'wallet', head: 'Wallet', cell: (row) => <span className="font-mono text-sm break-all">{row.address}</span> },

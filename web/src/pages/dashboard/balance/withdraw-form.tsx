@@ -15,7 +15,7 @@ import { networkName } from './networks.ts';
 
 const familyOf = (network: string) => network.split(':')[0];
 
-/** Asks for a withdrawal to a wallet of the account. */
+/** A form for a withdrawal to a wallet of the account. */
 export function WithdrawForm({
   chains,
   session,
@@ -32,7 +32,7 @@ export function WithdrawForm({
   const [source, setSource] = useState<'balance' | 'earnings'>('balance');
   const [usd, setUsd] = useState('');
   const [address, setAddress] = useState('');
-  // The same for every try of this form: it withdraws once.
+  // The idempotency key: the form makes one withdrawal, even if it is sent again.
   const once = useRef(crypto.getRandomValues(new Uint8Array(16)).toHex());
   const available = useBalance().data?.balance_micro_usdc;
   const chain = chains.find((one) => one.network === network)!;

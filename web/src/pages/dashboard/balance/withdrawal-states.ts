@@ -1,6 +1,6 @@
 import type { Withdrawal } from '../../../api/own.ts';
 
-/** The words for the state of a withdrawal, with their tone. */
+/** The words and colours for the states of a withdrawal. */
 export const WITHDRAWAL_STATES = {
   pending: ['Waiting', 'warn'],
   processing: ['On its chain', 'warn'],

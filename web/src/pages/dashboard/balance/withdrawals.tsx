@@ -20,7 +20,7 @@ import { TransactionLink } from './transaction-link.tsx';
 import { WITHDRAWAL_STATES } from './withdrawal-states.ts';
 import { WithdrawForm } from './withdraw-form.tsx';
 
-/** Money that went out over chains, and the way out. */
+/** The list of withdrawals over chains, and the form for a new one. */
 export function Withdrawals({
   chains,
   session,
@@ -119,7 +119,7 @@ export function Withdrawals({
   );
 }
 
-/** The amount that left the balance, with the part that the address is paid. */
+/** The amount that left the balance, and the part of it that the address gets. */
 function WithdrawnAmount({ row }: { readonly row: Withdrawal }): ReactNode {
   return (
     <>

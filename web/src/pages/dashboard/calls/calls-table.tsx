@@ -63,7 +63,7 @@ const COLUMNS: readonly Column<CallRow>[] = [
   },
 ];
 
-/** Calls as rows that lead to their details. */
+/** Calls as rows that link to their details. */
 export function CallsTable({
   calls,
   empty,

@@ -11,7 +11,7 @@ import { Skeleton } from '../../../ui/skeleton.tsx';
 import { Time } from '../../../ui/time.tsx';
 import { verifyReceipt, type Verdict } from './receipt.ts';
 
-/** The receipt of a call, and whether it is genuine. Another text can be checked in its place. */
+/** The receipt of a call, and whether its signature is valid. The reader can also paste and check another receipt. */
 export function ReceiptCard({ call }: { readonly call: CallDetail }): ReactNode {
   const { receipt } = call;
   const [text, setText] = useState(receipt ?? '');

@@ -12,7 +12,7 @@ interface ReceiptFacts {
   readonly usage: Readonly<Record<string, unknown>>;
 }
 
-/** The judgement on a receipt. `reason` says why it is not genuine, or cannot be judged. */
+/** The result of checking a receipt. `reason` says why it is forged or could not be checked. */
 export type Verdict =
   | { readonly state: 'genuine'; readonly facts: ReceiptFacts; readonly kid: string }
   | { readonly state: 'forged' | 'unjudged'; readonly reason: string };
@@ -27,8 +27,8 @@ const jsonOf = (part: string): Readonly<Record<string, unknown>> =>
 const forged = (reason: string): Verdict => ({ state: 'forged', reason });
 
 /**
- * Checks the signature of a receipt, a compact JWS, against the keys that the gateway publishes. The gateway is not
- * asked for its opinion: the browser computes it.
+ * Checks the signature of a receipt (a compact JWS) with the keys that the gateway publishes. The browser computes this
+ * itself.
  */
 export async function verifyReceipt(receipt: string): Promise<Verdict> {
   const [head, body, signature, ...more] = receipt.trim().split('.');
@@ -46,7 +46,7 @@ export async function verifyReceipt(receipt: string): Promise<Verdict> {
   }
   if (header['alg'] !== 'EdDSA' || typeof header['kid'] !== 'string')
     return forged('It is not signed in the way of this gateway.');
-  // The type says that it is always there.
+  // The type claims that it always exists.
   const subtle = crypto.subtle as SubtleCrypto | undefined;
   if (subtle === undefined)
     return { state: 'unjudged', reason: 'Browsers check signatures only over https and on this machine.' };

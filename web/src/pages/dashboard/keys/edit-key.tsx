@@ -12,7 +12,7 @@ import { faultsOf } from './new-key.tsx';
 
 type Changes = Readonly<Record<string, unknown>>;
 
-/** The dialog that changes a key. null closes it. */
+/** The dialog that changes a key. It is closed while `of` is null. */
 export function EditKey({ of, onClose }: { readonly of: ApiKey | null; readonly onClose: () => void }): ReactNode {
   return (
     <Dialog title={of === null ? 'Key' : of.label} open={of !== null} onClose={onClose}>
@@ -21,7 +21,7 @@ export function EditKey({ of, onClose }: { readonly of: ApiKey | null; readonly 
   );
 }
 
-/** Members that differ from what the key has: only these are sent. */
+/** The members that differ from the key's present values. Only these are sent. */
 function changesOf(key: ApiKey, wanted: ReturnType<typeof bodyOf>): Changes {
   const now: Changes = bodyOf(draftOf(key));
   return Object.fromEntries(
@@ -46,7 +46,7 @@ function Form({ of, onClose }: { readonly of: ApiKey; readonly onClose: () => vo
   const change = useMutation({
     mutationFn: async (changes: Changes) => {
       if (Object.keys(changes).length === 0) return {};
-      // A name and a stop of the own key need no proof: neither lets the key do more.
+      // To rename a key or to disable the session's own key needs no proof, because neither gives a key more rights.
       const harmless = Object.entries(changes).every(
         ([name, value]) => name === 'label' || (isOwn && name === 'disabled' && value === true),
       );

@@ -2,15 +2,15 @@ import type { ReactNode } from 'react';
 import type { ApiKey } from '../../../api/own.ts';
 import { Field, Select, TextArea } from '../../../ui/field.tsx';
 
-/** A key's settings as the form has them. */
+/** A key's settings in the form, as typed. */
 interface KeyDraft {
   readonly label: string;
-  /** USD; empty is no limit. */
+  /** USD. Empty means no limit. */
   readonly limit: string;
   readonly reset: '' | 'daily' | 'weekly' | 'monthly';
-  /** `YYYY-MM-DD`; empty is never. */
+  /** `YYYY-MM-DD`. Empty means never. */
   readonly expires: string;
-  /** One name on each line; empty is all. */
+  /** One name per line. Empty means all services. */
   readonly services: string;
 }
 
@@ -26,12 +26,12 @@ export const draftOf = (key: ApiKey): KeyDraft => ({
 
 const linesOf = (text: string) => [...new Set(text.split(/[\s,]+/).filter((name) => name !== ''))];
 
-/** The body of a request that makes the key. A limit that is no number is told by `faultOf`. */
+/** The body of the request that creates the key. `faultOf` reports a limit that isn't a number. */
 export const bodyOf = ({ label, limit, reset, expires, services }: KeyDraft) => ({
   label: label.trim(),
   limit: limit.trim() === '' ? null : Number(limit),
   limit_reset: limit.trim() === '' || reset === '' ? null : reset,
-  // To the end of that day.
+  // The end of that day.
   expires_at: expires === '' ? null : new Date(Date.parse(`${expires}T00:00:00Z`) + 86_400_000).toISOString(),
   allowed_services: linesOf(services).length === 0 ? null : linesOf(services),
 });
@@ -46,7 +46,7 @@ const RESETS = [
   { value: 'monthly', text: 'Each month' },
 ];
 
-/** The fields of a key. `faults` are errors by the names that the API has for them. */
+/** The form fields of a key. `faults` are error messages by the API's names of the fields. */
 export function KeyFields({
   draft,
   onChange,

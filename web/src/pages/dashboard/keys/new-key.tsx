@@ -11,7 +11,7 @@ import { Dialog } from '../../../ui/dialog.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
 import { bodyOf, KeyFields, limitFault, NEW_KEY } from './key-fields.tsx';
 
-/** The dialog that makes a key, and shows it once. */
+/** The dialog that creates a key and shows it once. */
 export function NewKey({ open, onClose }: { readonly open: boolean; readonly onClose: () => void }): ReactNode {
   const [made, setMade] = useState<string | null>(null);
   const close = () => {
@@ -25,7 +25,7 @@ export function NewKey({ open, onClose }: { readonly open: boolean; readonly onC
   );
 }
 
-/** The error of a field, by its name. */
+/** The error message of a field, by the field's name. */
 export const faultsOf = (error: unknown): Readonly<Record<string, string>> =>
   error instanceof ApiError && error.param !== null ? { [error.param]: error.message } : {};
 

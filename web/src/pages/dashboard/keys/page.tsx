@@ -149,7 +149,7 @@ const PERIODS = { daily: 'today', weekly: 'this week', monthly: 'this month' } a
 
 function Spent({ of }: { readonly of: ApiKey }): ReactNode {
   if (of.limit === null || of.limit_remaining === null) return formatUsd(of.usage);
-  // The limit's own counter: it may begin later than the period.
+  // What the limit has counted. This may be less than the period's spending, because the limit may have been set later.
   const counted = of.limit - of.limit_remaining;
   const share = of.limit === 0 ? 1 : Math.min(1, counted / of.limit);
   return (
@@ -166,10 +166,10 @@ function Spent({ of }: { readonly of: ApiKey }): ReactNode {
   );
 }
 
-/** Each key is a request of its own. */
+/** If the account has more keys than this, no key shows its last use, because each key needs its own request. */
 const LAST_USED_MAX = 30;
 
-/** When the last call with a key began. */
+/** Shows when the last call with a key began. */
 function LastUsed({ hash }: { readonly hash: string }): ReactNode {
   const { data } = useQuery({
     queryKey: ['last-call', hash],
@@ -178,6 +178,6 @@ function LastUsed({ hash }: { readonly hash: string }): ReactNode {
   });
   const last = data?.data[0];
   if (last !== undefined) return <Time at={last.created_at} />;
-  // More calls than one request reads are before its last one.
+  // The account has made more calls since then than one request reads.
   return data === undefined ? ' ' : data.next_cursor === null ? 'never' : 'long ago';
 }

@@ -3,14 +3,14 @@ import { useProof } from '../../../account/proof.tsx';
 import { call } from '../../../api/request.ts';
 
 interface Act {
-  /** One line, which a wallet shows to its owner. */
+  /** Describes the change in one line, which a wallet shows to its owner. */
   readonly what: string;
   readonly method: 'POST' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly json?: unknown;
 }
 
-/** Changes something of an organisation after a proof. `onDone` is not called for a proof that was refused. */
+/** Changes an organisation, after the user has given a proof. `onDone` isn't called if the user declines the proof. */
 export function useAct<T = unknown>(onDone: (answer: T) => void) {
   const prove = useProof();
   const queries = useQueryClient();

@@ -7,7 +7,7 @@ const PERIODS = { daily: 'Each day', weekly: 'Each week', monthly: 'Each month' 
 
 export const periodName = (reset: Budget['limit_reset']): string => (reset === null ? 'In all' : PERIODS[reset]);
 
-/** Budgets as bars: how much of each is spent. `of` says whose, for screen readers. */
+/** Budgets as bars that show how much is spent. `of` names their owner, for screen readers. */
 export function BudgetBars({ of, budgets }: { readonly of: string; readonly budgets: readonly Budget[] }): ReactNode {
   return (
     <ul className="grid gap-4">

@@ -2,10 +2,10 @@ import type { ReactNode } from 'react';
 import type { Budget, Reset } from '../../../api/organisation.ts';
 import { Checkbox, Field } from '../../../ui/field.tsx';
 
-/** Budgets as the form has them: USD by their reset; empty for no limit. */
+/** Budgets in the form, as typed: USD for each reset. Empty means no limit. */
 interface BudgetDraft {
   readonly limits: Readonly<Record<'daily' | 'weekly' | 'monthly' | 'ever', string>>;
-  /** They refuse nothing. */
+  /** Soft budgets only notify. They refuse no calls. */
   readonly soft: boolean;
 }
 
@@ -25,7 +25,7 @@ export function budgetDraft(budgets: readonly Budget[]): BudgetDraft {
   };
 }
 
-/** The members of the API's list. Percentages that were chosen before stay. */
+/** The budgets for the request's body. Percentages that were set before are kept. */
 export const budgetsBody = ({ limits, soft }: BudgetDraft, before: readonly Budget[]) =>
   RESETS.filter(([name]) => limits[name].trim() !== '').map(([name]) => {
     const known = before.find((one) => one.limit_reset === resetOf(name));
@@ -42,7 +42,7 @@ const fault = (text: string): string | null =>
 export const hasFault = ({ limits }: BudgetDraft): boolean =>
   Object.values(limits).some((text) => fault(text) !== null);
 
-/** The fields of budgets. */
+/** The form fields of budgets. */
 export function BudgetFields({
   draft,
   onChange,

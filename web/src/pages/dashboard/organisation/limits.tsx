@@ -19,7 +19,7 @@ import { useAct } from './act.ts';
 import { BudgetBars, periodName } from './budget-bars.tsx';
 import { budgetDraft, BudgetFields, budgetsBody, hasFault } from './budget-fields.tsx';
 
-/** Budgets and rates of the account, and what was told of them. `role` is that of whoever looks. */
+/** Budgets and rates of the account, and the notifications about them. `role` is the user's role. */
 export function Limits({ role }: { readonly role: Role | null }): ReactNode {
   const limits = useLimits();
   const [changing, setChanging] = useState<'limits' | 'webhook' | null>(null);

@@ -14,7 +14,7 @@ const ROLES: readonly { readonly value: Role; readonly text: string }[] = [
   { value: 'owner', text: 'Owner: also changes owners, and withdraws' },
 ];
 
-/** The dialog that adds a member or changes one. null closes it. `role` is that of whoever looks. */
+/** The dialog that adds or changes a member. It is closed while `shown` is null. `role` is the user's role. */
 export function MemberDialog({
   shown,
   role,
@@ -41,7 +41,7 @@ interface FormProps {
   readonly onDone: () => void;
 }
 
-/** Only an owner makes owners. */
+/** Only an owner may make somebody an owner. */
 const choices = (role: Role) => (role === 'owner' ? ROLES : ROLES.filter(({ value }) => value !== 'owner'));
 
 function NewMember({ role: own, onDone }: FormProps): ReactNode {

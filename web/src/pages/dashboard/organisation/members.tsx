@@ -11,7 +11,7 @@ import { Table, type Column } from '../../../ui/table.tsx';
 import { BudgetBars } from './budget-bars.tsx';
 import { MemberDialog } from './member-dialog.tsx';
 
-/** The members of the account, with what their keys spend. `role` is that of whoever looks. */
+/** The members of the account, with the spending of their keys. `role` is the user's role. */
 export function Members({ role }: { readonly role: Role | null }): ReactNode {
   const members = useMembers();
   const [shown, setShown] = useState<Member | 'new' | null>(null);

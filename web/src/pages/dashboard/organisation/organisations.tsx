@@ -12,13 +12,13 @@ import { QueryView } from '../../../ui/query-view.tsx';
 import { Table, type Column } from '../../../ui/table.tsx';
 import { useAct } from './act.ts';
 
-/** All that is shown belongs to another account then. */
+/** Reloads the page, because all shown data belongs to the previous account. */
 function switchTo(account: string | null): void {
   actFor(account);
   window.location.assign('/dashboard/organisation');
 }
 
-/** The organisations of the account that is signed in, and a way to act for each. */
+/** The organisations of the signed-in account, with a button to act for each. */
 export function Organisations(): ReactNode {
   const organisations = useOrganisations();
   const [making, setMaking] = useState(false);

@@ -28,10 +28,10 @@ interface OwnService {
   readonly display_name: string;
   readonly primitive: Kind | null;
   readonly status: string;
-  /** 1 while all replies of the last hour were in order. */
+  /** 1 if no reply of the last hour broke a rule. */
   readonly compliance: number;
   readonly last_hour: { readonly requests: number; readonly failures: number; readonly flags: number };
-  /** How often replies broke the rules, by rule. */
+  /** Number of replies that broke a rule, by rule. */
   readonly flags: Readonly<Record<string, number>>;
 }
 

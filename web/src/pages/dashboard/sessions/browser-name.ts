@@ -1,4 +1,7 @@
-/** Later names are in the User-Agents of earlier ones: Edge says Chrome and Safari too. */
+/**
+ * In order: the User-Agent of a browser also contains names that come later. For example, Edge also says Chrome and
+ * Safari.
+ */
 const BROWSERS = [
   ['Edg/', 'Edge'],
   ['OPR/', 'Opera'],
@@ -18,7 +21,7 @@ const SYSTEMS = [
   ['Linux', 'Linux'],
 ] as const;
 
-/** A User-Agent as people know it: `Firefox on Linux`. */
+/** A readable form of a User-Agent: `Firefox on Linux`. */
 export function browserName(client: string): string {
   const named = (names: readonly (readonly [string, string])[]) => names.find(([part]) => client.includes(part))?.[1];
   const [browser, system] = [named(BROWSERS), named(SYSTEMS)];

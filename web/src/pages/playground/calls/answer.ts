@@ -1,36 +1,39 @@
 import { ApiError } from '../../../api/api-error.ts';
 
-/** An error, as it is kept beside a conversation. */
+/** An error in a form that can be stored with a conversation. */
 export interface CallFault {
   readonly message: string;
   readonly type: string;
   readonly status: number;
   readonly requestId: string | null;
-  /** Whose budget refused the call; null or absent where none did. */
+  /** Whose budget refused the call. null or absent if it was not a budget. */
   readonly budget?: string | null;
 }
 
-/** A step that is told of while an answer is made: a tool that the gateway calls, or words of a tool or agent. */
+/**
+ * A step that is reported while an answer is made: a tool that the gateway calls, or a message of a tool or agent about
+ * its work.
+ */
 export interface Step {
   readonly id: string;
   readonly text: string;
   readonly service: string | null;
   readonly state: 'running' | 'done' | 'failed';
-  /** The call that it was, once it is over. */
+  /** The id of the step's call, after it has ended. */
   readonly callId: string | null;
 }
 
 export type TaskState = 'working' | 'completed' | 'input-required' | 'canceled' | 'failed';
 
-/** An answer to a request of the chat API, also while it comes. */
+/** An answer to a request of the chat API, complete or still incomplete. */
 export interface Answer {
   readonly running: boolean;
-  /** Of a tool or an agent one piece for each part; of a model one piece with all of the text. */
+  /** For a tool or an agent, one piece per part. For a model, one piece with the whole text. */
   readonly pieces: readonly string[];
-  /** Length of all pieces. */
+  /** Total length of all pieces. */
   readonly length: number;
   readonly thinking: string;
-  /** Data URLs of pictures. */
+  /** Pictures as data URLs. */
   readonly images: readonly string[];
   readonly steps: readonly Step[];
   readonly callId: string | null;
@@ -39,13 +42,13 @@ export interface Answer {
   readonly startedAt: number;
   readonly firstAt: number | null;
   readonly endedAt: number | null;
-  /** USD, with all calls under it. null while it is not known. */
+  /** USD, including all calls under it. null until it is known. */
   readonly cost: number | null;
   readonly tokens: number | null;
   readonly fault: CallFault | null;
-  /** The reader stopped it. */
+  /** Whether the reader stopped it. */
   readonly stopped: boolean;
-  /** Why the answer is not whole. */
+  /** The reason why the answer is incomplete. */
   readonly note: string | null;
   readonly task: { readonly id: string | null; readonly context: string | null; readonly state: TaskState } | null;
 }
@@ -86,5 +89,5 @@ export const faultOf = (error: unknown): CallFault =>
         requestId: null,
       };
 
-/** The fault as an error again, for what explains errors. */
+/** Turns the stored fault back into an error, for functions that explain errors. */
 export const errorOfFault = ({ message, ...facts }: CallFault): ApiError => new ApiError(message, facts);

@@ -14,9 +14,7 @@ import { Skeleton } from '../../../ui/skeleton.tsx';
 import { formatDuration } from '../../../ui/time.tsx';
 import { useCallRecord } from './call-record.ts';
 
-/**
- * The line under an answer with what it cost. It opens to the lines of the ledger, the calls under it and the receipt.
- */
+/** A line below an answer with its cost. It unfolds to the ledger entries, the calls under it and the receipt. */
 export function CallFacts({
   callId,
   running,
@@ -30,20 +28,20 @@ export function CallFacts({
 }: {
   readonly callId: string | null;
   readonly running: boolean;
-  /** USD; null where the answer did not say it. */
+  /** USD. null if the answer didn't state it. */
   readonly cost: number | null;
-  /** USD so far, while it runs. */
+  /** Estimated USD so far, while the call runs. */
   readonly estimate?: number | null;
   readonly tokens?: number | null;
   readonly provider?: string | null;
   readonly ms?: number | null;
-  /** It is charged later: a task goes on. */
+  /** The charge comes later, because a task continues. */
   readonly pending?: boolean;
-  /** Told of a cost that the answer did not say. */
+  /** Called with the cost from the record, if the answer didn't state it. */
   readonly onCost?: ((usd: number) => void) | undefined;
 }): ReactNode {
   const [open, setOpen] = useState(false);
-  // A call that was stopped does not say what it cost: its record does.
+  // The answer of a stopped call doesn't state its cost, so the record is read.
   const asked = callId !== null && !running && (open || cost === null);
   const record = useCallRecord(callId, asked);
   const known = record.data;
@@ -104,7 +102,7 @@ export function CallFacts({
 }
 
 function RecordView({ record }: { readonly record: CallDetail }): ReactNode {
-  // The pages of calls are of the organisation then, which did not make this one.
+  // If this tab acts for an organisation, the pages of calls show the organisation's calls. This call isn't among them.
   const linked = actsFor() === null;
   return (
     <div className="grid gap-4">

@@ -4,7 +4,7 @@ import { ErrorNote } from '../../../ui/error-note.tsx';
 import { NextStep } from '../account-state.tsx';
 import { type CallFault, errorOfFault } from './answer.ts';
 
-/** Says why a call failed, that it cost nothing where that is so, and what to do next. */
+/** Says why a call failed, what to do next, and that the call cost nothing if so. */
 export function CallFaultNote({
   fault,
   onAgain,
@@ -18,7 +18,7 @@ export function CallFaultNote({
         Try again
       </Button>
     );
-  // More money does not help there.
+  // Paying in doesn't help if a budget refused the call.
   const isOfBudget = typeof fault.budget === 'string';
   const title = isOfBudget ? 'This call would cost more than may be spent.' : TITLES[fault.status];
   return (

@@ -5,12 +5,12 @@ import { data } from '../../../api/request.ts';
 
 export const RECORD_KEY = ['playground', 'record'] as const;
 const LOOK_MS = 1_000;
-/** A task that waits for its caller is not looked at for ever. */
+/** The most times that a record is read again, because a task may wait for its caller forever. */
 const LOOKS_MAX = 40;
 
 /**
- * The record of a call: the movements of its money, and the calls under it. It is asked for again while the call goes
- * on, so that calls under it are seen as they come and a call that was stopped is seen to be settled.
+ * The record of a call: its ledger entries, and the calls under it. It is read again while the call runs. So new calls
+ * under it appear, and the settlement of a stopped call becomes visible.
  */
 export function useCallRecord(id: string | null, enabled = true): UseQueryResult<CallDetail> {
   return useQuery({

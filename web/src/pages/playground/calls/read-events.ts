@@ -1,13 +1,13 @@
-/** A line of an event stream that means something. */
+/** A line of an event stream with content. */
 type StreamLine =
   | { readonly type: 'data'; readonly text: string }
-  /** A comment of the server: what a tool or an agent says of its work. */
+  /** A comment of the server: a message of a tool or an agent about its work. */
   | { readonly type: 'comment'; readonly text: string };
 
-/** One event may hold a picture. A provider that sends more than this without a line end is cut off. */
+/** Longest line in characters. One event may contain a picture. Longer lines end the reading. */
 const LINE_MAX = 48 * 1024 * 1024;
 
-/** Reads the lines of an event stream as they come. Rejects with Error for a line that is too long. */
+/** Reads the lines of an event stream as they arrive. Rejects with Error if a line is too long. */
 export async function* readEvents(answer: Response): AsyncGenerator<StreamLine> {
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
@@ -25,7 +25,7 @@ export async function* readEvents(answer: Response): AsyncGenerator<StreamLine> 
       }
     }
   } finally {
-    // Without this a reader that stops early leaves the provider writing.
+    // Without this the provider would continue to write after the reader has stopped.
     void reader.cancel().catch(() => {});
   }
 }

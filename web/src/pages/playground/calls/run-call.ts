@@ -4,13 +4,13 @@ import { type Answer, beginAnswer, faultOf } from './answer.ts';
 import { readEvents } from './read-events.ts';
 import { type Chunk, endAnswer, takeChunk, takeComment } from './take-chunk.ts';
 
-/** Letters of one answer that a page shows. A longer answer is stopped. */
+/** The most characters of one answer. A longer answer is stopped. */
 const TEXT_MAX = 400_000;
 const PARTS_MAX = 2_000;
-/** With the files in it. */
+/** The most received characters, including files. */
 const RECEIVED_MAX = 96 * 1024 * 1024;
 
-/** The path of all calls of models, tools and agents: the one that a session of a browser may use for all of them. */
+/** The path for all calls of models, tools and agents. It is the only such path that accepts a browser's session. */
 export const CHAT_PATH = '/api/v1/chat/completions';
 
 export interface CallBody extends Readonly<Record<string, unknown>> {
@@ -18,8 +18,8 @@ export interface CallBody extends Readonly<Record<string, unknown>> {
 }
 
 /**
- * Makes a call and tells of the answer as it grows. Never rejects: what goes wrong is in the answer. A signal that
- * aborts stops it, and so does a text that has no end.
+ * Makes a call and reports the answer as it grows. Never rejects, because errors are part of the answer. The call stops
+ * if the signal aborts or if the answer gets too large.
  */
 export async function runCall(
   body: CallBody,

@@ -1,6 +1,6 @@
 import type { Answer, Step, TaskState } from './answer.ts';
 
-/** A chunk of a streamed chat completion, as far as it is shown. Everything in it was written by a stranger. */
+/** The members of a streamed chat chunk that are shown. A stranger wrote everything in it. */
 export interface Chunk {
   readonly id?: string;
   readonly provider?: string;
@@ -35,14 +35,14 @@ export interface Chunk {
 }
 
 const STEPS_MAX = 200;
-/** A file of a tool or an agent, with its bytes: it does not count as text. */
+/** A file of a tool or an agent, inline as a data URL. It doesn't count as text. */
 const FILE = /^\s*!?\[[^\]]{0,500}\]\(data:/;
 const IMAGES_MAX = 16;
 const PICTURE = /^data:image\/(?:png|jpeg|webp|gif);base64,[A-Za-z0-9+/=]+$/;
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** The answer with what a chunk adds to it. `parts`: each piece of text is a part by itself. */
+/** Returns the answer with the content of a chunk added. With `parts`, each piece of text is a part of its own. */
 export function takeChunk(answer: Answer, chunk: Chunk, parts: boolean): Answer {
   const choice = chunk.choices?.[0];
   const piece = text(choice?.delta?.content);
@@ -95,7 +95,7 @@ export function takeChunk(answer: Answer, chunk: Chunk, parts: boolean): Answer 
   return next;
 }
 
-/** A part begins with an empty line, unless it is the first. All else goes on with the text before it. */
+/** A new part begins with an empty line, except the first one. Any other text continues the last part. */
 function putPiece(pieces: readonly string[], piece: string, parts: boolean): readonly string[] {
   const last = pieces.length - 1;
   if (piece === '') return pieces;
@@ -104,7 +104,7 @@ function putPiece(pieces: readonly string[], piece: string, parts: boolean): rea
     : [...pieces, piece];
 }
 
-/** Adds words of a tool or an agent about its work. The words before them are done. */
+/** Adds a message of a tool or an agent about its work. Earlier messages are marked as done. */
 export function takeComment(answer: Answer, said: string): Answer {
   if (said === '' || said === 'keep-alive') return answer;
   const before = answer.steps.map((step) =>
@@ -121,7 +121,7 @@ function putStep(steps: readonly Step[], step: Step): readonly Step[] {
   return steps.length >= STEPS_MAX ? steps : [...steps, step];
 }
 
-/** The answer once nothing more comes. */
+/** Completes the answer after the last chunk. */
 export const endAnswer = (answer: Answer, more: Partial<Answer> = {}): Answer => ({
   ...answer,
   running: false,

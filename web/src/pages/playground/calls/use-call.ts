@@ -6,12 +6,12 @@ import type { Answer } from './answer.ts';
 import { RECORD_KEY } from './call-record.ts';
 import { type CallBody, runCall } from './run-call.ts';
 
-/** Between two drawings of an answer that comes. */
+/** Milliseconds between two updates of a growing answer. */
 const DRAW_MS = 50;
 
 /**
- * Makes calls, one at a time. `onChange` gets an answer at most every 50 ms while it comes, and once more at its end.
- * A call ends with the component.
+ * Makes calls, one at a time. `onChange` gets the growing answer at most every 50 ms, and once more at the end. The
+ * call stops when the component is removed.
  */
 export function useCall(): {
   readonly run: (body: CallBody, onChange: (answer: Answer) => void) => Promise<Answer>;
@@ -35,7 +35,7 @@ export function useCall(): {
       clearInterval(timer);
       onChange(answer);
       void queries.invalidateQueries({ queryKey: BALANCE_KEY });
-      // An earlier call of the same task may be settled with this one.
+      // This call may also have settled an earlier call of the same task.
       void queries.invalidateQueries({
         queryKey: RECORD_KEY,
         predicate: ({ state }) => (state.data as CallDetail | undefined)?.state === 'held',

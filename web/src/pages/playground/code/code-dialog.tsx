@@ -3,7 +3,7 @@ import { CodeTabs } from '../../../code/code-tabs.tsx';
 import type { Snippet } from '../../../code/snippet.ts';
 import { Dialog } from '../../../ui/dialog.tsx';
 
-/** Code that does what the page does. It is made when the dialog opens. */
+/** A dialog with code that does the same as the page. The code is made when the dialog opens. */
 export function CodeDialog({
   open,
   onClose,

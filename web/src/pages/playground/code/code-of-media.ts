@@ -8,7 +8,7 @@ import { asCurl, asSent } from './as-sent.ts';
 
 const EXAMPLE = 'A tollgate in the morning';
 
-/** With a prompt, also before one is typed. */
+/** Uses an example prompt if no prompt is typed yet. */
 const filled = <Ask extends { readonly prompt: string }>(ask: Ask): Ask =>
   ask.prompt.trim() === '' ? { ...ask, prompt: EXAMPLE } : ask;
 
@@ -49,7 +49,7 @@ export function codeOfImage(model: string, given: ImageAsk): readonly Snippet[] 
 const BYTES = `const bytes = Buffer.from(data[0].b64_json, 'base64');`;
 const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-/** Code that has a video made. */
+/** Code that makes a video. */
 export function codeOfVideo(model: string, given: VideoAsk): readonly Snippet[] {
   const ask = filled(given);
   const body = videoBody(model, ask);

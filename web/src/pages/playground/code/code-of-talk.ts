@@ -6,7 +6,7 @@ import { CHAT_PATH, type CallBody } from '../calls/run-call.ts';
 import type { Service } from '../catalogue.ts';
 import { asCurl, asSent } from './as-sent.ts';
 
-/** Code for a message to a model or an agent. */
+/** Code that sends a message to a model or an agent. */
 export function codeOfTalk(service: Service, body: CallBody): readonly Snippet[] {
   const lines = `const stream = await client.chat.completions.create(${jsonText({ ...body, stream: true })});
 for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta?.content ?? '');`;

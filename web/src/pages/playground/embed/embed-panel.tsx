@@ -28,7 +28,7 @@ interface Vector {
   readonly ms: number;
 }
 
-/** Makes a vector of a text. */
+/** The panel that makes an embedding of a text. */
 export default function EmbedPanel({ service }: { readonly service: Service }): ReactNode {
   const queries = useQueryClient();
   const signedIn = useSignedIn();

@@ -1,6 +1,6 @@
 import type { ImageFacts } from '../catalogue.ts';
 
-/** The fields of the form, as typed. Empty is left to the model. */
+/** The form fields, as typed. An empty field leaves the choice to the model. */
 export interface ImageAsk {
   readonly prompt: string;
   readonly tier: string;
@@ -10,7 +10,7 @@ export interface ImageAsk {
   readonly seed: string;
   readonly negative: string;
   readonly format: string;
-  /** Data URLs of images to edit. */
+  /** Images to edit, as data URLs. */
   readonly images: readonly string[];
 }
 
@@ -30,7 +30,7 @@ export const RATIOS = ['1:1', '4:3', '3:4', '16:9', '9:16'] as const;
 
 type ImageBody = Readonly<Record<string, unknown>> & { readonly model: string };
 
-/** The fields that decide the price. */
+/** The part of the request that decides the price. */
 export const pricedBody = (model: string, ask: ImageAsk): ImageBody => ({
   model,
   n: ask.n,
@@ -49,7 +49,7 @@ export const imageBody = (model: string, ask: ImageAsk): ImageBody => ({
   ...(ask.images.length === 0 ? {} : { images: ask.images.map((url) => ({ b64: url })) }),
 });
 
-/** Generations and edits have doors of their own. */
+/** Generations and edits have different paths. */
 export const imagePath = ({ images }: ImageAsk): string => `/api/v1/image/${images.length === 0 ? 'generate' : 'edit'}`;
 
 const SEED_MAX = 2_147_483_647;

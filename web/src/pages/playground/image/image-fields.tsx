@@ -10,7 +10,7 @@ import { faultOfSeed, type ImageAsk, RATIOS, takes } from './image-ask.ts';
 const COUNTS = ['1', '2', '3', '4'] as const;
 const option = (value: string) => ({ value, text: value });
 
-/** The fields of a call for images: those that the model takes. */
+/** The form fields of an image request that the model supports. */
 export function ImageFields({
   facts,
   ask,
@@ -97,7 +97,7 @@ export function ImageFields({
   );
 }
 
-/** Images to edit. */
+/** The images to edit. */
 function Inputs({
   images,
   onChange,

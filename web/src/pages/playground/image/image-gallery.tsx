@@ -9,7 +9,7 @@ import { CallFaultNote } from '../calls/call-fault-note.tsx';
 import { useObjectUrl } from '../parts/object-url.ts';
 import type { ImageRun, MadeImage } from './use-images.ts';
 
-/** The images of this page, the newest first. */
+/** The images that this page has made, newest first. */
 export function ImageGallery({
   runs,
   onEdit,

@@ -16,7 +16,7 @@ import { ImageGallery } from './image-gallery.tsx';
 import { useImages } from './use-images.ts';
 import { useQuote } from './use-quote.ts';
 
-/** Makes and edits images. The button says the price, and the charge is that price. */
+/** The panel that makes and edits images. The button shows the price, and exactly this price is charged. */
 export default function ImagePanel({ service }: { readonly service: Service }): ReactNode {
   const queries = useQueryClient();
   const signedIn = useSignedIn();
@@ -31,7 +31,7 @@ export default function ImagePanel({ service }: { readonly service: Service }): 
   const generate = () => {
     if (!ready || busy) return;
     void make(ask, current.quote_id ?? null);
-    // A quote is for one call.
+    // A quote is valid for one call only.
     void queries.resetQueries({ queryKey: quote.key });
   };
   return (

@@ -12,7 +12,7 @@ export interface MadeImage {
   readonly format: string;
 }
 
-/** One call for images, also while it runs. */
+/** One image request, complete or still running. */
 export interface ImageRun {
   readonly id: string;
   readonly ask: ImageAsk;
@@ -39,7 +39,10 @@ interface ImageAnswer {
 const KEPT_MAX = 24;
 const PICTURE = /^data:image\/(?:png|jpeg|webp);base64,/;
 
-/** Makes images. The newest run is the first. They are gone with the page: the gateway keeps no images. */
+/**
+ * Makes images. `runs` has the newest run first. The images are lost with the page, because the gateway stores no
+ * images.
+ */
 export function useImages(model: string): {
   readonly runs: readonly ImageRun[];
   readonly make: (ask: ImageAsk, quoteId: string | null) => Promise<void>;

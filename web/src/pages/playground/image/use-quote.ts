@@ -5,19 +5,19 @@ import { imagePath, pricedBody, type ImageAsk } from './image-ask.ts';
 
 interface Quote {
   readonly price_usd: number;
-  /** False where no provider can do it: `message` says why. */
+  /** false if no provider can do it. Then `message` says why. */
   readonly valid: boolean;
   readonly message: string;
   readonly quote_id?: string;
   readonly valid_until?: string;
 }
 
-/** A quote is asked for anew some time before it ends. */
+/** Milliseconds after which a quote is requested again. This is before it expires. */
 const FRESH_MS = 240_000;
-/** Not each click on the way to a choice is worth a quote. */
+/** Milliseconds without a change of the form before a quote is requested. */
 const PAUSE_MS = 250;
 
-/** The price of the images that are asked for. The gateway is bound to it. */
+/** The gateway's binding price for the requested images. */
 export function useQuote(model: string, ask: ImageAsk): UseQueryResult<Quote> & { readonly key: readonly unknown[] } {
   const count = ask.images.length;
   const body = { ...pricedBody(model, ask), ...(count === 0 ? {} : { image_count: count }) };

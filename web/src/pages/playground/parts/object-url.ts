@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 
-/** The bytes of a base64 text; null for another text. */
+/** Decodes base64. Returns null if the text isn't base64. */
 export function bytesOf(base64: string): Uint8Array<ArrayBuffer> | null {
   try {
     const binary = atob(base64);
@@ -12,7 +12,10 @@ export function bytesOf(base64: string): Uint8Array<ArrayBuffer> | null {
   }
 }
 
-/** An address in this page for bytes, for as long as the component is shown. null until then, and for no base64. */
+/**
+ * An object URL for bytes, valid while the component is shown. null before the first effect, and if the text isn't
+ * base64.
+ */
 export function useObjectUrl(base64: string, mediaType: string): string | null {
   const [url, setUrl] = useState<string | null>(null);
   useEffect(() => {

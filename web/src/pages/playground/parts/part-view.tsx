@@ -7,7 +7,7 @@ import { Markdown, OutLink } from '../../../ui/markdown.tsx';
 import { bytesOf, useObjectUrl } from './object-url.ts';
 import type { ShownPart } from './split-parts.ts';
 
-/** A part of what a tool or an agent said. It was written by a stranger: nothing in it runs, or is fetched. */
+/** A part of the answer of a tool or an agent. A stranger wrote it, so nothing in it is executed or fetched. */
 export function PartView({ part }: { readonly part: ShownPart }): ReactNode {
   switch (part.kind) {
     case 'text':
@@ -39,7 +39,7 @@ export function PartView({ part }: { readonly part: ShownPart }): ReactNode {
   }
 }
 
-/** A text that is a JSON object or array is shown as one. */
+/** Shows a text as a tree if it is a JSON object or array. */
 function TextPart({ text }: { readonly text: string }): ReactNode {
   const value = /^\s*[[{]/.test(text) && text.length < 200_000 ? jsonIn(text) : undefined;
   return value === undefined ? <Markdown text={text} /> : <PartView part={{ kind: 'data', value }} />;
@@ -53,7 +53,7 @@ function jsonIn(text: string): unknown {
   }
 }
 
-/** A picture that came with an answer: as bytes, never from another host. */
+/** A picture of an answer. Its URL contains the bytes, so nothing is loaded from another host. */
 export function Picture({ url, name }: { readonly url: string; readonly name: string }): ReactNode {
   return (
     <img
@@ -73,7 +73,7 @@ function FilePart({
   readonly mediaType: string;
   readonly base64: string;
 }): ReactNode {
-  // Whatever it says it is, it is only ever saved.
+  // Whatever type the file claims to have, it can only be saved.
   const url = useObjectUrl(base64, 'application/octet-stream');
   const size = bytesOf(base64)?.length ?? 0;
   return (

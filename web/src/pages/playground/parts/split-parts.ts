@@ -1,4 +1,4 @@
-/** A part of what a tool or an agent said. */
+/** A part of the answer of a tool or an agent. */
 export type ShownPart =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'data'; readonly value: unknown }
@@ -12,8 +12,8 @@ const DATA_URL = /^data:([\w.+-]{1,64}\/[\w.+-]{1,64});base64,([A-Za-z0-9+/=]*)$
 const PICTURES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif']);
 
 /**
- * The parts in the pieces of an answer. The gateway writes each part of a tool or an agent as one piece of markdown:
- * data as a block of JSON, a file as a link or a picture. Texts that follow each other are one.
+ * Splits an answer into its parts. The gateway writes each part as one piece of Markdown: data as a JSON code block, a
+ * file as a link or a picture. Consecutive texts become one part.
  */
 export function splitParts(pieces: readonly string[]): readonly ShownPart[] {
   const parts: ShownPart[] = [];

@@ -6,10 +6,10 @@ import { KIND_NAMES, KINDS, KindTile } from '../../../ui/kind.tsx';
 import type { Service } from '../catalogue.ts';
 import { matchServices } from './search.ts';
 
-/** More are found by typing. */
+/** The most services that are listed. Typing finds the others. */
 const SHOWN_MAX = 80;
 
-/** The chosen service, and a dialog with a searchable list of all of them. */
+/** A button with the chosen service. It opens a dialog with a searchable list of all services. */
 export function ServicePicker({
   services,
   chosen,
@@ -57,7 +57,7 @@ const KIND_OPTIONS = [
   ...KINDS.map((kind) => ({ value: kind as string, text: KIND_NAMES[kind].many })),
 ];
 
-/** A dialog that opens focuses the element with this attribute. React itself would focus it too early. */
+/** Focuses the element when its dialog opens. React's own `autoFocus` would focus it before that. */
 const focusFirst = (element: HTMLInputElement | null): void => element?.setAttribute('autofocus', '');
 
 function Finder({

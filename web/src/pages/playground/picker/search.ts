@@ -4,13 +4,13 @@ const PREFIXES = { 'model/': 'model', 'mcp/': 'tool', 'a2a/': 'agent', 'image/':
 
 interface Chosen {
   readonly service: Service;
-  /** Of a tool service. */
+  /** The chosen tool of a tool service. */
   readonly tool: string | null;
 }
 
 /**
- * The service that an address means: by its name, or by the name that the chat API calls it by, such as
- * `mcp/demo/toolbox/roll_dice`. `kind` decides where two kinds have the same name.
+ * Finds the service of an address, by its name or by its name in the chat API, such as `mcp/demo/toolbox/roll_dice`.
+ * `kind` decides if services of two kinds have the same name.
  */
 export function findService(services: readonly Service[], name: string, kind: string): Chosen | null {
   const named = services.filter((service) => service.name === name);
@@ -29,11 +29,16 @@ export function findService(services: readonly Service[], name: string, kind: st
   return null;
 }
 
-/** The service for a visitor who chose nothing: a model to talk to. */
+/**
+ * The service for a visitor who has not chosen one: the first chat model that isn't free, or else the first service.
+ */
 export const firstService = (services: readonly Service[]): Service | null =>
   services.find(({ model }) => model !== undefined && !model.embeds && model.completion > 0) ?? services[0] ?? null;
 
-/** The services that have all words in their name, title or description; best in their name. */
+/**
+ * Returns the services of a kind that contain all words: in their kind, name, title, description, tools or providers.
+ * Keeps their order. An empty `kind` means all kinds.
+ */
 export function matchServices(services: readonly Service[], words: string, kind: string): readonly Service[] {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   return services.filter((service) => {

@@ -10,10 +10,13 @@ import { CallTree } from '../../../calls/call-tree.tsx';
 import { PartView, Picture } from '../parts/part-view.tsx';
 import { splitParts } from '../parts/split-parts.ts';
 
-/** Longer texts are drawn plainly until they are whole: to read Markdown again and again takes long. */
+/**
+ * A growing text longer than this is shown without Markdown until it is complete, because parsing it again and again
+ * takes long.
+ */
 const DRAWN_LIVE_MAX = 20_000;
 
-/** The answer of a model or an agent, also while it comes, with its steps and its cost. */
+/** The answer of a model or an agent, complete or growing, with its steps and its cost. */
 export const AnswerView = memo(function AnswerView({
   answer,
   agent,
@@ -23,7 +26,7 @@ export const AnswerView = memo(function AnswerView({
 }: {
   readonly answer: Answer;
   readonly agent: boolean;
-  /** USD so far. */
+  /** Estimated USD so far. */
   readonly estimate: number | null;
   readonly onAgain?: (() => void) | undefined;
   readonly onCost: (usd: number) => void;
@@ -119,7 +122,7 @@ function Parts({ pieces }: { readonly pieces: readonly string[] }): ReactNode {
 
 const ICONS = { running: LoaderCircle, done: Check, failed: X } as const;
 
-/** The steps on the way to the answer. */
+/** The steps that led to the answer. */
 function Steps({ steps }: { readonly steps: readonly Step[] }): ReactNode {
   return (
     <ol aria-label="Steps" className="grid gap-1 text-sm text-soft">

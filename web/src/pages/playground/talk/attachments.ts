@@ -1,10 +1,10 @@
-/** Of all pictures of a message together: a chat request is at most 10 MiB, and base64 adds a third. */
+/** The most bytes of a message's pictures together. A chat request may have 10 MiB, and base64 adds a third. */
 const BYTES_MAX = 6 * 1024 * 1024;
 const PICTURES_MAX = 8;
 const TYPES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif']);
 export const PICTURE_TYPES = [...TYPES].join(',');
 
-/** Files as data URLs, beside those that are there. Rejects with Error that says which file does not fit. */
+/** Reads files as data URLs and appends them to `before`. Rejects with Error that names the file which doesn't fit. */
 export async function readPictures(files: Iterable<File>, before: readonly string[] = []): Promise<readonly string[]> {
   const urls = [...before];
   for (const file of files) {

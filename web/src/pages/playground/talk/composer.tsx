@@ -6,7 +6,7 @@ import { exactUsd } from '../../../calls/exact-usd.ts';
 import { PICTURE_TYPES, readPictures } from './attachments.ts';
 import type { Said } from './turn.ts';
 
-/** The box for a message. Enter sends it, Shift and Enter begins a line. */
+/** The text field for a message. Enter sends it, Shift+Enter starts a new line. */
 export function Composer({
   to,
   busy,
@@ -20,11 +20,11 @@ export function Composer({
   /** The name of the model or the agent. */
   readonly to: string;
   readonly busy: boolean;
-  /** The settings are right. */
+  /** Whether the settings are valid. */
   readonly ready: boolean;
-  /** It can look at pictures. */
+  /** Whether it accepts pictures. */
   readonly pictures: boolean;
-  /** USD that the conversation cost so far. */
+  /** USD for the conversation so far. */
   readonly spent: number;
   readonly stopWord: 'Stop' | 'Cancel';
   readonly onSay: (said: Said) => void;

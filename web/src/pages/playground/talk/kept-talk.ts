@@ -1,10 +1,10 @@
 import { NO_SETTINGS, type Settings } from './settings.ts';
 import type { Turn } from './turn.ts';
 
-/** The last conversation. It is gone with the tab, and is shown to nobody but the account that had it. */
+/** The last conversation of this tab. It is shown only to the account that had it. */
 interface KeptTalk {
   readonly account: string;
-  /** Kind and name. */
+  /** Kind and name of the service. */
   readonly service: string;
   readonly turns: readonly Turn[];
   readonly settings: Settings;
@@ -23,7 +23,7 @@ export function readTalk(account: string, service: string): Pick<KeptTalk, 'turn
   return { turns: [], settings: NO_SETTINGS };
 }
 
-/** Keeps a conversation in place of the one before. One that is too large is not kept. */
+/** Stores a conversation and replaces the previous one. A conversation that is too large isn't stored. */
 export function keepTalk(talk: KeptTalk): void {
   const text = JSON.stringify({ ...talk, turns: talk.turns.filter(({ answer }) => !answer.running) });
   try {

@@ -6,7 +6,7 @@ import { Empty } from '../../../ui/empty.tsx';
 import type { Service } from '../catalogue.ts';
 import { faultOfSetting, NO_SETTINGS, type NumberSetting, type Settings } from './settings.ts';
 
-/** System prompt, parameters, tools and the cap on the cost of a message. */
+/** Settings of a conversation: system prompt, parameters, tools, and the cap on the cost of a message. */
 export function SettingsDrawer({
   service,
   services,

@@ -1,10 +1,10 @@
-/** The settings for all messages, as typed. Empty is left to the provider. */
+/** The settings for all messages, as typed. An empty setting is left to the provider. */
 export interface Settings {
   readonly system: string;
   readonly temperature: string;
   readonly topP: string;
   readonly maxTokens: string;
-  /** USD that one message may cost. */
+  /** The most that one message may cost, in USD. */
   readonly maxCost: string;
   /** Tool services that the gateway calls for the model. */
   readonly tools: readonly string[];
@@ -35,7 +35,7 @@ const BOUNDS = {
 
 export type NumberSetting = keyof typeof BOUNDS;
 
-/** The fault of a number as typed; null where it is right or empty. */
+/** Returns what is wrong with a typed number, or null if it is valid or empty. */
 export function faultOfSetting(name: NumberSetting, text: string): string | null {
   if (text.trim() === '') return null;
   const { min, max, whole, places } = BOUNDS[name] as Bounds;
@@ -51,6 +51,6 @@ export function faultOfSetting(name: NumberSetting, text: string): string | null
 export const isRight = (settings: Settings): boolean =>
   (Object.keys(BOUNDS) as NumberSetting[]).every((name) => faultOfSetting(name, settings[name]) === null);
 
-/** How many settings differ from the defaults. */
+/** Counts the settings that differ from the defaults. */
 export const countSettings = (settings: Settings): number =>
   (Object.values(settings) as (string | readonly string[])[]).filter((value) => value.length > 0).length;

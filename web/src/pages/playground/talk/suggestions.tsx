@@ -8,7 +8,7 @@ import type { Service } from '../catalogue.ts';
 const ASK_A_MODEL = ['What can you do?', 'Count to 20', 'What does this call cost?'] as const;
 const SHOWN_MAX = 4;
 
-/** An empty conversation: who is here, and something to begin with. */
+/** Shown in an empty conversation: the service, and messages to begin with. */
 export function Suggestions({
   service,
   onChoose,
@@ -45,7 +45,7 @@ interface Card {
   readonly skills?: readonly { readonly examples?: readonly unknown[] }[];
 }
 
-/** An agent names examples in its card. */
+/** An agent's card contains example messages. */
 function useExamples({ kind, name }: Service): readonly string[] {
   const card = useQuery({
     queryKey: ['playground', 'card', name],

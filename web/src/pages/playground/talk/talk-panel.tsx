@@ -14,7 +14,7 @@ import { Suggestions } from './suggestions.tsx';
 import { bodyOf, costSoFar, type Said, type Turn } from './turn.ts';
 import { useTalk } from './use-talk.ts';
 
-/** From the end of the page within which it follows what is written. */
+/** The page scrolls with a growing answer if the reader is within this distance of its end. */
 const FOLLOW_PX = 160;
 
 /** A conversation with a model or an agent. */
@@ -105,7 +105,7 @@ export default function TalkPanel({
   );
 }
 
-/** USD that all answers cost so far. */
+/** USD for all answers so far. */
 const spentIn = (turns: readonly Turn[]): number => turns.reduce((sum, { answer }) => sum + (answer.cost ?? 0), 0);
 
 function TurnAnswer({
@@ -151,7 +151,7 @@ function SaidView({ turn }: { readonly turn: Turn }): ReactNode {
   );
 }
 
-/** Keeps the end of the conversation in sight while it grows, unless the reader scrolled away from it. */
+/** Keeps the end of the growing conversation visible, unless the reader has scrolled away. */
 function useFollow() {
   const [list, setList] = useState<HTMLOListElement | null>(null);
   const follows = useRef(false);
@@ -174,7 +174,7 @@ function useFollow() {
     setList,
     follow() {
       follows.current = true;
-      // Once the new message is drawn.
+      // Waits until the new message is rendered.
       requestAnimationFrame(() => scrollTo(0, document.documentElement.scrollHeight));
     },
   };

@@ -7,9 +7,9 @@ import type { Settings } from './settings.ts';
 export interface Turn {
   readonly id: string;
   readonly text: string;
-  /** Data URLs. */
+  /** Pictures as data URLs. */
   readonly images: readonly string[];
-  /** The request as it was sent, but for `stream`. */
+  /** The request as it was sent, without `stream`. */
   readonly body: CallBody;
   readonly answer: Answer;
 }
@@ -29,7 +29,7 @@ const contentOf = ({ text, images }: Said) =>
 
 const numberOf = (text: string): number | undefined => (text.trim() === '' ? undefined : Number(text));
 
-/** The request for a message, after the turns before it. */
+/** Makes the request for a message, with the earlier turns. */
 export function bodyOf(service: Service, settings: Settings, turns: readonly Turn[], said: Said): CallBody {
   const max_cost = numberOf(settings.maxCost);
   const cap = max_cost === undefined ? {} : { max_cost };
@@ -37,7 +37,7 @@ export function bodyOf(service: Service, settings: Settings, turns: readonly Tur
     const task = turns.at(-1)?.answer.task ?? null;
     return {
       model: `a2a/${service.name}`,
-      // The agent keeps what was said before.
+      // The agent remembers the earlier messages, so they aren't sent.
       messages: [{ role: 'user', content: contentOf(said) }],
       ...(task === null ? {} : { tollgate: goOn(task) }),
       ...cap,
@@ -68,16 +68,19 @@ export function bodyOf(service: Service, settings: Settings, turns: readonly Tur
   };
 }
 
-/** A task that asks is answered; one that is over has a successor in its context. */
+/**
+ * If the task asks for input, the message continues this task. If the task has ended, the message starts a new task in
+ * its context.
+ */
 const goOn = ({ id, context, state }: NonNullable<Answer['task']>) => ({
   ...(state === 'input-required' && id !== null ? { task_id: id } : {}),
   ...(context === null ? {} : { context_id: context }),
 });
 
-/** The gateway's own measure of a text: a token for each four bytes. */
+/** The gateway's estimate: one token per four bytes. */
 const BYTES_PER_TOKEN = 4;
 
-/** USD that an answer has cost so far, by the measure of the gateway; null for what is not priced by tokens. */
+/** Estimated USD of an answer so far, computed like the gateway. null if the price isn't by tokens. */
 export function costSoFar(service: Service, { body, answer }: Turn): number | null {
   if (service.model === undefined) return null;
   const { prompt, completion } = service.model;

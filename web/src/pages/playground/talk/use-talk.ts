@@ -13,15 +13,15 @@ interface Talk {
   readonly busy: boolean;
   readonly change: (settings: Settings) => void;
   readonly say: (said: Said) => void;
-  /** Says the last message again, in place of its answer. */
+  /** Sends the last message again and replaces its answer. */
   readonly again: () => void;
   readonly stop: () => void;
   readonly clear: () => void;
-  /** Notes what a turn cost, where its answer did not say it. */
+  /** Stores the cost of a turn whose answer didn't state it. */
   readonly setCost: (id: string, usd: number) => void;
 }
 
-/** A conversation with a model or an agent. The last one is kept for this tab. */
+/** A conversation with a model or an agent. This tab stores the last one. */
 export function useTalk(service: Service): Talk {
   const { session } = useSession();
   const account = session?.account ?? '';

@@ -11,7 +11,7 @@ import type { Values } from './use-tool-run.ts';
 type Mode = 'form' | 'json';
 const NO_FAULTS: Faults = new Map();
 
-/** The arguments of a tool: as fields, or as the JSON that is sent. */
+/** The arguments of a tool, as form fields or as JSON. */
 export function ToolForm({
   schema,
   price,
@@ -33,7 +33,7 @@ export function ToolForm({
   const [faults, setFaults] = useState<Faults>(NO_FAULTS);
   const form = useRef<HTMLFormElement>(null);
 
-  /** The arguments; null where something is wrong, which is then shown. */
+  /** Returns the arguments. Returns null and shows the errors if something is wrong. */
   const read = (): Values | null => {
     const found = new Map<string, string>();
     const value =
@@ -42,7 +42,7 @@ export function ToolForm({
         : readJson(json, found);
     setFaults(found);
     if (found.size === 0) return value as Values;
-    // After the faults are drawn.
+    // Waits until the errors are rendered, then focuses the first one.
     requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus());
     return null;
   };

@@ -5,7 +5,7 @@ import type { ToolFacts } from '../catalogue.ts';
 
 const BUTTONS_MAX = 4;
 
-/** Which tool of a service. */
+/** A list to choose a tool of a service. */
 export function ToolList({
   tools,
   chosen,

@@ -19,7 +19,7 @@ interface ListedService {
   readonly tools: readonly { readonly name: string; readonly input_schema?: unknown }[];
 }
 
-/** The tools of a service, a form for the arguments of one, and what it answered. */
+/** The panel of a tool service: its tools, a form for the arguments, and the answer. */
 export default function ToolPanel({
   service,
   tool: asked,

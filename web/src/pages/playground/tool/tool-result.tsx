@@ -6,7 +6,7 @@ import { PartView } from '../parts/part-view.tsx';
 import { splitParts } from '../parts/split-parts.ts';
 import type { ShownRun } from './use-tool-run.ts';
 
-/** The answer of a tool, with its charge. */
+/** The answer of a tool, with its cost. */
 export function ToolResult({ shown }: { readonly shown: ShownRun | null }): ReactNode {
   const pieces = shown?.answer.pieces;
   const parts = useMemo(() => splitParts(pieces ?? []), [pieces]);

@@ -5,13 +5,13 @@ import type { CallBody } from '../calls/run-call.ts';
 
 export type Values = Readonly<Record<string, unknown>>;
 
-/** A run of a tool as it is shown. */
+/** A run of a tool, for display. */
 export interface ShownRun {
   readonly values: Values;
   readonly answer: Answer;
 }
 
-/** Runs a tool, by the name that the chat API has for it: `mcp/demo/toolbox/roll_dice`. */
+/** Runs a tool. `model` is its name in the chat API: `mcp/demo/toolbox/roll_dice`. */
 export function useToolRun(model: string): {
   readonly run: (values: Values) => void;
   readonly stop: () => void;
@@ -29,7 +29,7 @@ export function useToolRun(model: string): {
   };
 }
 
-/** The request for a tool: its arguments are the message. */
+/** The request that calls a tool. The message contains its arguments as JSON. */
 export const bodyOfTool = (model: string, values: Values): CallBody => ({
   model,
   messages: [{ role: 'user', content: JSON.stringify(values) }],

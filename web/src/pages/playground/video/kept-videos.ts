@@ -1,4 +1,4 @@
-/** A video that was queued from this tab. */
+/** A video that this tab has queued. */
 export interface QueuedVideo {
   readonly taskId: string;
   readonly callId: string | null;
@@ -17,7 +17,7 @@ const KEY = 'tollgate.playground.videos';
 const KEPT_MAX = 12;
 const PROMPT_MAX = 2_000;
 
-/** The videos of a model that this tab has queued: a page that is loaded again goes on to wait for them. */
+/** The videos of a model that this tab has queued. After a reload the page continues to wait for them. */
 export function readVideos(account: string, model: string): readonly QueuedVideo[] {
   try {
     const kept = JSON.parse(sessionStorage.getItem(KEY) ?? 'null') as Kept | null;
@@ -34,7 +34,7 @@ export function keepVideos(kept: Kept): void {
   try {
     sessionStorage.setItem(KEY, JSON.stringify({ ...kept, videos }));
   } catch {
-    // A full store costs the list of this tab alone.
+    // If the storage is full, this tab only loses the list.
     sessionStorage.removeItem(KEY);
   }
 }

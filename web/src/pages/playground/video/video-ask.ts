@@ -1,6 +1,6 @@
 import type { VideoFacts } from '../catalogue.ts';
 
-/** The fields of the form, as typed. Empty is left to the model. */
+/** The form fields, as typed. An empty field leaves the choice to the model. */
 export interface VideoAsk {
   readonly prompt: string;
   readonly duration: string;
@@ -18,7 +18,7 @@ export const QUEUE_PATH = '/api/v1/video/queue';
 const DURATIONS = ['5s', '10s'] as const;
 const MICRO = 1_000_000;
 
-/** The lengths that are offered. A model without a list takes others, too. */
+/** The lengths that the form offers. A model without a list accepts other lengths too. */
 export const durationsOf = ({ durations }: VideoFacts): readonly string[] =>
   durations.length > 0 ? durations : DURATIONS;
 
@@ -34,7 +34,7 @@ export const firstAsk = (facts: VideoFacts): VideoAsk => ({
   frame: null,
 });
 
-/** USD of what is asked for: the gateway locks exactly this. null where the model has no price for it. */
+/** The price of the request in USD. The gateway locks exactly this amount. null if the model has no price for it. */
 export function priceOf(facts: VideoFacts, ask: VideoAsk): number | null {
   const perSecond = facts.perSecond[ask.resolution];
   if (perSecond === undefined) return null;

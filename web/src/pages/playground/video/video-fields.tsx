@@ -12,7 +12,7 @@ const RATIOS = ['16:9', '9:16', '1:1'] as const;
 const COUNTS = ['1', '2', '3', '4'] as const;
 const option = (value: string) => ({ value, text: value });
 
-/** The fields of a call for videos: those that the model takes. */
+/** The form fields of a video request that the model supports. */
 export function VideoFields({
   facts,
   ask,

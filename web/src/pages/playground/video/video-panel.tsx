@@ -19,7 +19,7 @@ import { firstAsk, priceOf, QUEUE_PATH, videoBody } from './video-ask.ts';
 import { VideoFields } from './video-fields.tsx';
 import { VideoTask } from './video-task.tsx';
 
-/** Has videos made, waits for them and plays them. */
+/** The panel that queues videos, waits for them and plays them. */
 export default function VideoPanel({ service }: { readonly service: Service }): ReactNode {
   const facts = service.video!;
   const queries = useQueryClient();
@@ -44,7 +44,7 @@ export default function VideoPanel({ service }: { readonly service: Service }): 
     try {
       const reply = await request(QUEUE_PATH, {
         method: 'POST',
-        // The button is a promise: a dearer provider is not asked.
+        // The button shows this price, so a more expensive provider must not be used.
         json: { ...videoBody(service.name, ask), ...(price === null ? {} : { max_cost: price }) },
       });
       const { id } = (await reply.json()) as { readonly id: string };

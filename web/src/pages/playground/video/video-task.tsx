@@ -25,7 +25,7 @@ const GOES_ON: ReadonlySet<string> = new Set(['queued', 'generating']);
 
 const goesOn = (task: TaskAnswer | undefined): boolean => task !== undefined && GOES_ON.has(task.status);
 
-/** A video that is being made, until it plays here. */
+/** A queued video, until it can be played here. */
 export function VideoTask({ video }: { readonly video: QueuedVideo }): ReactNode {
   const queries = useQueryClient();
   const key = ['playground', 'video', video.taskId] as const;
@@ -121,7 +121,7 @@ function Progress({
   );
 }
 
-/** Only addresses of this gateway are played: the answer names no others. */
+/** Only addresses of this gateway are played. The gateway's answers contain no others. */
 const isOwn = (url: string): boolean => url.startsWith('/api/v1/');
 
 function Player({
@@ -157,8 +157,9 @@ function Player({
 }
 
 /**
- * An address that an element of the page may load. Over plain http in a network browsers do not tell which site asks,
- * so the gateway wants the header of its pages, which an element cannot send: the page fetches the file itself.
+ * A URL that a `<video>` element can load. Over plain http (except on localhost) browsers don't send which site makes a
+ * request. So the gateway requires its page's header, which an element can't send. Then the page itself fetches the
+ * file.
  */
 function usePlayable(url: string | null): string | null {
   const [source, setSource] = useState<string | null>(isSecureContext ? url : null);

@@ -1,18 +1,15 @@
 import type { Shape } from './shape.ts';
 
-/**
- * The content of a form as its fields hold it: text for texts and numbers, and JSON as it is written.
- * undefined is not sent.
- */
+/** The content of a form's fields, as typed: text for texts and numbers, and JSON text. undefined is not sent. */
 export type Draft = unknown;
 
-/** A choice between shapes: which one, and what was typed for each. */
+/** A choice between alternatives: the chosen index, and what was typed for each. */
 export interface OneOfDraft {
   readonly at: number;
   readonly drafts: readonly Draft[];
 }
 
-/** The draft with which a form begins, and one that shows a value. */
+/** The draft of an empty form, or of a form that shows `value`. */
 export function draftOf(shape: Shape, value: unknown = shape.initial, required = true): Draft {
   switch (shape.kind) {
     case 'text':
@@ -51,10 +48,10 @@ export function draftOf(shape: Shape, value: unknown = shape.initial, required =
   }
 }
 
-/** The faults of a draft, by the path of the field: `address.city`. */
+/** Error messages by the path of the field: `address.city`. */
 export type Faults = ReadonlyMap<string, string>;
 
-/** The value that a draft stands for, and what is wrong with it. An undefined value is left out. */
+/** Returns the value of a draft, and adds its errors to `faults`. An undefined value is omitted. */
 export function readDraft(
   shape: Shape,
   draft: Draft,
@@ -130,7 +127,7 @@ function readGroup(
     if (read !== undefined)
       Object.defineProperty(value, member.name, { value: read, enumerable: true, writable: true, configurable: true });
   }
-  // An object that may be left out, and of which nothing was filled in, is left out.
+  // An optional object is omitted if no field of it is filled in.
   if (!required && Object.keys(value).length === 0 && [...found.values()].every((text) => text === 'This is needed.'))
     return undefined;
   for (const [at, text] of found) faults.set(at, text);
@@ -145,7 +142,7 @@ function faultOfText(shape: Extract<Shape, { kind: 'text' }>, text: string): str
   if (shape.format === 'uri' && !URL.canParse(text)) return 'Write an address, such as https://example.com/.';
   if (shape.format === 'email' && !/^[^\s@]+@[^\s@]+$/.test(text)) return 'Write an email address.';
   if (shape.format === 'date' && Number.isNaN(Date.parse(text))) return 'Write a date, such as 2026-01-31.';
-  // A pattern of a stranger can take for ever: only simple ones are tried, on texts that are not long.
+  // A stranger's pattern may take forever to match. So only simple patterns are used, and only on short texts.
   if (
     shape.pattern !== null &&
     text.length < PATTERN_TEXT_MAX &&
@@ -156,7 +153,7 @@ function faultOfText(shape: Extract<Shape, { kind: 'text' }>, text: string): str
   return null;
 }
 
-/** No repetition of something that repeats, which is what makes a pattern slow. */
+/** A pattern without nested repetitions, which would make it slow. */
 const isSimple = (pattern: string): boolean =>
   pattern.length <= 200 && !/[*+}]\)?[*+{]|\)[*+{]/.test(pattern) && (pattern.match(/[*+]|\{\d*,/g) ?? []).length <= 2;
 

@@ -10,7 +10,7 @@ interface Props<S extends Shape = Shape> {
   readonly draft: Draft;
   readonly label: string;
   readonly required: boolean;
-  /** `address.city`, as faults name it. */
+  /** The field's path in `faults`, such as `address.city`. */
   readonly path: string;
   readonly faults: Faults;
   readonly onChange: (draft: Draft) => void;
@@ -48,7 +48,7 @@ export function Members({
   );
 }
 
-/** The field for a shape. All words of it are the provider's, and are text. */
+/** The form field of a shape. All its texts are from the provider and are shown as plain text. */
 function SchemaField({ shape, draft, label: name, required, path, faults, onChange }: Props): ReactNode {
   const label = (shape.title !== '' ? shape.title : name) + (required ? '' : ' (optional)');
   const error = faults.get(path) ?? null;

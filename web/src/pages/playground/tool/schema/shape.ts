@@ -1,4 +1,4 @@
-/** The fields of a form: a JSON Schema, as far as a form can show it. */
+/** The form fields for a JSON Schema, as far as a form can show it. */
 export type Shape = { readonly title: string; readonly description: string; readonly initial: unknown } & (
   | {
       readonly kind: 'text';
@@ -15,7 +15,7 @@ export type Shape = { readonly title: string; readonly description: string; read
   | { readonly kind: 'list'; readonly item: Shape; readonly min: number; readonly max: number }
   | { readonly kind: 'group'; readonly members: readonly Member[] }
   | { readonly kind: 'one-of'; readonly options: readonly Shape[] }
-  /** A form cannot show it: it is written as JSON. */
+  /** A form can't show it, so it is typed as JSON. */
   | { readonly kind: 'json' }
 );
 
@@ -39,10 +39,7 @@ const isObject = (value: unknown): value is Json =>
 const words = (value: unknown): string => (typeof value === 'string' ? value.slice(0, TEXT_MAX) : '');
 const bound = (value: unknown, otherwise: number): number => (typeof value === 'number' ? value : otherwise);
 
-/**
- * The shape of the arguments of a tool. null where no form can be made of its schema: then its arguments are
- * written as JSON.
- */
+/** The shape of a tool's arguments. null if no form can be made of its schema. Then the arguments are typed as JSON. */
 export function shapeOfArguments(schema: unknown): Extract<Shape, { kind: 'group' }> | null {
   if (!isObject(schema)) return null;
   const shape = shapeOf(schema, { root: schema, name: '', depth: 0 });
@@ -50,7 +47,7 @@ export function shapeOfArguments(schema: unknown): Extract<Shape, { kind: 'group
 }
 
 interface Place {
-  /** The document that references lead into. */
+  /** The document in which references are resolved. */
   readonly root: Json;
   readonly name: string;
   readonly depth: number;
@@ -123,7 +120,7 @@ function typed(schema: Json, about: Pick<Shape, 'title' | 'description' | 'initi
         required: required.has(name),
         shape: shapeOf(each, inner(name)),
       }));
-      // What has to be filled in comes first.
+      // Required fields come first.
       return {
         ...about,
         kind: 'group',
@@ -141,8 +138,8 @@ const typeOf = (schema: Json): unknown =>
 const STEPS_MAX = 16;
 
 /**
- * A schema without what stands around it: references into the same document, a single `allOf`, and the `null` beside
- * which one real schema stands.
+ * Unwraps a schema: resolves references in the same document and a single `allOf`, and removes `null` from the
+ * alternatives of `type`, `anyOf` and `oneOf`. `optional` is true if null was among them.
  */
 function plain(given: unknown, { root }: Place): { readonly schema: Json; readonly optional: boolean } {
   let schema: Json = isObject(given) ? given : {};
@@ -172,7 +169,7 @@ const isNull = (option: unknown) => isObject(option) && option['type'] === 'null
 const without = (schema: Json, name: string): Json =>
   Object.fromEntries(Object.entries(schema).filter(([each]) => each !== name));
 
-/** A reference into the same document; an empty schema where it leads nowhere. */
+/** Resolves a reference in the same document. Returns an empty schema if the target doesn't exist. */
 function find(root: Json, reference: string): Json {
   if (!reference.startsWith('#/')) return {};
   let found: unknown = root;
