@@ -1,6 +1,3 @@
-/** A rate per minute that stands for no limit. Nobody is that fast, and the headers leave it out. */
-export const UNLIMITED = Number.MAX_SAFE_INTEGER;
-
 /**
  * Requests and tokens per minute of one key. Each is a bucket that refills at a steady rate. The request bucket holds
  * the requests of one minute plus `burst`: with 60 and 20, 80 requests can pass at once and then one per second. The

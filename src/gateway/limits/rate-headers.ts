@@ -1,8 +1,9 @@
 import { GatewayError } from '#wire';
 import type { LimitsConfig } from '#config';
 import { type Caller, isDevelopment } from '../call.ts';
+import { UNLIMITED } from './bucket.ts';
 import type { Rates } from './caller-limits.ts';
-import { UNLIMITED, type RateDecision, type RatePolicy, type RateWindow } from './limiter.ts';
+import type { RateDecision, RatePolicy, RateWindow } from './limiter.ts';
 
 /**
  * `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`. limit: the steady rate per minute, without the burst.

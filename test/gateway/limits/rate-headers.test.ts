@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { toHttpError } from '../../../src/wire/errors-http.ts';
 import { createLocalLimiter } from '../../../src/gateway/limits/local-limiter.ts';
-import { UNLIMITED } from '../../../src/gateway/limits/limiter.ts';
+import { UNLIMITED } from '../../../src/gateway/limits/bucket.ts';
 import { createRatePolicies, rateHeaders, rateLimitError } from '../../../src/gateway/limits/rate-headers.ts';
 import type { CallerKey } from '../../../src/gateway/call.ts';
 import type { LimitsConfig } from '../../../src/config/config.ts';
