@@ -95,7 +95,7 @@ export function createTreasury(options: TreasuryOptions): Treasury {
         const { cursor, height } = await chain.incoming(null);
         const opening = await chain.balanceAt(cursor);
         if (opening === null)
-          throw new ChainUnavailable(`the balance of the treasury on ${network} is not to be had at the moment`);
+          throw new ChainUnavailable(`the balance of the treasury on ${network} cannot be read at the moment`);
         await rows.insert({
           network,
           asset: chain.asset,

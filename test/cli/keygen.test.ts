@@ -59,7 +59,7 @@ describe('tollgate keygen', () => {
     const { code, output } = await place.run(['keygen', '--chain', 'evm', '--out', 'kept']);
     expect(code).toBe(1);
     expect(output).toBe(
-      'kept exists already and may hold a wallet: nothing was written. Choose another name, or move it away\n',
+      'kept already exists and may hold a wallet, so nothing was written. Choose another name, or move the file away\n',
     );
     expect(await readFile(join(place.dir, 'kept'), 'utf8')).toBe('precious');
   });

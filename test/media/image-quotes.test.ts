@@ -107,7 +107,7 @@ describe.each(ENGINES)('on %s', (engine) => {
   });
 
   test.each([
-    ['/image/generate', { resolution: '8K' }, /resolution 8K is not made by Painter; it makes 1K, 2K/],
+    ['/image/generate', { resolution: '8K' }, /Painter does not make resolution 8K; it makes 1K, 2K/],
     ['/image/generate', { quality: 'low' }, /quality low has no price/],
     ['/image/generate', { safe_mode: true }, /safe_mode is not taken/],
     ['/image/edit', { model: 'test/paint' }, /edits no images/],

@@ -45,7 +45,7 @@ async function probe(name: string, cap: CapName | undefined, maxOutputTokens: nu
 }
 
 const UNKNOWN = expect.stringMatching(
-  /^the most tokens of an answer are not known: write params\.max_output_tokens/,
+  /^the maximum number of tokens of an answer is not known\. Set params\.max_output_tokens/,
 ) as string;
 const write = (name: CapName, why: RegExp) =>
   expect.stringMatching(new RegExp(`^write params\\.cap = "${name}": ${why.source}`)) as string;

@@ -21,11 +21,12 @@ const USUAL_RESOLUTION = '720p';
 export function planAt(ask: VideoAsk, { service, provider, media }: Offer): VideoPlan {
   const { durations, resolutions } = media!;
   const seconds = ask.seconds ?? (durations.length > 0 ? Number.parseInt(durations[0]!, 10) : null);
-  if (seconds === null) throw unprocessable('duration', `${service} of ${provider.name} lists no lengths: send one`);
+  if (seconds === null)
+    throw unprocessable('duration', `${service} of ${provider.name} lists no lengths. Send the length`);
   if (durations.length > 0 && !durations.includes(`${seconds}s`))
     throw unprocessable(
       'duration',
-      `duration ${seconds}s is not made by ${provider.name}; it makes ${durations.join(', ')}`,
+      `${provider.name} does not make duration ${seconds}s; it makes ${durations.join(', ')}`,
     );
   const usual = resolutions.includes(USUAL_RESOLUTION) ? USUAL_RESOLUTION : resolutions[0]!;
   const resolution = ask.resolution ?? usual;
@@ -33,7 +34,7 @@ export function planAt(ask: VideoAsk, { service, provider, media }: Offer): Vide
     const asked = ask.size === null ? '' : ` (size ${ask.size.width}x${ask.size.height})`;
     throw unprocessable(
       ask.size === null ? 'resolution' : 'size',
-      `resolution ${resolution}${asked} is not made by ${provider.name}; it makes ${resolutions.join(', ')}`,
+      `${provider.name} does not make resolution ${resolution}${asked}; it makes ${resolutions.join(', ')}`,
     );
   }
   return { seconds, resolution, audio: ask.audio };

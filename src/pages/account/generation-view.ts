@@ -13,7 +13,7 @@ const callProperties = {
     description:
       '`held` while it runs, and after it while it waits for input that its client was asked for; then `settled`, `released` (nothing charged) or `expired` (the same, by time-out).',
   },
-  waiting: { type: 'boolean', description: 'It is held, and its task waits for input from you.' },
+  waiting: { type: 'boolean', description: 'The money is locked, and the task waits for input from you.' },
   outcome: {
     type: ['string', 'null'],
     description:
@@ -27,7 +27,7 @@ const callProperties = {
   service: { type: ['string', 'null'], description: 'The service that was called.' },
   tool: {
     type: ['string', 'null'],
-    description: 'The tool of it that was called; null where the service is the whole.',
+    description: 'The tool of the service that was called; null if the service itself was called.',
   },
   continues: { type: ['string', 'null'], description: 'Id of the call that this one goes on with.' },
   provider: { type: ['string', 'null'], description: 'Id of the provider that was paid.' },

@@ -164,7 +164,7 @@ const refused: readonly (readonly [string, unknown, string, string?])[] = [
     'payload.authorization.from must be 20 bytes of hex after 0x, not "0x12"',
   ],
   ['nobody as payer', authorized({ from: `0x${'00'.repeat(20)}` }), 'from is the zero address'],
-  ['the treasury as payer', authorized({ from: treasury.address }), 'from is the address that is paid'],
+  ['the treasury as payer', authorized({ from: treasury.address }), 'from is the recipient itself'],
   [
     'another receiver',
     authorized({ to: FROM }),

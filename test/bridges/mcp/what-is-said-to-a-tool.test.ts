@@ -69,7 +69,7 @@ test('what cannot be arguments is refused with what the tool takes, and nothing 
     message: 'files/add takes its arguments as a JSON object: {"a": number (required), "b": number (required)}',
   });
   await refused('count', '7', { code: 'unprocessable', message: expect.stringContaining('"n": integer (required)') });
-  await refused('now', 'what time is it', { code: 'unprocessable', message: 'files/now takes no arguments: say {}' });
+  await refused('now', 'what time is it', { code: 'unprocessable', message: 'files/now takes no arguments: send {}' });
   await refused('search', '  ', {
     code: 'unprocessable',
     message: expect.stringContaining('"query": string (required), "limit": integer'),

@@ -31,7 +31,7 @@ test('a state that is used twice gets work once', async () => {
   const refused = both.find(({ message }) => message.error)!;
   expect(refused.message.error).toMatchObject({
     code: -32_602,
-    message: expect.stringContaining('was used or has expired'),
+    message: expect.stringContaining('was already used, has expired'),
   });
   expect(server.seen.filter(({ message }) => message.result !== undefined)).toHaveLength(1);
   expect(bridge.endings.toSorted()).toEqual(['ask: complete, 1000', 'ask: error -32602, 0', 'ask: input_required, 0']);

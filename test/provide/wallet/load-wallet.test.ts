@@ -144,12 +144,12 @@ describe('a key that cannot be used is refused with what would be right, and wit
     [
       'halves of two pairs',
       solana(JSON.stringify([...mixed])),
-      'holds a public key that is not the one of its secret key',
+      'holds a public key that does not match its secret key',
     ],
     [
       'halves of two pairs in base58',
       solana(bs58.encode(mixed)),
-      'holds a public key that is not the one of its secret key',
+      'holds a public key that does not match its secret key',
     ],
     ['one flipped bit of the seed', solana(changed(5, pair[5]! ^ 1)), 'holds a public key that is not'],
     ['one flipped bit of the public key', solana(changed(60, pair[60]! ^ 1)), 'holds a public key that is not'],

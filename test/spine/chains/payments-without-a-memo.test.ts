@@ -103,7 +103,7 @@ test('the terms of a wallet that is signed in ask for no memo, those of a key do
 
 test('another wallet that is signed in cannot bring it, and its signer still can', async () => {
   const payment = await signed(mine, await termsFor(await signInHeaders(mine)));
-  await refusedWith(await chat({ ...(await signInHeaders(thief)), ...payment }), 'another one is signed in');
+  await refusedWith(await chat({ ...(await signInHeaders(thief)), ...payment }), 'another wallet is signed in');
   expect(await available(thief.account)).toBe(0n);
   const answer = await chat({ ...(await signInHeaders(mine)), ...payment });
   expect(answer.status, await answer.text()).toBe(200);
@@ -114,7 +114,7 @@ test('another wallet that is signed in cannot bring it, and its signer still can
 test('a key cannot bring it first, whatever it says the terms were', async () => {
   const terms = await termsFor(await signInHeaders(mine));
   const payment = await signed(mine, terms);
-  await refusedWith(await chat({ ...bearer(), ...payment }), 'does not say that it is for account');
+  await refusedWith(await chat({ ...bearer(), ...payment }), 'does not name the account');
   const pretended = await signed(mine, { ...terms, extra: { ...terms.extra, memo: keyed.account } });
   await refusedWith(await chat({ ...bearer(), ...pretended }), 'must have the memo');
   expect(await available(keyed.account)).toBe(0n);
@@ -126,8 +126,8 @@ test('who reads it off the chain gets nothing for it, and its signer is credited
   expect(first.status, await first.text()).toBe(200);
   await spine.quiet();
   // A stranger with the same request and with another, another wallet, a key.
-  await refusedWith(await chat(payment), 'used before, for something else');
-  await refusedWith(await chat(payment, 'something else !tokens:20'), 'used before, for something else');
+  await refusedWith(await chat(payment), 'already used for something else');
+  await refusedWith(await chat(payment, 'something else !tokens:20'), 'already used for something else');
   await refusedWith(await chat({ ...(await signInHeaders(thief)), ...payment }), 'for another account');
   await refusedWith(await chat({ ...bearer(), ...payment }), 'for another account');
   // Again by its signer: it is no second payment. The balance pays until it ends.
