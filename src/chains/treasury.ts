@@ -136,7 +136,7 @@ export function createTreasury(options: TreasuryOptions): Treasury {
         await careForPrevious();
         if (halted !== null) {
           await rows.halt(network, null);
-          onProblem('info', 'withdrawals go on: the treasury holds what the books say', { network });
+          onProblem('info', 'withdrawals continue: the treasury holds what the books say', { network });
         }
       } else if (halted === null) {
         await halt(`the treasury holds ${formatUsd(held)} USDC, the books say ${formatUsd(booked)}`);

@@ -110,7 +110,7 @@ export function createRemoteFacilitator(
       if (payment.requirements.extra['feePayer'] !== current)
         throw new PaymentProblem(
           'payment_verification_failed',
-          `The fee of a payment is paid by ${current} now: ask for the terms again, and sign a new one`,
+          `The fee of a payment is now paid by ${current}. Request the terms again, and sign a new payment`,
         );
       await check(payment, current, node);
     },

@@ -7,7 +7,7 @@ export const messageAnswerSchema = {
   required: ['id', 'type', 'role', 'model', 'content', 'stop_reason', 'usage'],
   additionalProperties: true,
   properties: {
-    id: { type: 'string', description: 'Of the message. The header `x-generation-id` has the id of the call.' },
+    id: { type: 'string', description: 'Id of the message. The header `x-generation-id` has the id of the call.' },
     type: { type: 'string', const: 'message' },
     role: { type: 'string', const: 'assistant' },
     model: { type: 'string', description: 'The name that was called.' },

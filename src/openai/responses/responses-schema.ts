@@ -115,7 +115,7 @@ export const responseAnswerSchema = {
   required: ['id', 'object', 'status', 'model', 'output', 'usage'],
   additionalProperties: true,
   properties: {
-    id: { type: 'string', description: 'Of the response. The header `x-generation-id` has the id of the call.' },
+    id: { type: 'string', description: 'Id of the response. The header `x-generation-id` has the id of the call.' },
     object: { type: 'string', const: 'response' },
     created_at: { type: 'integer', description: 'Epoch seconds.' },
     status: { type: 'string', enum: ['completed', 'incomplete', 'failed', 'in_progress'] },

@@ -54,7 +54,7 @@ export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admiss
       config: { actsAs: 'viewer' },
       schema: {
         summary: 'List your wallets',
-        description: 'Those that are bound to your account, the oldest first.',
+        description: 'Wallets that are bound to your account, the oldest first.',
         tags: TAGS,
         response: { 200: oneOf({ type: 'array', items: walletSchema }) },
       },
@@ -134,8 +134,8 @@ function addBinding(app: FastifyInstance, deps: WalletsDeps, admissionOf: Admiss
       schema: {
         summary: 'Bind a wallet',
         description:
-          'Proves that a wallet is yours, for an account that is not a wallet’s own. Get a message from `/auth/nonce`, let the wallet sign it, and send here what would be the header SIGN-IN-WITH-X. ' +
-          'From then on what the wallet sends to a treasury by a plain transfer is credited to your account, and after a while you can withdraw to it.',
+          'Proves that a wallet is yours. Only for accounts that do not belong to a wallet themselves. Get a message from `/auth/nonce`, let the wallet sign it, and send the result here in the form of the header SIGN-IN-WITH-X. ' +
+          'From then on, plain transfers of the wallet to a treasury are credited to your account. After a waiting time you can withdraw to the wallet.',
         tags: TAGS,
         body: {
           type: 'object',

@@ -86,7 +86,7 @@ function addRequest(app: FastifyInstance, deps: WithdrawalsDeps, admissionOf: Ad
       schema: {
         summary: 'Withdraw money',
         description:
-          'Pays your balance, or what you earned as a provider, to the wallet of your account; of an account without one to a wallet that has been bound to it for long enough (`/wallets`). ' +
+          'Pays your balance, or your earnings as a provider, to the wallet of your account. An account without its own wallet is paid to a wallet that has been bound to it for long enough (`/wallets`). ' +
           'A wallet signs in for this with a nonce of `/auth/nonce`. With an `Idempotency-Key`, a repeated request withdraws only once.',
         tags: TAGS,
         headers: {
@@ -106,7 +106,11 @@ function addRequest(app: FastifyInstance, deps: WithdrawalsDeps, admissionOf: Ad
               enum: ['balance', 'earnings'],
               description: 'What it is taken from: your balance, or what you earned as a provider.',
             },
-            address: { type: 'string', maxLength: 64, description: 'Where there are several to choose from.' },
+            address: {
+              type: 'string',
+              maxLength: 64,
+              description: 'Needed if there are several addresses to choose from.',
+            },
             submit: {
               type: 'string',
               enum: ['gateway', 'self'],

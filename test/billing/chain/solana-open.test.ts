@@ -57,7 +57,7 @@ test('an asset must be a mint of six decimals', async () => {
     /no mint of the SPL Token program, but an account of TokenzQ/,
   );
   put(tokenAccountBytes(USDC, treasury.address, 0n));
-  await expect(open({ asset: mint.address })).rejects.toThrow(/no mint/);
+  await expect(open({ asset: mint.address })).rejects.toThrow(/not a mint/);
 });
 
 test('a treasury’s account that was frozen or given away is not opened', async () => {

@@ -77,7 +77,7 @@ test('what cannot be arguments is refused with what the tool takes, and nothing 
   const file = { kind: 'file', mediaType: 'image/png', name: null, url: null, bytes: '' } as const;
   await refused('search', user({ kind: 'text', text: 'what is this' }, file), {
     code: 'unprocessable',
-    message: expect.stringContaining('takes no files'),
+    message: expect.stringContaining('does not accept files'),
   });
   await refused('add', `{"a":${'['.repeat(500)}${']'.repeat(500)}}`, { code: 'invalid_request' });
   expect(server.asked).toEqual([]);

@@ -36,7 +36,7 @@ test('GET of a session that accepts no events is told of them', async () => {
 test.each(['/sse', '/api/v1/sse'])('%s says where to go', async (path) => {
   expect(await get(path, 'text/event-stream')).toMatchObject({
     status: 404,
-    text: expect.stringContaining('connect to /mcp'),
+    text: expect.stringContaining('Connect to /mcp'),
   });
 });
 

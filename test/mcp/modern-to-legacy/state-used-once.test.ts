@@ -69,7 +69,10 @@ test('the state of one tool does not go on with another', async () => {
   const bridge = await startBridge(server.url);
   const round = await heldCall(server, bridge);
   const other = await bridge.post('tools/call', { name: 'echo', arguments: { text: 'a' }, ...round }, { capabilities });
-  expect(other.message.error).toMatchObject({ code: -32_602, message: expect.stringContaining('of another request') });
+  expect(other.message.error).toMatchObject({
+    code: -32_602,
+    message: expect.stringContaining('belongs to another request'),
+  });
   expect(bridge.held.size).toBe(1);
   expect(await bridge.faults()).toEqual([]);
 });

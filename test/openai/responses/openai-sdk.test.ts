@@ -225,7 +225,7 @@ describe('a request that cannot be answered', () => {
     [
       { tools: [{ type: 'mcp', server_label: 'x', server_url: 'https://elsewhere.example' }] },
       422,
-      /own services alone/,
+      /only tools of its own services/,
     ],
     [{ model: 'nobody/has' }, 404, /Model not found/],
     [{ input: [] }, 400, /input must be/],
