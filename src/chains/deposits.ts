@@ -93,7 +93,7 @@ export function createDeposits(options: DepositsOptions): Deposits {
         // The sender of the request can change the requirements and leave out the account, but the memo is signed by
         // the payer.
         if (memo !== undefined && options.namesAnother(memo, owner.account))
-          throw refused(`The payment is for account ${memo}, not for this one: sign a new one`);
+          throw refused(`The payment is for account ${memo}, not for this account. Sign a new one`);
         mine = await rows.insert(
           { id, network, payer, amount, payment, ...owner },
           now() + waitMs + CLAIM_MARGIN_MS,

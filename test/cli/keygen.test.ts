@@ -69,7 +69,7 @@ describe('tollgate keygen', () => {
     await writeFile(join(place.dir, 'folder', 'file'), '');
     const cases: [args: string[], code: number, says: string][] = [
       [['--chain', 'evm', '--out', 'none/key'], 1, 'mkdir -p none'],
-      [['--chain', 'evm', '--out', 'folder'], 1, 'exists already'],
+      [['--chain', 'evm', '--out', 'folder'], 1, 'already exists'],
       [['--chain', 'evm', '--out', 'folder/file/key'], 1, 'folder/file/key cannot be written (ENOTDIR)'],
       [['--chain', 'evm'], 2, '--out'],
       [['--out', 'key'], 2, '--chain'],

@@ -154,13 +154,13 @@ test.each([
   [{ images: [{ b64: 'iVBO Rw0K' }] }, 'images[0].b64', /not valid base64/],
   [{ images: [{ b64: Buffer.from('<svg xmlns="x"/>!!').toString('base64') }] }, 'images[0].b64', /PNG, JPEG or WebP/],
   [{ images: [{ url: 'ftp://a.example/a.png' }] }, 'images[0].url', /https URL/],
-  [{ images: [{ b64: 'https://a.example/a.png' }] }, 'images[0].b64', /goes into url/],
+  [{ images: [{ b64: 'https://a.example/a.png' }] }, 'images[0].b64', /address as url/],
   [{ images: ['data:image/png,plain'] }, 'images[0]', /data URL in base64/],
   [{ images: [{ url: 'https://10.0.0.1/a.png' }] }, 'images[0].url', /could not be fetched/],
   [{ images: [{ url: 'http://127.0.0.1:8402/a.png' }] }, 'images[0].url', /could not be fetched/],
   [{ mask: 'AAAA' }, 'mask', /PNG, JPEG or WebP/],
   [{ n: 7 }, 'n', /from 1 to 6/],
-  [{ image: dataUrl(base) }, 'image', /send images/],
+  [{ image: dataUrl(base) }, 'image', /send only images/],
 ])('%j is refused with its name', async (more, param, message) => {
   expect(await refusal(ask(more))).toMatchObject({
     status: 400,

@@ -152,7 +152,7 @@ describe('a stream that is cut', () => {
     reader.head(200, {});
     const word = events(chunkOf([delta('12345678')]));
     const noise = ': nothing\n\n'.repeat(3_100);
-    expect(() => reader.data([Buffer.from(word + noise)])).toThrow('longer than 200 bytes');
+    expect(() => reader.data([Buffer.from(word + noise)])).toThrow('more than 200 bytes');
     const end = reader.cut({ reason: 'too_large', message: 'too large' });
     expect(end).toMatchObject({ outcome: 'cut', usage: { completion: 2n }, finishReason: 'too_large' });
     expect(Buffer.from((end.tail as ChatTail).before!).toString()).toContain('12345678');

@@ -136,5 +136,5 @@ const contextOf = (contextId: string | null) => (contextId === null ? {} : { con
 function wordsOf(why: string, { large, gave }: { readonly large: boolean; readonly gave: boolean }): string {
   if (large) return `The agent's answer is charged but cannot be delivered, because ${why}. Ask for a smaller answer`;
   if (gave) return `The task was canceled because ${why}. The output until then is charged`;
-  return `The task was canceled because ${why}. The agent had no output until then, so nothing is charged`;
+  return `The task was canceled because ${why}. The agent had no output until then. Nothing is charged`;
 }

@@ -54,7 +54,7 @@ test('an asset must be a mint of six decimals', async () => {
   await expect(open({ asset: mint.address })).rejects.toThrow(/has 9 decimals: it must have 6/);
   put(mintBytes(treasury.address, 1n, 6), 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb');
   await expect(open({ asset: mint.address })).rejects.toThrow(
-    /no mint of the SPL Token program, but an account of TokenzQ/,
+    /not a mint of the SPL Token program, but an account of TokenzQ/,
   );
   put(tokenAccountBytes(USDC, treasury.address, 0n));
   await expect(open({ asset: mint.address })).rejects.toThrow(/not a mint/);

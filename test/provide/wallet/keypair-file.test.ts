@@ -139,7 +139,7 @@ describe('a keypair file', () => {
       expect(await readFile(path, 'utf8')).toBe(fileText);
     }
     await symlink(join(dir, 'dangling-target'), join(dir, 'dangling'));
-    await expect(writeKeypairFile(join(dir, 'dangling'), 'x')).rejects.toThrow('exists already');
+    await expect(writeKeypairFile(join(dir, 'dangling'), 'x')).rejects.toThrow('already exists');
     expect(await readdir(dir)).not.toContain('dangling-target');
     await expect(writeKeypairFile(join(dir, 'no', 'such'), 'x')).rejects.toThrow(`mkdir -p ${join(dir, 'no')}`);
   });

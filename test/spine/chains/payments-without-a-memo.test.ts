@@ -128,8 +128,8 @@ test('who reads it off the chain gets nothing for it, and its signer is credited
   // A stranger with the same request and with another, another wallet, a key.
   await refusedWith(await chat(payment), 'already used for something else');
   await refusedWith(await chat(payment, 'something else !tokens:20'), 'already used for something else');
-  await refusedWith(await chat({ ...(await signInHeaders(thief)), ...payment }), 'for another account');
-  await refusedWith(await chat({ ...bearer(), ...payment }), 'for another account');
+  await refusedWith(await chat({ ...(await signInHeaders(thief)), ...payment }), 'to another account');
+  await refusedWith(await chat({ ...bearer(), ...payment }), 'to another account');
   // Again by its signer: it is no second payment. The balance pays until it ends.
   const statuses: number[] = [];
   for (let call = 0; call < 4; call += 1) {
@@ -176,7 +176,7 @@ test('a payment whose memo names the account of a key is for nobody else, also w
     { ...(await signInHeaders(mine)), ...stolen },
   ])
     expect((await chat(headers)).status).toBe(402);
-  await refusedWith(await chat(stolen), `for account ${keyed.account}, not for this one`);
+  await refusedWith(await chat(stolen), `for account ${keyed.account}, not for this account`);
   const answer = await chat({ ...bearer(), ...signedForKey });
   expect(answer.status, await answer.text()).toBe(200);
   await spine.quiet();
@@ -192,7 +192,7 @@ test('the same for the account of a contract wallet, whose name an ordinary wall
   const { memo: _memo, ...extra } = accepted.extra;
   await refusedWith(
     await chat(paymentHeaders({ ...rest, payload, accepted: { ...accepted, extra } } as never)),
-    `for account ${account}, not for this one`,
+    `for account ${account}, not for this account`,
   );
   const answer = await chat({ ...withKey, ...paymentHeaders({ ...rest, payload, accepted } as never) });
   expect(answer.status, await answer.text()).toBe(200);
