@@ -20,7 +20,7 @@ export function tierAt({ resolution, size }: ImageAsk, offer: Offer): string | n
   const asked = resolution === null ? `size ${size!.width}x${size!.height} (${wanted})` : `resolution ${wanted}`;
   throw unprocessable(
     resolution === null ? 'size' : 'resolution',
-    `${offer.provider.name} does not make ${asked}; it makes ${tiers.join(', ')}`,
+    `${asked} is not made by ${offer.provider.name}; it makes ${tiers.join(', ')}`,
   );
 }
 
@@ -57,7 +57,7 @@ function refuseUnpricedQuality(ask: ImageAsk, offer: Offer): void {
   if (quality === null || known.length === 0 || known.includes(quality)) return;
   throw unprocessable(
     'quality',
-    `${offer.provider.name} has no price for quality ${quality}; it has prices for ${known.join(', ')}, and auto`,
+    `quality ${quality} has no price at ${offer.provider.name}; it has ${known.join(', ')}, and auto`,
   );
 }
 

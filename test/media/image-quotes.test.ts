@@ -107,9 +107,9 @@ describe.each(ENGINES)('on %s', (engine) => {
   });
 
   test.each([
-    ['/image/generate', { resolution: '8K' }, /Painter does not make resolution 8K; it makes 1K, 2K/],
-    ['/image/generate', { quality: 'low' }, /has no price for quality low/],
-    ['/image/generate', { safe_mode: true }, /does not accept safe_mode/],
+    ['/image/generate', { resolution: '8K' }, /resolution 8K is not made by Painter; it makes 1K, 2K/],
+    ['/image/generate', { quality: 'low' }, /quality low has no price/],
+    ['/image/generate', { safe_mode: true }, /safe_mode is not taken/],
     ['/image/edit', { model: 'test/paint' }, /edits no images/],
   ])('%s of %j is not valid, and says why', async (path, more, message) => {
     const answer = await quoted(path, ask(more));

@@ -109,7 +109,7 @@ test('a tool answers a link to it, and says its price', async () => {
 
 test('wrong arguments of a tool are the tool’s error', async () => {
   for (const [args, why] of [
-    [{ prompt: 'A tollgate', duration: 5 }, /does not make duration 5s/],
+    [{ prompt: 'A tollgate', duration: 5 }, /duration 5s is not made/],
     [{ prompt: 'A tollgate', duration: 'long' }, /duration/],
     [{ prompt: 'A tollgate', width: 5 }, /Unknown argument "width"/],
   ] as const) {

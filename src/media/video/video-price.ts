@@ -26,7 +26,7 @@ export function planAt(ask: VideoAsk, { service, provider, media }: Offer): Vide
   if (durations.length > 0 && !durations.includes(`${seconds}s`))
     throw unprocessable(
       'duration',
-      `${provider.name} does not make duration ${seconds}s; it makes ${durations.join(', ')}`,
+      `duration ${seconds}s is not made by ${provider.name}; it makes ${durations.join(', ')}`,
     );
   const usual = resolutions.includes(USUAL_RESOLUTION) ? USUAL_RESOLUTION : resolutions[0]!;
   const resolution = ask.resolution ?? usual;
@@ -34,7 +34,7 @@ export function planAt(ask: VideoAsk, { service, provider, media }: Offer): Vide
     const asked = ask.size === null ? '' : ` (size ${ask.size.width}x${ask.size.height})`;
     throw unprocessable(
       ask.size === null ? 'resolution' : 'size',
-      `${provider.name} does not make resolution ${resolution}${asked}; it makes ${resolutions.join(', ')}`,
+      `resolution ${resolution}${asked} is not made by ${provider.name}; it makes ${resolutions.join(', ')}`,
     );
   }
   return { seconds, resolution, audio: ask.audio };

@@ -83,8 +83,8 @@ function takenBy({ media, provider, service }: Offer): Takes {
     lists,
     must(name) {
       if (lists(name) || (listed.length === 0 && ALWAYS_TRIED.has(name))) return;
-      const known = listed.length === 0 ? '' : `; it accepts ${listed.join(', ')}`;
-      throw unprocessable(name, `${service} of ${provider.name} does not accept ${name}${known}`);
+      const known = listed.length === 0 ? '' : `; it takes ${listed.join(', ')}`;
+      throw unprocessable(name, `${name} is not taken by ${service} of ${provider.name}${known}`);
     },
   };
 }
@@ -98,7 +98,7 @@ function sizeFields(ask: ImageAsk, offer: Offer, { lists }: Takes): Record<strin
     if (aspectRatios.length > 0 && !aspectRatios.includes(aspectRatio))
       throw unprocessable(
         'aspect_ratio',
-        `${offer.provider.name} does not make aspect_ratio ${aspectRatio}; it makes ${aspectRatios.join(', ')}`,
+        `aspect_ratio ${aspectRatio} is not made by ${offer.provider.name}; it makes ${aspectRatios.join(', ')}`,
       );
     if (lists('aspect_ratio')) fields['aspect_ratio'] = aspectRatio;
   }
@@ -120,11 +120,11 @@ function formatField(format: string, { media, provider }: Offer, takes: Takes): 
   if (formats.length > 0 && !formats.includes(format))
     throw unprocessable(
       'output_format',
-      `${provider.name} does not make output_format ${format}; it makes ${formats.join(', ')}`,
+      `output_format ${format} is not made by ${provider.name}; it makes ${formats.join(', ')}`,
     );
   if (formats.length > 0 || supportedParams.length === 0 || takes.lists('output_format'))
     return { output_format: format };
   // Most providers make PNG by default.
   if (format === 'png') return {};
-  throw unprocessable('output_format', `${provider.name} does not accept output_format`);
+  throw unprocessable('output_format', `output_format is not taken by ${provider.name}`);
 }

@@ -10,7 +10,7 @@ const PATHS = IMAGE_PATHS.openrouter;
 export const openrouterImages: ImageWire = {
   fields(ask, offer) {
     if (ask.edit?.hasMask)
-      throw unprocessable('mask', `${offer.service} of ${offer.provider.name} does not accept mask`);
+      throw unprocessable('mask', `mask is not taken by ${offer.service} of ${offer.provider.name}`);
     return openaiFields(ask, offer, false);
   },
   request(ask, offer, asksForBase64) {

@@ -89,8 +89,8 @@ function takenBy({ media, provider, service }: Offer) {
     lists,
     must(name: string) {
       if (lists(name) || (listed.length === 0 && USUAL.has(name))) return;
-      const known = listed.length === 0 ? '' : `; it accepts ${listed.join(', ')}`;
-      throw unprocessable(name, `${service} of ${provider.name} does not accept ${name}${known}`);
+      const known = listed.length === 0 ? '' : `; it takes ${listed.join(', ')}`;
+      throw unprocessable(name, `${name} is not taken by ${service} of ${provider.name}${known}`);
     },
   };
 }
@@ -101,7 +101,7 @@ function ratioAt({ aspectRatio }: VideoAsk, { media, provider }: Offer): string 
   if (aspectRatios.length === 0 || aspectRatios.includes(aspectRatio)) return aspectRatio;
   throw unprocessable(
     'aspect_ratio',
-    `${provider.name} does not make aspect_ratio ${aspectRatio}; it makes ${aspectRatios.join(', ')}`,
+    `aspect_ratio ${aspectRatio} is not made by ${provider.name}; it makes ${aspectRatios.join(', ')}`,
   );
 }
 
