@@ -83,11 +83,7 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
         'amount',
       );
     if (amount < minimum)
-      throw new WithdrawalProblem(
-        'invalid_request',
-        `The amount must be at least ${formatUsd(minimum)} USDC`,
-        'amount',
-      );
+      throw new WithdrawalProblem('invalid_request', `A withdrawal is at least ${formatUsd(minimum)} USDC`, 'amount');
     const taken = await takenToday(source);
     if (taken + amount > dailyMax)
       throw new WithdrawalProblem(

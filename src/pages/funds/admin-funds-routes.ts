@@ -35,7 +35,7 @@ const bookProperties = {
   treasury: { type: ['string', 'null'] },
   previous_treasury: {
     type: ['string', 'null'],
-    description: 'The previous treasury that hands over to this one; null if there is none',
+    description: 'The previous treasury that hands over to this one, or null',
   },
   previous_empty: {
     type: 'boolean',
