@@ -15,7 +15,7 @@ export function createActCancel(
 
   const cancelMove = async ({ id, state }: Act): Promise<void> => {
     if (id.startsWith(HANDOVER_MOVE))
-      throw wrong('A treasury that hands over makes this move, and would make it again');
+      throw wrong('This move belongs to a treasury that hands over, which would make it again');
     // A move that is only stored is first advanced to a withdrawal. Then the row of the withdrawal decides whether it
     // is signed or canceled.
     if (state === 'requested') await advance(id);
@@ -34,7 +34,7 @@ export function createActCancel(
 
   return async (id) => {
     const act = await rows.find(id);
-    if (act === null) throw wrong('No act has this id');
+    if (act === null) throw wrong('There is no act with this id');
     if (act.state === 'refused') return act;
     await (act.kind === 'move' ? cancelMove(act) : cancelBooking(act));
     const now = await advance(id);

@@ -267,8 +267,7 @@ function createWorkers(options: WorkersOptions): Workers {
   const workers: DueWorker[] = [];
   const carried = new Set<string>();
   const onError = (error: unknown, failures: number) => {
-    if (failures === 1)
-      onProblem('warn', 'looking after money on chains fails; it is tried again and again', { error });
+    if (failures === 1) onProblem('warn', 'processing the money on chains fails; the gateway keeps trying', { error });
   };
   const lookAfter = { pauseMs: BETWEEN_LOOKS_MS, onProblem, onError, now };
   const every = (pauseMs: number, turn: () => Promise<void>) => createDueWorker({ turn, pauseMs, onError });

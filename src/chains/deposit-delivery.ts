@@ -62,7 +62,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const notSubmitted = (network: string, error: ChainUnavailable): void => {
     if (now() - (toldAt.get(network) ?? 0) < TELL_AGAIN_MS) return;
     toldAt.set(network, now());
-    onProblem('warn', 'a payment could not be given to its chain; it is tried again', {
+    onProblem('warn', 'a payment could not be sent to its chain; the gateway tries again', {
       network,
       reason: error.message,
     });

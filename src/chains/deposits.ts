@@ -60,13 +60,13 @@ export function createDeposits(options: DepositsOptions): Deposits {
   const checkOwner = async (deposit: Deposit, payment: SignedPayment, owner: PaymentOwner): Promise<void> => {
     if (deposit.account === null && owner.account === payment.payerAccount) {
       if (await attribute(deposit, owner.account)) return;
-      throw refused('This payment is not final yet: it can be taken for its wallet once it is');
+      throw refused('This payment is not final yet. When it is final, it can be credited to its wallet');
     }
     if (deposit.account !== owner.account)
-      throw refused('This payment was taken for another account before: sign a new one');
+      throw refused('This payment was already credited to another account. Sign a new one');
     if (owner.request !== null && deposit.request !== owner.request)
       throw refused(
-        'This payment was used for another request: sign a new one, or sign in with the wallet to use its balance',
+        'This payment was already used for another request. Sign a new one, or sign in with the wallet to use its balance',
       );
   };
 
@@ -93,7 +93,7 @@ export function createDeposits(options: DepositsOptions): Deposits {
         // The sender of the request can change the requirements and leave out the account, but the memo is signed by
         // the payer.
         if (memo !== undefined && options.namesAnother(memo, owner.account))
-          throw refused(`The payment is for account ${memo}, not for this one: sign a new one`);
+          throw refused(`The payment is for account ${memo}, not for this account. Sign a new one`);
         mine = await rows.insert(
           { id, network, payer, amount, payment, ...owner },
           now() + waitMs + CLAIM_MARGIN_MS,
@@ -102,7 +102,7 @@ export function createDeposits(options: DepositsOptions): Deposits {
         deposit = await rows.find(id);
         if (deposit === null)
           throw refused(
-            `${OPEN_MAX} payments of wallet ${payer} are under way on ${network}: pay again when one of them is settled`,
+            `${OPEN_MAX} payments of wallet ${payer} are pending on ${network}, which is the maximum. Pay again when one of them is settled`,
           );
       }
       await checkOwner(deposit, payment, owner);
@@ -132,7 +132,7 @@ export function createDeposits(options: DepositsOptions): Deposits {
       // claim it.
       const late: Incoming = { ...event, id: `${event.id}/late`, sender: '', memo: null };
       await settle(await keep(`${deposit.id}/late`, late, network), late);
-      onProblem('error', 'a deposit that was reversed came after all: it is in suspense', {
+      onProblem('error', 'a deposit that was reversed arrived after all and is in suspense', {
         deposit: deposit.id,
         amount: event.amount,
       });

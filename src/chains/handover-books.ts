@@ -44,7 +44,7 @@ export function createHandoverBooks(
       const { cursor } = await current.incoming(null);
       const opening = await current.balanceAt(cursor);
       if (opening === null)
-        throw new ChainUnavailable(`the balance of ${chain.treasury} on ${network} is not to be had at the moment`);
+        throw new ChainUnavailable(`the balance of ${chain.treasury} on ${network} cannot be read at the moment`);
       await rows.beginHandover(book, {
         treasury: chain.treasury,
         opening,
@@ -58,12 +58,12 @@ export function createHandoverBooks(
         'leave its key in previous_private_key or previous_keypair_file until GET /admin/v1/payments says previous_empty';
       if (!book.previousEmpty)
         throw new Error(
-          `the treasury of ${network} before, ${book.previous}, was not empty when it was compared last: ${leaveIt}`,
+          `the previous treasury of ${network}, ${book.previous}, was not empty at the last comparison: ${leaveIt}`,
         );
       // A payment may have begun since the last comparison. Without the key its outcome could not be found.
       if (await handoverCare.isUnderWay(chain, book.previous))
         throw new Error(
-          `a payment to the treasury of ${network} before, ${book.previous}, or of it is under way: ${leaveIt}`,
+          `a payment to or from the previous treasury of ${network}, ${book.previous}, is pending: ${leaveIt}`,
         );
       await rows.endHandover(book, cursorsOf(book.cursor)[0]);
     } else throw otherBooks(book);

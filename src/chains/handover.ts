@@ -9,7 +9,7 @@ export function createHandover(current: Chain, previous: Chain): Chain {
   const { network } = current;
   if (plainAddress(network, current.treasury) === plainAddress(network, previous.treasury))
     throw new Error(
-      `the treasury of ${network} cannot hand over to itself: the key before is also the key of ${current.treasury}. Set the new key, or leave the key before out`,
+      `the treasury of ${network} cannot hand over to itself: the previous key is also the key of ${current.treasury}. Set the new key, or remove the previous key`,
     );
   const isPrevious = (address: unknown) =>
     typeof address === 'string' && plainAddress(network, address) === plainAddress(network, previous.treasury);

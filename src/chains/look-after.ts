@@ -45,7 +45,7 @@ export function createLookAfter<Row extends DueRow>(options: LookAfterOptions<Ro
       await carryOn(row);
     } catch (error) {
       if (!(error instanceof ChainUnavailable))
-        onProblem('warn', 'money on its way over a chain could not be looked after; it is tried again', {
+        onProblem('warn', 'the money on its way over a chain could not be processed; the gateway tries again', {
           id: row.id,
           error,
         });

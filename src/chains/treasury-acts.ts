@@ -57,7 +57,7 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
     if (kind === 'make_good') return;
     const chain = chainOf(network);
     if (chain === null)
-      throw new WithdrawalProblem('service_unavailable', `${network} cannot be reached at the moment: retry later`);
+      throw new WithdrawalProblem('service_unavailable', `${network} cannot be reached at the moment. Retry later`);
     if (kind !== 'move') return;
     const fault = chain.addressFault(address!);
     if (fault !== null) throw wrong(fault, 'address');
@@ -69,7 +69,7 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
     if (amount > most)
       throw new WithdrawalProblem(
         'unprocessable',
-        `The treasury of ${network} has ${formatUsd(most > 0n ? most : 0n)} USDC that are not signed away: move at most as much`,
+        `The treasury of ${network} has ${formatUsd(most > 0n ? most : 0n)} USDC that no signed transaction will take. Move at most this amount`,
         'amount',
       );
   };
@@ -87,7 +87,10 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
           await advance(id);
         } catch (error) {
           if (!(error instanceof ChainUnavailable))
-            onProblem('warn', 'an act about a treasury could not be carried on; it is tried again', { network, error });
+            onProblem('warn', 'an act about a treasury could not be continued; the gateway tries again', {
+              network,
+              error,
+            });
         }
       }
   };
@@ -108,12 +111,12 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
       if (known === null)
         throw new WithdrawalProblem(
           'unprocessable',
-          'Another act about the same difference is not at its end: repeat it, or look at GET /admin/v1/treasury/acts',
+          'Another act about the same difference is not finished. Repeat that act, or see GET /admin/v1/treasury/acts',
         );
       if (SAME.some((key) => known[key] !== wanted[key]))
         throw new WithdrawalProblem(
           'idempotency_conflict',
-          'This reference was used for another act: use a new one',
+          'This reference was already used for another act. Use a new one',
           'reference',
         );
       return advance(asked.id).catch((error: unknown) => {
@@ -124,11 +127,11 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
 
     async arrived(id, deposit) {
       const act = await rows.find(id);
-      if (act?.kind !== 'move') throw wrong('No move has this id', 'id');
+      if (act?.kind !== 'move') throw wrong('There is no move with this id', 'id');
       if (act.deposit !== deposit) {
         const found = await options.depositRows.find(deposit);
         if (found?.state !== 'final' || found.account !== null || found.network !== act.toNetwork)
-          throw wrong(`No deposit of this id is in suspense on ${act.toNetwork}`, 'deposit');
+          throw wrong(`No deposit with this id is in suspense on ${act.toNetwork}`, 'deposit');
         if (found.credited! > act.amount)
           throw wrong(`It is more than the ${formatUsd(act.amount)} USDC that were sent`, 'deposit');
         if ((await rows.ofDeposit(deposit)) !== null || !(await rows.nameArrival(id, deposit)))

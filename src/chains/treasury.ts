@@ -95,7 +95,7 @@ export function createTreasury(options: TreasuryOptions): Treasury {
         const { cursor, height } = await chain.incoming(null);
         const opening = await chain.balanceAt(cursor);
         if (opening === null)
-          throw new ChainUnavailable(`the balance of the treasury on ${network} is not to be had at the moment`);
+          throw new ChainUnavailable(`the balance of the treasury on ${network} cannot be read at the moment`);
         await rows.insert({
           network,
           asset: chain.asset,
@@ -136,7 +136,7 @@ export function createTreasury(options: TreasuryOptions): Treasury {
         await careForPrevious();
         if (halted !== null) {
           await rows.halt(network, null);
-          onProblem('info', 'withdrawals go on: the treasury holds what the books say', { network });
+          onProblem('info', 'withdrawals continue: the treasury holds what the books say', { network });
         }
       } else if (halted === null) {
         await halt(`the treasury holds ${formatUsd(held)} USDC, the books say ${formatUsd(booked)}`);

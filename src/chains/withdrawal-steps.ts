@@ -49,7 +49,7 @@ const DAY_MS = 86_400_000;
 /** How long workers leave a withdrawal to the request that created it. */
 export const CLAIM_MS = 15_000;
 const STEPS_MAX = 8;
-export const NOT_PAID_IN = 'Of a balance only what was paid in over chains can be withdrawn';
+export const NOT_PAID_IN = 'Only money that was deposited over a chain can be withdrawn';
 
 export const balanceIs = (available: MicroUsd): string => `The balance is ${formatUsd(available)} USDC`;
 

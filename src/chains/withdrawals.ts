@@ -72,14 +72,14 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
     const fee = feeNow(policyOf, asked);
     const chain = chainOf(network);
     if (chain === null)
-      throw new WithdrawalProblem('service_unavailable', `${network} cannot be reached at the moment: retry later`);
+      throw new WithdrawalProblem('service_unavailable', `${network} cannot be reached at the moment. Retry later`);
     const fault = chain.addressFault(address);
     if (fault !== null) throw new WithdrawalProblem('invalid_request', fault, 'address');
     const { minimum, dailyMax } = policyOf(network);
     if (amount <= fee)
       throw new WithdrawalProblem(
         'invalid_request',
-        `A withdrawal is more than its fee of ${formatUsd(fee)} USDC`,
+        `The amount must be higher than the fee of ${formatUsd(fee)} USDC`,
         'amount',
       );
     if (amount < minimum)
@@ -88,21 +88,21 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
     if (taken + amount > dailyMax)
       throw new WithdrawalProblem(
         'rate_limit_exceeded',
-        `At most ${formatUsd(dailyMax)} USDC can be withdrawn a day; ${formatUsd(dailyMax > taken ? dailyMax - taken : 0n)} are left`,
+        `At most ${formatUsd(dailyMax)} USDC can be withdrawn per day; ${formatUsd(dailyMax > taken ? dailyMax - taken : 0n)} are left`,
         'amount',
       );
     const left = await paidInLeft(asked);
     if (amount > left)
       throw new WithdrawalProblem(
         'insufficient_balance',
-        `${NOT_PAID_IN}: ${formatUsd(left > 0n ? left : 0n)} USDC of this one`,
+        `${NOT_PAID_IN}: ${formatUsd(left > 0n ? left : 0n)} USDC of this balance`,
         'amount',
       );
     const halted = await options.haltOf(network);
     if (halted !== null)
       throw new WithdrawalProblem(
         'service_unavailable',
-        `Withdrawals over ${network} are stopped until its operator has looked at it`,
+        `Withdrawals over ${network} are stopped until the operator of this gateway has checked them`,
       );
     await checkBalance(options, asked);
   };
@@ -121,7 +121,7 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
       if (!same)
         throw new WithdrawalProblem(
           'idempotency_conflict',
-          'This idempotency key was used for another withdrawal: use a new key for a new one',
+          'This idempotency key was already used for another withdrawal. Use a new key',
         );
       const reached = await advance(
         row,

@@ -35,7 +35,7 @@ The gateway may run meanwhile, under load. The backup is one tar file that only 
   manifest.json          what is in it, of which moment, with the digest of each file
 
 It does not have: the configuration file, keys of treasuries and upstreams, TOLLGATE_IDENTITY_SEED: keep them apart from
-it. Nor has it files of images and videos that are in a bucket, or at other gateways of the database: it says how many
+it. It also lacks files of images and videos that are in a bucket or at other gateways of the database: it says how many
 and where. Make one with --files-only at each of the others.
 
 Examples:

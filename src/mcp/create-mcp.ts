@@ -67,7 +67,7 @@ export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 
   readonly random: () => number;
   /** Called with each server whose lists could not be read. */
   readonly onUnlisted: (error: Error, offer: Offer) => void;
-  /** Called when tasks could not be looked at. The gateway tries again. */
+  /** Called when tasks could not be read. The gateway tries again. */
   readonly onUnseen: (error: Error) => void;
   /** Called with every session of a client that this gateway ends. */
   readonly onSessionEnded?: (end: SessionEnd) => void;

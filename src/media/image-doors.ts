@@ -21,7 +21,7 @@ export interface ImageDoor {
 }
 
 const BILLED =
-  'The price is known before the call: a price per image, by resolution tier and quality. It is locked, and the images that come are charged. ';
+  'The price is known before the call: a price per image, by resolution tier and quality. It is locked, and the images that arrive are charged. ';
 
 /** The doors of the gateway's own API. */
 const OWN: Pick<ImageDoor, 'ownErrors' | 'events' | 'answerOf' | 'refuse'> = {
@@ -30,7 +30,7 @@ const OWN: Pick<ImageDoor, 'ownErrors' | 'events' | 'answerOf' | 'refuse'> = {
   answerOf: ({ output_type: type }) => (type === 'file' ? fileAnswer : dataUrlAnswer),
   refuse({ output_type: type, n }) {
     if (type === 'file' && typeof n === 'number' && n > 1)
-      throw new GatewayError('invalid_request', `output_type file is for one image: n must be 1, not ${n}`, {
+      throw new GatewayError('invalid_request', `output_type file has only one image: n must be 1, not ${n}`, {
         param: 'n',
       });
   },

@@ -17,14 +17,14 @@ interface QuoteDoor extends ReadDoor {
 }
 
 const BINDING =
-  ' The quote binds: a call that names it as `quote_id` costs `price_usd`, also where the price has risen. It is for one call of this account. The body is that of the call, where a prompt and images may be left out.';
+  ' The quote is binding: a call with it as `quote_id` costs `price_usd`, even if the price has risen. It is for one call of this account. The body is the body of the call; the prompt and images may be omitted.';
 
 export const QUOTE_DOORS: readonly QuoteDoor[] = [
   {
     path: '/image/generate/quote',
     schema: bodySchema(generateQuoteFields, []),
     described: {
-      summary: 'Say what images cost',
+      summary: 'Quote images',
       operationId: 'quoteGenerateImages',
       description: `What a call of \`/image/generate\` costs.${BINDING}`,
     },
@@ -34,7 +34,7 @@ export const QUOTE_DOORS: readonly QuoteDoor[] = [
     path: '/image/edit/quote',
     schema: bodySchema(editQuoteFields, []),
     described: {
-      summary: 'Say what an edit of images costs',
+      summary: 'Quote an edit of images',
       operationId: 'quoteEditImages',
       description: `What a call of \`/image/edit\` costs.${BINDING}`,
     },

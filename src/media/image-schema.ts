@@ -5,11 +5,14 @@ const usageSchema = {
   type: 'object',
   description: 'Images that are charged, and what they cost.',
   properties: {
-    images: { type: 'integer', description: 'Images that came. Fewer than asked for cost less.' },
+    images: {
+      type: 'integer',
+      description: 'Images that arrived. The cost is lower if there are fewer than requested.',
+    },
     cost: { type: 'number', description: 'USD.' },
     cost_details: {
       type: 'object',
-      properties: { charged_usd: text('USD, exact.'), fee_usd: text('The part of it that the gateway keeps.') },
+      properties: { charged_usd: text('USD, exact.'), fee_usd: text('The part of the cost that the gateway keeps.') },
     },
   },
 };
@@ -32,7 +35,7 @@ export const generateAnswerSchema = {
           width: { type: 'integer', description: 'Pixels, as the file says.' },
           height: { type: 'integer', description: 'Pixels, as the file says.' },
           format: { type: 'string', enum: ['png', 'jpeg', 'webp'], description: 'As the file says.' },
-          seed: number('The seed that the provider told, else the one that was asked for; null for none.'),
+          seed: number('The seed that the provider reported, else the requested seed; null for none.'),
           revised_prompt: text('The prompt as the provider changed it.'),
         },
       },
@@ -41,7 +44,7 @@ export const generateAnswerSchema = {
       type: 'object',
       properties: {
         provider: text('The name of the provider that served.'),
-        raw: { type: 'object', description: 'What it said beside the images.' },
+        raw: { type: 'object', description: 'Text that the provider sent with the images.' },
       },
     },
     usage: usageSchema,

@@ -54,7 +54,7 @@ export function createImageSpeaker({ catalog, config, fetchInput }: ImageSpeaker
     async toCall(name, { turns, arguments: given, stream }, { caller, requestId, traceparent, wantsReceipt }) {
       catalog.resolve(name, 'image');
       const { prompt, files } = lastOf(turns);
-      if (prompt === '') throw unprocessable('messages', `${name} needs a text to make an image of`);
+      if (prompt === '') throw unprocessable('messages', `${name} needs a text that describes the image`);
       const edit = files.length === 0 ? null : editInputs(files.map(sourceOf), null, fetchInput);
       if (edit !== null && !caller.anonymous) await edit.load();
       const { request, ask } = imageToCall(check(withOwnNames({ ...given, model: name, prompt })), {

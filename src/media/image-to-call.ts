@@ -63,7 +63,7 @@ export function imageToCall(body: ImageBody, context: ImageContext): ImageCall {
       const price = imagePrice(ask, offer);
       const max = preferences.maxPrice?.image;
       if (max !== undefined && (price.rates.image ?? 0n) > max)
-        throw unprocessable('provider.max_price.image', `${offer.provider.name} asks more for such an image`);
+        throw unprocessable('provider.max_price.image', `${offer.provider.name} charges more for such an image`);
       return price;
     },
     priced: (offer) => ({

@@ -28,7 +28,7 @@ export function createCallMetrics({ registry, offers, mcp, locksHeld }: CallMetr
   const held = 'Locks that are neither settled nor released; -1 when the database does not answer';
   gauges(registry, [], [['tollgate_locks_held', held, orSilent(locksHeld ?? calls)]], 'max');
   const { resolved } = counters(registry, ['lock'], {
-    resolved: ['tollgate_calls_total', 'Billed calls by what became of their lock'],
+    resolved: ['tollgate_calls_total', 'Billed calls by the outcome of their lock'],
   });
   const ofLock = (lock: string) => counterSeries(resolved, { lock });
   const lockStates = {

@@ -59,12 +59,12 @@ export function createFundMetrics({ registry, figures, now }: FundMetricsOptions
   const compared: readonly GaugeRow[] = [
     [
       'tollgate_treasury_held_micro_usd',
-      'What the treasury held when it was last compared with the books, in micro-USD',
+      'Balance of the treasury at the last comparison with the books, in micro-USD',
       read(ofChains(({ held }) => held)),
     ],
     [
       'tollgate_treasury_booked_micro_usd',
-      'What the books said then that it holds, in micro-USD',
+      'Balance of the treasury in the books at that comparison, in micro-USD',
       read(ofChains(({ booked }) => booked)),
     ],
   ];
@@ -76,17 +76,17 @@ export function createFundMetrics({ registry, figures, now }: FundMetricsOptions
   const waiting: readonly GaugeRow[] = [
     [
       'tollgate_withdrawals_halted',
-      '1 while nothing is paid out over the chain',
+      '1 while payouts over the chain are halted',
       read(ofChains(({ halted }) => halted)),
     ],
     [
       'tollgate_deposits_open',
-      'Deposits that wait: unknown, for their chain to show them; unfinal, credited, for it to make them final',
+      'Deposits that wait: unknown are not on their chain yet; unfinal are credited but not final yet',
       read(ofDeposits(count)),
       'kind',
     ],
     ['tollgate_deposits_oldest_seconds', 'Age of the oldest of them', read(ofDeposits(age)), 'kind'],
-    ['tollgate_withdrawals_open', 'Withdrawals that are not at their end', read(ofWithdrawals(count))],
+    ['tollgate_withdrawals_open', 'Withdrawals that are not finished', read(ofWithdrawals(count))],
     ['tollgate_withdrawals_oldest_seconds', 'Age of the oldest of them', read(ofWithdrawals(age))],
   ];
   gauges(registry, ['network'], compared, 'max');

@@ -58,7 +58,7 @@ export function healthRoutes(options: HealthOptions): (app: FastifyInstance) => 
           summary: 'Can it take calls?',
           description:
             'For load balancers: 503 while nothing can be written to the database, and from the moment a shutdown begins. `message` and `checks` say what is wrong.',
-          response: { 200: state('It can.'), 503: state('Not now; `message` says why.', true) },
+          response: { 200: state('It can.'), 503: state('Not ready; `message` says why.', true) },
         },
       },
       async (_request, reply) => {

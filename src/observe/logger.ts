@@ -118,7 +118,7 @@ function createStdout(style: 'json' | 'text'): { write(line: string): void; flus
     // No message after the reader of a pipe has left: Ctrl-C ends both sides of the pipe.
     if (code !== 'EPIPE') tell(`cannot be written: ${message}`);
   });
-  out.on('drop', () => tell('is not taken as fast as it is written'));
+  out.on('drop', () => tell('is not read as fast as it is written'));
   out.on('write', () => (isFailing = false));
   out.on('drain', () => (isTold = false));
   // flushSync is called when the process ends, and would repeat a failing write for ever.

@@ -128,7 +128,7 @@ function ofProcess(
     registry,
     [],
     [
-      ['tollgate_processes', 'Gateway processes that these figures are of', () => 1],
+      ['tollgate_processes', 'Gateway processes that these figures cover', () => 1],
       [...LINES_LOST, logLinesLost],
       ['tollgate_tunnels', "Providers' proxies that are connected here", () => tunnels().connections],
       ['tollgate_tunnel_streams', "Calls that run through providers' proxies", () => tunnels().streams],

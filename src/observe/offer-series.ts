@@ -83,7 +83,7 @@ export function createOfferSeries(registry: Registry, isOwn: (offerId: string) =
   const { charged, fees, attempts, flags } = counters(registry, SERVICE_LABELS, {
     charged: ['tollgate_charged_micro_usd_total', 'Money charged to consumers, in micro-USD', TOOL],
     fees: ['tollgate_fees_micro_usd_total', "The operator's part of what was charged, in micro-USD", TOOL],
-    attempts: ['tollgate_attempts_failed_total', 'Requests to providers that failed, by whose fault it was', 'blame'],
+    attempts: ['tollgate_attempts_failed_total', 'Failed requests to providers, by whose fault it was', 'blame'],
     flags: ['tollgate_provider_flags_total', 'Replies that broke what providers promise', 'flag'],
   });
   const { shortfall } = counters(registry, [], {

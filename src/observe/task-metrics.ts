@@ -20,14 +20,14 @@ export function createTaskMetrics(
   live: () => number | Promise<number>,
 ): TaskSink {
   const { begun, ended } = counters(registry, ['primitive'], {
-    begun: ['tollgate_tasks_begun_total', 'Tasks that outlived the call that began them'],
+    begun: ['tollgate_tasks_begun_total', 'Tasks that continued after the call that began them'],
     ended: [
       'tollgate_tasks_ended_total',
       'Tasks that ended, by the state in which they did; gave_up: nobody saw their end in time',
       'state',
     ],
   });
-  const help = 'Tasks that go on; -1 when the database does not answer';
+  const help = 'Tasks that are running; -1 when the database does not answer';
   gauges(registry, [], [['tollgate_tasks_live', help, orSilent(live)]], 'max');
   const states = new Set<string>();
   const labelOf = ({ state }: Task): string => {

@@ -210,7 +210,7 @@ const DESCRIBED = {
     'With `stream` the answer is `text/event-stream`: `data:` frames with `choices[].delta`, the last of which carries `finish_reason` and `usage`, then `data: [DONE]`. ' +
     'Fields of the published chat API and the usual sampling extensions that are not listed here are passed to the provider untouched, others to providers ' +
     'that list them; the header `x-tollgate-dropped` names those that were not passed on. ' +
-    '`a2a/<agent>` and `mcp/<service>/<tool>` in the place of a model ask an agent or a tool, at its own price. ' +
+    '`a2a/<agent>` and `mcp/<service>/<tool>` instead of a model call an agent or a tool, at its own price. ' +
     'Tools of type `mcp` are called by the gateway itself: `usage.cost` is then the sum of all calls, which `usage.cost_details.children` lists.',
   tags: ['Chat'],
   consumes: ['application/json'],

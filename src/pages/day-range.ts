@@ -36,7 +36,7 @@ export function parseDayRange(
   if (first > last)
     throw new GatewayError('invalid_request', `start_date is after end_date, ${dateOf(last)}`, { param: 'start_date' });
   if (last - first + 1 > DAYS_MAX)
-    throw new GatewayError('invalid_request', `Ask for at most ${DAYS_MAX} days at once`, { param: 'start_date' });
+    throw new GatewayError('invalid_request', `Request at most ${DAYS_MAX} days at once`, { param: 'start_date' });
   return { first, last };
 }
 

@@ -9,6 +9,7 @@ export function describeFault(error: Error): string {
   // are inside.
   const inner = error instanceof AggregateError ? (error.errors[0] as Error | undefined) : undefined;
   const text = error.message || inner?.message || (error as NodeJS.ErrnoException).code || error.name;
-  if (/wrong version number|packet length too long/.test(text)) return 'no TLS is spoken there: should it be http://?';
+  if (/wrong version number|packet length too long/.test(text))
+    return "the server doesn't speak TLS; did you mean http://?";
   return oneLine(text);
 }

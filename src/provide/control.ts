@@ -63,7 +63,7 @@ export function answerControl(options: ControlOptions): { send(message: ProxyMes
         if (welcome === null) return options.broken('the welcome of the router is not complete');
         // The provider id is part of the text that the wallet signs, so it must be the wallet's own.
         if (wallet !== null && welcome.provider !== wallet.providerId)
-          return options.broken('the router takes this wallet for another provider');
+          return options.broken('the router identified this wallet as another provider');
         options.welcomed(welcome);
         register(welcome).catch((error: unknown) =>
           options.broken(`the registration could not be signed: ${String(error)}`),
@@ -95,11 +95,11 @@ export function answerControl(options: ControlOptions): { send(message: ProxyMes
       try {
         message = JSON.parse(text);
       } catch {
-        return options.broken('the router said something that is not JSON');
+        return options.broken('the router sent a line that is not JSON');
       }
       if (isObject(message)) take(message);
     },
-    tooLong: () => options.broken('the router said too long a line'),
+    tooLong: () => options.broken('the router sent a line that is too long'),
   });
   stream.on('data', (chunk: Buffer) => lines.push(chunk));
   stream.on('close', () => options.broken('the router closed the control stream'));

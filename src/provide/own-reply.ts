@@ -5,7 +5,7 @@ const FAILURES = {
   upstream_unreachable: [502, 'the upstream cannot be reached'],
   upstream_timeout: [504, 'the upstream did not answer in time'],
   upstream_broken: [502, 'the upstream broke off before it answered'],
-  unknown_service: [404, 'there is no such service here'],
+  unknown_service: [404, 'this provider does not have this service'],
   draining: [503, 'the provider is shutting down'],
 } as const satisfies Record<ProxyFailure, readonly [number, string]>;
 

@@ -145,7 +145,7 @@ function readRouter(section: unknown, directory: string, reading: Reading): Read
     complain(
       reading,
       'router',
-      'does not say who the provider is',
+      'has no credential of the provider',
       '[router.siwx] with chain_id and keypair_file, or api_key',
     );
   const values = valuesOf(read, ROUTER_OPTIONS);

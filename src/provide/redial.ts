@@ -85,13 +85,13 @@ export function createRedial({ router, byKey, unauthorizedMs, random, log }: Red
     if (status === 403) return exit(EXIT.forbidden, { router, ...facts }, 'this provider may not connect here');
     if (status === 401) return afterUnauthorized(facts, skewMs);
     unauthorized = 0;
-    if (status === 426) return again(facts, 'what is between here and the router passes no WebSockets on');
+    if (status === 426) return again(facts, "a proxy between this machine and the router doesn't forward WebSockets");
     if (status === 404 || (status >= 300 && status < 400))
-      return again({ ...facts, hint: 'is router.url right?' }, 'no router takes providers there');
+      return again({ ...facts, hint: 'is router.url right?' }, 'there is no router for providers at this address');
     // The random backoff is added to the router's `Retry-After`. Otherwise all proxies that got the same value would
     // return at once.
     const wait = Math.min(retryAfterMs ?? 0, unauthorizedMs) + backoff.next();
-    return again(facts, 'the router takes no connection now', wait);
+    return again(facts, 'the router does not accept a connection now', wait);
   }
 
   return {
@@ -104,9 +104,9 @@ export function createRedial({ router, byKey, unauthorizedMs, random, log }: Red
         case 'lost':
           return again({ why: ending.why }, 'no connection to the router');
         case 'draining':
-          return again({}, 'the router stops: running calls go on, dialling anew');
+          return again({}, 'the router is shutting down; running calls continue, and the proxy reconnects');
         case 'replaced':
-          return exit(EXIT.replaced, { router }, 'another proxy with the same credential took over; this one ends');
+          return exit(EXIT.replaced, { router }, 'another proxy with the same credential took over; this proxy stops');
         case 'refused':
           for (const { key, wrong, right } of ending.problems) log.error({ key, wrong, right }, 'the router refused');
           return exit(

@@ -43,7 +43,7 @@ export const ROUTER_OPTIONS = {
       } catch (error) {
         if (!(error instanceof WalletError)) throw error;
         // The message doesn't repeat the text, because it may be a key in the wrong line.
-        throw new WrongValue('is no chain that a wallet can sign in on', right);
+        throw new WrongValue('is not a chain that a wallet can sign in on', right);
       }
     },
   }),

@@ -31,7 +31,7 @@ test('nobody speaks in a context that another account began, by whatever door', 
   expect(asked).toHaveLength(2);
   expect(
     refusalOf(await calls.talk(url, RPC, stranger.key).sent('theirs', { message: { contextId } }))?.message,
-  ).toMatch(/no such context/);
+  ).toMatch(/context does not exist/);
   expect((await chat(service, stranger.key, { tollgate: { context_id: contextId } })).status).toBe(400);
   expect(asked).toHaveLength(2);
   expect((await chat(service, spine.key, { tollgate: { context_id: contextId } })).status).toBe(200);

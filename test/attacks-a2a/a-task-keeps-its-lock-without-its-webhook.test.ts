@@ -25,7 +25,7 @@ test('work whose webhook cannot be kept is paid all the same', async () => {
   const talk = calls.talk(url);
   const spent = await calls.spent(async () => {
     const reply = await talk.sent('work', { immediately: true, configuration: HOOK });
-    expect(refusalOf(reply)?.message).toMatch(/The task goes on.*too many push notification configurations/);
+    expect(refusalOf(reply)?.message).toMatch(/The task continues.*too many push notification configurations/);
     expect(await calls.locked()).toBe(MESSAGE_PRICE);
     state = 'COMPLETED';
     expect((await talk.get('t-1')).state).toBe('completed');

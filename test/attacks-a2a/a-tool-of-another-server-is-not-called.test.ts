@@ -31,5 +31,5 @@ test('a service whose name is the beginning of a tool of another one is not call
   });
   expect(response.status).toBe(200);
   expect(other.ran).toEqual([]);
-  expect(JSON.stringify(model.asked[1]!.messages)).toContain('cannot be told from a tool of another service');
+  expect(JSON.stringify(model.asked[1]!.messages)).toContain('is ambiguous: it also matches a tool of another service');
 });

@@ -60,7 +60,7 @@ test('what a reader does not take is lost from 4 MiB on, and that is said once',
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
   await once(child, 'exit');
   child.stdout.destroy();
-  expect(said).toBe('The log is not taken as fast as it is written. The gateway goes on, and lines may be lost\n');
+  expect(said).toBe('The log is not read as fast as it is written. The gateway goes on, and lines may be lost\n');
 });
 
 test('a command whose output cannot be written says so in one line, and fails', async () => {

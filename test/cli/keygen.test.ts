@@ -59,7 +59,7 @@ describe('tollgate keygen', () => {
     const { code, output } = await place.run(['keygen', '--chain', 'evm', '--out', 'kept']);
     expect(code).toBe(1);
     expect(output).toBe(
-      'kept exists already and may hold a wallet: nothing was written. Choose another name, or move it away\n',
+      'kept already exists and may hold a wallet, so nothing was written. Choose another name, or move the file away\n',
     );
     expect(await readFile(join(place.dir, 'kept'), 'utf8')).toBe('precious');
   });
@@ -69,7 +69,7 @@ describe('tollgate keygen', () => {
     await writeFile(join(place.dir, 'folder', 'file'), '');
     const cases: [args: string[], code: number, says: string][] = [
       [['--chain', 'evm', '--out', 'none/key'], 1, 'mkdir -p none'],
-      [['--chain', 'evm', '--out', 'folder'], 1, 'exists already'],
+      [['--chain', 'evm', '--out', 'folder'], 1, 'already exists'],
       [['--chain', 'evm', '--out', 'folder/file/key'], 1, 'folder/file/key cannot be written (ENOTDIR)'],
       [['--chain', 'evm'], 2, '--out'],
       [['--out', 'key'], 2, '--chain'],

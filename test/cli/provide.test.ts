@@ -187,7 +187,9 @@ describe('tollgate provide --validate', () => {
     // The stand-in of a router has no ping.
     expect(output).toMatch(/^✗ router +\S+ +\d+ ms {2}answers with status 404/m);
     expect(output).toMatch(/^✓ model +mine\/one +\d+ ms {2}answers, usage \d+ \+ 1 tokens$/m);
-    expect(output).toMatch(/^  ! the most tokens of an answer are not known: write params\.max_output_tokens/m);
+    expect(output).toMatch(
+      /^  ! the maximum number of tokens of an answer is not known\. Set params\.max_output_tokens/m,
+    );
     expect(output).toMatch(/^✗ model +mine\/one, streamed +\d+ ms {2}streaming: .* no usage/m);
     expect(output).toMatch(/^✓ tool +mine\/tool +\d+ ms {2}3 tools$/m);
     expect(output).not.toContain('canary');

@@ -11,7 +11,7 @@ it('a key for a service that nobody offers is made, with a warning', async () =>
   await place.gateway(['start']);
   const made = await place.run(['key', 'create', 'dev', '--allow', 'nope/model', 'demo/sage', '--json']);
   expect(made.code).toBe(0);
-  const warning = 'Nothing is offered here as nope/model at the moment: check the name';
+  const warning = 'No service has the name nope/model at the moment. Check the name';
   expect(JSON.parse(made.stdout)).toMatchObject({
     data: { allowed_services: ['nope/model', 'demo/sage'] },
     warnings: [warning],
@@ -20,7 +20,7 @@ it('a key for a service that nobody offers is made, with a warning', async () =>
   expect(shown.output).toContain(`! ${warning}\n`);
   expect(shown.stdout).not.toContain(warning);
   const fine = await place.run(['key', 'create', 'dev', '--allow', 'demo/sage', 'demo/toolbox']);
-  expect(fine.output).not.toContain('Nothing is offered');
+  expect(fine.output).not.toContain('No service has the name');
 });
 
 it('an amount that cannot be meant is refused in the words of the command', async () => {

@@ -102,7 +102,7 @@ describe('a request with a modern envelope', () => {
       400,
       {
         code: -32602,
-        data: { envelope: { key: CAPABILITIES, problem: 'is missing: requests of 2026-07-28 have it' } },
+        data: { envelope: { key: CAPABILITIES, problem: 'is missing, but requests of 2026-07-28 must have it' } },
       },
     ],
     [

@@ -71,8 +71,8 @@ test.each([
     'prompt',
     'prompt must be a string that is not empty, or a list of one such string, not an array of 2',
   ],
-  [{ n: 2 }, 'n', 'n must be 1: one completion is made, not 2'],
-  [{ echo: true }, 'echo', 'echo must be false: the prompt is not told again, not true'],
+  [{ n: 2 }, 'n', 'n must be 1 (only one completion is made), not 2'],
+  [{ echo: true }, 'echo', 'echo must be false (the prompt is not repeated in the answer), not true'],
 ])('what chat cannot do is refused: %j', async (more, param, message) => {
   const response = await spine.post('/completions', { ...asked, ...more });
   expect(response.status).toBe(400);

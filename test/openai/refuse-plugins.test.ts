@@ -6,17 +6,17 @@ const body = (plugins: unknown): ChatBody => ({ model: 'm', messages: [], plugin
 
 describe('plugins of another router', () => {
   it.each([
-    [[{ id: 'web' }], 'plugins[0]', 'There is no plugin "web" here. Leave plugins out'],
+    [[{ id: 'web' }], 'plugins[0]', 'This gateway has no plugin "web". Remove plugins'],
     [
       [
         { id: 'web', enabled: false },
         { id: 'file-parser', enabled: true },
       ],
       'plugins[1]',
-      'There is no plugin "file-parser" here',
+      'This gateway has no plugin "file-parser"',
     ],
-    [['web'], 'plugins[0]', 'There is no plugin here'],
-    [[null], 'plugins[0]', 'There is no plugin here'],
+    [['web'], 'plugins[0]', 'This gateway has no plugin'],
+    [[null], 'plugins[0]', 'This gateway has no plugin'],
   ])('are refused where they ask for something: %j', (plugins, param, words) => {
     expect(() => refusePlugins(body(plugins))).toThrow(
       expect.objectContaining({ code: 'unprocessable', param, message: expect.stringContaining(words) as string }),

@@ -41,10 +41,10 @@ describe('a stream that fails', () => {
   });
 
   it.each([
-    ['comments', ': nothing\n\n'.repeat(30), 'its stream said nothing in 200 bytes'],
+    ['comments', ': nothing\n\n'.repeat(30), 'its stream had no output in 200 bytes'],
     ['a role alone', `${events(chunkOf([{ index: 0, delta: { role: 'assistant' } }]))}${': x\n\n'.repeat(50)}`, '200'],
-    ['one line of spaces', ' '.repeat(1024 * 1024 + 1), 'said nothing: a line of the stream is longer than 1048576'],
-    ['one long comment', `: ${'x'.repeat(1024 * 1024)}\n`, 'said nothing: a line of the stream is longer than'],
+    ['one line of spaces', ' '.repeat(1024 * 1024 + 1), 'had no output: a line of the stream is longer than 1048576'],
+    ['one long comment', `: ${'x'.repeat(1024 * 1024)}\n`, 'had no output: a line of the stream is longer than'],
   ])('is its provider’s failure when it says nothing in more bytes than are read: %s', (_name, body, message) => {
     const { error } = stream(body, { ...CONTEXT, replyBytesMax: 200 });
     expect(error).toMatchObject({ tooLarge: false, retryable: true, blame: 'provider' });
@@ -143,7 +143,7 @@ describe('a stream that is cut', () => {
     expect(body).toMatchObject({ choices: [{ delta: {}, finish_reason: 'length' }] });
     expect(cut).toMatchObject({
       code: 'reply_cut',
-      message: 'The reply was cut: its client left. What came is charged',
+      message: 'The reply was cut: its client left. The part that arrived is charged',
     });
   });
 
@@ -152,7 +152,7 @@ describe('a stream that is cut', () => {
     reader.head(200, {});
     const word = events(chunkOf([delta('12345678')]));
     const noise = ': nothing\n\n'.repeat(3_100);
-    expect(() => reader.data([Buffer.from(word + noise)])).toThrow('longer than 200 bytes');
+    expect(() => reader.data([Buffer.from(word + noise)])).toThrow('more than 200 bytes');
     const end = reader.cut({ reason: 'too_large', message: 'too large' });
     expect(end).toMatchObject({ outcome: 'cut', usage: { completion: 2n }, finishReason: 'too_large' });
     expect(Buffer.from((end.tail as ChatTail).before!).toString()).toContain('12345678');

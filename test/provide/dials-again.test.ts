@@ -61,7 +61,7 @@ describe('the proxy dials again', () => {
   it('after an answer that is no tunnel, with what the router says', async () => {
     let busy = 2;
     await start({ reject: () => (busy-- > 0 ? { status: 503, body: '{"error":{"message":"starting up"}}' } : null) });
-    expect(await running.logged('the router takes no connection now')).toMatchObject({
+    expect(await running.logged('the router does not accept a connection now')).toMatchObject({
       status: 503,
       message: 'starting up',
     });
@@ -72,14 +72,16 @@ describe('the proxy dials again', () => {
   it('not before the time that the router asks for', async () => {
     let busy = 1;
     await start({ reject: () => (busy-- > 0 ? { status: 429, body: '{}', headers: { 'retry-after': '1' } } : null) });
-    expect((await running.logged('the router takes no connection now'))['again_in_ms']).toBeGreaterThanOrEqual(1_000);
+    expect((await running.logged('the router does not accept a connection now'))['again_in_ms']).toBeGreaterThanOrEqual(
+      1_000,
+    );
     await (await router.next()).accept();
   });
 
   it('at an address where no router is, with a hint', async () => {
     router = await startTunnelRouter();
     running = runProxy({ url: `${router.url}/elsewhere`, services });
-    expect(await running.logged('no router takes providers there')).toMatchObject({
+    expect(await running.logged('there is no router for providers at this address')).toMatchObject({
       status: 404,
       hint: 'is router.url right?',
     });
@@ -89,7 +91,7 @@ describe('the proxy dials again', () => {
     router = await startTunnelRouter();
     running = runProxy({ url: router.url.replace('http:', 'https:'), services });
     expect(await running.logged('no connection to the router')).toMatchObject({
-      why: 'no TLS is spoken there: should it be http://?',
+      why: "the server doesn't speak TLS; did you mean http://?",
     });
   });
 

@@ -27,7 +27,7 @@ it('replaced by a newer proxy: code 3, and it does not dial again', async () => 
   end.say({ type: 'replaced' });
   expect(await running.proxy.closed).toBe(3);
   await end.closed;
-  await running.logged('another proxy with the same credential took over; this one ends');
+  await running.logged('another proxy with the same credential took over; this proxy stops');
   expect(router.dials).toHaveLength(1);
 });
 

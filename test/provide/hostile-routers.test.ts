@@ -99,7 +99,11 @@ it('a router that always stops is dialled ever more seldom', async () => {
   const waits: unknown[] = [];
   for (let time = 0; time < 8; time += 1) {
     (await router.next()).say({ type: 'draining' });
-    waits.push((await running.logged('the router stops: running calls go on, dialling anew'))['again_in_ms']);
+    waits.push(
+      (await running.logged('the router is shutting down; running calls continue, and the proxy reconnects'))[
+        'again_in_ms'
+      ],
+    );
   }
   expect(waits).toEqual([2, 5, 10, 20, 40, 80, 150, 150]);
 });
@@ -111,7 +115,7 @@ it('a time to come back that has passed already hurries nobody', async () => {
   dial(router.url, { random: () => 0.01 });
   const waits: unknown[] = [];
   for (let time = 0; time < 4; time += 1)
-    waits.push((await running.logged('the router takes no connection now'))['again_in_ms']);
+    waits.push((await running.logged('the router does not accept a connection now'))['again_in_ms']);
   expect(waits).toEqual([2, 5, 10, 20]);
 });
 

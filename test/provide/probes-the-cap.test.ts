@@ -45,7 +45,7 @@ async function probe(name: string, cap: CapName | undefined, maxOutputTokens: nu
 }
 
 const UNKNOWN = expect.stringMatching(
-  /^the most tokens of an answer are not known: write params\.max_output_tokens/,
+  /^the maximum number of tokens of an answer is not known\. Set params\.max_output_tokens/,
 ) as string;
 const write = (name: CapName, why: RegExp) =>
   expect.stringMatching(new RegExp(`^write params\\.cap = "${name}": ${why.source}`)) as string;
@@ -58,7 +58,7 @@ it.each([
   ['reasoner', undefined, null, [write('max_completion_tokens', /it refuses max_tokens$/), bound(100_000)]],
   ['reasoner', 'max_completion_tokens', 100_000, []],
   ['old', undefined, null, [write('max_tokens', /it refuses max_completion_tokens$/), bound(4096)]],
-  ['uncapped', undefined, null, [write('none', /it takes no cap/), UNKNOWN]],
+  ['uncapped', undefined, null, [write('none', /it supports no cap/), UNKNOWN]],
   ['uncapped', 'none', 4096, []],
   ['boundless', undefined, null, [UNKNOWN]],
   ['deaf', undefined, null, [write('max_tokens', /it ignores max_completion_tokens$/), UNKNOWN]],

@@ -68,7 +68,7 @@ const json = (response: ServerResponse, value: unknown, status = 200) =>
 
 it('a router that answers', async () => {
   expect((await probe([])).results).toMatchObject([
-    { kind: 'API key', ok: true, detail: 'is set: this provider comes with it, and without a wallet' },
+    { kind: 'API key', ok: true, detail: 'is set, so this provider signs in with it and not with a wallet' },
     { kind: 'router', ok: true, detail: 'answers, and accepts the API key' },
     { kind: 'tunnel', ok: true, detail: 'a WebSocket gets through' },
   ]);
@@ -84,7 +84,7 @@ it('a router that speaks no TLS, at an address with https', async () => {
   const { results } = await probe([], url.replace('http:', 'https:'));
   expect(results[1]).toMatchObject({
     ok: false,
-    detail: 'does not answer: no TLS is spoken there: should it be http://?',
+    detail: "does not answer: the server doesn't speak TLS; did you mean http://?",
   });
 });
 
@@ -120,15 +120,15 @@ describe('a model', () => {
   it.each([
     [
       { usage: 'none' },
-      'the answer has no usage: calls would earn nothing',
-      'streaming: the last chunk before [DONE] has no usage: calls would earn nothing',
+      'the answer has no usage, so calls would earn nothing',
+      'streaming: the last chunk before [DONE] has no usage, so calls would earn nothing',
     ],
     [
       { usage: 'negative' },
-      /the answer has a usage whose \w+ is no count of tokens/,
-      /streaming: .* is no count of tokens/,
+      /the answer has a usage whose \w+ is not a number of tokens/,
+      /streaming: .* is not a number of tokens/,
     ],
-    [{ usage: 'strings' }, /is no count of tokens/, /is no count of tokens/],
+    [{ usage: 'strings' }, /is not a number of tokens/, /is not a number of tokens/],
     [{ noDone: true }, null, 'streaming: the last line is not data: [DONE]'],
     [
       { status: 503 },
@@ -233,7 +233,7 @@ describe('a tool', () => {
     const { service, target } = toolAt('t', url);
     const variants = { one: { call: 1n }, tow: { call: 1n } };
     expect(await details({ service: { ...service, variants }, target })).toEqual([
-      '✗ prices are set for tools that it does not have: tow',
+      '✗ the file sets prices for tools that it does not have: tow',
     ]);
   });
 
@@ -259,7 +259,7 @@ describe('an agent', () => {
     [{ name: 'A', url: 'http://x', skills: [{}] }, '✓ the card of A, 1 skill'],
     [{ name: 'A', supportedInterfaces: [{ url: 'http://x' }] }, '✓ the card of A, 0 skills'],
     [{ url: 'http://x' }, '✗ the agent card has no name'],
-    [{ name: 'A' }, '✓ the card of A, 0 skills; messages are posted to /a2a, as it names no address'],
+    [{ name: 'A' }, '✓ the card of A, 0 skills; messages are posted to /a2a, because the card has no address'],
     [[], '✗ the agent card is no JSON object'],
   ])('%j', async (card, detail) => {
     answer = ({ url: path }, response) =>
@@ -272,7 +272,7 @@ it('an agent whose card is at the older address', async () => {
   answer = ({ url: path }, response) =>
     json(response, { name: 'A', skills: [{}] }, path === '/agent/.well-known/agent.json' ? 200 : 404);
   expect(await details(agentAt('a', `${url}/agent`))).toEqual([
-    '✓ the card of A, 1 skill; messages are posted to /a2a, as it names no address',
+    '✓ the card of A, 1 skill; messages are posted to /a2a, because the card has no address',
   ]);
 });
 
@@ -322,7 +322,7 @@ describe('an API of images', () => {
     [401, 400, '✗ does not accept the key: status 401'],
     [404, 401, '✗ does not accept the key: status 401'],
     [502, 400, '✗ answers with status 502'],
-    [200, 404, '✗ has no POST /images/generations (status 404): is params.api_base right?'],
+    [200, 404, '✗ has no POST /images/generations (status 404). Check params.api_base'],
     [
       200,
       503,
@@ -348,7 +348,7 @@ describe('an API of images', () => {
     statuses(200, 400);
     expect((await details(service))[1]).toBe(`✓ it has ${path}; nothing was edited`);
     statuses(200, (asked) => (asked === path ? 404 : 400));
-    expect((await details(service)).at(-1)).toBe(`✗ has no POST ${path} (status 404): is params.api_base right?`);
+    expect((await details(service)).at(-1)).toBe(`✗ has no POST ${path} (status 404). Check params.api_base`);
   });
 
   it('of videos has the path for them', async () => {

@@ -102,7 +102,7 @@ describe('what is wrong with the router is told with line and key', () => {
   test.each([
     ['[router]\napi_key = "k"', '1 router.url is missing'],
     ['router = 3', '1 router is 3'],
-    ['[router]\nurl = "https://r.example"', '1 router does not say who the provider is'],
+    ['[router]\nurl = "https://r.example"', '1 router has no credential of the provider'],
     ['[router]\nurl = "https://r.example"\napi_key = ""', '3 router.api_key is empty'],
     [
       '[router]\nurl = "wss://r.example"\napi_key = "k"',
@@ -115,7 +115,7 @@ describe('what is wrong with the router is told with line and key', () => {
     [`${siwx}chain_id = "eip155:1"`, '3 router.siwx.keypair_file is missing'],
     [
       `${siwx}chain_id = "mainnet"\nkeypair_file = "k.json"`,
-      '4 router.siwx.chain_id is no chain that a wallet can sign in on',
+      '4 router.siwx.chain_id is not a chain that a wallet can sign in on',
     ],
     [
       `${siwx}chain_id = "eip155:1"\nkeypair_file = "k.json"\nprivate_key = "0x1"`,

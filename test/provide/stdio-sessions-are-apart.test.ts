@@ -60,7 +60,7 @@ describe('a command whose clients have a session each', () => {
       const reply = await tool.post(message);
       expect([reply.status, jsonOf(reply).error]).toEqual([
         400,
-        { code: -32600, message: 'there is no session: begin with initialize' },
+        { code: -32600, message: 'there is no session. Begin with initialize' },
       ]);
     }
     expect((await tool.end.call({ ':path': '/tool/t', ':method': 'GET', accept: 'text/event-stream' })).status).toBe(

@@ -60,7 +60,7 @@ describe('a command that all clients share', () => {
       expect(reply.status).toBe(200);
       expect(jsonOf(reply)).toMatchObject({
         id: 'x',
-        error: { code: -32601, message: expect.stringContaining('shared by all of its clients') },
+        error: { code: -32601, message: expect.stringContaining('all clients share this server') },
       });
       expect(tool.got(method)).toEqual([]);
     }

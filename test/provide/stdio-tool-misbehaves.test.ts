@@ -9,10 +9,12 @@ describe('a tool that misbehaves', () => {
     expect(textOf(await tool.post(callOf('echo', { a: 1 })))).toEqual({ a: 1 });
     expect(textOf(await tool.post(callOf('huge')))).toBeNull();
     for (const text of ['Listening on stdio!', '[1,2]', '{"neither":1}'])
-      expect(await tool.running.logged('the tool wrote a line that is no JSON-RPC; it is passed over')).toMatchObject({
+      expect(
+        await tool.running.logged('the tool wrote a line that is not JSON-RPC; the line is ignored'),
+      ).toMatchObject({
         text,
       });
-    await tool.running.logged('the tool wrote a line that is too long; it is passed over');
+    await tool.running.logged('the tool wrote a line that is too long; the line is ignored');
   });
 
   it('complains: its standard error is in the log, in lines of bounded length', async () => {

@@ -182,7 +182,7 @@ describe('a budget of an account', () => {
   });
 
   test.each([
-    ['two of one reset', { budgets: [{ limit: 1 }, { limit: 2 }] }, 'two budgets that start anew never'],
+    ['two of one reset', { budgets: [{ limit: 1 }, { limit: 2 }] }, 'Two budgets have limit_reset null'],
     ['an amount with too many places', { budgets: [{ limit: 0.0000001 }] }, 'budgets[0].limit'],
     ['a percentage of 0', { budgets: [{ limit: 1, limit_notify: [0] }] }, 'limit_notify'],
     ['a rate of 0', { requests_per_minute: 0 }, 'requests_per_minute'],

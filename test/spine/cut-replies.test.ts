@@ -113,7 +113,7 @@ test('a stream that the clock ends costs what came, and whoever reads fast is to
     error: {
       type: 'reply_cut',
       code: 500,
-      message: `The reply was cut: the call took longer than ${CALL_S} s. What came is charged`,
+      message: `The reply was cut: the call took longer than ${CALL_S} s. The part that arrived is charged`,
     },
     usage: { completion_tokens: 2 * words, estimated: true },
   });
@@ -170,7 +170,7 @@ test('a stream that goes on without a word after its words costs the words', asy
   const { text, generation } = await call(true);
   expect(text).toContain(WORD);
   expect(events(text).at(-1)).toMatchObject({
-    error: { type: 'reply_cut', message: expect.stringContaining('beside what it says') as string },
+    error: { type: 'reply_cut', message: expect.stringContaining('in addition to its output') as string },
   });
   expect(generation).toMatchObject({
     outcome: 'cut',
@@ -202,7 +202,7 @@ test.each([
     tollgate: {
       note: {
         type: 'reply_cut',
-        message: `The reply was cut: its reply is larger than ${REPLY_BYTES_MAX} bytes. What came is charged`,
+        message: `The reply was cut: its reply is larger than ${REPLY_BYTES_MAX} bytes. The part that arrived is charged`,
       },
     },
   });
@@ -253,7 +253,7 @@ test('a stream that begins, and then says nothing until it is too large, is the 
   const { error } = events(await response.text()).find((each) => Object.hasOwn(each as object, 'error')) as Told;
   expect(error).toMatchObject({
     type: 'provider_unavailable',
-    message: `Provider Mute failed: its stream said nothing in ${REPLY_BYTES_MAX} bytes`,
+    message: `Provider Mute failed: its stream had no output in ${REPLY_BYTES_MAX} bytes`,
   });
   await spine.quiet();
   expect(await spine.balance()).toEqual(before);

@@ -217,7 +217,7 @@ describe('a role', () => {
     const { as, path } = await organisation();
     const refused = {
       status: 422,
-      body: { error: { message: 'This is the last owner: make somebody else an owner first' } },
+      body: { error: { message: 'This is the last owner. Make another member an owner first' } },
     };
     expect(await as('owner')('DELETE', path('owner'))).toMatchObject(refused);
     expect(await as('owner')('PATCH', path('owner'), { role: 'admin' })).toMatchObject(refused);

@@ -68,7 +68,7 @@ test('of a body', async () => {
       };
       const refused = await send([]);
       // A gateway without chains says so whatever is sent.
-      if (refused?.message.includes('no money over chains')) continue;
+      if (refused?.message.includes('no payments over chains')) continue;
       // Anthropic's wire has a name of its own for it.
       expect(refused?.type, `${method} ${path} of a list`).toMatch(/^invalid_request(?:_error)?$/);
       for (const [at, name] of Object.keys(schema.properties).entries()) {

@@ -25,8 +25,8 @@ const TOLD = {
   'dialling the router': 'dial',
   'ready: calls can come': 'ready',
   'no connection to the router': 'lost',
-  'the router takes no connection now': 'lost',
-  'the router stops: running calls go on, dialling anew': 'lost',
+  'the router does not accept a connection now': 'lost',
+  'the router is shutting down; running calls continue, and the proxy reconnects': 'lost',
 } as const;
 
 export interface FleetEvent {

@@ -30,7 +30,7 @@ test('running streams are finished and paid, and the proxy is ready again at the
   );
   await Promise.all(streams.map((stream) => stream.tokens(1)));
   const closing = spine.app.close();
-  await proxy.logged('the router stops: running calls go on, dialling anew');
+  await proxy.logged('the router is shutting down; running calls continue, and the proxy reconnects');
   told.resolve();
   for (const { end } of streams) expect(events(await end).at(-1)).toBe('[DONE]');
   await closing;

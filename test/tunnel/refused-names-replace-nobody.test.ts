@@ -19,7 +19,7 @@ test('a proxy whose provider name is another’s ends, and the one that serves g
     });
     expect((await spine.post('/chat/completions', ask('hi', { model: `${serving.id}:acme/m` }))).status).toBe(200);
     expect(serving.lines.map(({ msg }) => msg)).not.toContain(
-      'another proxy with the same credential took over; this one ends',
+      'another proxy with the same credential took over; this proxy stops',
     );
   } finally {
     await serving.close();

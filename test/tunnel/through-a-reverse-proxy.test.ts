@@ -71,7 +71,7 @@ const WAYS: Record<string, { readonly rewrite: Rewrite; readonly says: RegExp }>
   },
   'replaces Host': {
     rewrite: (headers) => ({ ...headers, host: 'gates' }),
-    says: /^a WebSocket gets through, but its clients will not: The host "gates" is not one of this gateway's\. A reverse proxy before it has to pass the client's Host on .*server\.allowed_hosts$/,
+    says: /^a WebSocket reaches the router, but requests of its clients will not: The host "gates" is not one of this gateway's\. A reverse proxy before it has to pass the client's Host on .*server\.allowed_hosts$/,
   },
 };
 
@@ -105,7 +105,7 @@ test('a proxy that dials through one that drops Upgrade is told so', async () =>
     services: offeredModel({ url: spine.provider.url }),
     ready: false,
   });
-  const line = await dialled.logged('what is between here and the router passes no WebSockets on');
+  const line = await dialled.logged("a proxy between this machine and the router doesn't forward WebSockets");
   expect(line).toMatchObject({ status: 426, message: expect.stringMatching(/dropped the Upgrade header/) as string });
   dialled.kill();
 });

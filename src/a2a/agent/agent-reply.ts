@@ -36,7 +36,7 @@ export async function* readAgent(
   if (link.binding === 'jsonrpc') {
     for await (const { message } of readReply(reply, bytesMax)) {
       if (message === null) continue;
-      if (message.kind !== 'response') throw broken('the agent sent what is no response', status);
+      if (message.kind !== 'response') throw broken('the agent sent something that is not a response', status);
       refuseOtherAnswer(message, id, status);
       if (message.error !== undefined) yield { kind: 'error', error: message.error };
       else {
@@ -106,7 +106,7 @@ function parse(text: string, status: number): unknown {
     return JSON.parse(text);
   } catch (error) {
     throw broken(
-      status >= 400 ? `the agent answered with status ${status}` : 'the agent answered with what is no JSON',
+      status >= 400 ? `the agent answered with status ${status}` : 'the agent answered with text that is not JSON',
       status,
       error,
     );

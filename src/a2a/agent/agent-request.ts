@@ -51,7 +51,7 @@ export function agentRequest(link: Link, asked: AgentRequest): UpstreamRequest {
   const { operation, version, requestId, extensions } = asked;
   const method = methodOf(link.version, operation);
   if (method === null || (link.binding === 'bare' && operation !== 'send'))
-    throw new A2aError('UnsupportedOperation', 'The agent speaks a version of A2A that has no such operation');
+    throw new A2aError('UnsupportedOperation', 'The A2A version of the agent does not have this operation');
   const headers = {
     'content-type': 'application/json',
     accept: isStreaming(operation) ? 'text/event-stream' : 'application/json',

@@ -50,7 +50,7 @@ export async function askOfTask(ask: AskOfTask, operation: 'get' | 'cancel', tim
       if (event === null || event.taskId !== taskId) throw broken('the agent answered with another task', reply.status);
       return { kind: 'task', value: said.value, event };
     }
-    throw broken('the agent ended its answer before it said anything', reply.status);
+    throw broken('the agent ended its answer without any content', reply.status);
   } finally {
     clearTimeout(timer);
   }

@@ -51,7 +51,7 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
       if (ask.taskId !== null && task === null)
         throw new GatewayError(
           'invalid_request',
-          `There is no task ${printable(ask.taskId, 64)} of this agent, or it is not yours`,
+          `This agent has no task ${printable(ask.taskId, 64)}, or the task belongs to another account`,
           { param: 'task_id' },
         );
       const last = task ?? (await lastInContext(tasks, caller, service, ask.contextId));

@@ -128,7 +128,7 @@ export function createAnswerReader(task: Pick<Task, 'output'> | null): AnswerRea
   };
 }
 
-const CANCELED = "The agent's task was canceled. What it gave until then is charged";
+const CANCELED = "The agent's task was canceled. Its output until then is charged";
 
 /** Whether the task has ended. Such a task is no earlier state, because the agent would have refused to continue it. */
 const isOver = ({ status }: JsonObject): boolean => isObject(status) && isTerminal(stateOf(status['state']));

@@ -61,10 +61,7 @@ export async function runBridged(
   if (typeof fields === 'string')
     throw new A2aError('InvalidParams', fields, { param: /^[\w.[\]]+/.exec(fields)?.[0] });
   if (fields.taskId !== null)
-    throw new A2aError(
-      'UnsupportedOperation',
-      `${service} keeps no tasks to go on with: send the message without a taskId`,
-    );
+    throw new A2aError('UnsupportedOperation', `${service} cannot continue a task. Send the message without a taskId`);
   const { message } = translateParams('send', ask.version, '1.0', ask.params) as { readonly message: JsonObject };
   const asked: PartsAsk = {
     turns: [{ role: 'user', parts: fromA2aParts(message['parts']) }],

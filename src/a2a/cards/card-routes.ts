@@ -52,7 +52,7 @@ export function addCardRoutes(
     const originOf = (request: FastifyRequest): CardOrigin => {
       const found = origin(request);
       if (!found)
-        throw new GatewayError('invalid_request', 'The Host header names no host: send that of this gateway', {
+        throw new GatewayError('invalid_request', 'The Host header has no host. Send the host of this gateway', {
           param: 'Host',
         });
       return found;

@@ -38,7 +38,8 @@ export async function showExtendedCard(
       `${service} has no extended agent card`,
     );
   const origin = ask.origin();
-  if (origin === null) throw new A2aError('InvalidRequest', 'The Host header names no host: send that of this gateway');
+  if (origin === null)
+    throw new A2aError('InvalidRequest', 'The Host header has no host. Send the host of this gateway');
   const link = chooseLink(offer, facts, ask.version);
   const { caller, requestId, version } = ask;
   const tail = (await runFree(
@@ -74,7 +75,7 @@ export async function showExtendedCard(
   )) as A2aTail | null;
   if (tail?.error) await reply.refused(tail.error);
   else if (tail?.text) await reply.result(tail.text);
-  else throw new A2aError('InvalidAgentResponse', 'The agent answered with no card');
+  else throw new A2aError('InvalidAgentResponse', 'The answer of the agent is not an agent card');
 }
 
 const CARD_BYTES_MAX = 256 * 1024;

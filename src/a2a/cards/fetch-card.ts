@@ -51,7 +51,7 @@ export async function fetchCard(fetch: FetchCard, offer: Offer, signal: AbortSig
     if (typeof read !== 'string') return read;
     faults.push(`${path} ${read}`);
   }
-  throw new CardUnavailable(`The agent shows no card: ${faults.join('; ')}`);
+  throw new CardUnavailable(`The agent card could not be fetched: ${faults.join('; ')}`);
 }
 
 /** Reads the reply of an agent. Returns the card, or the reason why the reply is no card. */
@@ -62,11 +62,11 @@ function readReply({ status, body }: CardReply, basePath: string | null): KnownC
   try {
     card = JSON.parse(jsonText(body, LIMITS));
   } catch (error) {
-    if (error instanceof GatewayError || error instanceof SyntaxError) return 'is no JSON that is read here';
+    if (error instanceof GatewayError || error instanceof SyntaxError) return 'is not JSON that this gateway can read';
     throw error;
   }
   const content = readContent(card);
-  if (typeof membersOfValue(card)['name'] !== 'string') return 'is no agent card: it has no name';
+  if (typeof membersOfValue(card)['name'] !== 'string') return 'is not an agent card, because it has no name';
   const facts = readCard(card, basePath);
   const kept = JSON.stringify([content, facts]);
   return { content, facts, hash: createHash('sha256').update(kept).digest('base64url'), bytes: kept.length * 2 };

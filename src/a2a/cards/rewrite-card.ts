@@ -78,7 +78,8 @@ function extensionsOf(
   { price, x402 }: CardTerms,
 ): { readonly extensions?: readonly AgentExtension[] } {
   const ours: AgentExtension[] = [];
-  if (x402) ours.push({ uri: X402_EXTENSION, description: 'A task without a balance can be paid for by itself' });
+  if (x402)
+    ours.push({ uri: X402_EXTENSION, description: 'A client without a balance can pay for each task separately' });
   if (price) ours.push({ uri: PRICING_EXTENSION, description: 'What a call costs', params: { ...price } });
   const kept = theirs.filter(({ uri }) => !uri.startsWith(X402_FAMILY) && uri !== PRICING_EXTENSION);
   const extensions = [...new Map([...kept, ...ours].map((extension) => [extension.uri, extension])).values()];

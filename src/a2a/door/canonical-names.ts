@@ -56,7 +56,7 @@ function renameIn(object: JsonObject, names: ReadonlyMap<string, string>, at: st
   const both = found.find((key) => Object.hasOwn(object, names.get(key)!));
   if (both !== undefined) {
     const [param, path] = [names.get(both)!, at === '' ? '' : `${at}.`];
-    throw new A2aError('InvalidParams', `${path}${both} and ${path}${param} are the same field: send ${param} alone`, {
+    throw new A2aError('InvalidParams', `${path}${both} and ${path}${param} are the same field: send only ${param}`, {
       param: `${path}${param}`,
     });
   }

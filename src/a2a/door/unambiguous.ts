@@ -81,6 +81,6 @@ export function refuseRepeatedKeys(paramsText: string): void {
       membersAlong(paramsText, ['configuration']);
   } catch (error) {
     if (!(error instanceof RawJsonError)) throw error;
-    throw new A2aError('InvalidParams', `The parameters cannot be read in one way alone: ${error.message}`);
+    throw new A2aError('InvalidParams', `The parameters are ambiguous: ${error.message}`);
   }
 }

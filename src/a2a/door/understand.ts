@@ -57,7 +57,7 @@ export function understand({ address, request, asked, said, limits }: ToUndersta
   if (address.kind === 'none')
     throw new GatewayError(
       'invalid_model',
-      'There is no such address: POST to /a2a/<agent>, or use the routes of HTTP+JSON below it, such as /message:send or /tasks/<id>',
+      'This address does not exist. POST to /a2a/<agent>, or use the routes of HTTP+JSON below it, such as /message:send or /tasks/<id>',
     );
   if (address.kind === 'verb') {
     const allow = address.allowed.join(', ');
@@ -128,7 +128,7 @@ function understandRpc(service: string, text: string, version: A2aVersion | null
   if (message.kind !== 'request')
     throw new A2aError(
       'InvalidRequest',
-      'The body must be a JSON-RPC 2.0 request with an id: A2A has no notifications',
+      'The body must be a JSON-RPC 2.0 request with an id, because A2A has no notifications',
     );
   const { method, params: sent = EMPTY, idText, members, text: envelope } = message;
   const found = version === null ? findMethod(method) : null;
@@ -139,7 +139,7 @@ function understandRpc(service: string, text: string, version: A2aVersion | null
     const hint =
       other === null
         ? nearMethod(spoken, method)
-        : `: it is of A2A ${other.version}, and the request says ${spoken} by its A2A-Version`;
+        : `. The method belongs to A2A ${other.version}, but the request has A2A-Version ${spoken}`;
     throw new Misread(
       new A2aError('MethodNotFound', `There is no method ${JSON.stringify(method.slice(0, 100))}${hint}`),
       idText,
@@ -168,7 +168,7 @@ function understandRpc(service: string, text: string, version: A2aVersion | null
 function noRequest(text: string, version: A2aVersion): Misread {
   if (/^[\t\n\r ]*\[/.test(text))
     return new Misread(
-      new A2aError('InvalidRequest', 'A2A has no batches; POST /api/v1/rpc takes them'),
+      new A2aError('InvalidRequest', 'A2A has no batches. Send batches to POST /api/v1/rpc'),
       'null',
       version,
     );

@@ -56,7 +56,7 @@ export function createPushConfigs({
     if (!(await webhooks.set(key, owner, toWebhook(version, config))))
       throw new A2aError(
         'InvalidParams',
-        `There are too many push notification configurations: ${WEBHOOKS_PER_TASK_MAX} of a task is the most`,
+        `There are too many push notification configurations: a task has at most ${WEBHOOKS_PER_TASK_MAX}`,
       );
     return config;
   };
@@ -66,12 +66,12 @@ export function createPushConfigs({
     if (fault !== null) throw wrong(`${path}url`, fault);
     if (id !== null && id.length > WEBHOOK_NAME_CHARS_MAX)
       throw wrong(`${path}id`, `must have at most ${WEBHOOK_NAME_CHARS_MAX} characters`);
-    if (id?.includes('\0')) throw wrong(`${path}id`, 'holds the character U+0000, which cannot be stored');
+    if (id?.includes('\0')) throw wrong(`${path}id`, 'has the character U+0000, which cannot be stored');
     if (token !== null && !HEADER_TEXT.test(token))
-      throw wrong(`${path}token`, 'must be printable ASCII: it is sent in a header');
+      throw wrong(`${path}token`, 'must be printable ASCII, because it is sent in a header');
     const credentials = authentication?.credentials ?? null;
     if (credentials !== null && !HEADER_TEXT.test(credentials))
-      throw wrong(`${path}authentication.credentials`, 'must be printable ASCII: it is sent in a header');
+      throw wrong(`${path}authentication.credentials`, 'must be printable ASCII, because it is sent in a header');
   };
 
   const find = async (key: TaskKey, owner: TaskOwner, id: string | null): Promise<KeptConfig> => {

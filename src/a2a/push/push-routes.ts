@@ -89,7 +89,7 @@ function readPushed(address: OwnAddress, value: unknown): PushedEvent {
       'The body must be a task or an update of one: a StreamResponse of A2A 1.0, or a Task of 0.3',
     );
   if (address.taskId !== null && address.taskId !== taskId)
-    throw new GatewayError('invalid_request', 'This address is for the notifications of another task');
+    throw new GatewayError('invalid_request', 'This address receives the notifications of another task');
   return { key: keyOf(address.service, taskId), address, version, event, value };
 }
 

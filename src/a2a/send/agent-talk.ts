@@ -123,7 +123,7 @@ export class AgentTalk {
     if (event.kind === 'message') return toEnd(offer, event, tail, this.#message.sofar(true));
     const first = this.task === null;
     const task = (this.task ??= await this.#begin(event));
-    if (event.taskId !== task.key.taskId) throw broken('the agent speaks of another task than before', status);
+    if (event.taskId !== task.key.taskId) throw broken('the agent sent an event of another task', status);
     const ended = await this.#saw(task, event, first);
     if (ended !== null) return ended;
     update(task, event);

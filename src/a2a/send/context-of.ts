@@ -34,6 +34,6 @@ export async function claimContext(
 }
 
 const foreign = () =>
-  new GatewayError('invalid_request', 'There is no such context: leave it out to begin one', {
+  new GatewayError('invalid_request', 'This context does not exist. To begin a new one, omit the contextId', {
     param: 'message.contextId',
   });

@@ -124,7 +124,7 @@ export async function endedElsewhere(
   const state = seen?.task.state ?? 'canceled';
   const charged =
     seen?.settled.some(({ callId, settlement }) => callId === call.id && settlement.charged > 0n) === true;
-  const why = `The task is ${state}: ${charged ? 'what it gave until then is charged' : 'nothing is charged'}`;
+  const why = `The task is ${state}: ${charged ? 'its output until then is charged' : 'nothing is charged'}`;
   const tail: A2aTail = { text: null, event: null, error: null, cut: why };
   return charged
     ? { ...FREE, ...ONE_CALL, outcome: 'cut', finishReason: state, tail }
@@ -134,8 +134,7 @@ export async function endedElsewhere(
 const contextOf = (contextId: string | null) => (contextId === null ? {} : { contextId });
 
 function wordsOf(why: string, { large, gave }: { readonly large: boolean; readonly gave: boolean }): string {
-  if (large)
-    return `The agent has answered, and is charged, but ${why}: it cannot be passed on. Ask it for less at once`;
-  if (gave) return `The task was canceled because ${why}. What the agent gave until then is charged`;
-  return `The task was canceled because ${why}, and the agent had given nothing. Nothing is charged`;
+  if (large) return `The agent's answer is charged but cannot be delivered, because ${why}. Ask for a smaller answer`;
+  if (gave) return `The task was canceled because ${why}. The output until then is charged`;
+  return `The task was canceled because ${why}. The agent had no output until then. Nothing is charged`;
 }

@@ -76,7 +76,7 @@ export function tooLargeEnd(
   failure: UpstreamFailure,
   durationMs: number,
 ): ReplyEnd {
-  const why = `The agent has answered, and is charged, but ${failure.message}: it cannot be passed on. Ask it for less at once`;
+  const why = `The agent's answer is charged but cannot be delivered, because ${failure.message}. Ask for a smaller answer`;
   const message = {
     messageId: callId,
     ...(contextId === null ? {} : { contextId }),

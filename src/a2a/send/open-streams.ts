@@ -37,7 +37,7 @@ export function whyEnded(error: unknown, signal: AbortSignal): string {
   const timedOut = error instanceof UpstreamFailure && error.timedOut;
   const why = signal.aborted ? messageOf(signal.reason) : timedOut ? error.message : null;
   const what = why === null ? 'The connection to the agent broke off' : `The stream was ended because ${why}`;
-  return `${what}; the task goes on, and tasks/get shows where it stands`;
+  return `${what}; the task continues, and tasks/get shows its state`;
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : 'its call was stopped');

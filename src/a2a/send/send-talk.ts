@@ -119,7 +119,7 @@ async function* converse(
         if (typeof step !== 'string') return step;
         yield Buffer.from(step);
       }
-      if (talk.task === null) throw broken('the agent ended its answer before it said anything', reply.status);
+      if (talk.task === null) throw broken('the agent ended its answer without any content', reply.status);
     } catch (error) {
       if (!talk.waitsDespite(error)) throw error;
       if (!(error instanceof UpstreamFailure)) deps.onError(error);
@@ -139,6 +139,6 @@ function operationOf({ operation, waits }: SendAsk, { service }: Offer, streams:
   if (waits) return 'send';
   throw new A2aError(
     'UnsupportedOperation',
-    `${service} does not stream, as its agent card says: send the message without a stream`,
+    `The agent card of ${service} says that it does not stream. Send the message without streaming`,
   );
 }

@@ -102,7 +102,7 @@ export class SentMessage {
     if (begun === 'taken' || (ask.taskId === null && begun !== 'begun'))
       throw broken("the agent's task has the id of another one", null);
     // The task's end was seen, or the gateway gave it up. No later work on it would ever be settled.
-    if (begun === 'over' && !isTerminal(state)) throw broken('the agent goes on with a task that is over', null);
+    if (begun === 'over' && !isTerminal(state)) throw broken('the agent continued a task that had ended', null);
     this.taskId = taskId;
     return key;
   }
@@ -177,7 +177,7 @@ export class SentMessage {
     } catch (error) {
       if (!(error instanceof A2aError)) this.deps.onError(error);
       const why = error instanceof A2aError ? error.message : 'it cannot be stored at the moment';
-      return `The task goes on, and tasks/get shows where it stands, but its push notification configuration was not kept: ${why}`;
+      return `The task continues, and tasks/get shows its state, but its push notification configuration was not stored: ${why}`;
     }
   }
 }

@@ -222,12 +222,11 @@ function idIn(message: unknown, name: string): string | null {
 function repeated(kind: TakenKey['kind']): GatewayError {
   const { code, retryAfterS } = idempotencyError(kind);
   const said = {
-    conflict:
-      'A message with this messageId was sent to this task before, and said something else: a new message has a new messageId',
-    running: 'The message with this messageId is still being answered: ask for its task, or send it again later',
+    conflict: 'This messageId was already used for another message to this task. Use a new messageId',
+    running: 'The message with this messageId is still being answered. Read its task, or send the message again later',
     unkept:
-      'The message with this messageId was answered, and its answer was too long to be kept, or newer ones took its place: send it with a new messageId to have it done again',
-    lost: 'The message with this messageId was charged once, but its answer was lost: send it with a new messageId to have it done again',
+      'The answer to this message is not stored, because it was too long or newer answers replaced it. To run the message again, send it with a new messageId',
+    lost: 'This message was charged once, but its answer was lost. To run it again, send it with a new messageId',
   }[kind];
   return new GatewayError(code, said, {
     param: 'message.messageId',

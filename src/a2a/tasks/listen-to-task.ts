@@ -155,7 +155,7 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
 }
 
 const BEHIND =
-  'The stream was ended because its client reads more slowly than the agent writes. The task goes on: listen again, or ask for it';
+  'The stream was ended because its client reads more slowly than the agent writes. The task continues. Subscribe again, or read the task';
 
 const inVersion = (error: NonNullable<A2aTail['error']>, from: A2aVersion, to: A2aVersion) =>
   from === to ? error : translateError(from, to, error);

@@ -45,7 +45,9 @@ export async function runTask(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter, g
     historyLength !== null &&
     !(Number.isSafeInteger(historyLength) && (historyLength as number) >= 0)
   )
-    throw new A2aError('InvalidParams', 'historyLength must be a whole number from 0 on', { param: 'historyLength' });
+    throw new A2aError('InvalidParams', 'historyLength must be a whole number of at least 0', {
+      param: 'historyLength',
+    });
   if (task.snapshot !== null || task.notes === BRIDGED) return showSnapshot(deps, ask, task, reply);
   if (!task.live && operation === 'cancel')
     throw new A2aError('TaskNotCancelable', `The task is ${task.state} and cannot be canceled any more`, {
@@ -55,7 +57,7 @@ export async function runTask(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter, g
     if (ask.version === '1.0')
       throw new A2aError(
         'UnsupportedOperation',
-        `The task is ${task.state}: there is nothing more to tell of it; GetTask shows it`,
+        `The task is ${task.state} and has no more events. Read it with GetTask`,
       );
     return showTask(deps, ask, task.taskId, reply, gone);
   }
@@ -113,7 +115,7 @@ async function showSnapshot(
   if (operation === 'cancel')
     throw new A2aError('TaskNotCancelable', `The task is ${state} and cannot be canceled${live ? '' : ' any more'}`);
   if (operation === 'subscribe' && version === '1.0')
-    throw new A2aError('UnsupportedOperation', `The task is ${state}: GetTask shows it`);
+    throw new A2aError('UnsupportedOperation', `The task is ${state} and has no more events. Read it with GetTask`);
   const text = JSON.stringify(translateResult('get', '1.0', version, notedTask(task)));
   const began = beganBy(task);
   await reply.result(withTaskCost(text, began, live ? null : await tasks.costOf(task, beganBy), wantsReceipt));
@@ -170,7 +172,7 @@ export function createLook(deps: RunTaskDeps & { readonly onError: (error: unkno
       return seen ?? (tail?.event ? { state: tail.event.state ?? 'unknown', end: null } : null);
     } catch (error) {
       deps.onError(
-        new Error(`task ${taskId.slice(0, 64)} of ${account} at ${service} could not be looked at`, { cause: error }),
+        new Error(`task ${taskId.slice(0, 64)} of ${account} at ${service} could not be read`, { cause: error }),
       );
       return seen;
     }

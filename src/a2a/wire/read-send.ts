@@ -100,7 +100,7 @@ function readInlinePush(version: A2aVersion, configuration: JsonObject): PushCon
 function readHistoryLength(value: unknown): number | null {
   if (value === undefined || value === null) return null;
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0)
-    throw new Fault('configuration.historyLength must be a whole number from 0 on');
+    throw new Fault('configuration.historyLength must be a whole number of at least 0');
   return value;
 }
 

@@ -84,7 +84,7 @@ function sendFrom(body: JsonObject): JsonObject {
 
 function taskFrom(id: string, canonical: unknown, proto: unknown): JsonObject | string {
   if (canonical !== undefined && proto !== undefined)
-    return 'historyLength and history_length are the same field: send historyLength alone';
+    return 'historyLength and history_length are the same field: send only historyLength';
   const historyLength = canonical ?? proto;
   if (historyLength === undefined || historyLength === '') return { id };
   return typeof historyLength === 'string' && /^\d{1,9}$/.test(historyLength)

@@ -58,7 +58,7 @@ export function restParams({ operation, ids }: RestMatch, { query = {}, body }: 
     const proto = protoName(name);
     const value = Object.hasOwn(query, name) ? query[name] : Object.hasOwn(query, proto) ? query[proto] : undefined;
     if (proto !== name && Object.hasOwn(query, name) && Object.hasOwn(query, proto))
-      return `${proto} and ${name} are the same field: send ${name} alone`;
+      return `${proto} and ${name} are the same field: send only ${name}`;
     if (value === undefined || value === '') continue;
     const found = typeof value === 'string' ? read(value) : undefined;
     if (found === undefined) return `${name} must be ${EXPECTED.get(read)}, once`;

@@ -88,7 +88,7 @@ export function createEvmAsset(node: EvmNode, address: Hex): EvmAsset {
     try {
       return decodeFunctionResult({ abi: ASSET_ABI, functionName, data });
     } catch (error) {
-      throw new ChainUnavailable(`The node answers nonsense (${functionName} of ${address})`, { cause: error });
+      throw new ChainUnavailable(`The node gave an invalid answer (${functionName} of ${address})`, { cause: error });
     }
   }
   return {
@@ -147,7 +147,7 @@ export function transferOf(log: EvmLog): { readonly from: Hex; readonly to: Hex;
     const [value] = decodeAbiParameters([{ type: 'uint256' }], log.data);
     return { from: addressOf(from), to: addressOf(to), value };
   } catch (error) {
-    throw new ChainUnavailable('The node answers nonsense (a Transfer without an amount)', { cause: error });
+    throw new ChainUnavailable('The node gave an invalid answer (a Transfer without an amount)', { cause: error });
   }
 }
 

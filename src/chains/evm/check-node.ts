@@ -19,12 +19,12 @@ interface CheckNodeOptions extends Pick<ChainSetup, 'network' | 'finality'> {
 export async function checkNode({ node, asset, network, address, domain, finality }: CheckNodeOptions): Promise<void> {
   const real = await node.chainId();
   if (real !== BigInt(domain.chainId))
-    throw new Error(`The node of ${network} is of chain eip155:${real}. Set the address of a node of ${network}`);
+    throw new Error(`The node for ${network} belongs to chain eip155:${real}. Set the address of a node of ${network}`);
   if ((await node.code(address, 'latest')) === '0x')
     throw new Error(`There is no contract at ${address} on ${network}: set the address of the asset`);
   const { latest } = await evmHeads(node, finality);
   if (latest.baseFee === null)
-    throw new Error(`${network} has no base fee (EIP-1559), without which no transaction of this gateway can be made`);
+    throw new Error(`${network} has no base fee (EIP-1559), but the transactions of this gateway need one`);
   const decimals = await answer(asset.decimals(), 'decimals');
   if (decimals !== 6) throw new Error(`${address} on ${network} has ${decimals} decimals; micro-USD are 6`);
   await answer(asset.authorizationState(zeroAddress, zeroHash, 'latest'), 'authorizationState (EIP-3009)');

@@ -18,12 +18,12 @@ export async function blockAt(
   if (!match) throw new Error(`Not a cursor of an EVM chain: ${JSON.stringify(cursor.slice(0, 100))}`);
   const number = BigInt(match[1]!);
   if (number > latest)
-    throw new ChainUnavailable(`The node is at block ${latest}, and block ${number} was final already`);
+    throw new ChainUnavailable(`The node is only at block ${latest}, but block ${number} was already final`);
   const block = await node.block(number);
-  if (!block) throw new ChainUnavailable(`The node does not know block ${number}, which was final already`);
+  if (!block) throw new ChainUnavailable(`The node does not know block ${number}, which was already final`);
   if (block.hash !== match[2])
     throw new FinalityBroken(
-      `Finality of ${network} was broken: block ${number} was ${match[2]} and final, and is now ${block.hash}. What was credited since has to be checked by hand (tollgate audit)`,
+      `Finality of ${network} was broken: block ${number} was ${match[2]} and final, and is now ${block.hash}. Check by hand what was credited since (tollgate audit)`,
     );
   return block;
 }

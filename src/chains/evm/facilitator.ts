@@ -18,7 +18,9 @@ export async function settleElsewhere(facilitator: FacilitatorClient, payment: S
   // Reasons of x402 with these prefixes mean that nothing was sent. Any other reason may come after a broadcast.
   if (typeof errorReason === 'string' && /^(?:invalid|insufficient)_/.test(errorReason))
     throw refused(errorReason, errorMessage);
-  throw new ChainUnavailable(`The facilitator did not settle: ${plainWords(errorReason) || 'it does not say why'}`);
+  throw new ChainUnavailable(
+    `The facilitator did not settle the payment: ${plainWords(errorReason) || 'it gave no reason'}`,
+  );
 }
 
 function refused(reason: unknown, message: unknown): PaymentProblem {

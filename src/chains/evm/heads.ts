@@ -38,8 +38,6 @@ export async function stillThere(node: EvmNode, blocks: readonly Pick<EvmBlock, 
   for (const { number, hash } of blocks) {
     const now = await node.block(number);
     if (now?.hash !== hash)
-      throw new ChainUnavailable(
-        `Block ${number} was exchanged while it was looked at, or the node does not know it yet`,
-      );
+      throw new ChainUnavailable(`Block ${number} was replaced while it was read, or the node does not have it yet`);
   }
 }

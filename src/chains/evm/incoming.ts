@@ -85,7 +85,7 @@ export function createEvmIncoming(
     const missing = await arrivals.missing(range, into, out);
     if (missing !== null && missing < 0n)
       throw new ChainUnavailable(
-        `The treasury grew by ${-missing} more than the node's logs of blocks ${range.first} to ${range.last} tell`,
+        `The treasury received ${-missing} more than the node's logs of blocks ${range.first} to ${range.last} show`,
       );
     if (missing === null || missing === 0n) return async () => (said) => said;
     const blocks = new Map<Hex, ReturnType<typeof arrivals.of>>();

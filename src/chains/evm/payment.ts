@@ -73,7 +73,7 @@ export function readEvmPayment(terms: EvmTerms, payment: PaymentPayload, now: nu
   const payload = members(payment.payload, 'payload');
   if (Object.hasOwn(payload, 'permit2Authorization'))
     throw malformed(
-      'payload.permit2Authorization: Permit2 is not taken here. Sign an EIP-3009 authorization (payload.authorization)',
+      'payload.permit2Authorization: Permit2 is not supported. Sign an EIP-3009 authorization (payload.authorization)',
     );
   const { authorization, signature } = signedAuthorization(payload);
   sameAddress(authorization.to, terms.treasury, 'payload.authorization.to');
@@ -85,9 +85,9 @@ export function readEvmPayment(terms: EvmTerms, payment: PaymentPayload, now: nu
   if (authorization.value > amount)
     throw malformed(`payload.authorization.value must be the accepted amount ${amount}, not ${authorization.value}`);
   if (authorization.from === zeroAddress)
-    throw malformed('payload.authorization.from is the zero address, which signs nothing');
+    throw malformed('payload.authorization.from is the zero address, which cannot sign');
   if (authorization.from === terms.treasury.toLowerCase())
-    throw malformed('payload.authorization.from is the address that is paid: nothing would move');
+    throw malformed('payload.authorization.from is the recipient itself, so no money would move');
   if (authorization.validBefore <= authorization.validAfter)
     throw malformed('payload.authorization.validBefore must be later than validAfter');
   const latest = BigInt(Math.floor(now / 1000)) + VALID_SECONDS_MAX;
@@ -123,7 +123,7 @@ export function signedAuthorization(payload: Readonly<Record<string, unknown>>):
     throw malformed(`payload.signature must be 65 to ${SIGNATURE_BYTES_MAX} bytes of hex after 0x`);
   if (signature.toLowerCase().endsWith(ERC_6492_MAGIC))
     throw malformed(
-      'payload.signature is of a contract wallet that is not deployed yet (ERC-6492), which is not taken here. Deploy the wallet, and sign as it does then (ERC-1271)',
+      'payload.signature is of a contract wallet that is not deployed yet (ERC-6492), which is not supported. Deploy the wallet, and sign as it does then (ERC-1271)',
     );
   const given = members(payload['authorization'], 'payload.authorization');
   const at = (name: string): string => `payload.authorization.${name}`;

@@ -77,7 +77,7 @@ export function readSignedPayout(terms: EvmTerms, payout: Payout, signed: Signed
   const { authorization, signature } = signedAuthorization({ authorization: given, signature: given['signature'] });
   const signedAt = given['signedAt'];
   const wrong = (what: string): Error =>
-    new Error(`What was signed for withdrawal ${payout.id} is of another ${what}: nothing is sent`);
+    new Error(`The signed authorization of withdrawal ${payout.id} has another ${what}, so nothing is sent`);
   if (given['network'] !== terms.network) throw wrong('network');
   if (typeof given['asset'] !== 'string' || given['asset'].toLowerCase() !== terms.asset.toLowerCase())
     throw wrong('asset');

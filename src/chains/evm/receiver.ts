@@ -10,7 +10,7 @@ export function receiverFault(address: string, forbidden: readonly (readonly [He
   const mixed = digits !== digits.toLowerCase() && digits !== digits.toUpperCase();
   const right = getAddress(address.toLowerCase());
   if (mixed && address !== right)
-    return 'The capitals of the address are not those of its checksum (EIP-55): a digit is wrong';
+    return 'The capital letters of the address do not match its checksum (EIP-55), so a digit is wrong';
   const why = forbidden.find(([one]) => one.toLowerCase() === address.toLowerCase())?.[1];
   return why === undefined ? null : `${right} is ${why}, which is not paid`;
 }

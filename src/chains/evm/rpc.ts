@@ -288,5 +288,5 @@ export function plainWords(text: unknown): string {
 }
 
 function nonsense(what: string, got: string): ChainUnavailable {
-  return new ChainUnavailable(`The node answers nonsense (${what}: ${got})`);
+  return new ChainUnavailable(`The node gave an invalid answer (${what}: ${got})`);
 }

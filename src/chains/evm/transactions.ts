@@ -91,7 +91,7 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
         if (fees.maxFeePerGas > usual.maxFeePerGas * FEES_TIMES_MAX) {
           if (!waiting)
             throw new ChainUnavailable(
-              `What holds up transaction ${nonce} of ${account.address} would cost more than ${FEES_TIMES_MAX} times the usual fee to replace`,
+              `Transaction ${nonce} of ${account.address} is stuck. Its replacement would cost more than ${FEES_TIMES_MAX} times the usual fee`,
             );
           ready = waiting;
         } else ready = await sign(call, nonce, fees);
@@ -125,13 +125,13 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
       }
     }
     throw new ChainUnavailable(
-      `No transaction of ${account.address} was taken in ${ATTEMPTS_MAX} attempts: ${refusal?.words ?? ''}`,
+      `The node accepted no transaction of ${account.address} in ${ATTEMPTS_MAX} attempts: ${refusal?.words ?? ''}`,
     );
   }
 
   async function currentFees(): Promise<Fees> {
     const block = await node.block('latest');
-    if (!block || block.baseFee === null) throw new ChainUnavailable('The node names no base fee (EIP-1559)');
+    if (!block || block.baseFee === null) throw new ChainUnavailable('The node gave no base fee (EIP-1559)');
     const maxPriorityFeePerGas = await node.priorityFee();
     // The base fee doubles in six full blocks.
     return { maxFeePerGas: block.baseFee * 2n + maxPriorityFeePerGas, maxPriorityFeePerGas };

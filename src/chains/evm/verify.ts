@@ -26,12 +26,12 @@ export function checkTime({ validAfter, validBefore }: Authorization, now: numbe
   if (validBefore < seconds + SECONDS_LEFT_MIN)
     throw new PaymentProblem(
       'payment_expired',
-      `The authorization was valid before ${validBefore}, and it is ${seconds} (seconds since 1970). Sign a new one`,
+      `The authorization was valid until ${validBefore}, and the time is ${seconds} (seconds since 1970). Sign a new one`,
     );
   if (validAfter >= seconds)
     throw new PaymentProblem(
       'payment_verification_failed',
-      `The authorization is valid after ${validAfter} only, and it is ${seconds} (seconds since 1970)`,
+      `The authorization is valid only after ${validAfter}, and the time is ${seconds} (seconds since 1970)`,
     );
 }
 
@@ -74,7 +74,7 @@ export function createEvmVerifier(node: EvmNode, asset: EvmAsset): EvmVerifier {
       if (balance < value)
         throw new PaymentProblem(
           'payment_verification_failed',
-          `${payment.payer} holds ${balance} of the asset; the payment is of ${value}`,
+          `${payment.payer} holds ${balance} of the asset, but the payment is ${value}`,
         );
 
       const { signer, fault } = librarySigner(node);

@@ -105,7 +105,9 @@ export function createExpiry(node: SolanaNode, network: string): Expiry {
 /** Refuses an answer that is older than the moment for which it is a proof. Throws ChainUnavailable. */
 export function checkNotBefore(slot: bigint, moment: Moment): void {
   if (slot < moment.slot)
-    throw new ChainUnavailable(`the Solana node answered as of slot ${slot}, after it had told of slot ${moment.slot}`);
+    throw new ChainUnavailable(
+      `the Solana node answered as of slot ${slot}, after it had reported slot ${moment.slot}`,
+    );
 }
 
 function historyStart(slot: bigint): bigint {

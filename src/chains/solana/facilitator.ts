@@ -110,7 +110,7 @@ export function createRemoteFacilitator(
       if (payment.requirements.extra['feePayer'] !== current)
         throw new PaymentProblem(
           'payment_verification_failed',
-          `The fee of a payment is paid by ${current} now: ask for the terms again, and sign a new one`,
+          `The fee of a payment is now paid by ${current}. Request the terms again, and sign a new payment`,
         );
       await check(payment, current, node);
     },
@@ -150,11 +150,11 @@ function problemOf(failure: string): Error {
       "The payment's blockhash has expired, or is not known yet: sign a new payment with a recent one",
     );
   if (failure.includes('InsufficientFundsForFee') || failure === '"AccountNotFound"')
-    return new ChainUnavailable('whoever pays the fees of payments has no SOL');
+    return new ChainUnavailable('the account that pays the fees of payments has no SOL');
   if (failure.includes('AlreadyProcessed'))
-    return new PaymentProblem('payment_verification_failed', 'This payment was made before: sign a new one');
+    return new PaymentProblem('payment_verification_failed', 'This payment was already made. Sign a new one');
   if (/"InstructionError":\[2,\{"Custom":1\}\]/.test(failure))
-    return new PaymentProblem('payment_verification_failed', 'The payer holds less of the token than the payment says');
+    return new PaymentProblem('payment_verification_failed', 'The balance of the payer is lower than the payment');
   return new PaymentProblem('payment_verification_failed', `The payment would fail on the chain: ${failure}`);
 }
 

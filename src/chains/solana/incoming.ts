@@ -92,14 +92,14 @@ export function createIncoming(
       before = entries.at(-1)?.signature;
     }
     throw new ChainUnavailable(
-      `the Solana node's list of the treasury's transactions does not reach back to ${text}, where reading it ended before`,
+      `the Solana node's list of the treasury's transactions does not reach back to ${text}, the last one that was read`,
     );
   }
 
   async function eventsOf({ signature, failed }: SignatureEntry): Promise<Incoming[]> {
     if (failed) return [];
     const transaction = await node.transaction(signature, 'finalized');
-    if (transaction === null) throw new ChainUnavailable('the Solana node tells a transaction that it does not show');
+    if (transaction === null) throw new ChainUnavailable('the Solana node lists a transaction that it does not return');
     const movements = movementsInto(transaction, account, asset);
     const memo = memoOf(transaction);
     // The reader of the other treasury reports this transaction too. A signed payment pays only one treasury.
@@ -148,7 +148,7 @@ export function createIncoming(
       const cursor = parse(text);
       if ((await node.account(account, 'finalized')) === null)
         throw new ChainUnavailable(
-          `the treasury's token account ${account} is new and not final yet, which takes about half a minute`,
+          `the treasury's token account ${account} is new and not final yet. This takes about half a minute`,
         );
       const { slot, amount } = await node.tokens(account);
       // Each change of the balance is in the account's list. If the list, as of the balance's slot or later, has

@@ -78,12 +78,17 @@ function createAsk(timeoutMs: number, closed: AbortSignal): Ask {
     try {
       answer = await request.send({ abortSignal: AbortSignal.any([closed, AbortSignal.timeout(timeoutMs)]) });
     } catch (error) {
-      throw new ChainUnavailable(`the Solana node did not tell ${what}: ${causeOf(error)}`, { cause: error });
+      throw new ChainUnavailable(`the Solana node did not answer the request for the ${what}: ${causeOf(error)}`, {
+        cause: error,
+      });
     }
     try {
       return read(answer);
     } catch (error) {
-      throw new ChainUnavailable(`the Solana node told no proper ${what}: ${causeOf(error)}`, { cause: error });
+      throw new ChainUnavailable(
+        `the Solana node gave an invalid answer to the request for the ${what}: ${causeOf(error)}`,
+        { cause: error },
+      );
     }
   };
 }
@@ -101,7 +106,7 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
       if (moment.height > moment.slot) throw new Error('more blocks than slots');
       if (level !== 'finalized') return moment;
       if (moment.slot < newest.slot || moment.height < newest.height)
-        throw new Error(`slot ${moment.slot} was final before ${newest.slot}, which it told already`);
+        throw new Error(`slot ${moment.slot} was final before ${newest.slot}, which it reported before`);
       newest = moment;
       return moment;
     });
@@ -180,7 +185,7 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
       ),
     simulate: (transaction) =>
       ask(
-        'what a transaction would do',
+        'simulation of a transaction',
         rpc.simulateTransaction(transaction as Base64EncodedWireTransaction, {
           commitment: 'confirmed',
           encoding: 'base64',
@@ -192,7 +197,7 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
     // refusal.
     send: (transaction, signature) =>
       ask(
-        'that it took a transaction',
+        'broadcast of a transaction',
         rpc.sendTransaction(transaction as Base64EncodedWireTransaction, { encoding: 'base64', skipPreflight: true }),
         (answer) => {
           if (answer !== signature) throw new Error('it names another transaction');

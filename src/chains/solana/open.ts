@@ -39,7 +39,7 @@ export async function networkFault(node: SolanaNode, network: string): Promise<s
   const found = `solana:${(await node.genesisHash()).slice(0, 32)}`;
   return found === network
     ? null
-    : `the Solana node is of ${found}, not of ${network}: give the address of a node of ${network}`;
+    : `the Solana node belongs to ${found}, not to ${network}: set the address of a node of ${network}`;
 }
 
 /**
@@ -81,7 +81,9 @@ export async function openTreasury({
     const created = await node.account(treasuryAccount);
     if (created !== null) return checkAccount(created, key.address, asset, treasuryAccount);
     if (performance.now() + wait > until)
-      throw new ChainUnavailable(`the treasury's token account ${treasuryAccount} was sent for and is not there yet`);
+      throw new ChainUnavailable(
+        `the transaction that creates the treasury's token account ${treasuryAccount} was sent, but the account does not exist yet`,
+      );
     await pause(wait);
   }
 }
@@ -95,7 +97,7 @@ async function checkMint(node: SolanaNode, network: string, asset: Address): Pro
     throw new Error(`the asset ${asset} does not exist on ${network}: it must be the mint of USDC there`);
   if (mint.owner !== TOKEN_PROGRAM || mint.data.length !== MINT_BYTES)
     throw new Error(
-      `the asset ${asset} on ${network} is no mint of the SPL Token program, but an account of ${mint.owner}: it must be the mint of USDC there`,
+      `the asset ${asset} on ${network} is not a mint of the SPL Token program, but an account of ${mint.owner}. It must be the mint of USDC there`,
     );
   const { decimals, isInitialized } = getMintDecoder().decode(mint.data);
   if (!isInitialized || decimals !== DECIMALS)

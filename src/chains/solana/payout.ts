@@ -96,7 +96,7 @@ export function createPayouts(
     // A receiver could close a free account and keep its rent.
     if (!opensAccounts)
       throw new PayoutProblem(
-        `${to} has no token account for ${asset} yet: make one, as every wallet does that gets some of it, and withdraw again`,
+        `${to} has no token account for ${asset} yet. Send the wallet a small amount of the token, which creates the account, and withdraw again`,
       );
     if (amount <= tokenAccountFee)
       throw new PayoutProblem(
@@ -143,7 +143,9 @@ export function createPayouts(
       if (previous !== null) {
         const { state } = await find({ ...payout, amount: amount - (previous.tokenAccountFee ?? 0n) }, previous);
         if (state !== 'lost')
-          throw new Error(`withdrawal ${id} was signed before and that is ${state}: signed anew it could pay twice`);
+          throw new Error(
+            `withdrawal ${id} was signed before, and that transaction is ${state}. A second signature could pay twice`,
+          );
       }
       const receiver = await node.account(to as Address);
       if (receiver !== null && receiver.owner !== SYSTEM_PROGRAM)
@@ -222,6 +224,6 @@ function journalOf({ id, to, amount }: Payout, { text }: SignedPayout, asset: Ad
       slot: natural(kept['slot'], 'a slot'),
     };
   } catch (cause) {
-    throw new Error(`what was kept of withdrawal ${id} is no signed transaction of it`, { cause });
+    throw new Error(`the stored data of withdrawal ${id} is not a signed transaction of this withdrawal`, { cause });
   }
 }

@@ -48,7 +48,7 @@ export function createPaymentSight(
     if (found === null) return null;
     if (found.level === 'processed') return { state: 'open' };
     const transaction = await transactionOf(signature, found.level, found.slot);
-    if (transaction === null) throw new ChainUnavailable('the Solana node tells a transaction that it does not show');
+    if (transaction === null) throw new ChainUnavailable('the Solana node lists a transaction that it does not return');
     if (transaction.messageHash !== messageHash) return null;
     const final = found.level === 'finalized';
     if (transaction.failed !== (found.failed !== null) || transaction.slot !== found.slot)
@@ -97,7 +97,7 @@ export function createPaymentSight(
         if (message === undefined) {
           const transaction = await node.transaction(signature, level);
           if (transaction === null)
-            throw new ChainUnavailable('the Solana node tells a transaction that it does not show');
+            throw new ChainUnavailable('the Solana node lists a transaction that it does not return');
           message = transaction.messageHash;
           dropOldest(messages, REMEMBERED_MAX - 1);
           messages.set(signature, message);

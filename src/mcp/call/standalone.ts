@@ -85,7 +85,7 @@ export function createStandalone({ runTurn, readPaid, seals, receipts }: Standal
     const continued = openState(seals, caller, asked);
     if (continued === 'unknown') {
       const text =
-        'requestState is not one that this gateway gave to this account, or it has expired: make the request again from its beginning';
+        'This requestState has expired, or this gateway did not give it to this account. Repeat the request without it';
       return answer.end(
         errorText(asked.idText, { code: ERROR.invalidParams, message: text }),
         modernStatusOf(ERROR.invalidParams),

@@ -82,7 +82,7 @@ export function turnCall(deps: TurnCallDeps, request: TurnCall, turn: Turn): Cal
 const LISTEN_CALL_MS = LISTEN_MS + 60_000;
 
 const PRICE_CHANGED =
-  'The price of this tool has changed since the call began: make the request again from its beginning';
+  'The price of this tool has changed since the call began. Repeat the request without requestState';
 
 /** Most characters of a tool's name. */
 export const TOOL_NAME_MAX = 256;

@@ -55,7 +55,7 @@ export function turnConversation(
         end = yield* legs[client][facts.era](turn, { offer, facts, send, detached, signal, askedAt });
         if (message.method === 'tools/call' && end.finishReason === TASK) {
           if (!takesTasks || facts.era !== 'modern')
-            throw providerFailure('it answered with a task, though the request did not say that tasks are taken', null);
+            throw providerFailure('it answered with a task, but the request did not declare support for tasks', null);
           return await keepTask(keeping, turn, offer, { call: call!, askedAt }, end);
         }
         // The difference can be negative, because another gateway with a faster clock may have asked first.
@@ -75,7 +75,7 @@ export function turnConversation(
 /** An answer that a leg could not parse is a failure of its server. */
 function readable(error: unknown): unknown {
   if (!(error instanceof RawJsonError)) return error;
-  return new UpstreamFailure(`the provider's answer is no MCP: ${error.message}`, {
+  return new UpstreamFailure(`the provider's answer is not MCP: ${error.message}`, {
     retryable: false,
     blame: 'provider',
     cause: error,

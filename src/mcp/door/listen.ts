@@ -151,4 +151,4 @@ const toTail = (status: number, message: string): McpTail => ({
   text: errorText('null', { code: ERROR.server, message }),
 });
 
-const NO_STREAM = toTail(405, 'This server sends nothing outside of its replies');
+const NO_STREAM = toTail(405, 'This server sends messages only in its replies');

@@ -3,7 +3,7 @@ import { errorText } from '#wire';
 import { ERROR } from '../wire/revisions.ts';
 
 const SSE_ADDRESS =
-  'There is no HTTP+SSE here, the transport of MCP 2024-11-05: connect to /mcp, or /mcp/<service>, by Streamable HTTP (http or streamable-http in the settings of most clients)';
+  'This gateway does not support HTTP+SSE, the transport of MCP 2024-11-05. Connect to /mcp, or /mcp/<service>, by Streamable HTTP (http or streamable-http in the settings of most clients)';
 
 /**
  * `/sse`, the usual address of the old transport. Answers 404, and says which address to use instead. Register it next

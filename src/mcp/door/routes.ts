@@ -192,7 +192,7 @@ function createHandlers(
   async function end(service: string | null, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const session = header(request, 'mcp-session-id');
     if (session === null)
-      throw new GatewayError('invalid_request', 'DELETE ends a session: send its Mcp-Session-Id', {
+      throw new GatewayError('invalid_request', 'DELETE ends a session. Send the Mcp-Session-Id of the session', {
         param: 'Mcp-Session-Id',
       });
     await legacy.end(service, session, contextOf(request, new Departure()));
@@ -204,7 +204,7 @@ function createHandlers(
 
 /** For clients of another transport. Without this text their users would suspect the address or the key. */
 const TRANSPORTS =
-  'This address speaks Streamable HTTP, the transport of MCP since 2025-03-26: POST one JSON-RPC message. GET opens the event stream of a session ' +
+  'This address supports Streamable HTTP, the transport of MCP since 2025-03-26: POST one JSON-RPC message. GET opens the event stream of a session ' +
   'that was opened by initialize, with its Mcp-Session-Id and Accept: text/event-stream; DELETE ends it. ' +
   'The HTTP+SSE transport of 2024-11-05 is not served: set the transport of your client to http or streamable-http';
 

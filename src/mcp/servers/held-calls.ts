@@ -83,7 +83,7 @@ export function createHeldCalls(options: HeldCallsOptions): HeldCalls {
       if (ofAccount.of(held.account) >= perAccountMax)
         throw new GatewayError(
           'rate_limit_exceeded',
-          `This account has ${perAccountMax} calls that wait for input, which is the most at once`,
+          `This account has ${perAccountMax} calls that wait for input, which is the maximum`,
           again,
         );
       const { chars } = held.questions;

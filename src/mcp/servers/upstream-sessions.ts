@@ -87,7 +87,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
       return end(entry);
     }
     const again = { retryAfterS: 1 };
-    const most = `This account has ${perAccountMax} sessions at MCP servers in use, which is the most at once`;
+    const most = `This account uses ${perAccountMax} sessions at MCP servers, which is the maximum`;
     if (ofAccount) throw new GatewayError('rate_limit_exceeded', most, again);
     throw new GatewayError('service_unavailable', 'Too many sessions at MCP servers are in use', again);
   }

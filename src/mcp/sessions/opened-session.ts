@@ -21,7 +21,12 @@ export function refuseTooLong({ idText, text }: RequestMessage): Opened<never> |
 
 /** Refuses a session because the account may not open another. */
 export const refuseTooMany = ({ idText }: RequestMessage, max: number): Opened<never> =>
-  refused(idText, 429, ERROR.server, `This account has ${max} sessions, all of them in use: end one with DELETE first`);
+  refused(
+    idText,
+    429,
+    ERROR.server,
+    `This account has ${max} sessions, and all of them are in use. End one with DELETE first`,
+  );
 
 /** A session for which the gateway itself answers, with `result` (JSON text). */
 export const openedWith = <S>(session: S, { idText }: RequestMessage, result: string): Opened<S> => ({

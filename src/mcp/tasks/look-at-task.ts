@@ -7,7 +7,7 @@ import { askOfTask, type AskOfTaskDeps } from './ask-of-task.ts';
 
 interface LookAtTaskDeps extends AskOfTaskDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
-  /** Called with tasks that could not be looked at. The gateway tries again. */
+  /** Called with tasks that could not be read. The gateway tries again. */
   readonly onUnseen: (error: Error) => void;
 }
 
@@ -39,7 +39,7 @@ export function createLookAtTask(deps: LookAtTaskDeps): Look {
       );
     } catch (error) {
       deps.onUnseen(
-        new Error(`task ${task.taskId.slice(0, 64)} of ${task.account} at ${task.service} could not be looked at`, {
+        new Error(`task ${task.taskId.slice(0, 64)} of ${task.account} at ${task.service} could not be read`, {
           cause: error,
         }),
       );

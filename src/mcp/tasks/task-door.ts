@@ -44,7 +44,7 @@ export function createTaskDoor(deps: TaskDoorDeps): TaskDoor {
     if (!task || (!task.live && !isEnd(task.state))) {
       const { text, status } = notFound(
         idText,
-        task ? 'The task was given up: its time was over. Nothing is charged for it' : undefined,
+        task ? 'The task was given up because its time was over. Nothing is charged for it' : undefined,
       );
       return answer.end(text, status);
     }
@@ -71,6 +71,6 @@ function forServer({ text, members }: RequestMessage, task: Task): RequestMessag
 
 function undeclared({ idText, method }: RequestMessage): string {
   const requiredCapabilities = { extensions: { [TASKS]: {} } };
-  const message = `${method} is for clients that declare the extension ${TASKS} in the capabilities of the request`;
+  const message = `To use ${method}, declare the extension ${TASKS} in the capabilities of the request`;
   return errorText(idText, { code: ERROR.missingCapability, message, data: { requiredCapabilities } });
 }

@@ -51,10 +51,7 @@ async function shown(
   const { live, state } = noted.task;
   // The task ended with another state here, so what the server shows now was not paid.
   if (!live && state !== seen.sight.state)
-    return notFound(
-      idText,
-      `The task is over: it was noted as ${state}, and what its server says since is not passed on`,
-    );
+    return notFound(idText, `The task has ended as ${state}. Later messages of its server are not forwarded`);
   const [settled] = noted.settled;
   const receipt =
     settled && wantsReceipt && settled.settlement.charged > 0n ? await deps.receiptOf(settled.callId) : null;

@@ -52,7 +52,7 @@ export function createClientRequests({
       if (signal.aborted) return Promise.reject(new NoAnswer(CALL_OVER));
       if (waiting.size >= sessionMax || count >= waitingMax)
         return Promise.reject(new NoAnswer('too many requests wait for an answer'));
-      if (waiting.has(id)) throw new Error(`the request ${id} waits already`);
+      if (waiting.has(id)) throw new Error(`the request ${id} already waits for an answer`);
       sessions.set(session, waiting);
       count++;
       return new Promise((resolve, reject) => {

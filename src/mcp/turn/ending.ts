@@ -79,7 +79,7 @@ export function tooLargeEnd(
 
 /** Tells a client that its call was charged, and why the result does not come. */
 export const tooLargeText = ({ message }: UpstreamFailure): string =>
-  `The tool has run, and is charged, but ${message}: it cannot be passed on. Ask the tool for less at once`;
+  `The tool ran and the call was charged, but ${message}, so the result cannot be returned. Request less data`;
 
 /**
  * The tail with status 200 for a result, because clients read no result with another status but would pay for it.

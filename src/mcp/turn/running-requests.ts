@@ -80,4 +80,4 @@ export async function runCancellable<T>(
   }
 }
 
-export const ID_IN_USE = { code: ERROR.invalidRequest, message: 'A request with this id is on its way' } as const;
+export const ID_IN_USE = { code: ERROR.invalidRequest, message: 'A request with this id is still running' } as const;

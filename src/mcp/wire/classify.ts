@@ -126,7 +126,7 @@ function classifyRequest(message: RequestMessage, headers: InboundHeaders): Inbo
     if (modernHeader)
       return mismatch(
         message,
-        `initialize opens a legacy session, and the MCP-Protocol-Version header names ${quote(headers.version)}`,
+        `initialize opens a legacy session, but the MCP-Protocol-Version header has ${quote(headers.version)}`,
       );
     const version = params?.['protocolVersion'];
     return {

@@ -28,7 +28,7 @@ interface EnvelopeIssue {
 /** The fault of `_meta` as the envelope of a modern request; null if it is valid. */
 export function envelopeIssue(meta: JsonObject): EnvelopeIssue | null {
   for (const key of [META.version, META.capabilities])
-    if (!Object.hasOwn(meta, key)) return { key, problem: `is missing: requests of ${MODERN} have it` };
+    if (!Object.hasOwn(meta, key)) return { key, problem: `is missing, but requests of ${MODERN} must have it` };
   const {
     [META.version]: version,
     [META.capabilities]: capabilities,

@@ -132,8 +132,8 @@ function* readReply(arrived: ReplyBytes, n: number, inputs: number): Generator<v
     });
   }
   if (images.length === 0 && elsewhere > 0)
-    throw malformed('it answered with an address in the place of the image, though base64 was asked for');
-  if (images.length === 0) throw malformed('its reply has no image that is a PNG, a JPEG or a WebP file');
+    throw malformed('it answered with an address instead of the image, but the request asked for base64');
+  if (images.length === 0) throw malformed('its reply has no image in the format PNG, JPEG or WebP');
   return {
     usage: imagesUsed(images.length, inputs),
     outcome: 'complete',

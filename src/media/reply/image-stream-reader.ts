@@ -39,7 +39,7 @@ export function createImageStreamReader(
       if (image === null || partials >= partialImages) return [];
       return partialEvent(eventPrefix, image, partials++);
     }
-    if (image === null) throw malformed('its stream ended with no image that is a PNG, a JPEG or a WebP file');
+    if (image === null) throw malformed('its stream ended without an image in the format PNG, JPEG or WebP');
     end = endOf({ ...image, seed: seedOf(event['seed']), revisedPrompt: null }, inputs, rawOf(event));
     return [];
   }

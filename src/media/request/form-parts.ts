@@ -21,22 +21,22 @@ const broken = (why: string) => fault(`The body is not a valid form (multipart/f
 export function formParts(bytes: Buffer, contentType: string): readonly FormPart[] {
   const found = BOUNDARY.exec(contentType);
   const boundary = found?.[1] ?? found?.[2];
-  if (boundary === undefined) throw fault('The content-type of a form names its boundary', 'content-type');
+  if (boundary === undefined) throw fault('The content-type of a form must have a boundary', 'content-type');
   const parts: FormPart[] = [];
   const first = Buffer.from(`--${boundary}`, 'latin1');
   const next = Buffer.from(`\r\n--${boundary}`, 'latin1');
   // The text before the first boundary has no meaning.
   const before = bytes.subarray(0, first.length).equals(first) ? -2 : bytes.indexOf(next);
-  if (before === -1) throw broken('it does not have its boundary');
+  if (before === -1) throw broken('its boundary is missing');
   let at = before + next.length;
   for (;;) {
     const after = bytes.toString('latin1', at, at + 2);
     if (after === '--') return parts;
-    if (after !== '\r\n') throw broken('a boundary is followed by something else than a line');
+    if (after !== '\r\n') throw broken('a boundary is not followed by the end of the line');
     if (parts.length === PARTS_MAX) throw fault(`The form has more than ${PARTS_MAX} parts`);
     // If a head is empty, the line break after the boundary is also a part of the head's end.
     const headEnd = bytes.subarray(at, at + HEAD_BYTES_MAX).indexOf(HEAD_END);
-    if (headEnd === -1) throw broken('a part has no head');
+    if (headEnd === -1) throw broken('a part has no headers');
     const start = at + headEnd + HEAD_END.length;
     const end = bytes.indexOf(next, start);
     if (end === -1) throw broken('its last boundary is missing');
@@ -48,7 +48,8 @@ export function formParts(bytes: Buffer, contentType: string): readonly FormPart
 function readHead(head: string): Omit<FormPart, 'content'> {
   const disposition = /^content-disposition:\s*form-data\s*;(.*)$/im.exec(head)?.[1];
   const name = /(?:^|;)\s*name="([^"]{1,256})"/i.exec(disposition ?? '')?.[1];
-  if (disposition === undefined || name === undefined) throw broken('a part does not say its name');
-  if (/^content-transfer-encoding:\s*(?!binary|8bit|7bit)/im.test(head)) throw broken('a part is encoded');
+  if (disposition === undefined || name === undefined) throw broken('a part has no name');
+  if (/^content-transfer-encoding:\s*(?!binary|8bit|7bit)/im.test(head))
+    throw broken('the Content-Transfer-Encoding of a part is not binary');
   return { name, isFile: /;\s*filename\*?=/i.test(disposition) };
 }

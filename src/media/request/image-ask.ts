@@ -111,7 +111,8 @@ export function withOwnNames(body: unknown): unknown {
     delete named[alias];
     if (said === null) continue;
     const own = named[name] ?? null;
-    if (own !== null && own !== said) throw fault(alias, `${alias} and ${name} say different things: send ${name}`);
+    if (own !== null && own !== said)
+      throw fault(alias, `${alias} and ${name} have different values: send only ${name}`);
     named[name] = said;
   }
   if (named['return_binary'] === true && (named['output_type'] ?? 'file') === 'file') named['output_type'] = 'file';
@@ -119,11 +120,11 @@ export function withOwnNames(body: unknown): unknown {
   if (Object.hasOwn(named, 'image')) {
     const { image } = named;
     delete named['image'];
-    if ((named['images'] ?? null) !== null) throw fault('image', 'image and images say the same: send images');
+    if ((named['images'] ?? null) !== null) throw fault('image', 'image and images mean the same: send only images');
     named['images'] = Array.isArray(image) ? image : [image];
   }
   for (const name of Object.keys(named))
-    if (COUNT_NAMES.has(name)) throw fault(name, `${name} is not known here: the number of images is n`);
+    if (COUNT_NAMES.has(name)) throw fault(name, `${name} is not supported: the number of images is n`);
   return named;
 }
 
@@ -156,7 +157,7 @@ export function toImageAsk(
   if (size !== null && resolution !== null && tierOfSize(size) !== resolution)
     throw fault(
       'resolution',
-      `resolution ${resolution} is not that of ${size.width}x${size.height}: send one of the two`,
+      `resolution ${resolution} does not match ${size.width}x${size.height}: send only one of them`,
     );
   const quality = text(body['quality']);
   const seed = body['seed'];
@@ -238,7 +239,7 @@ function sizeOf(body: ImageBody): ImageAsk['size'] {
   if (inOne === null) return width === null ? null : { width, height: height! };
   const [across = 0, down = 0] = inOne;
   if (width !== null && (width !== across || height !== down))
-    throw fault('size', 'size says something else than width and height: send one of the two');
+    throw fault('size', 'size differs from width and height: send only one of them');
   for (const edge of [across, down]) if (!isEdge(edge)) throw wrongEdge('size', edge);
   return { width: across, height: down };
 }
@@ -275,11 +276,12 @@ export interface EventForm {
 
 function streamOf({ stream, partial_images: said, n, output_type: type }: ImageBody, events: EventForm) {
   if (stream !== true) {
-    if (typeof said === 'number' && said > 0) throw fault('partial_images', 'partial_images goes with stream: true');
+    if (typeof said === 'number' && said > 0) throw fault('partial_images', 'partial_images needs stream: true');
     return null;
   }
-  if (typeof n === 'number' && n > 1) throw fault('n', `a stream is of one image: n must be 1, not ${n}`);
-  if (type === 'file') throw fault('output_type', 'output_type file is no stream: leave out one of the two');
+  if (typeof n === 'number' && n > 1) throw fault('n', `a stream has only one image: n must be 1, not ${n}`);
+  if (type === 'file')
+    throw fault('output_type', 'output_type file cannot be streamed: send only one of output_type file and stream');
   return { partialImages: typeof said === 'number' ? said : events.partialImages, eventPrefix: events.prefix };
 }
 

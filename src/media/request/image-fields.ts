@@ -131,7 +131,7 @@ export const generateFields = {
   width: edgeField('Width'),
   height: edgeField('Height'),
   size: sizeField,
-  quality: oneOf(QUALITIES, 'It may decide the price: `/models?type=image` tells.'),
+  quality: oneOf(QUALITIES, 'It may decide the price: see `/models?type=image`.'),
   output_format: formatField,
   output_type: oneOf(
     ['data_url', 'file'],
@@ -147,7 +147,7 @@ export const generationsFields = {
   prompt: promptField,
   n: countField,
   size: sizeField,
-  quality: oneOf([...QUALITIES, 'standard', 'hd'], 'It may decide the price: `/models?type=image` tells.'),
+  quality: oneOf([...QUALITIES, 'standard', 'hd'], 'It may decide the price: see `/models?type=image`.'),
   output_format: formatField,
   response_format: oneOf(
     ['b64_json', 'url'],

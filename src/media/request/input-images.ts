@@ -54,10 +54,10 @@ export function inputSource(value: unknown, param: string, parts: BodyParts): In
   if (typeof value === 'string') return sourceOf(value, param, parts, 'any');
   const { b64, url, image_url: inOpenai } = value as Readonly<Record<string, unknown>>;
   const given = [b64, url, inOpenai].filter((one) => one !== undefined && one !== null);
-  if (given.length !== 1) throw fault(param, 'must have one of b64 and url');
+  if (given.length !== 1) throw fault(param, 'must have either b64 or url');
   if (typeof b64 === 'string') return sourceOf(b64, `${param}.b64`, parts, 'base64');
   const text = isObject(given[0]) ? given[0]['url'] : given[0];
-  if (typeof text !== 'string') throw fault(param, 'must have one of b64 and url');
+  if (typeof text !== 'string') throw fault(param, 'must have either b64 or url');
   return sourceOf(text, `${param}.${inOpenai === undefined ? 'url' : 'image_url'}`, parts, 'url');
 }
 
@@ -72,7 +72,7 @@ function sourceOf(text: string, param: string, parts: BodyParts, as: 'any' | 'ba
   const isUrl = /^https?:/i.test(given.toString('latin1', 0, 6));
   if (as !== 'base64' && isUrl) return { kind: 'url', url: given.toString('utf8'), param };
   if (as === 'url') throw fault(param, 'must be an https URL or a data URL');
-  if (isUrl) throw fault(param, 'must be base64 or a data URL: an address goes into url');
+  if (isUrl) throw fault(param, 'must be base64 or a data URL. Send an address as url');
   return { kind: 'base64', text: given, param };
 }
 

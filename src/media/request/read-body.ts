@@ -68,7 +68,7 @@ export function readForm(
     const text = isFile ? `${FILE}${files.length}` : content.toString('utf8');
     if (isFile) files.push(content);
     if (isImage) images.push(text);
-    else if (Object.hasOwn(value, name)) throw refused('is there more than once');
+    else if (Object.hasOwn(value, name)) throw refused('occurs more than once');
     else
       Object.defineProperty(value, name, {
         value: isFile ? text : fromText(text, properties[name], limits),

@@ -54,7 +54,7 @@ const WAIT_MS = 29_000;
 const WAIT_STEP_MS = 500;
 const CANCEL_MS = 10_000;
 const LOOKED_MAX = 10_000;
-const TOO_LATE = { code: 'time_limit', message: 'The video was not here in time' };
+const TOO_LATE = { code: 'time_limit', message: 'The video did not arrive in time' };
 /** The result of a cancelled task. A task that ended in another way during its cancellation keeps its own result. */
 const CANCELLED: VideoResult = {
   files: [],
@@ -188,7 +188,7 @@ const aboutVideo = ({ taskId, service }: Task, cause: unknown) =>
 
 async function refuseFinished(blobs: Pick<Blobs, 'find'>, task: Task): Promise<void> {
   if ((await blobs.find(filesOf(task))).length > 0)
-    throw new GatewayError('unprocessable', 'A video of this task is finished: it cannot be cancelled any more');
+    throw new GatewayError('unprocessable', 'A video of this task is finished, so the task can no longer be cancelled');
 }
 
 /** Rejects with GatewayError if the provider does not confirm that its jobs are cancelled. */
@@ -202,7 +202,7 @@ async function cancelJobs(pipeline: Pick<Pipeline, 'prepare' | 'run'>, task: Tas
     );
   } catch (cause) {
     if (cause instanceof GatewayError || cause instanceof UpstreamFailure)
-      throw new GatewayError('unprocessable', 'The provider does not cancel the video: it goes on', { cause });
+      throw new GatewayError('unprocessable', 'The provider cannot cancel the video, so it continues', { cause });
     throw cause;
   }
 }

@@ -21,7 +21,8 @@ const USUAL_RESOLUTION = '720p';
 export function planAt(ask: VideoAsk, { service, provider, media }: Offer): VideoPlan {
   const { durations, resolutions } = media!;
   const seconds = ask.seconds ?? (durations.length > 0 ? Number.parseInt(durations[0]!, 10) : null);
-  if (seconds === null) throw unprocessable('duration', `${service} of ${provider.name} lists no lengths: send one`);
+  if (seconds === null)
+    throw unprocessable('duration', `${service} of ${provider.name} lists no lengths. Send the length`);
   if (durations.length > 0 && !durations.includes(`${seconds}s`))
     throw unprocessable(
       'duration',

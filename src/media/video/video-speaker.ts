@@ -69,7 +69,7 @@ export function createVideoSpeaker(options: VideoSpeakerOptions): Speaker {
       catalog.resolve(name, 'video');
       const { prompt, files } = lastOf(turns);
       if (prompt === '' && files.length === 0)
-        throw unprocessable('messages', `${name} needs a text to make a video of`);
+        throw unprocessable('messages', `${name} needs a text that describes the video`);
       const image = files.length === 0 ? {} : { image_url: urlOf(files[0]!) };
       const more = isObject(given) ? given : {};
       const body = check(withOwnVideoNames({ ...more, model: name, prompt, ...image }, new Set()));

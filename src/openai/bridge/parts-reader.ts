@@ -75,7 +75,7 @@ function toPartsEnd({ outcome, finishReason }: ReplyEnd, usage: ChatTail['usage'
     error: failed
       ? finishReason === 'error'
         ? 'the model ended with an error'
-        : 'the model said nothing'
+        : 'the model returned no output'
       : (cut?.message ?? null),
     taskId: null,
     contextId: null,

@@ -28,7 +28,7 @@ export function refuseUnsupported(body: ChatBody): void {
   for (const field of Object.keys(UNSUPPORTED)) {
     const value = body[field];
     if (value === undefined || value === null || UNSUPPORTED[field]!(value)) continue;
-    const message = `${field} is for chat models alone: leave it out for ${body.model.slice(0, 128)}`;
+    const message = `${field} works only with chat models. Remove it from requests to ${body.model.slice(0, 128)}`;
     throw new GatewayError('invalid_request', message, { param: field });
   }
 }

@@ -28,15 +28,19 @@ export function toAsk(body: ChatBody, { primitive, session, limits }: AskOptions
   if (turns[last]!.role !== 'user')
     throw new GatewayError(
       'invalid_request',
-      `messages[${last}].role must be user: the last message is what is asked`,
+      `messages[${last}].role must be user, because the last message is the request`,
       {
         param: `messages[${last}].role`,
       },
     );
   if (turns[last]!.parts.length === 0)
-    throw new GatewayError('invalid_request', `messages[${last}].content is empty: it is what is asked`, {
-      param: `messages[${last}].content`,
-    });
+    throw new GatewayError(
+      'invalid_request',
+      `messages[${last}].content is empty, but the last message is the request`,
+      {
+        param: `messages[${last}].content`,
+      },
+    );
   const task = taskOf(body);
   return {
     turns,
@@ -51,9 +55,9 @@ export function toAsk(body: ChatBody, { primitive, session, limits }: AskOptions
 function toTurn({ role: given, content, tool_calls: calls }: ChatMessage, at: string): PartsTurn {
   const role = ROLES[given];
   if (role === undefined)
-    throw invalid(`${at}.role is ${given}, which only chat models know; leave the message out`, `${at}.role`);
+    throw invalid(`${at}.role is ${given}, which only chat models support. Remove the message`, `${at}.role`);
   if (Array.isArray(calls) && calls.length > 0)
-    throw invalid(`${at}.tool_calls are for chat models alone; leave the message out`, `${at}.tool_calls`);
+    throw invalid(`${at}.tool_calls works only with chat models. Remove the message`, `${at}.tool_calls`);
   if (typeof content === 'string') return { role, parts: content === '' ? [] : [{ kind: 'text', text: content }] };
   return { role, parts: (content ?? []).map((part, index) => toPart(part, `${at}.content[${index}]`)) };
 }
@@ -83,7 +87,7 @@ function toPart(part: ContentPart, at: string): Part {
       const file = part['file'];
       if (!isObject(file) || typeof file['file_data'] !== 'string')
         throw invalid(
-          `${at}.file must be an object such as {"filename": "a.pdf", "file_data": "data:application/pdf;base64,…"}; there are no stored files here`,
+          `${at}.file must be an object such as {"filename": "a.pdf", "file_data": "data:application/pdf;base64,…"}. This gateway stores no files`,
           `${at}.file`,
         );
       return fileOf(file['file_data'], typeof file['filename'] === 'string' ? file['filename'] : null);

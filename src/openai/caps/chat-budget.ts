@@ -78,7 +78,7 @@ function contextLeft(size: PromptSize, contextLength: number): number {
 export function checkFits(size: PromptSize, offer: Offer): void {
   const { inputModalities, outputModalities } = offer.model!;
   if (outputModalities[0] !== 'text' && isEmbedder(offer.model!))
-    throw new GatewayError('unprocessable', `${offer.service} makes embeddings: ask it at /embeddings`, {
+    throw new GatewayError('unprocessable', `${offer.service} makes embeddings. Call it at /embeddings`, {
       param: 'model',
     });
   const { images, audio, video } = size;

@@ -53,7 +53,7 @@ export const completionsSchema = {
       description: 'Answer as server-sent events. Default false.',
       [MUST_BE]: 'true or false',
     },
-    stream_options: objectField('Usage is sent whether it is asked for or not.'),
+    stream_options: objectField('Usage is always sent.'),
     max_tokens,
     temperature,
     top_p,
@@ -61,11 +61,11 @@ export const completionsSchema = {
     frequency_penalty,
     seed,
     stop,
-    n: only('One completion is made.', [1], '1: one completion is made'),
-    best_of: only('One completion is made.', [1], '1: one completion is made'),
-    echo: only('The prompt is not told again.', [false], 'false: the prompt is not told again'),
-    logprobs: only('None are given.', [], 'absent: ask for logprobs at /chat/completions'),
-    suffix: only('Nothing is inserted.', [''], 'absent: chat models insert no text'),
+    n: only('One completion is made.', [1], '1 (only one completion is made)'),
+    best_of: only('One completion is made.', [1], '1 (only one completion is made)'),
+    echo: only('The prompt is not told again.', [false], 'false (the prompt is not repeated in the answer)'),
+    logprobs: only('None are given.', [], 'absent (/chat/completions supports logprobs)'),
+    suffix: only('Nothing is inserted.', [''], 'absent (chat models do not insert text)'),
     user: {
       type: ['string', 'null'],
       maxLength: 1024,
@@ -95,7 +95,7 @@ export const completionAnswerSchema = {
   required: ['id', 'object', 'created', 'model', 'choices'],
   additionalProperties: true,
   properties: {
-    id: { type: 'string', description: 'Of the completion. The header `x-generation-id` has the id of the call.' },
+    id: { type: 'string', description: 'Id of the completion. The header `x-generation-id` has the id of the call.' },
     object: { type: 'string', const: 'text_completion' },
     created: { type: 'integer', description: 'Epoch seconds.' },
     model: { type: 'string', description: 'The name that was called.' },
@@ -103,7 +103,7 @@ export const completionAnswerSchema = {
     usage: {
       type: 'object',
       additionalProperties: true,
-      description: 'In a stream in the last event alone.',
+      description: 'In a stream, only the last event has it.',
       properties: {
         prompt_tokens: { type: 'integer', description: 'Tokens.' },
         completion_tokens: { type: 'integer', description: 'Tokens.' },

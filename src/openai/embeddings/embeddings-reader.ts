@@ -52,7 +52,7 @@ export function createEmbeddingsReader({ size, tokensMax, replyBytesMax }: Reade
       retryAfterS = retryAfterOf(headers['retry-after']);
       checkHead(status, headers);
       if (status < 400 && contentTypeOf(headers).startsWith('text/event-stream'))
-        throw malformed('it streamed a reply that was asked for in one piece');
+        throw malformed('it streamed its reply, but the request did not ask for a stream');
     },
     failure: (status, body) => toFailure(status, body, retryAfterS),
     data(arrived) {

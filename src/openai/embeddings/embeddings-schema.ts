@@ -50,7 +50,7 @@ export const embeddingsSchema = {
       type: ['integer', 'null'],
       minimum: 1,
       maximum: 1_000_000,
-      description: 'Numbers of each embedding, for models that have a choice.',
+      description: 'Length of each embedding, for models that support several lengths.',
       [MUST_BE]: 'an integer from 1 to 1000000',
     },
     encoding_format: {
@@ -116,7 +116,7 @@ export const embeddingsAnswerSchema = {
       properties: {
         prompt_tokens: { type: 'integer', description: 'Tokens.' },
         total_tokens: { type: 'integer', description: 'Tokens.' },
-        estimated: { type: 'boolean', description: 'The gateway counted, as the provider did not.' },
+        estimated: { type: 'boolean', description: 'The gateway counted the tokens, because the provider did not.' },
         cost: { type: 'number', description: 'USD charged.' },
       },
     },

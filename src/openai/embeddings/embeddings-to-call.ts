@@ -76,7 +76,7 @@ export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContex
     exchange: oneRequest(exchange),
     estimate(offer) {
       if (!isEmbedder(offer.model!))
-        throw new GatewayError('unprocessable', `${offer.service} makes no embeddings: ask it at /chat/completions`, {
+        throw new GatewayError('unprocessable', `${offer.service} makes no embeddings. Call it at /chat/completions`, {
           param: 'model',
         });
       return { prompt: BigInt(tokensMax(size, offer.model!.contextLength)) };

@@ -15,7 +15,7 @@ export const writeEmbeddings = (
   onError: (error: unknown) => void,
 ): Promise<boolean> =>
   onceSettled(opened, sink, onError, (settled) => {
-    if (settled.tail === null) throw new GatewayError('provider_unavailable', 'The embeddings did not come in time');
+    if (settled.tail === null) throw new GatewayError('provider_unavailable', 'The embeddings did not arrive in time');
     const pieces = piecesOf(settled, opened.call.service);
     const headers: Record<string, string | number> = {
       'content-type': 'application/json; charset=utf-8',

@@ -7,7 +7,7 @@ export const messageAnswerSchema = {
   required: ['id', 'type', 'role', 'model', 'content', 'stop_reason', 'usage'],
   additionalProperties: true,
   properties: {
-    id: { type: 'string', description: 'Of the message. The header `x-generation-id` has the id of the call.' },
+    id: { type: 'string', description: 'Id of the message. The header `x-generation-id` has the id of the call.' },
     type: { type: 'string', const: 'message' },
     role: { type: 'string', const: 'assistant' },
     model: { type: 'string', description: 'The name that was called.' },
@@ -30,7 +30,7 @@ export const messageAnswerSchema = {
       required: ['input_tokens', 'output_tokens'],
       additionalProperties: true,
       properties: {
-        input_tokens: { ...tokens, description: 'Tokens that came from no cache.' },
+        input_tokens: { ...tokens, description: 'Tokens that were not read from a cache.' },
         cache_creation_input_tokens: tokens,
         cache_read_input_tokens: tokens,
         output_tokens: tokens,
@@ -41,7 +41,7 @@ export const messageAnswerSchema = {
     tollgate: {
       type: 'object',
       additionalProperties: true,
-      description: 'The task of an agent; why a reply is not whole.',
+      description: 'The task of an agent, and why a reply is not complete.',
     },
   },
 } as const;

@@ -43,7 +43,7 @@ export function messagesRoutes(deps: MessagesDeps): FastifyPluginAsync {
         described: {
           summary: 'Count the tokens of a message',
           operationId: 'countMessageTokens',
-          description: 'About how many tokens the prompt of a message has',
+          description: 'Approximate number of tokens in the prompt of a message',
         },
       }),
     );
@@ -61,8 +61,8 @@ function messagesWire({ config, thinking }: MessagesDeps): ChatWire<MessagesBody
       summary: 'Create a message',
       operationId: 'createMessage',
       description:
-        "Anthropic's Messages API for every model, agent and tool of the gateway. A provider that speaks this API gets the request as it came. For others it is translated to a chat completion, and the reply back. Either way it is routed and billed as one. " +
-        'With `stream` the answer is `text/event-stream` with the events of that API. `x-tollgate-dropped` names what the provider did not get. ' +
+        "Anthropic's Messages API for every model, agent and tool of the gateway. A provider that supports this API gets the request unchanged. For other providers the gateway translates the request to a chat completion, and translates the reply back. Routing and billing are always those of a chat completion. " +
+        'With `stream` the answer is `text/event-stream` with the events of that API. `x-tollgate-dropped` names the fields that the provider did not get. ' +
         'Errors have the shape `{"type": "error", "error": {"type", "message"}, "request_id"}`.',
     },
     nameOf: (field) => (field.startsWith('reasoning') ? 'thinking' : field === 'stop' ? 'stop_sequences' : field),

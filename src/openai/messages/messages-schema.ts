@@ -92,7 +92,7 @@ export function messagesSchema(messagesMax: number, counted = false) {
         description: 'The conversation so far.',
         [MUST_BE]: `an array of 1 to ${messagesMax} messages`,
       },
-      system: { ...content('What the model is told first.'), type: ['string', 'array', 'null'] },
+      system: { ...content('Instructions that the model gets first.'), type: ['string', 'array', 'null'] },
       max_tokens: tokensField('Most tokens of the answer. It bounds what the call can cost.'),
       stream: {
         type: ['boolean', 'null'],
@@ -104,7 +104,7 @@ export function messagesSchema(messagesMax: number, counted = false) {
       top_k: {
         type: ['integer', 'null'],
         minimum: 0,
-        description: 'Sample from so many tokens.',
+        description: 'Sample only from this number of most likely tokens.',
         [MUST_BE]: 'an integer of at least 0',
       },
       stop_sequences: {
@@ -127,7 +127,7 @@ export function messagesSchema(messagesMax: number, counted = false) {
           [MUST_BE]: 'an object such as {"name": "…", "input_schema": {"type": "object"}}',
         },
         description:
-          'Tools that the client runs. A tool of type `mcp` names a service of the gateway, whose tools the gateway calls. Server tools of Anthropic are dropped for providers that do not speak this API.',
+          'Tools that the client runs. A tool of type `mcp` names a service of the gateway, whose tools the gateway calls. Server tools of Anthropic are dropped for providers that do not support this API.',
         [MUST_BE]: 'an array of at most 1024 tools',
       },
       tool_choice: objectField('`auto`, `any`, `none`, or `tool` with a `name`.', {
@@ -141,7 +141,7 @@ export function messagesSchema(messagesMax: number, counted = false) {
           name: { type: 'string', [MUST_BE]: 'the name of a tool' },
         },
       }),
-      thinking: objectField('Whether the model thinks, and how much.', {
+      thinking: objectField('Whether and how much the model thinks.', {
         required: ['type'],
         properties: {
           type: {

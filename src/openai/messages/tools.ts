@@ -47,7 +47,7 @@ export function toChatTools(body: MessagesBody, options: ToolOptions): ChatTools
   if (typeof forced === 'string' && dropped.includes(forced))
     throw new GatewayError(
       'unprocessable',
-      `tool_choice names ${forced}, which runs at Anthropic alone. This gateway calls tools of its own services: {"type": "mcp", "service": "…"}`,
+      `tool_choice names ${forced}, which runs only at Anthropic. This gateway calls only tools of its own services: {"type": "mcp", "service": "…"}`,
       { param: 'tool_choice' },
     );
   return {
@@ -118,7 +118,7 @@ function ofServer(
   if (service === null)
     throw new GatewayError(
       'unprocessable',
-      `The gateway calls tools of its own services alone: the url of the MCP server ${String(name).slice(0, 64)} must be <this gateway>/mcp/<service>`,
+      `The gateway calls only tools of its own services: the url of the MCP server ${String(name).slice(0, 64)} must be <this gateway>/mcp/<service>`,
       { param: 'mcp_servers' },
     );
   const enabled = Object.entries((configs ?? {}) as Record<string, Json | null>);

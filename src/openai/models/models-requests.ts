@@ -9,7 +9,7 @@ export const querySchema = {
       type: 'string',
       enum: TYPES,
       description:
-        'Which kind of model: the lists of other kinds stay empty, and so do `agents` and `tools`. Default: chat models, agents and tools.',
+        'List only models of this kind. The lists of other kinds, `agents` and `tools` are then empty. Default: chat models, agents and tools.',
     },
     filter: {
       type: 'string',
@@ -17,7 +17,7 @@ export const querySchema = {
       description: '`models` leaves agents and tools out; `agents` leaves models out.',
     },
     offset: { type: 'integer', minimum: 0, maximum: 1_000_000, description: 'Entries of `data` to skip. Default 0.' },
-    limit: { type: 'integer', minimum: 1, maximum: 1_000, description: 'Entries of `data` at most. Default: all.' },
+    limit: { type: 'integer', minimum: 1, maximum: 1_000, description: 'Most entries of `data`. Default: all.' },
     after_id: {
       type: 'string',
       maxLength: 256,

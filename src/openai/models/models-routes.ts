@@ -75,7 +75,7 @@ function listOfKeyRoute(app: FastifyInstance, pages: ModelPages, admit: Pipeline
       schema: {
         summary: 'List what your key may call',
         operationId: 'listModelsOfUser',
-        description: 'The same list, without what the key in use may not call.',
+        description: 'The same list, only with what this key may call.',
         tags: ['Models'],
         querystring: querySchema,
         response: { 200: listingSchema },
@@ -110,7 +110,7 @@ function entryRoutes(app: FastifyInstance, pages: ModelPages): void {
     '/models/:author/:slug/endpoints',
     {
       schema: {
-        summary: 'Show who offers a model',
+        summary: 'List the providers of a model',
         operationId: 'listEndpoints',
         description:
           'Every provider of the model, with price, health, latency and throughput. No credential is needed.',
@@ -131,7 +131,7 @@ function entryRoutes(app: FastifyInstance, pages: ModelPages): void {
         summary: 'Show an entry of the list of models',
         operationId: 'getModelEntry',
         description:
-          'The entry as it is in the list. With `/endpoints` after the name: who offers the model. No credential is needed.',
+          'The entry as it is in the list. With `/endpoints` after the name: the providers of the model. No credential is needed.',
         tags: ['Models'],
         security: [],
         headers: headersSchema,

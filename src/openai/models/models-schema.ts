@@ -8,7 +8,7 @@ const texts = { type: 'array', items: text } as const;
 const tokens = { type: ['integer', 'null'], description: 'Tokens.' } as const;
 
 const architectureProperties = {
-  modality: { type: 'string', description: 'What goes in and what comes out: `text+image->text`.' },
+  modality: { type: 'string', description: 'Input and output, such as `text+image->text`.' },
   input_modalities: texts,
   output_modalities: texts,
 } as const;
@@ -21,8 +21,14 @@ const unitPricingSchema = {
     prompt: text,
     completion: text,
     image: text,
-    input_cache_read: { type: 'string', description: 'Where prompt tokens read from a cache have their own price.' },
-    input_cache_write: { type: 'string', description: 'Where prompt tokens written to a cache have their own price.' },
+    input_cache_read: {
+      type: 'string',
+      description: 'Present if prompt tokens read from a cache have their own price.',
+    },
+    input_cache_write: {
+      type: 'string',
+      description: 'Present if prompt tokens written to a cache have their own price.',
+    },
   },
 } as const;
 
@@ -42,13 +48,13 @@ const modelProperties = {
       required: ['id', 'name', 'pricing'],
       properties: { id: { type: 'string', description: 'Public key.' }, name: text, pricing: pricingSchema },
     },
-    description: 'Everyone who offers it, with prices in USD per 1M tokens.',
+    description: 'All providers, with prices in USD per 1M tokens.',
   },
   context_length: { type: 'integer', description: 'Tokens.' },
   architecture: { type: 'object', required: Object.keys(architectureProperties), properties: architectureProperties },
   pricing: {
     ...unitPricingSchema,
-    description: 'Of the cheapest provider, in USD as decimal texts: per token, and per input image.',
+    description: 'Prices of the cheapest provider, in USD as decimal texts: per token, and per input image.',
   },
   supported_parameters: { ...texts, description: 'Fields of a request that have an effect.' },
   top_provider: {
@@ -60,7 +66,7 @@ const modelProperties = {
   links: {
     type: 'object',
     required: ['details'],
-    properties: { details: { type: 'string', description: 'Path of the page that says who offers it.' } },
+    properties: { details: { type: 'string', description: 'Path of the page that lists its providers.' } },
   },
   default_parameters: { type: 'null', description: 'Not known here.' },
   per_request_limits: { type: 'null', description: '`context_length` is the only limit.' },
@@ -136,7 +142,7 @@ const ownListSchema = {
   properties: {
     object: { type: 'string', const: 'list' },
     data: { type: 'array', items: modelSchema, description: 'Chat models, by name.' },
-    total_count: { type: 'integer', description: 'How many `data` has without `offset` and `limit`.' },
+    total_count: { type: 'integer', description: 'Number of entries without `offset` and `limit`.' },
     links: {
       type: 'object',
       required: ['next'],
@@ -170,7 +176,7 @@ const endpointProperties = {
   provider_id: { type: 'string', description: 'Public key.' },
   context_length: { type: 'integer', description: 'Tokens.' },
   max_completion_tokens: tokens,
-  max_prompt_tokens: { type: 'null', description: 'There is no bound beside `context_length`.' },
+  max_prompt_tokens: { type: 'null', description: '`context_length` is the only limit.' },
   quantization: { type: 'null', description: 'Not known here.' },
   pricing: unitPricingSchema,
   status: {
@@ -200,7 +206,7 @@ const endpointProperties = {
 } as const;
 
 export const endpointsSchema = {
-  description: 'The model with everyone who offers it.',
+  description: 'The model with all its providers.',
   type: 'object',
   required: ['data'],
   properties: {
@@ -225,7 +231,7 @@ export const endpointsSchema = {
               ...endpointProperties,
               hidden_reasoning_tokens: {
                 type: 'object',
-                description: 'Tokens that it reasons unseen, as it declares them.',
+                description: 'Hidden reasoning tokens, as the provider declares them.',
               },
             },
           },

@@ -25,7 +25,7 @@ export function nativeEnd(context: ReplyContext, produced: NativeProduced): Repl
 /** The end of a reply that was cut. It is charged by the provider's claim, else by what the gateway counted. */
 export function nativeCut(context: ReplyContext, produced: NativeProduced, { reason, message }: Cut): ReplyEnd {
   const usage = cutUsage(produced.speech.claim, context, produced, reason === 'cancelled');
-  const cut = new GatewayError('reply_cut', `The reply was cut: ${message}. What came is charged`);
+  const cut = new GatewayError('reply_cut', `The reply was cut: ${message}. The part that arrived is charged`);
   const outcome = usage.usage === null ? 'free' : 'cut';
   const end = toEnd(context, produced, usage, { outcome, estimated: usage.estimated, isBroken: true });
   return { ...end, finishReason: end.finishReason ?? reason, tail: { ...(end.tail as ChatTail), cut } };

@@ -27,7 +27,7 @@ export class NativeReplyReader implements ReplyReader {
     this.#retryAfterS = retryAfterOf(headers['retry-after']);
     checkHead(status, headers);
     if (status < 400 && contentTypeOf(headers).startsWith('text/event-stream'))
-      throw malformed('it streamed a reply that was asked for in one piece');
+      throw malformed('it streamed its reply, but the request did not ask for a stream');
   }
 
   failure(status: number, body: Uint8Array): UpstreamFailure {

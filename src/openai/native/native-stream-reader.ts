@@ -89,7 +89,7 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
       retryAfterS = retryAfterOf(headers['retry-after']);
       checkHead(status, headers);
       if (status < 400 && contentTypeOf(headers).includes('json'))
-        throw malformed('it answered in one piece where a stream was asked for');
+        throw malformed('it did not stream its reply, but the request asked for a stream');
     },
     failure: (status, body) => toFailure(status, body, retryAfterS),
     data(chunks) {

@@ -15,27 +15,30 @@ const usageSchema = {
     prompt_tokens: tokens,
     completion_tokens: tokens,
     total_tokens: tokens,
-    estimated: { type: 'boolean', description: 'The gateway counted, as the provider did not.' },
+    estimated: { type: 'boolean', description: 'The gateway counted the tokens, because the provider did not.' },
     cost: {
       type: 'number',
       description:
-        'USD charged. Not there, nor `cost_details`, where an agent asks for input: its task is charged when it ends.',
+        'USD charged. This field and `cost_details` are absent if an agent asks for input, because its task is charged when it ends.',
     },
     cost_details: {
       type: 'object',
       required: ['charged_usd', 'fee_usd', 'upstream_inference_prompt_cost', 'upstream_inference_completions_cost'],
       properties: {
         charged_usd: { type: 'string', description: '`cost` as an exact decimal.' },
-        fee_usd: { type: 'string', description: "The operator's part of it." },
+        fee_usd: { type: 'string', description: "The operator's share of the cost." },
         upstream_inference_completions_cost: {
           type: 'number',
-          description: 'USD of it for completion tokens. 0 of a tool or an agent.',
+          description: 'USD of the cost for completion tokens. 0 for a tool or an agent.',
         },
         upstream_inference_prompt_cost: {
           type: 'number',
-          description: 'USD of it for the prompt: its tokens and images. 0 of a tool or an agent.',
+          description: 'USD of the cost for the tokens and images of the prompt. 0 for a tool or an agent.',
         },
-        run_cost_usd: { type: 'string', description: 'With all calls that were made under this one.' },
+        run_cost_usd: {
+          type: 'string',
+          description: 'The cost of this call and of all calls that were made under it.',
+        },
         receipt: { type: 'string', description: 'Signed receipt (compact JWS), in streams that asked for one.' },
         children: {
           type: 'array',
@@ -61,7 +64,7 @@ const said = {
 } as const;
 
 const common = {
-  id: { type: 'string', description: 'Of the call, for `/api/v1/generation`.' },
+  id: { type: 'string', description: 'Id of the call, for `/api/v1/generation`.' },
   created: { type: 'integer', description: 'Epoch seconds.' },
   model: { type: 'string', description: 'The name that was called.' },
   provider: { type: 'string', description: 'Name of the provider that served.' },
@@ -106,7 +109,7 @@ const completionSchema = {
 
 const chunkSchema = {
   type: 'object',
-  description: 'One `data:` event. `data: [DONE]` ends the stream; one with `error` ends a stream that failed.',
+  description: 'One `data:` event. `data: [DONE]` ends the stream. An event with `error` ends a stream that failed.',
   required: ['id', 'object', 'created', 'model', 'choices'],
   additionalProperties: true,
   properties: {
@@ -140,7 +143,7 @@ const chunkSchema = {
         },
       },
     },
-    usage: { ...usageSchema, description: 'In the last chunk alone.' },
+    usage: { ...usageSchema, description: 'Only the last chunk has it.' },
     error: {
       type: 'object',
       properties: { message: text, type: text, code: { type: 'integer' }, param: maybeText },

@@ -98,7 +98,7 @@ export function completeEnd(context: ReplyContext, produced: Produced): ReplyEnd
 export function cutEnd(context: ReplyContext, produced: Produced, { reason, message }: Cut): ReplyEnd {
   const usage = cutUsage(produced.claim, context, produced, reason === 'cancelled');
   const end = toEnd(context, produced, usage, usage.usage ? 'cut' : 'free', usage.estimated, usage.flags);
-  const cut = new GatewayError('reply_cut', `The reply was cut: ${message}. What came is charged`);
+  const cut = new GatewayError('reply_cut', `The reply was cut: ${message}. The part that arrived is charged`);
   return {
     ...end,
     finishReason: end.finishReason ?? reason,

@@ -29,7 +29,7 @@ export class Collector {
     this.#chunks.push(chunk);
     this.#isBlank &&= isBlank(chunk);
     if (this.bytes <= this.#bytesMax) return;
-    if (this.#isBlank) throw malformed(`its reply said nothing in ${this.#bytesMax} bytes`);
+    if (this.#isBlank) throw malformed(`its reply had no output in ${this.#bytesMax} bytes`);
     throw tooLarge(`its reply is larger than ${this.#bytesMax} bytes`);
   }
 

@@ -26,7 +26,7 @@ async function read(account: string, context: ReplyContext, collected: Collector
   try {
     answer = (await readElsewhere(account, WORKER, { context, bytes, form }, [bytes])) as ReadReply;
   } catch (error) {
-    throw malformed('its reply takes more memory to read than there is for one', error);
+    throw malformed('reading its reply needs more memory than one reply may use', error);
   }
   if ('end' in answer) return answer.end;
   if (answer.bytes) collected.takeBack(answer.bytes);

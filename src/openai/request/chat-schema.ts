@@ -76,7 +76,7 @@ export function chatSchema(messagesMax: number) {
         ...nameSchema,
         description:
           'A service name, optionally with `:floor` (cheapest provider) or `:nitro` (fastest), or the direct form `<provider_pubkey>:<model_name>`. ' +
-          '`a2a/<agent>` and `mcp/<service>/<tool>` ask an agent or a tool instead.',
+          '`a2a/<agent>` and `mcp/<service>/<tool>` call an agent or a tool instead.',
         [MUST_BE]: MODEL_RIGHT,
       },
       messages: {
@@ -92,7 +92,7 @@ export function chatSchema(messagesMax: number) {
         description: 'Answer as server-sent events. Default false.',
         [MUST_BE]: 'true or false',
       },
-      stream_options: objectField('Options of a streamed answer. Usage is sent whether it is asked for or not.', {
+      stream_options: objectField('Options of a streamed answer. Usage is always sent.', {
         properties: { include_usage: { type: ['boolean', 'null'], [MUST_BE]: 'true or false' } },
       }),
       ...generationFields,

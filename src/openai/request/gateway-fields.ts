@@ -20,11 +20,11 @@ export const gatewayFields = {
     type: ['integer', 'null'],
     minimum: 1,
     maximum: TOOL_ROUNDS_MAX,
-    description: `How often the model may ask for tools that the gateway calls before it has to answer. Default ${TOOL_ROUNDS_DEFAULT}. Not forwarded.`,
+    description: `How many times the model may ask for tools that the gateway calls. Then it must answer. Default ${TOOL_ROUNDS_DEFAULT}. Not forwarded.`,
     [MUST_BE]: `an integer from 1 to ${TOOL_ROUNDS_MAX}`,
   },
   tollgate: objectField(
-    'The task of an agent to go on with, as an earlier reply told it in its own `tollgate`. Not forwarded.',
+    'The task of an agent that this request continues. The field `tollgate` of an earlier reply has its ids. Not forwarded.',
     {
       properties: {
         task_id: taskName,

@@ -7,7 +7,7 @@ export const generationFields = {
   presence_penalty: numberField(-2, 2, 'Penalty on tokens that have appeared.'),
   frequency_penalty: numberField(-2, 2, 'Penalty on tokens by how often they have appeared.'),
   max_tokens: tokensField('Most tokens of one completion. It bounds what the call can cost.'),
-  max_completion_tokens: tokensField('The newer name of max_tokens. When both are given the lower one counts.'),
+  max_completion_tokens: tokensField('The newer name of max_tokens. If both are given, the lower one counts.'),
   n: {
     type: ['integer', 'null'],
     minimum: 1,

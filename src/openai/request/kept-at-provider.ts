@@ -41,7 +41,7 @@ function look(holder: Json, name: string, value: unknown, at: string): void {
   if (isNamed(holder, name, value))
     throw new GatewayError(
       'invalid_request',
-      `${at} names what a provider has kept, which this gateway does not offer: send the content itself`,
+      `${at} refers to something stored at a provider, which this gateway does not support. Send the content itself`,
       { param: at },
     );
   if (Array.isArray(value)) (value as unknown[]).forEach((element, i) => look({}, '', element, `${at}[${i}]`));

@@ -16,7 +16,7 @@ export function refusePlugins({ plugins }: ChatBody): void {
     const name = typeof id === 'string' ? ` ${JSON.stringify(id.slice(0, 64).toWellFormed())}` : '';
     throw new GatewayError(
       'unprocessable',
-      `There is no plugin${name} here. Leave plugins out; tools of a service are named in tools: {"type": "mcp", "service": "…"}`,
+      `This gateway has no plugin${name}. Remove plugins. Name the tools of a service in tools: {"type": "mcp", "service": "…"}`,
       { param: `plugins[${index}]` },
     );
   }

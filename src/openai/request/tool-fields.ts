@@ -28,7 +28,7 @@ export const toolFields = {
           type: ['array', 'null'],
           maxItems: 256,
           items: { type: 'string', minLength: 1, maxLength: 256, [MUST_BE]: 'the name of a tool' },
-          description: 'With type `mcp`: those of its tools that the model may call. Default all.',
+          description: 'With type `mcp`: the tools of the service that the model may call. Default all.',
           [MUST_BE]: 'an array of at most 256 names of tools',
         },
       },
@@ -53,8 +53,8 @@ export const toolFields = {
         'an object such as {"type": "function", "function": {"name": "…"}}, or {"type": "mcp", "service": "…"}',
     },
     description:
-      'Tools that the model may ask for. A `function` is called by the client; the tools of a service that is named with type `mcp` are called by the gateway, ' +
-      'each call billed for itself, until the model answers.',
+      'Tools that the model may ask for. The client calls a `function`. The gateway calls the tools of a service that has type `mcp` here. ' +
+      'Each of these calls is billed separately.',
     [MUST_BE]: 'an array of at most 1024 tools',
   },
   tool_choice: {

@@ -7,7 +7,7 @@ const KEPT = ['previous_response_id', 'conversation'] as const;
 export const noItemsKept = (param: string): GatewayError =>
   new GatewayError(
     'invalid_request',
-    `${param} is not supported: this gateway keeps no responses, send the whole input`,
+    `${param} is not supported, because this gateway stores no responses. Send the whole input`,
     {
       param,
     },

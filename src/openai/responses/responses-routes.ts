@@ -38,7 +38,7 @@ export function responsesRoutes(deps: ResponsesDeps): FastifyPluginAsync {
         described: {
           summary: 'Count the input tokens of a response',
           operationId: 'countResponseTokens',
-          description: 'About how many tokens the input of a response has',
+          description: 'Approximate number of tokens in the input of a response',
         },
       }),
     );
@@ -63,8 +63,8 @@ function responsesWire({ config, thinking }: ResponsesDeps): ChatWire<ResponsesB
       summary: 'Create a response',
       operationId: 'createResponse',
       description:
-        "OpenAI's Responses API for every model, agent and tool of the gateway. A provider that speaks this API gets the request as it came. For others it is translated to a chat completion, and the reply back. Either way it is routed and billed as one. " +
-        'With `stream` the answer is `text/event-stream` with the events of that API. Nothing is kept: send the whole input. `x-tollgate-dropped` names what the provider did not get.',
+        "OpenAI's Responses API for every model, agent and tool of the gateway. A provider that supports this API gets the request unchanged. For other providers the gateway translates the request to a chat completion, and translates the reply back. Routing and billing are always those of a chat completion. " +
+        'With `stream` the answer is `text/event-stream` with the events of that API. The gateway stores no responses, so send the whole input. `x-tollgate-dropped` names the fields that the provider did not get.',
     },
     nameOf: (field) => NAMES[field] ?? field,
     toError: toResponseError,

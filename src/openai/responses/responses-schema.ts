@@ -52,7 +52,11 @@ export function responsesSchema(itemsMax: number) {
         description: 'A text, or the whole conversation as items: the gateway keeps no responses.',
         [MUST_BE]: `a string or an array of 1 to ${itemsMax} items`,
       },
-      instructions: { type: ['string', 'null'], description: 'The model is told it first.', [MUST_BE]: 'a string' },
+      instructions: {
+        type: ['string', 'null'],
+        description: 'Instructions that the model gets first.',
+        [MUST_BE]: 'a string',
+      },
       stream: {
         type: ['boolean', 'null'],
         description: 'Answer as server-sent events. Default false.',
@@ -72,7 +76,7 @@ export function responsesSchema(itemsMax: number) {
           [MUST_BE]: 'an object with a type',
         },
         description:
-          'Functions, custom tools and namespaces of them, which the client runs. A tool of type `mcp` is a service of the gateway, which the gateway calls. Hosted tools are dropped for providers that do not speak this API.',
+          'Functions and custom tools, also in namespaces: the client runs them. A tool of type `mcp` is a service of the gateway: the gateway calls its tools. Hosted tools are dropped for providers that do not support this API.',
         [MUST_BE]: 'an array of at most 1024 tools',
       },
       tool_choice: {
@@ -86,18 +90,18 @@ export function responsesSchema(itemsMax: number) {
         [MUST_BE]: 'true or false',
       },
       text: objectField('`format` of the answer, and `verbosity`.'),
-      reasoning: objectField('`effort`, and `summary` to be shown what the model thinks.'),
+      reasoning: objectField('`effort`, and `summary` to get a summary of the thinking.'),
       include: {
         type: ['array', 'null'],
         items: { type: 'string' },
-        description: '`reasoning.encrypted_content` asks for the thinking, sealed.',
+        description: '`reasoning.encrypted_content` asks for the thinking in encrypted form.',
         [MUST_BE]: 'an array of strings',
       },
       metadata: objectField('Key and value pairs for the logs. Not forwarded to the provider.'),
       prompt_cache_key: {
         type: ['string', 'null'],
         maxLength: 256,
-        description: 'Calls with the same one prefer the same provider.',
+        description: 'Calls with the same key prefer the same provider.',
         [MUST_BE]: 'a string of at most 256 characters',
       },
       ...gatewayFields,
@@ -111,7 +115,7 @@ export const responseAnswerSchema = {
   required: ['id', 'object', 'status', 'model', 'output', 'usage'],
   additionalProperties: true,
   properties: {
-    id: { type: 'string', description: 'Of the response. The header `x-generation-id` has the id of the call.' },
+    id: { type: 'string', description: 'Id of the response. The header `x-generation-id` has the id of the call.' },
     object: { type: 'string', const: 'response' },
     created_at: { type: 'integer', description: 'Epoch seconds.' },
     status: { type: 'string', enum: ['completed', 'incomplete', 'failed', 'in_progress'] },

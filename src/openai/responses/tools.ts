@@ -102,7 +102,7 @@ function ofService(tool: Json, at: string, options: ToolOptions): ChatTool {
   if (service === null || service === '')
     throw new GatewayError(
       'unprocessable',
-      `The gateway calls tools of its own services alone: ${at}.server_url must be <this gateway>/mcp/<service>`,
+      `The gateway calls only tools of its own services: ${at}.server_url must be <this gateway>/mcp/<service>`,
       { param: `${at}.server_url` },
     );
   if (allowed === undefined || allowed === null) return { type: 'mcp', service };
@@ -139,7 +139,7 @@ function chatChoice(
   throw new GatewayError(
     'unprocessable',
     dropped.includes(String(type))
-      ? `tool_choice names ${String(type)}, which runs at OpenAI alone`
+      ? `tool_choice names ${String(type)}, which runs only at OpenAI`
       : 'tool_choice.type must be function, custom, allowed_tools or mcp',
     { param: 'tool_choice' },
   );

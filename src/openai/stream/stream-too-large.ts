@@ -12,8 +12,8 @@ const WIRE_BYTES_PER_OUTPUT_BYTE = 4096;
 /** Throws UpstreamFailure if a stream has sent more bytes than the gateway accepts for its output. */
 export function checkWireBytes(received: number, replyBytesMax: number, tally: OutputTally): void {
   if (received <= replyBytesMax + tally.bytes * WIRE_BYTES_PER_OUTPUT_BYTE) return;
-  if (hasSaid(tally)) throw tooLarge(`its stream is longer than ${replyBytesMax} bytes beside what it says`);
-  throw malformed(`its stream said nothing in ${replyBytesMax} bytes`);
+  if (hasSaid(tally)) throw tooLarge(`its stream has more than ${replyBytesMax} bytes in addition to its output`);
+  throw malformed(`its stream had no output in ${replyBytesMax} bytes`);
 }
 
 /**
@@ -23,6 +23,6 @@ export function checkWireBytes(received: number, replyBytesMax: number, tally: O
 export const lineTooLong = (error: SseError, tally: OutputTally): UpstreamFailure =>
   error.isData || hasSaid(tally)
     ? tooLarge(error.message, { cause: error })
-    : malformed(`its stream said nothing: ${error.message}`, error);
+    : malformed(`its stream had no output: ${error.message}`, error);
 
 const hasSaid = ({ bytes, otherBytes }: OutputTally): boolean => bytes + otherBytes > 0;

@@ -72,7 +72,7 @@ export async function callTool(
     if (request.targets[0] !== service || request.operation !== tool)
       throw new GatewayError(
         'invalid_model',
-        `The tool ${printable(tool)} of ${printable(service)} cannot be told from a tool of another service`,
+        `The name ${printable(`${service}/${tool}`)} is ambiguous: it also matches a tool of another service`,
       );
     const prepared = await pipeline.prepare({ ...request, capped, parent, timeoutMs }, newCallId());
     callId = prepared.id;

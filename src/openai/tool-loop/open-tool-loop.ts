@@ -39,10 +39,13 @@ export function openToolLoop(
   body: ChatBody,
   context: ChatContext,
 ): OpenChat {
-  if (deps === null || mcp === null) throw invalid('tools of type mcp are not offered by this gateway', 'tools');
-  if ((body.n ?? 1) > 1) throw invalid('n must be 1 where the gateway calls tools', 'n');
+  if (deps === null || mcp === null) throw invalid('This gateway does not support tools of type mcp', 'tools');
+  if ((body.n ?? 1) > 1) throw invalid('n must be 1 if the gateway calls tools', 'n');
   if (body['functions'] !== undefined && body['functions'] !== null)
-    throw invalid('functions cannot be mixed with tools that the gateway calls: name them in tools', 'functions');
+    throw invalid(
+      'functions cannot be used together with tools that the gateway calls. Name the functions in tools',
+      'functions',
+    );
   const tools = body.tools as readonly ChatTool[];
   const rounds = body.max_tool_rounds ?? TOOL_ROUNDS_DEFAULT;
   // This throws for an invalid request before anything is looked up.

@@ -151,7 +151,7 @@ async function* converse(state: State, body: ChatBody): AsyncGenerator<Frame, Ru
         'length',
         new GatewayError(
           'unprocessable',
-          `The model asked for tools more than ${options.rounds} times, which max_tool_rounds allows`,
+          `The model asked for tools again after ${options.rounds} rounds, the limit of max_tool_rounds`,
         ),
       );
     if (remainingMs(state) <= 0) return ended('length', outOfTime());
@@ -267,7 +267,7 @@ function callAll(state: State, calls: readonly ToolCall[]): Promise<readonly Too
   const refused = (text: string): ToolSaid => ({ text: `Error: ${text}`, failed: true, callId: null });
   return allAtMost(CONCURRENT_MAX, [...calls.entries()], async ([index, call]) => {
     const tool = options.tools.named.get(call.name);
-    if (!tool) return refused('there is no tool of this name');
+    if (!tool) return refused('there is no tool with this name');
     if (index >= CALLS_MAX) return refused(`at most ${CALLS_MAX} tools can be called at once`);
     const timeoutMs = remainingMs(state);
     if (timeoutMs <= 0 || gone.aborted) return refused('there is no time left');
@@ -284,7 +284,7 @@ const isOwn = ({ own }: ServerTools, name: string) => own.some((tool) => tool.fu
 const remainingMs = ({ until }: State) => until - performance.now();
 
 const tooLong = () =>
-  new GatewayError('unprocessable', `What the tools said is longer than ${ADDED_MAX} characters in all`);
+  new GatewayError('unprocessable', `The results of the tools have more than ${ADDED_MAX} characters together`);
 const outOfTime = () => new GatewayError('provider_unavailable', 'The run took longer than a call may take');
 
 /**

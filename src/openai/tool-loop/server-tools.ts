@@ -51,7 +51,7 @@ export async function resolveServerTools(
   const wanted = await select(tools, toolsOf);
   if (own.length + wanted.length > TOOLS_MAX)
     throw invalid(
-      `tools are ${own.length + wanted.length} in all, a model takes at most ${TOOLS_MAX}: choose with allowed_tools`,
+      `There are ${own.length + wanted.length} tools, but a model takes at most ${TOOLS_MAX}. Select some with allowed_tools`,
       'tools',
     );
   let bytes = 0;
@@ -63,7 +63,7 @@ export async function resolveServerTools(
     bytes += Buffer.byteLength(JSON.stringify(shown));
     if (bytes > TOOL_BYTES_MAX)
       throw invalid(
-        `tools are described in more than ${TOOL_BYTES_MAX} bytes: choose fewer with allowed_tools`,
+        `The descriptions of the tools have more than ${TOOL_BYTES_MAX} bytes. Select fewer tools with allowed_tools`,
         'tools',
       );
     all.push({ type: 'function', function: shown });
@@ -85,7 +85,7 @@ async function select(
   const wanted = new Map<string, Wanted>();
   const asked = tools.flatMap((tool, index) => (tool.type === 'mcp' ? [{ tool, at: `tools[${index}]` }] : []));
   if (asked.length > SERVICES_MAX)
-    throw invalid(`tools names ${asked.length} services; at most ${SERVICES_MAX} can be named`, 'tools');
+    throw invalid(`tools names ${asked.length} services, but at most ${SERVICES_MAX} are allowed`, 'tools');
   for (const { tool, at } of asked) {
     // A misspelt `allowed_tools` must not allow all tools.
     const stranger = Object.keys(tool).find((key) => !MEMBERS.includes(key));

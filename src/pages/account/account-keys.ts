@@ -63,16 +63,16 @@ export async function createKey(
   const made = await keys.create({ label: 'key', ...fields, account, kind, member, limitBy });
   if (!made) throw await whyNoKey(account, member, members);
   const missing = (made.record.allowedServices ?? []).filter((service) => !offers(service));
-  const warnings = missing.map((service) => `Nothing is offered here as ${service} at the moment: check the name`);
+  const warnings = missing.map((service) => `No service has the name ${service} at the moment. Check the name`);
   return { key: made.text, data: await viewKey(made.record, deps), ...(warnings.length > 0 ? { warnings } : {}) };
 }
 
 async function whyNoKey(account: string, member: string | null, members: KeysDeps['members']): Promise<GatewayError> {
   const role = member === null ? 'owner' : (await members.find(account, member))?.role;
-  if (role === undefined) return new GatewayError('permission_denied', 'You are no member of this account any more');
+  if (role === undefined) return new GatewayError('permission_denied', 'You are no longer a member of this account');
   if (role === 'viewer')
-    return new GatewayError('permission_denied', 'This needs the role member of the account: yours is viewer');
-  return new GatewayError('unprocessable', 'This account has too many keys: delete those that are not used');
+    return new GatewayError('permission_denied', 'This needs the role member of the account, but your role is viewer');
+  return new GatewayError('unprocessable', 'This account has too many keys. Delete unused keys');
 }
 
 /** Changes a key. Throws GatewayError `not_found`. */

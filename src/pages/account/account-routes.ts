@@ -59,12 +59,12 @@ function showBalance(app: FastifyInstance, { ledger, networks }: AccountDeps, ca
     caip_account_id: { type: 'string', description: 'CAIP-10.' },
     balance_micro_usdc: { type: 'integer' },
     balance_usd: { type: 'string', description: 'Decimal.' },
-    locked_micro_usdc: { type: 'integer', description: 'Held by running calls; not in the balance.' },
+    locked_micro_usdc: { type: 'integer', description: 'Locked by running calls; not part of the balance.' },
   });
   const schema = {
     summary: 'Show your balance',
     description:
-      'What is available in your escrow; 0 for an account that was never funded. What running calls have locked is not in it.',
+      'What is available in your escrow; 0 for an account that was never funded. It does not include the locks of running calls.',
     tags,
     response: { 200: answer },
   };
@@ -82,13 +82,13 @@ function showBalance(app: FastifyInstance, { ledger, networks }: AccountDeps, ca
 
 function showCredits(app: FastifyInstance, { totals }: AccountDeps, callerOf: CallerOf): void {
   const answer = objectOf({
-    total_credits: { type: 'number', description: 'Paid in, less what was withdrawn.' },
+    total_credits: { type: 'number', description: 'Deposits minus withdrawals.' },
     total_usage: { type: 'number', description: 'Charged for calls.' },
   });
   const schema = {
     summary: 'Show your credits',
     description:
-      'All-time figures of your account in USD. Their difference is what you have left, what running calls have locked included.',
+      'All-time figures of your account in USD. Their difference is what you have left, including the locks of running calls.',
     tags,
     response: { 200: dataOf(answer) },
   };
@@ -104,7 +104,7 @@ function showGeneration(app: FastifyInstance, deps: AccountDeps, callerOf: Calle
   const schema = {
     summary: 'Show one call',
     description:
-      'What a call of your account did and cost, with every movement of its money and all calls that were made under it; to a key with a spending limit, a rate, an expiry or a list of services, one that was made with it. The id is in the reply of the call.',
+      'What a call of your account did and cost, with every movement of its money and all calls that were made under it; a key with a spending limit, a rate, an expiry or a list of services sees only its own calls. The id is in the reply of the call.',
     tags,
     querystring: objectOf({ id }),
     response: { 200: dataOf(generationSchema) },
@@ -137,8 +137,8 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
     summary: 'List your calls',
     operationId: 'listGenerations',
     description:
-      'Calls of your account, the newest first; to a key with a spending limit, a rate, an expiry or a list of services, those alone that were made with it. ' +
-      'A page can have fewer calls than `limit`, or none, before the list is at its end: go on with `next_cursor` until that is null. With `format=csv` all of them are one file.',
+      'Calls of your account, the newest first; a key with a spending limit, a rate, an expiry or a list of services sees only its own calls. ' +
+      'A page can have fewer calls than `limit`, or none, before the end of the list. Continue with `next_cursor` until it is null. With `format=csv` the answer is one file with all calls.',
     tags,
     querystring: {
       ...generationsQuerySchema,
@@ -175,7 +175,11 @@ function refusePages(url: string): void {
   const asked = new URLSearchParams(url.split('?', 2)[1]);
   for (const param of ['cursor', 'limit'])
     if (asked.has(param))
-      throw new GatewayError('invalid_request', `${param} is for pages of JSON: a file of CSV has all calls`, {
-        param,
-      });
+      throw new GatewayError(
+        'invalid_request',
+        `${param} works only with JSON, because a CSV file always contains all calls`,
+        {
+          param,
+        },
+      );
 }

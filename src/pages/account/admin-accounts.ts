@@ -99,7 +99,7 @@ export function newAccountId({ name, account }: NewAccountBody, contractNetworks
   if (parsed !== null) return parsed;
   throw new GatewayError(
     'invalid_request',
-    'account is neither a wallet in CAIP-10 (eip155:… in lower case or with its checksum, or solana:…) nor tollgate:local:<name> nor oauth:<issuer>:<subject>',
+    'account must be a wallet in CAIP-10 (eip155:… in lower case or with its checksum, or solana:…), tollgate:local:<name>, or oauth:<issuer>:<subject>',
     { param: 'account' },
   );
 }

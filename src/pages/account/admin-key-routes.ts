@@ -92,7 +92,7 @@ function changeAccountKey(app: FastifyInstance, deps: AdminKeysDeps, common: Fas
   const schema = {
     ...common,
     summary: 'Change a key of an account',
-    description: 'Changes what is given and leaves the rest. A disabled key is refused until it is enabled again.',
+    description: 'Changes only the given fields. A disabled key is refused until it is enabled again.',
     params: ofAKey,
     body: keyChangesSchema,
     response: { 200: oneKeySchema },
@@ -111,7 +111,7 @@ function deleteAccountKey(app: FastifyInstance, deps: AdminKeysDeps, common: Fas
   const schema = {
     ...common,
     summary: 'Delete a key of an account',
-    description: 'Revokes it for ever: at once here, within a second on every other gateway.',
+    description: 'Revokes the key permanently: at once on this gateway, within a second on every other gateway.',
     params: ofAKey,
     response: { 200: deletedKeySchema },
   };

@@ -43,7 +43,7 @@ export function addAdminLimitsRoutes(
     ...common,
     summary: "Change an account's limits",
     description:
-      'Changes what is given and leaves the rest: budgets and rates of all keys of the account together. `budgets` replaces the list. At once here, within a second on every other gateway.',
+      'Changes only the given fields: budgets and rates of all keys of the account together. `budgets` replaces the list. It takes effect at once on this gateway, and within a second on every other gateway.',
     params: accountParams,
     body: limitsBodySchema,
     response: { 200: oneLimitsSchema },

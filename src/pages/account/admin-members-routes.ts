@@ -96,7 +96,7 @@ export function addAdminMembersRoutes(
   const removed = {
     ...common,
     summary: 'Remove a member of an account',
-    description: 'The member stops at once, and their keys are deleted.',
+    description: 'The member loses access at once, and their keys are deleted.',
     params: ofAMember,
     response: { 200: objectOf({ removed: { type: 'boolean' } }) },
   };

@@ -79,7 +79,7 @@ function createAccount(app: FastifyInstance, deps: AdminDeps): void {
     ...ADMINISTRATION,
     summary: 'Create an account',
     description:
-      'By a `name` of its own, or by the wallet that it belongs to. An account that exists is answered as it is, with 200.',
+      'Name the account by a `name`, or by the wallet that it belongs to. For an account that exists, the answer is 200 with the unchanged account.',
     body: {
       type: 'object',
       additionalProperties: false,
@@ -131,7 +131,7 @@ const creditSchema = objectOf(
     account: accountSchema,
     reference: { type: 'string' },
     amount_micro_usdc: { type: 'integer' },
-    duplicate: { type: 'boolean', description: 'The reference had been credited before: nothing was added now.' },
+    duplicate: { type: 'boolean', description: 'The reference had been credited before, so nothing was added now.' },
   },
   ['amount_micro_usdc'],
 );
@@ -147,7 +147,7 @@ function creditAccount(app: FastifyInstance, deps: AdminDeps): void {
     ...ADMINISTRATION,
     summary: 'Credit an account',
     description:
-      'Adds money to the account, which for a wallet need not be made before. The `reference` is yours and counts once: repeating it changes nothing, with another amount or account it is refused.',
+      'Adds money to the account, which for a wallet need not be made before. You choose the `reference`. It counts once: a repetition changes nothing, and a repetition with another amount or account is refused.',
     params: accountParams,
     body: {
       type: 'object',
@@ -184,7 +184,7 @@ async function credit(deps: AdminDeps, account: string, amount: MicroUsd, refere
   const before = await deps.findTransfer(transfer.id);
   if (!before) throw new Error(`credit ${reference} was refused: ${result.reason}`);
   if (before.from !== transfer.from || before.to !== transfer.to || before.amount !== amount)
-    throw new GatewayError('idempotency_conflict', 'This reference was used for another credit', {
+    throw new GatewayError('idempotency_conflict', 'This reference was already used for another credit', {
       param: 'reference',
     });
   return true;

@@ -75,9 +75,13 @@ function createKeyRoute(app: FastifyInstance, { adminKeys, now }: AdministratorD
       minItems: 1,
       uniqueItems: true,
       description:
-        '`credit`: accounts, their keys and the money of accounts. `configure`: reloads, figures, members of accounts, and the limits that the operator sets for accounts. Every key reads, with `read` alone nothing else.',
+        '`credit`: accounts, their keys and the money of accounts. `configure`: reloads, figures, members of accounts, and the limits that the operator sets for accounts. Every key can read; a key with only `read` can do nothing else.',
     },
-    expires_at: { ...TIME, maxLength: 40, description: 'From when it is refused (RFC 3339); null is never.' },
+    expires_at: {
+      ...TIME,
+      maxLength: 40,
+      description: 'Time from which the key is refused (RFC 3339); null is never.',
+    },
   };
   const schema = {
     ...ADMINISTRATION,
@@ -97,11 +101,11 @@ function createKeyRoute(app: FastifyInstance, { adminKeys, now }: AdministratorD
     const { label, roles, expires_at: expires = null } = body;
     const expiresAt = expires === null ? null : parseTime(expires);
     if (expiresAt !== null && !(expiresAt > now()))
-      throw new GatewayError('invalid_request', 'expires_at must be a time to come, with time zone (RFC 3339)', {
+      throw new GatewayError('invalid_request', 'expires_at must be a time in the future, with time zone (RFC 3339)', {
         param: 'expires_at',
       });
     const made = await adminKeys.create({ label, roles, expiresAt });
-    if (made === null) throw new GatewayError('invalid_request', 'There are too many admin keys: revoke some first');
+    if (made === null) throw new GatewayError('invalid_request', 'There are too many admin keys. Revoke some first');
     return reply
       .code(201)
       .header('cache-control', 'no-store')
@@ -126,7 +130,8 @@ function revokeKeyRoute(app: FastifyInstance, { adminKeys, now }: AdministratorD
   const schema = {
     ...ADMINISTRATION,
     summary: 'Revoke an admin key',
-    description: 'It is refused from the next request on. It stays in the list. Only TOLLGATE_ADMIN_KEY may revoke.',
+    description:
+      'The key is refused from the next request on and stays in the list. Only TOLLGATE_ADMIN_KEY may revoke keys.',
     params: {
       type: 'object',
       required: ['id'],

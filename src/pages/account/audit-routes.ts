@@ -25,7 +25,7 @@ const auditSchema = objectOf(
     chains: {
       type: 'object',
       additionalProperties: true,
-      description: 'With `chain`: the books beside the treasuries.',
+      description: 'With `chain`: the books compared with the treasuries.',
     },
   },
   ['chains'],
@@ -42,7 +42,7 @@ export function auditRoutes({ gate, audit, auditChains }: AuditRoutesDeps): Fast
         schema: {
           summary: 'Audit the books',
           description:
-            'Recomputes every balance from the journal and checks its hash chain. Reads all of it: takes time on a large ledger.',
+            'Recomputes every balance from the journal and checks its hash chain. It reads the whole journal, which takes time on a large ledger.',
           tags: ['Administration'],
           security: [{ bearer: [] }],
           querystring: {

@@ -57,7 +57,7 @@ export function viewForOtherClients({ primitive, usage_details: usage, ...call }
 }
 
 const alwaysNull = { type: 'null', description: 'Always null here.' } as const;
-const tokens = { type: ['integer', 'null'], description: 'As the provider counted them.' } as const;
+const tokens = { type: ['integer', 'null'], description: 'As counted by the provider.' } as const;
 
 export const otherClientsSchema = {
   ...Object.fromEntries(

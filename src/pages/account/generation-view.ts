@@ -11,13 +11,13 @@ const callProperties = {
   state: {
     type: 'string',
     description:
-      '`held` while it runs, and after it while it waits for input that its client was asked for; then `settled`, `released` (nothing charged) or `expired` (the same, by time-out).',
+      '`held` while the call runs, and afterwards while it waits for input from its client; then `settled`, `released` (nothing charged) or `expired` (the same, by time-out).',
   },
-  waiting: { type: 'boolean', description: 'It is held, and its task waits for input from you.' },
+  waiting: { type: 'boolean', description: 'The money is locked, and the task waits for input from you.' },
   outcome: {
     type: ['string', 'null'],
     description:
-      'How the run ended: `complete`, `cut` (it was ended before its own end, and what came is charged; `finish_reason` then says `cancelled`, `timeout` or `too_large` where the provider gave no reason), `free` (it failed by its own words, or nothing came), `over_cap`, `failed`, or `continued` (it waited for input, and another call goes on with it). A run of calls that the gateway made for one request says how that ended, and costs nothing itself. null while it is held.',
+      'How the run ended: `complete`, `cut` (it was stopped early, and the part that arrived is charged; `finish_reason` then says `cancelled`, `timeout` or `too_large` where the provider gave no reason), `free` (it reported a failure, or nothing arrived), `over_cap`, `failed`, or `continued` (it waited for input, and another call continues it). A run of calls that the gateway made for one request says how that ended, and costs nothing itself. null while it is held.',
   },
   account: { type: 'string', description: 'CAIP-10.' },
   api_key: { type: ['string', 'null'], description: 'Hash of the key that was used.' },
@@ -27,9 +27,9 @@ const callProperties = {
   service: { type: ['string', 'null'], description: 'The service that was called.' },
   tool: {
     type: ['string', 'null'],
-    description: 'The tool of it that was called; null where the service is the whole.',
+    description: 'The tool of the service that was called; null if the service itself was called.',
   },
-  continues: { type: ['string', 'null'], description: 'Id of the call that this one goes on with.' },
+  continues: { type: ['string', 'null'], description: 'Id of the call that this call continues.' },
   provider: { type: ['string', 'null'], description: 'Id of the provider that was paid.' },
   provider_name: { type: ['string', 'null'] },
   streamed: { type: ['boolean', 'null'] },
@@ -39,17 +39,17 @@ const callProperties = {
     additionalProperties: { type: 'integer' },
     description: 'Units that were metered, by meter.',
   },
-  tokens_prompt: { type: 'integer', description: 'With those that were read from a cache or written to one.' },
+  tokens_prompt: { type: 'integer', description: 'Includes tokens that were read from or written to a cache.' },
   tokens_completion: { type: 'integer' },
   tokens_cached: {
     type: ['integer', 'null'],
-    description: 'Of the prompt, read from a cache, as the provider claims.',
+    description: 'Prompt tokens read from a cache, as reported by the provider.',
   },
   tokens_cache_written: {
     type: ['integer', 'null'],
-    description: 'Of the prompt, written to a cache, as the provider claims.',
+    description: 'Prompt tokens written to a cache, as reported by the provider.',
   },
-  tokens_reasoning: { type: ['integer', 'null'], description: 'Of the completion, as the provider claims.' },
+  tokens_reasoning: { type: ['integer', 'null'], description: 'Part of the completion, as reported by the provider.' },
   total_cost: { type: 'number', description: 'USD charged.' },
   cost_micro_usdc: money,
   fee_micro_usdc: { ...money, description: "The operator's part of the cost." },
@@ -60,7 +60,7 @@ const callProperties = {
   finish_reason: { type: ['string', 'null'] },
   estimated: {
     type: 'boolean',
-    description: 'The usage is our own measure, as the reply was cut before the provider told its own.',
+    description: 'The gateway measured the usage itself, because the reply was cut before the provider reported it.',
   },
   cancelled: { type: 'boolean', description: 'The client left before the end.' },
   error: { type: ['string', 'null'] },

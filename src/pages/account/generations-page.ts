@@ -77,7 +77,7 @@ export async function findGenerations(
   const from = query.from === undefined ? 0 : instant(query.from, 'from');
   const to = query.to === undefined ? LATEST : instant(query.to, 'to');
   if (from > to)
-    throw new GatewayError('invalid_request', `from is after to, ${query.to}: ask from the earlier time on`, {
+    throw new GatewayError('invalid_request', `from must not be after to (${query.to})`, {
       param: 'from',
     });
   const field = (name: string, value: string) => `${JSON.stringify(name)}:${JSON.stringify(value)}`;

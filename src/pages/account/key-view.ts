@@ -42,7 +42,7 @@ export const rateProperty = (what: string, usual: string) =>
 const LABEL = { type: 'string', minLength: 1, maxLength: 128 } as const;
 
 const COUNTS_ALL =
-  'It counts all that the key spent in the period, also with another limit or without one; a limit that never starts anew counts all that the key ever spent.';
+  'It counts everything that the key spent in the period, also with another limit or without one. A limit that never resets counts everything that the key ever spent.';
 
 export const keyBodyProperties = {
   name: { ...LABEL, description: 'A name for the key.' },
@@ -55,13 +55,13 @@ export const keyBodyProperties = {
   limit_reset: {
     type: ['string', 'null'],
     enum: [...LIMIT_RESETS, null],
-    description: `When the limit starts anew, at 00:00 UTC; null is never. ${COUNTS_ALL}`,
+    description: `When the limit resets, at 00:00 UTC; null is never. ${COUNTS_ALL}`,
   },
-  limit_soft: { type: 'boolean', description: 'True: the limit refuses no call, and is told of alone.' },
+  limit_soft: { type: 'boolean', description: 'True: the limit refuses no calls and only sends notices.' },
   limit_notify: {
     ...notifyProperty,
     description:
-      'Percentages of the limit that are told of when they are spent; null tells nothing. Of a soft limit the default is 50, 80 and 100.',
+      'Percentages of the limit at which a notice is sent; null sends none. The default for a soft limit is 50, 80 and 100.',
   },
   requests_per_minute: rateProperty('requests', "the gateway's rate, which no key goes beyond"),
   tokens_per_minute: rateProperty('tokens', "the gateway's rate, which no key goes beyond"),
@@ -109,7 +109,10 @@ const FOR_OTHER_CLIENTS = {
   free_model_daily_requests: { limit: 0, remaining: 0, used: 0 },
 } as const;
 
-const notHere = (type: string) => ({ type, description: 'Without a meaning here; for clients that need it.' });
+const notHere = (type: string) => ({
+  type,
+  description: 'It has no meaning here and exists for clients that need it.',
+});
 const otherClientsSchema = {
   ...Object.fromEntries(
     Object.entries(FOR_OTHER_CLIENTS).map(([name, value]) => [name, notHere(value === null ? 'null' : typeof value)]),
@@ -123,7 +126,7 @@ const otherClientsSchema = {
 
 export const limitSetByProperty = {
   type: ['string', 'null'],
-  description: '`operator` or `account`: who set the limit; null without a limit, or where it was not noted.',
+  description: '`operator` or `account`: who set the limit; null without a limit, or if it was not recorded.',
 } as const;
 
 export const keySchema = objectOf(
@@ -151,7 +154,7 @@ export const keySchema = objectOf(
     usage_daily: {
       type: 'number',
       description:
-        'USD spent by calls that began on this UTC day. Of an account with many calls this and the next two may be some seconds old.',
+        'USD spent by calls that began on this UTC day. For an account with many calls, this and the next two values may be a few seconds old.',
     },
     usage_weekly: {
       type: 'number',
@@ -244,7 +247,7 @@ function parseExpiry(text: string, now: number): number {
       { param: 'expires_at' },
     );
   if (at <= now)
-    throw new GatewayError('invalid_request', 'expires_at is in the past; to stop a key now, disable or delete it', {
+    throw new GatewayError('invalid_request', 'expires_at is in the past. To stop a key now, disable or delete it', {
       param: 'expires_at',
     });
   return at;

@@ -54,7 +54,7 @@ function listOwnKeys(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admis
   const schema = {
     summary: 'List your keys',
     description:
-      'The keys of your account, the oldest first; to a key with a spending limit, a rate, an expiry or a list of services, itself alone. The keys themselves cannot be shown again.',
+      'The keys of your account, the oldest first; a key with a spending limit, a rate, an expiry or a list of services sees only itself. The keys themselves cannot be shown again.',
     tags,
     querystring: pageSchema,
     response: { 200: keyListSchema },
@@ -71,7 +71,7 @@ function showOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admiss
   const schema = {
     summary: 'Show one of your keys',
     description:
-      'A key of your account; to a key with a spending limit, a rate, an expiry or a list of services, itself alone.',
+      'A key of your account; a key with a spending limit, a rate, an expiry or a list of services sees only itself.',
     tags,
     params,
     response: { 200: oneKeySchema },
@@ -120,7 +120,7 @@ function changeOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
   const schema = {
     summary: 'Change a key',
     description:
-      'Changes what is given and leaves the rest. A disabled key is refused until it is enabled again. A wallet signs in with a nonce of `/auth/nonce` for anything but a new name or a stop. A session needs more than its cookie to stop a key that is not its own.',
+      'Changes only the given fields. A disabled key is refused until it is enabled again. A wallet signs in with a nonce of `/auth/nonce` for anything but a new name or a stop. A session needs more than its cookie to stop a key that is not its own.',
     tags,
     params,
     body: keyChangesSchema,
@@ -160,7 +160,7 @@ function deleteOwnKey(app: FastifyInstance, { keys, nonces }: OwnKeysDeps, admis
   const schema = {
     summary: 'Delete a key',
     description:
-      'Revokes the key for ever: at once here, within a second on every other gateway. Any key may delete itself. A session needs more than its cookie for a key that is not its own.',
+      'Revokes the key permanently: at once on this gateway, within a second on every other gateway. Any key may delete itself. A session needs more than its cookie for a key that is not its own.',
     tags,
     params,
     response: { 200: deletedKeySchema },
@@ -203,10 +203,7 @@ function showKeyInUse(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
   app.get('/key', { schema }, async (request) => {
     const { caller, rate } = admissionOf(request);
     if (caller.key === null)
-      throw new GatewayError(
-        'not_found',
-        'This request came without an API key; /api/v1/keys lists those of its account',
-      );
+      throw new GatewayError('not_found', 'This request has no API key. /api/v1/keys lists the keys of the account');
     const record = await deps.keys.find(caller.key.hash);
     if (!record) throw keyNotFound();
     const { requests, tokens } = rate;

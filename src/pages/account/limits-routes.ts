@@ -78,7 +78,7 @@ function addLimits(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: Admis
   const changed = {
     summary: "Change your account's limits",
     description:
-      'Changes what is given and leaves the rest: budgets and rates of all your keys together. `budgets` replaces the list. Those of the operator hold beside them. A wallet signs in for this with a nonce of `/auth/nonce`.',
+      'Changes only the given fields: budgets and rates of all your keys together. `budgets` replaces the list. Those of the operator hold beside them. A wallet signs in for this with a nonce of `/auth/nonce`.',
     tags,
     body: limitsBodySchema,
     response: { 200: oneLimitsSchema },
@@ -94,7 +94,7 @@ function addLimits(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: Admis
 }
 
 const webhookSchema = objectOf({
-  url: { type: ['string', 'null'], description: 'null: nobody is told.' },
+  url: { type: ['string', 'null'], description: 'null: no notices are sent.' },
   signed: { type: 'boolean' },
 });
 
@@ -102,7 +102,7 @@ function addWebhook(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: Admi
   const { webhooks } = deps.notices;
   const shown = {
     summary: 'Show the webhook of your budgets',
-    description: 'Where is told of budgets that are spent to a percentage. The secret is not shown.',
+    description: 'The address that gets a notice when a budget is spent to a percentage. The secret is not shown.',
     tags,
     response: { 200: dataOf(webhookSchema) },
   };
@@ -158,12 +158,12 @@ function addNotices(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: Admi
       spent_usd: { type: 'string', description: 'When it was seen.' },
       limit_reset: { type: ['string', 'null'] },
       limit_soft: { type: 'boolean' },
-      state: { type: 'string', description: '`waiting` while the webhook is still to get it, else `told`.' },
+      state: { type: 'string', description: '`waiting` until the webhook gets the notice, then `told`.' },
     },
     ['key', 'member'],
   );
   const schema = {
-    summary: 'List what was told of your budgets',
+    summary: 'List the notices of your budgets',
     description: `The last ${NOTICES}, the newest first.`,
     tags,
     response: { 200: listOf(notice) },

@@ -41,7 +41,7 @@ const budgetsProperty = {
   type: 'array',
   maxItems: BUDGETS_MAX,
   description:
-    'What may be spent in each period. At most one of each reset. It counts all that was spent in the period, also before it was set; one that never starts anew counts all that was ever spent.',
+    'What may be spent in each period. At most one of each reset. It counts everything spent in the period, also before it was set. A budget that never resets counts everything that was ever spent.',
   items: {
     type: 'object',
     additionalProperties: false,
@@ -51,12 +51,15 @@ const budgetsProperty = {
       limit_reset: {
         type: ['string', 'null'],
         enum: [...LIMIT_RESETS, null],
-        description: 'When it starts anew, at 00:00 UTC; null, the default, is never.',
+        description: 'When the budget resets, at 00:00 UTC; null, the default, is never.',
       },
-      limit_soft: { type: 'boolean', description: 'True: it refuses no call, and is told of alone. Default false.' },
+      limit_soft: {
+        type: 'boolean',
+        description: 'True: the budget refuses no calls and only sends notices. Default false.',
+      },
       limit_notify: {
         ...notifyProperty,
-        description: 'Percentages of the limit that are told of when they are spent. Default 50, 80 and 100.',
+        description: 'Percentages of the limit at which a notice is sent. Default 50, 80 and 100.',
       },
     },
   },
@@ -141,7 +144,7 @@ function parseBudgets(bodies: readonly BudgetBody[]): readonly BudgetRule[] {
     if (before)
       throw new GatewayError(
         'invalid_request',
-        `There are two budgets that start anew ${limitReset ?? 'never'}, of ${formatUsd(before.limit)} and of ${formatUsd(limit)} USD: give one`,
+        `Two budgets have limit_reset ${limitReset ?? 'null'}: ${formatUsd(before.limit)} and ${formatUsd(limit)} USD. Send only one`,
         { param: `budgets[${index}].limit_reset` },
       );
     const notify = body.limit_notify === undefined ? USUAL_PERCENTAGES : (body.limit_notify ?? []);

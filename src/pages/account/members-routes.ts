@@ -84,7 +84,7 @@ const viewOrganisation = ({ account, role, createdAt }: Member, label: string) =
 function addOrganisations(app: FastifyInstance, deps: OwnMembersDeps, callerOf: CallerOf): void {
   const listed = {
     summary: 'List your organisations',
-    description: `The accounts that your account is a member of: those that you made, then the others, the oldest first. ${HOW}`,
+    description: `Lists the accounts that your account is a member of: first those that you made, then the others, the oldest first. ${HOW}`,
     tags,
     querystring: pageSchema,
     response: { 200: listOf(organisationSchema) },
@@ -124,7 +124,7 @@ function addOrganisations(app: FastifyInstance, deps: OwnMembersDeps, callerOf: 
       if (owner === null)
         throw new GatewayError(
           'unprocessable',
-          `You have made ${ORGANISATIONS_MAX} organisations, which is the most: ask the operator for another`,
+          `You have made ${ORGANISATIONS_MAX} organisations, which is the maximum. Ask the operator for another one`,
         );
       return reply.code(201).send({ data: viewOrganisation(owner, made.label) });
     },
@@ -134,7 +134,7 @@ function addOrganisations(app: FastifyInstance, deps: OwnMembersDeps, callerOf: 
 function listMembers(app: FastifyInstance, deps: OwnMembersDeps, callerOf: CallerOf): void {
   const schema = {
     summary: 'List members',
-    description: `Who acts for your account, or for the one that you act for, with what their keys spend. ${HOW}`,
+    description: `Lists the members of your account, or of the account that you act for, with the spending of their keys. ${HOW}`,
     tags,
     response: { 200: listOf(memberSchema) },
   };
@@ -154,7 +154,7 @@ function refuseBelow(caller: Caller, ...roles: readonly (MemberRole | undefined)
   if (roles.includes('owner') && !reaches(own, 'owner'))
     throw new GatewayError(
       'permission_denied',
-      `Only an owner makes, changes or removes an owner: your role is ${own}`,
+      `Only an owner can add, change or remove an owner. Your role is ${own}`,
     );
 }
 
@@ -181,7 +181,7 @@ function changeMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
   const schema = {
     summary: 'Change a member',
     description:
-      'Changes what is given and leaves the rest: the role, the name, and what the keys of the member may spend. `budgets` replaces the list. A wallet signs in for this with a nonce of `/auth/nonce`.',
+      'Changes only the given fields: the role, the name, and what the keys of the member may spend. `budgets` replaces the list. A wallet signs in for this with a nonce of `/auth/nonce`.',
     tags,
     params: memberParams(),
     body: {
@@ -203,7 +203,10 @@ function changeMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
       const { role, name, budgets } = request.body;
       refuseBelow(caller, before.role, role);
       if (caller.member?.account === before.member && budgets !== undefined && caller.member.role !== 'owner')
-        throw new GatewayError('permission_denied', 'Your own budgets are changed by somebody else');
+        throw new GatewayError(
+          'permission_denied',
+          'You cannot change your own budgets. Ask another admin or an owner',
+        );
       const limits = budgets === undefined ? {} : parseLimits({ budgets });
       await requireFreshSignature(caller, deps.nonces);
       const changes = { role, name: name?.trim() || undefined, budgets: limits.budgets };
@@ -219,7 +222,7 @@ function removeMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
   const schema = {
     summary: 'Remove a member',
     description:
-      'The member stops at once, and their keys are deleted: at once here, within a second on every other gateway. Any member may leave. A wallet signs in for this with a nonce of `/auth/nonce`.',
+      'The member loses access and their keys are deleted: at once on this gateway, within a second on every other gateway. Any member may leave. A wallet signs in for this with a nonce of `/auth/nonce`.',
     tags,
     params: memberParams(),
     response: { 200: objectOf({ removed: { type: 'boolean' } }) },
@@ -238,7 +241,7 @@ function removeMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
         if (!reaches(member.role, 'admin'))
           throw new GatewayError(
             'permission_denied',
-            `This needs the role admin of the account: yours is ${member.role}`,
+            `This needs the role admin of the account, but your role is ${member.role}`,
           );
         refuseBelow(caller, before.role);
       }

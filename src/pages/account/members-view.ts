@@ -97,15 +97,15 @@ export async function addMember(account: string, body: NewMemberBody, deps: Memb
   if (member === null)
     throw new GatewayError(
       'invalid_request',
-      'account is neither a wallet in CAIP-10 (eip155:… or solana:…) nor tollgate:local:<name> nor oauth:<issuer>:<subject>',
+      'account must be a wallet in CAIP-10 (eip155:… or solana:…), tollgate:local:<name>, or oauth:<issuer>:<subject>',
       { param: 'account' },
     );
   if (member === account)
-    throw new GatewayError('invalid_request', 'An account is no member of itself', { param: 'account' });
+    throw new GatewayError('invalid_request', 'An account cannot be a member of itself', { param: 'account' });
   const added = await deps.members.add({ account, member, role: body.role, name: body.name?.trim() || member });
   if (added !== null) return added;
   if (await deps.members.find(account, member))
-    throw new GatewayError('unprocessable', 'This account is a member already: change it with PATCH', {
+    throw new GatewayError('unprocessable', 'This account is already a member. Change the member with PATCH', {
       param: 'account',
     });
   throw new GatewayError('unprocessable', `An account has at most ${MEMBERS_MAX} members`);
@@ -125,7 +125,7 @@ export async function refuseChange(
   deps: Pick<MembersDeps, 'members'>,
 ): Promise<never> {
   await findMember(account, member, deps);
-  throw new GatewayError('unprocessable', 'This is the last owner: make somebody else an owner first', {
+  throw new GatewayError('unprocessable', 'This is the last owner. Make another member an owner first', {
     param: 'member',
   });
 }

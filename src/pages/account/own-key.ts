@@ -17,7 +17,7 @@ export async function ownKey(
   if (asked !== undefined && asked !== key!.hash)
     throw new GatewayError(
       'permission_denied',
-      'A key with a spending limit, a rate, an expiry or a list of services sees its own calls alone',
+      'A key with a spending limit, a rate, an expiry or a list of services sees only its own calls',
       { param },
     );
   return key!.hash;

@@ -50,7 +50,7 @@ export function reloadRoutes({ gate, reload }: ReloadRoutesDeps): FastifyPluginA
     };
     app.post('/reload', { schema, config: { adminRole: 'configure' } }, async () => {
       if (reload === null)
-        throw new GatewayError('invalid_request', 'A gateway for development does not reload: start it again');
+        throw new GatewayError('invalid_request', 'A gateway for development cannot reload. Restart it');
       try {
         return { data: await reload() };
       } catch (error) {

@@ -14,13 +14,13 @@ export function adminFiguresRoutes({ gate, rollUp }: AdminFiguresDeps): FastifyP
     app.addHook('onRequest', gate);
     const answer = objectOf({
       running: { type: 'boolean', description: 'It goes on.' },
-      as_of: { type: ['string', 'null'], description: 'null while it goes on.' },
+      as_of: { type: ['string', 'null'], description: 'null while it runs.' },
     });
     const schema = {
       summary: 'Make the figures anew',
       operationId: 'rebuildAnalytics',
       description:
-        'Adds up all calls of the journal again, beside the calls that go on. The figures are incomplete until it is done.',
+        'Recomputes the figures from all calls of the journal while the gateway serves calls. The figures are incomplete until this is done.',
       tags: ['Administration'],
       security: [{ bearer: [] }],
       response: { 202: { description: 'It has begun', ...dataOf(answer) } },

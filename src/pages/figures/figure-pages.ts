@@ -90,7 +90,7 @@ export function createFigurePages(
       const running = making.get(name);
       if (running) return running;
       if (making.size >= WAITING_MAX)
-        throw new GatewayError('rate_limit_exceeded', 'Too many figures are being read at once: ask again', {
+        throw new GatewayError('rate_limit_exceeded', 'Too many figures are being read at once. Retry later', {
           retryAfterS: 2,
         });
       const made = last.then(() => make(name, isClosed, read)).finally(() => making.delete(name));

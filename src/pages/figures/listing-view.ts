@@ -7,7 +7,7 @@ import { asOfSchema, dateRangeSchema, viewAsOf, viewRange, viewVolume } from './
 
 const count = { type: 'integer' };
 const suppressed = { type: 'boolean', description: 'true for a day that the operator does not show; else absent.' };
-const uptime = { type: ['number', 'null'], description: '1 − failures / attempts; null without an attempt.' };
+const uptime = { type: ['number', 'null'], description: '1 − failures / attempts; null without attempts.' };
 const quantiles = {
   type: ['object', 'null'],
   description: 'Milliseconds, within 10 %; null without a timed call.',
@@ -41,12 +41,12 @@ export const listingSchema = dataOf(
       type: 'array',
       items: objectOf({
         provider: { type: 'string', description: 'Public key' },
-        name: { type: ['string', 'null'], description: 'null for a provider that offers it no more.' },
+        name: { type: ['string', 'null'], description: 'null for a provider that no longer offers it.' },
         requests: count,
         ...volume,
         tokens: count,
-        attempts: { ...count, description: 'Also those that another provider made good.' },
-        failures: { ...count, description: 'Attempts that failed by the provider.' },
+        attempts: { ...count, description: 'Includes attempts after which another provider succeeded.' },
+        failures: { ...count, description: 'Attempts that failed because of the provider.' },
         uptime,
         first_byte_ms: quantiles,
         duration_ms: quantiles,
@@ -83,7 +83,7 @@ export const listingsSchema = objectOf({
       ...volume,
       tokens: count,
       attempts: { ...count, description: 'Attempts at its providers.' },
-      failures: { ...count, description: 'Attempts that failed by the provider.' },
+      failures: { ...count, description: 'Attempts that failed because of the provider.' },
       uptime,
     }),
   },

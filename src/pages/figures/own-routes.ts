@@ -84,7 +84,7 @@ function showUsage(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: Admi
     summary: 'Show your figures',
     operationId: 'ownAnalytics',
     description:
-      'Sums of the calls of your account by day, service, key, provider and primitive; to a key with a spending limit, a rate, an expiry or a list of services, those of the calls alone that were made with it.',
+      'Sums of the calls of your account by day, service, key, provider and primitive; a key with a spending limit, a rate, an expiry or a list of services sees only its own calls.',
     tags: ['Analytics'],
     querystring: ownQuerySchema,
     response: { 200: { description: 'The sums; with `format=csv` a file', ...usageSchema } },
@@ -124,7 +124,7 @@ function readGroups(text: string): readonly UsageGroup[] {
   const asked = text.split(',').map((part) => part.trim());
   const unknown = asked.find((part) => !(USAGE_GROUPS as readonly string[]).includes(part));
   if (unknown !== undefined)
-    throw new GatewayError('invalid_request', `group_by takes ${USAGE_GROUPS.join(', ')}, with commas between them`, {
+    throw new GatewayError('invalid_request', `group_by accepts ${USAGE_GROUPS.join(', ')}, with commas between them`, {
       param: 'group_by',
     });
   return USAGE_GROUPS.filter((group) => asked.includes(group));
@@ -135,7 +135,7 @@ async function readUsage({ database }: OwnFiguresDeps, asked: UsageAsked) {
   if (found !== null) return found;
   throw new GatewayError(
     'invalid_request',
-    `These are more than ${USAGE_ROWS_MAX} rows: ask for fewer days or fewer groups`,
+    `The answer would have more than ${USAGE_ROWS_MAX} rows. Request fewer days or fewer groups`,
     { param: 'group_by' },
   );
 }
@@ -188,7 +188,7 @@ function showActivity(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: A
     summary: 'Show your activity',
     operationId: 'listActivity',
     description:
-      'The last 30 days of your account, today included, by day, service and provider, in the shape of OpenRouter. A key with a spending limit, a rate, an expiry or a list of services sees its own calls alone.',
+      'The last 30 days of your account, today included, by day, service and provider, in the shape of OpenRouter. A key with a spending limit, a rate, an expiry or a list of services sees only its own calls.',
     tags: ['Analytics'],
     querystring,
     response: { 200: { description: 'The sums', ...listOf(activitySchema) } },

@@ -127,9 +127,13 @@ function readListing(path: string): { readonly primitive: Primitive; readonly se
   const [first = '', ...rest] = path.split('/');
   const primitive = PRIMITIVES.find((each) => each === first);
   if (primitive === undefined)
-    throw new GatewayError('invalid_request', `The address goes on with one of ${PRIMITIVES.join(', ')}, then a name`, {
-      param: 'primitive',
-    });
+    throw new GatewayError(
+      'invalid_request',
+      `The address must continue with one of ${PRIMITIVES.join(', ')}, then a name`,
+      {
+        param: 'primitive',
+      },
+    );
   return { primitive, service: rest.join('/') };
 }
 

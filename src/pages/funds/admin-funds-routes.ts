@@ -33,16 +33,19 @@ const bookProperties = {
   network: { type: 'string' },
   asset: { type: 'string' },
   treasury: { type: ['string', 'null'] },
-  previous_treasury: { type: ['string', 'null'], description: 'That hands over to it; null where none does' },
+  previous_treasury: {
+    type: ['string', 'null'],
+    description: 'The previous treasury that hands over to this one, or null',
+  },
   previous_empty: {
     type: 'boolean',
-    description: 'That one held nothing when it was compared last, and nothing to it or of it was under way',
+    description: 'The previous treasury was empty at the last comparison, and no payment to or from it was pending',
   },
   answers: { type: 'boolean' },
   held_micro_usdc: maybeMoney,
   booked_micro_usdc: maybeMoney,
   compared_at: { type: ['string', 'null'] },
-  halted: { type: ['string', 'null'], description: 'Why nothing is paid out; null while it is' },
+  halted: { type: ['string', 'null'], description: 'Why payouts are halted; null if they are not' },
   deposits: { ...openSchema, description: 'That are not known yet' },
   unfinal: { ...openSchema, description: 'Credited, and not final' },
   withdrawals: { ...openSchema, description: 'That are not at their end' },
@@ -85,11 +88,14 @@ function addBooks(app: FastifyInstance, { funds, ledger }: AdminFundsDeps): void
                 type: 'array',
                 items: { type: 'object', required: Object.keys(bookProperties), properties: bookProperties },
               },
-              suspense_micro_usdc: { ...money, description: 'Micro-USD that came in and are nobody’s yet' },
+              suspense_micro_usdc: {
+                ...money,
+                description: 'Micro-USD that arrived but are not credited to an account yet',
+              },
               losses_micro_usdc: {
                 ...money,
                 description:
-                  'Micro-USD that are lost and not made good yet: taken back by a chain after they were spent, written off, or kept on the way between treasuries',
+                  'Micro-USD of losses that are not paid back yet: undone by a chain after they were spent, written off, or lost on the way between treasuries',
               },
               transit_micro_usdc: { ...money, description: 'Micro-USD on their way from a treasury to another one' },
               fees_micro_usdc: money,
@@ -160,9 +166,9 @@ function addSuspense(app: FastifyInstance, { funds, consumers, contractNetworks 
     '/deposits',
     {
       schema: {
-        summary: 'List what is in suspense',
+        summary: 'List deposits in suspense',
         description:
-          'Deposits that are final and nobody’s, the newest first: plain transfers of wallets that are not known here.',
+          'Deposits that are final but not credited to an account, the newest first: plain transfers from wallets that this gateway does not know.',
         ...ADMINISTRATION,
         querystring: fundPageSchema,
         response: { 200: pageOf(depositSchema) },
@@ -180,8 +186,8 @@ function addSuspense(app: FastifyInstance, { funds, consumers, contractNetworks 
     {
       config: { adminRole: 'credit' },
       schema: {
-        summary: 'Credit what is in suspense',
-        description: 'Says whose a deposit is, once and for good.',
+        summary: 'Credit a deposit in suspense',
+        description: 'Credits a deposit to an account. This cannot be changed later.',
         ...ADMINISTRATION,
         params: {
           type: 'object',
@@ -208,7 +214,7 @@ function addSuspense(app: FastifyInstance, { funds, consumers, contractNetworks 
       const { chains } = requireFunds(funds);
       const account = await accountOf(request.body.account);
       const given = await chains.deposits.attributeOne(request.params.id, account);
-      if (given === null) throw new GatewayError('not_found', 'No deposit of this id is in suspense');
+      if (given === null) throw new GatewayError('not_found', 'No deposit with this id is in suspense');
       return { data: viewDeposit(given) };
     },
   );
@@ -224,7 +230,7 @@ function addFeeWithdrawals(app: FastifyInstance, { funds, ledger }: AdminFundsDe
       schema: {
         summary: 'Withdraw fees',
         description:
-          'Pays the operator’s fees to an address. As much as the losses of `GET /payments` has to stay. With an `Idempotency-Key`, repeating it withdraws once.',
+          'Pays the operator’s fees to an address. The amount of the losses of `GET /payments` cannot be withdrawn. With an `Idempotency-Key`, a repeated request withdraws only once.',
         ...ADMINISTRATION,
         body: {
           type: 'object',
@@ -251,7 +257,7 @@ function addFeeWithdrawals(app: FastifyInstance, { funds, ledger }: AdminFundsDe
       if (isNew && lost > 0n && (await of(FEES)) - amount < lost)
         throw new GatewayError(
           'unprocessable',
-          `Losses of ${formatUsd(lost)} USDC are not made good yet: as much of the fees has to stay`,
+          `Losses of ${formatUsd(lost)} USDC are not paid back yet. This amount of the fees cannot be withdrawn`,
         );
       try {
         const withdrawal = await known.chains.withdrawals.request({

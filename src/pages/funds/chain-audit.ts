@@ -70,7 +70,7 @@ export async function auditFunds(
             ? null
             : error instanceof Error
               ? error.message
-              : 'the chain does not tell what the treasury held at a height that it has finished',
+              : 'the chain did not return the balance of the treasury at a final block',
       };
     }),
   );

@@ -17,9 +17,9 @@ const properties = {
   min_topup_usd: { type: 'string' },
   topup_max_micro_usdc: micro('The most that one payment may be'),
   withdrawal_min_micro_usdc: micro('The least that is paid out at once'),
-  withdrawal_fee_micro_usdc: micro('Kept of each withdrawal: the address is paid so much less'),
+  withdrawal_fee_micro_usdc: micro('Fee of each withdrawal: the address gets this much less'),
   withdrawal_fee_usd: { type: 'string' },
-  token_account_fee_micro_usdc: micro('Kept beside it where the address has no token account yet (Solana)'),
+  token_account_fee_micro_usdc: micro('Additional fee if the address has no token account yet (Solana)'),
   token_account_fee_usd: { type: 'string' },
   withdrawal_daily_max_micro_usdc: micro('The most that is paid out of one balance in 24 hours'),
 } as const;
@@ -32,7 +32,7 @@ export function addChainsRoutes(app: FastifyInstance, funds: Funds | null): void
       schema: {
         summary: 'List the chains that can be paid over',
         description:
-          'Where money is taken and paid out. What is sent to a treasury by a plain transfer is credited to the account that the sending wallet is of or is bound to, or that a memo names.',
+          'The chains for deposits and withdrawals. A plain transfer to a treasury is credited to the account of the sending wallet, to the account that the wallet is bound to, or to the account in the memo.',
         tags: ['Money'],
         security: [],
         response: {

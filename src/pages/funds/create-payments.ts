@@ -33,7 +33,7 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
       const right = chains.networks.join(', ');
       throw new GatewayError(
         typeof network === 'string' ? 'payment_verification_failed' : 'invalid_request',
-        `The payment is on a network that is not accepted here: pay on ${right}`,
+        `This gateway does not accept payments on this network. Pay on ${right}`,
         {
           param: 'accepted.network',
         },
@@ -113,7 +113,7 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
           const found = account === undefined ? await knownOrVerified(signed, chain) : { account };
           if (!('state' in found)) {
             if (caller.paying && found.account !== caller.account)
-              throw refused('The payment is of another wallet than the request');
+              throw refused('The wallet of the payment differs from the wallet of the request');
             checkPayer(caller, found.account, signed, chain);
           }
         }
@@ -139,7 +139,7 @@ function receiptOf(
   { amount }: SignedPayment,
 ): PaymentReceipt {
   if (state !== 'credited' && state !== 'final') {
-    const message = `The payment of ${formatUsd(amount)} USDC was received and is not settled yet: repeat the request with the same payment. It is credited once, whenever it arrives`;
+    const message = `The payment of ${formatUsd(amount)} USDC was received but is not settled yet. Repeat the request with the same payment. The payment is credited only once, whenever it arrives`;
     throw new GatewayError('payment_pending', message, { retryAfterS: PENDING_RETRY_S });
   }
   return { success: true, transaction: transaction!, network, payer, amount: String(credited) };
@@ -154,7 +154,7 @@ async function toldInOurWords<T>(ask: () => Promise<T>): Promise<T> {
     if (error instanceof ChainUnavailable)
       throw new GatewayError(
         'service_unavailable',
-        'The chain of this payment cannot be reached at the moment: repeat the request with the same payment',
+        'The chain of this payment cannot be reached at the moment. Repeat the request with the same payment',
         {
           retryAfterS: AWAY_RETRY_S,
           cause: error,
@@ -167,7 +167,7 @@ async function toldInOurWords<T>(ask: () => Promise<T>): Promise<T> {
 const away = (network: string) =>
   new GatewayError(
     'service_unavailable',
-    `${network} cannot be reached at the moment: repeat the request with the same payment, or pay on another`,
+    `${network} cannot be reached at the moment. Repeat the request with the same payment, or pay on another network`,
     {
       retryAfterS: AWAY_RETRY_S,
     },

@@ -24,7 +24,7 @@ export function addDepositsRoutes(
       config: { actsAs: 'viewer' },
       schema: {
         summary: 'List your deposits',
-        description: 'What came in for your account over chains, the newest first.',
+        description: 'Deposits to your account over chains, the newest first.',
         tags: ['Money'],
         querystring: fundPageSchema,
         response: { 200: pageOf(depositSchema) },
@@ -69,9 +69,9 @@ export function addDepositsRoutes(
     '/deposits/claim',
     {
       schema: {
-        summary: 'Claim what you sent',
+        summary: 'Claim your deposits',
         description:
-          'Credits what is in suspense, final, and was sent by the wallet of your account or by one that is bound to it: plain transfers of a wallet that this gateway had not seen before.',
+          'Credits final deposits in suspense that were sent by the wallet of your account or by a wallet that is bound to it: plain transfers from a wallet that this gateway had not seen before.',
         tags: ['Money'],
         body: noBody,
         response: { 200: oneOf({ type: 'array', items: depositSchema }) },

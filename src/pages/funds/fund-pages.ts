@@ -23,7 +23,7 @@ export const pageOf = (items: object) =>
     required: ['data', 'next'],
     properties: {
       data: { type: 'array', items },
-      next: { type: ['string', 'null'], description: 'What to give as `before` for the next page; null at the end.' },
+      next: { type: ['string', 'null'], description: 'Value of `before` for the next page; null at the end.' },
     },
   }) as const;
 
@@ -45,7 +45,7 @@ export async function readPage<T extends Entry>(
 ): Promise<{ readonly entries: readonly T[]; readonly next: string | null }> {
   const place = before === undefined ? null : await find(before);
   if (before !== undefined && place === null)
-    throw new GatewayError('invalid_request', 'before must be the next of another page of this list', {
+    throw new GatewayError('invalid_request', 'before must be the `next` value of another page of this list', {
       param: 'before',
     });
   const entries = await list(place, limit);

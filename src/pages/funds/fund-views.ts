@@ -13,12 +13,12 @@ const depositProperties = {
     type: 'string',
     enum: ['pending', 'credited', 'final', 'failed', 'reversed'],
     description:
-      '`pending`: not known yet. `credited`: in the balance, while its chain may still undo it. `final`: for good. `failed`: it did not come. `reversed`: its chain undid it',
+      '`pending`: not known yet. `credited`: in the balance, but its chain may still undo it. `final`: its chain can no longer undo it. `failed`: it did not arrive. `reversed`: its chain undid it',
   },
   network: text('CAIP-2'),
   account: maybe('CAIP-10 of the account that it is credited to; null in suspense'),
   payer: text('Sending address'),
-  amount_micro_usdc: micro('What was promised; of a plain transfer what arrived'),
+  amount_micro_usdc: micro('The promised amount; for a plain transfer, the amount that arrived'),
   credited_micro_usdc: { type: ['integer', 'null'], description: 'Micro-USD that arrived; null until they were seen' },
   credited_usd: maybe('The same as a decimal'),
   transaction: maybe('Its id on the chain'),
@@ -86,7 +86,7 @@ const withdrawalProperties = {
   amount_micro_usdc: micro('What is taken from its source'),
   amount_usd: text('The same as a decimal'),
   fee_micro_usdc: micro(
-    'Kept of it by the operator; from `processing` on, with the fee of a token account that is opened for it',
+    'Fee of the operator; from `processing` on, with the fee of a token account that is opened for it',
   ),
   fee_usd: text('The same as a decimal'),
   pays_micro_usdc: micro('What the address is paid: the amount less the fee'),

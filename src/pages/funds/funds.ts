@@ -31,10 +31,7 @@ export interface ChainTerms {
 /** Throws GatewayError `not_found` on a gateway without chains. */
 export function requireFunds(funds: Funds | null): Funds {
   if (funds === null)
-    throw new GatewayError(
-      'not_found',
-      'This gateway takes and pays no money over chains: its operator credits accounts',
-    );
+    throw new GatewayError('not_found', 'This gateway has no payments over chains. Its operator credits accounts');
   return funds;
 }
 

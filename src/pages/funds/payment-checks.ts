@@ -21,9 +21,11 @@ export function knownOwner(deposit: Deposit, signed: SignedPayment, slip: Paymen
   const { account, payment, request, createdAt } = deposit;
   const same = payment !== null && canonical(payment.payload) === canonical(signed.payload);
   if (account === null || !same || request !== slip.request)
-    throw refused('This payment was used before, for something else: sign a new one');
+    throw refused('This payment was already used for something else. Sign a new one');
   if (now - createdAt > SAYS_WHO_MS)
-    throw refused('This payment was used long ago: sign a new one, or sign in with the wallet to use its balance');
+    throw refused(
+      'This payment was already used long ago. Sign a new one, or sign in with the wallet to use its balance',
+    );
   return account;
 }
 
@@ -31,17 +33,17 @@ export function knownOwner(deposit: Deposit, signed: SignedPayment, slip: Paymen
 export function checkPayer(caller: Caller, account: string, signed: SignedPayment, chain: Chain): void {
   if (caller.wallet !== null && account !== caller.account)
     throw refused(
-      `The payment is of wallet ${signed.payer}, and another one is signed in: pay with the wallet that is signed in`,
+      `The payment is from wallet ${signed.payer}, but another wallet is signed in. Pay with the wallet that is signed in`,
     );
   const memo = signed.requirements.extra['memo'];
   // On some chains the payment names the account that it is for.
   if (typeof memo === 'string' && memo !== caller.account)
-    throw refused(`The payment is for account ${memo.slice(0, 128)}, not for this one: ask for the terms again`);
+    throw refused(`The payment is for account ${memo.slice(0, 128)}, not for this account. Request the terms again`);
   // A wallet may sign a payment for itself without a memo. If somebody else gets this payment, it must not be credited
   // to them.
   if (chain.paymentsNameAccounts && account !== caller.account && signed.memo !== caller.account)
     throw refused(
-      `The payment does not say that it is for account ${caller.account}: sign one with the memo of the terms (extra.memo), or sign in with the wallet that pays`,
+      `The payment does not name the account ${caller.account}. Sign one with the memo of the terms (extra.memo), or sign in with the wallet that pays`,
     );
 }
 
@@ -52,8 +54,8 @@ export function checkAmount(signed: SignedPayment, needed: MicroUsd, { least, mo
   if (amount < right)
     throw new GatewayError(
       'insufficient_payment',
-      `The payment is ${formatUsd(amount)} USDC; it has to be ${formatUsd(right)} USDC at least`,
+      `The payment is ${formatUsd(amount)} USDC, but it must be at least ${formatUsd(right)} USDC`,
     );
   if (amount > most)
-    throw refused(`The payment is ${formatUsd(amount)} USDC; at most ${formatUsd(most)} USDC are taken at once`);
+    throw refused(`The payment is ${formatUsd(amount)} USDC, but at most ${formatUsd(most)} USDC are accepted at once`);
 }

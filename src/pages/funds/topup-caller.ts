@@ -10,7 +10,7 @@ export function topupCaller(caller: Caller): Caller {
   if (caller.run)
     throw new GatewayError(
       'permission_denied',
-      'A run token is for calls alone: pay in with the credential of the account',
+      'A run token works only for calls. Pay in with the credential of the account',
     );
   return caller.member === undefined ? caller : { ...caller, wallet: null };
 }

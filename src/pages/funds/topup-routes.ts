@@ -115,7 +115,7 @@ export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: Topup
         const most = terms.reduce((highest, { topupMax }) => (topupMax > highest ? topupMax : highest), 0n);
         if (amount > most) {
           const param = request.body.amount_usd === undefined ? 'amount_micro_usdc' : 'amount_usd';
-          throw new GatewayError('invalid_request', `At most ${formatUsd(most)} USDC are taken at once`, { param });
+          throw new GatewayError('invalid_request', `At most ${formatUsd(most)} USDC are accepted at once`, { param });
         }
         const slip = readPayment(request.headers, () => hash('sha256', `topup ${amount}`));
         const caller = await paidCaller(payments, admitted, slip);

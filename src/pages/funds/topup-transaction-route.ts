@@ -63,21 +63,25 @@ export function addTopupTransaction(
       if (amount < minTopup || amount > topupMax)
         throw new GatewayError(
           'invalid_request',
-          `${formatUsd(minTopup)} to ${formatUsd(topupMax)} USDC are taken at once on ${network}`,
+          `${formatUsd(minTopup)} to ${formatUsd(topupMax)} USDC are accepted at once on ${network}`,
           { param: request.body.amount_usd === undefined ? 'amount_micro_usdc' : 'amount_usd' },
         );
       const chain = chains.chain(network);
       if (chain !== null && chain.draft === undefined)
         throw new GatewayError(
           'invalid_request',
-          `A wallet on ${network} itself signs the terms of /topup: no transaction is needed`,
+          `A wallet on ${network} signs the terms of /topup itself, so it needs no prepared transaction`,
           {
             param: 'network',
           },
         );
       // Otherwise the payment would be refused after the wallet has signed it.
       if (caller.wallet !== null && caller.account !== `solana:${payer}`)
-        throw new GatewayError('invalid_request', 'Another wallet is signed in: pay with that one', { param: 'payer' });
+        throw new GatewayError(
+          'invalid_request',
+          'Another wallet is signed in. Pay with the wallet that is signed in',
+          { param: 'payer' },
+        );
       try {
         if (chain === null) throw new ChainUnavailable(`${network} does not answer`);
         const accepted = await chain.requirements(amount, caller.wallet === null ? caller.account : null);
@@ -89,7 +93,7 @@ export function addTopupTransaction(
         return { data: { accepted, transaction } };
       } catch (error) {
         if (!(error instanceof ChainUnavailable)) throw error;
-        throw new GatewayError('service_unavailable', 'The network cannot be reached now: try again in a moment', {
+        throw new GatewayError('service_unavailable', 'The network cannot be reached at the moment. Retry later', {
           retryAfterS: 5,
           cause: error,
         });

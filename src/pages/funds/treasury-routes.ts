@@ -88,7 +88,8 @@ const reference = {
   type: 'string',
   minLength: 1,
   maxLength: 128,
-  description: 'Your name of this act. It counts once: repeating it changes nothing, with other words it is refused.',
+  description:
+    'Your name for this act. It counts once: a repetition changes nothing, and a repetition with other values is refused.',
 } as const;
 const network = { type: 'string', maxLength: 64, description: 'CAIP-2, one of `/payments`.' } as const;
 
@@ -146,7 +147,7 @@ function addLosses(app: FastifyInstance, funds: Funds | null): void {
       schema: {
         summary: 'Book a difference',
         description:
-          'A treasury holds less than the books say, and stays so: the books take what it holds, and `borne_by` bears the difference. Then withdrawals go on. The amount has to be the difference that a comparison shows now.',
+          'For a treasury that permanently holds less than the books say. The books are set to what it holds, and `borne_by` bears the difference. Then withdrawals continue. The amount must be the difference that a comparison shows now.',
         ...ADMINISTRATION,
         body: {
           type: 'object',
@@ -160,12 +161,12 @@ function addLosses(app: FastifyInstance, funds: Funds | null): void {
               type: 'string',
               enum: Object.keys(BEARERS),
               description:
-                '`losses` (the default): to be made good later. `fees`: the fees that you earned. `operator`: money of your own.',
+                '`losses` (the default): a loss to pay back later. `fees`: the fees that you earned. `operator`: money of your own.',
             },
             more: {
               type: 'boolean',
               default: false,
-              description: 'The treasury holds more than the books say: the difference is yours. Without `borne_by`.',
+              description: 'The treasury holds more than the books say, and the difference is yours. Omit `borne_by`.',
             },
             reference,
           },
@@ -177,7 +178,7 @@ function addLosses(app: FastifyInstance, funds: Funds | null): void {
       const { network } = termsOf(requireFunds(funds), body.network);
       const more = body.more === true;
       if (more && body.borne_by !== undefined)
-        throw new GatewayError('invalid_request', 'borne_by is for what is missing: leave it out with more', {
+        throw new GatewayError('invalid_request', 'borne_by is only for a shortfall. Omit it with more', {
           param: 'borne_by',
         });
       const kind = more ? 'write_up' : 'write_off';
@@ -229,7 +230,7 @@ function addMoves(app: FastifyInstance, funds: Funds | null): void {
       schema: {
         summary: 'Move money between treasuries',
         description:
-          'Sends money of a treasury to an address of yours (`move_to` in the configuration), from which you bring it to another treasury. The books know of it before the chain does, so that nothing is stopped. What arrives from `sender` is recognised; else say so with `/arrival`.',
+          'Sends money of a treasury to an address of yours (`move_to` in the configuration), from which you bring it to another treasury. The books record the move before the chain does, so withdrawals are not halted. A deposit from `sender` is recognised as the arrival. For any other sender use `/arrival`.',
         ...ADMINISTRATION,
         body: {
           type: 'object',
@@ -246,7 +247,7 @@ function addMoves(app: FastifyInstance, funds: Funds | null): void {
             sender: { type: 'string', maxLength: 64, description: 'Address that it comes from on the other network.' },
             fee_max_usd: {
               anyOf: [{ type: 'number' }, { type: 'string', maxLength: 40 }],
-              description: 'What may be missing of it when it arrives. Default 0.',
+              description: 'Most that may be missing when it arrives. Default 0.',
             },
             reference,
           },
@@ -288,8 +289,8 @@ function addMoves(app: FastifyInstance, funds: Funds | null): void {
     '/treasury/moves/:id/arrival',
     {
       schema: {
-        summary: 'Say as what a move arrived',
-        description: 'Names the deposit in suspense that is the money of a move. What is missing of it is a loss.',
+        summary: 'Name the deposit of a move',
+        description: 'Names the deposit in suspense that is the money of a move. A missing amount is a loss.',
         ...ADMINISTRATION,
         params: actId,
         body: {

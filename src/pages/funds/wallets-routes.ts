@@ -36,7 +36,7 @@ const walletSchema = {
     wallet: { type: 'string', description: 'CAIP-10; on every network of its family' },
     address: { type: 'string' },
     bound_at: { type: 'string', description: 'RFC 3339' },
-    paid_from: { type: 'string', description: 'When withdrawals may go to it at the earliest, RFC 3339' },
+    paid_from: { type: 'string', description: 'Earliest time of withdrawals to it, RFC 3339' },
   },
 } as const;
 
@@ -54,7 +54,7 @@ export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admiss
       config: { actsAs: 'viewer' },
       schema: {
         summary: 'List your wallets',
-        description: 'Those that are bound to your account, the oldest first.',
+        description: 'Wallets that are bound to your account, the oldest first.',
         tags: TAGS,
         response: { 200: oneOf({ type: 'array', items: walletSchema }) },
       },
@@ -75,7 +75,8 @@ export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admiss
       config: { actsAs: 'owner' },
       schema: {
         summary: 'Remove a wallet',
-        description: 'What it sends from now on is its own. Bound again, it has to wait again.',
+        description:
+          'Later transfers of the wallet belong to the wallet itself. If you bind it again, the waiting time starts again.',
         tags: TAGS,
         params: {
           type: 'object',
@@ -121,7 +122,7 @@ function addBinding(app: FastifyInstance, deps: WalletsDeps, admissionOf: Admiss
     if (isWallet(account))
       throw new GatewayError(
         'invalid_request',
-        `This account is the wallet ${toCaip10(account, networks)}: what it sends is its own, and its money goes back to it. Only accounts without a wallet bind one`,
+        `This account belongs to the wallet ${toCaip10(account, networks)}: deposits of this wallet are credited to it, and withdrawals go to this wallet. Only accounts without a wallet can bind one`,
       );
   };
 
@@ -133,8 +134,8 @@ function addBinding(app: FastifyInstance, deps: WalletsDeps, admissionOf: Admiss
       schema: {
         summary: 'Bind a wallet',
         description:
-          'Proves that a wallet is yours, for an account that is not a wallet’s own. Get a message from `/auth/nonce`, let the wallet sign it, and send here what would be the header SIGN-IN-WITH-X. ' +
-          'From then on what the wallet sends to a treasury by a plain transfer is credited to your account, and after a while you can withdraw to it.',
+          'Proves that a wallet is yours. Only for accounts that do not belong to a wallet themselves. Get a message from `/auth/nonce`, let the wallet sign it, and send the result here in the form of the header SIGN-IN-WITH-X. ' +
+          'From then on, plain transfers of the wallet to a treasury are credited to your account. After a waiting time you can withdraw to the wallet.',
         tags: TAGS,
         body: {
           type: 'object',
@@ -165,22 +166,19 @@ function addBinding(app: FastifyInstance, deps: WalletsDeps, admissionOf: Admiss
       if (ownWallet(signer.account)?.network !== null)
         throw new GatewayError(
           'invalid_request',
-          'A contract wallet cannot be bound: bind an ordinary one, or sign in with it',
+          'A contract wallet cannot be bound. Bind an ordinary wallet, or sign in with the contract wallet',
           {
             param: 'sign_in',
           },
         );
       if ((await chains.wallets.list(account)).length >= WALLETS_MAX)
-        throw new GatewayError(
-          'unprocessable',
-          `An account has at most ${WALLETS_MAX} wallets: remove one that is not used`,
-        );
+        throw new GatewayError('unprocessable', `An account has at most ${WALLETS_MAX} wallets. Remove an unused one`);
       // All other checks come first, so that a refused request doesn't use up the nonce.
       await signedBy(() => requireFreshSignature(signer, nonces));
       await chains.wallets.bind(signer.account, account);
       const bound = await chains.wallets.find(signer.account);
       if (bound?.account !== account)
-        throw new GatewayError('unprocessable', 'This wallet is bound to another account: remove it there first', {
+        throw new GatewayError('unprocessable', 'This wallet is bound to another account. Remove it there first', {
           param: 'sign_in',
         });
       return reply.code(201).send({ data: viewOf(networks, cooldownMs)(bound) });

@@ -38,12 +38,12 @@ export async function withdrawalAddress({
       const where = own.network ?? (own.family === 'eip155' ? 'EVM networks' : 'Solana');
       throw new GatewayError(
         'invalid_request',
-        `The wallet of this account, ${shown}, is on ${where}: withdraw there`,
+        `The wallet of this account, ${shown}, is on ${where}. Withdraw there`,
         { param: 'network' },
       );
     }
     if (wanted !== null && wanted !== own.address)
-      throw refused(`The money of this account goes to its own wallet, ${shown}: leave address out`);
+      throw refused(`Withdrawals of this account always go to its own wallet, ${shown}. Omit address`);
     return shown;
   }
 
@@ -58,13 +58,13 @@ export async function withdrawalAddress({
     if (bound.length > 0) throw refused(`address must be one of the wallets that are bound to this account: ${names}`);
     const kind = family === 'eip155' ? 'an EVM' : 'a Solana';
     throw refused(
-      `This account has no wallet on ${network}: bind ${kind} wallet to it first, with POST /api/v1/wallets`,
+      `This account has no wallet on ${network}. Bind ${kind} wallet to it first, with POST /api/v1/wallets`,
     );
   }
   if (chosen.from > now)
     throw new GatewayError(
       'permission_denied',
-      `The wallet ${shownAddress(chosen)} was bound a short time ago: it is paid from ${iso(chosen.from)} on`,
+      `The wallet ${shownAddress(chosen)} was bound recently. Withdrawals to it are possible from ${iso(chosen.from)} on`,
       {
         param: 'address',
       },

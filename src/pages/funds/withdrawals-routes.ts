@@ -86,8 +86,8 @@ function addRequest(app: FastifyInstance, deps: WithdrawalsDeps, admissionOf: Ad
       schema: {
         summary: 'Withdraw money',
         description:
-          'Pays your balance, or what you earned as a provider, to the wallet of your account; of an account without one to a wallet that has been bound to it for long enough (`/wallets`). ' +
-          'A wallet signs in for this with a nonce of `/auth/nonce`. With an `Idempotency-Key`, repeating it withdraws once.',
+          'Pays your balance, or your earnings as a provider, to the wallet of your account. An account without its own wallet is paid to a wallet that has been bound to it for long enough (`/wallets`). ' +
+          'A wallet signs in for this with a nonce of `/auth/nonce`. With an `Idempotency-Key`, a repeated request withdraws only once.',
         tags: TAGS,
         headers: {
           type: 'object',
@@ -106,7 +106,11 @@ function addRequest(app: FastifyInstance, deps: WithdrawalsDeps, admissionOf: Ad
               enum: ['balance', 'earnings'],
               description: 'What it is taken from: your balance, or what you earned as a provider.',
             },
-            address: { type: 'string', maxLength: 64, description: 'Where there are several to choose from.' },
+            address: {
+              type: 'string',
+              maxLength: 64,
+              description: 'Needed if there are several addresses to choose from.',
+            },
             submit: {
               type: 'string',
               enum: ['gateway', 'self'],
@@ -126,7 +130,7 @@ function addRequest(app: FastifyInstance, deps: WithdrawalsDeps, admissionOf: Ad
       if (isDevelopment(caller))
         throw new GatewayError(
           'permission_denied',
-          'The money of a development key is play money, which cannot be withdrawn',
+          'The balance of a development key is play money and cannot be withdrawn',
         );
       const { body } = request;
       const { network } = termsOf(known, body.network);
@@ -221,7 +225,8 @@ function addChanges(app: FastifyInstance, { funds, keys }: WithdrawalsDeps, admi
       config: { actsAs: 'owner' },
       schema: {
         summary: 'Cancel a withdrawal',
-        description: 'Gives it back, as long as it is not signed. Afterwards 422: it may be on its chain.',
+        description:
+          'Gives the money back if the withdrawal is not signed yet. After that the status is 422, because the withdrawal may be on its chain.',
         tags: TAGS,
         body: noBody,
         params: idParams,
@@ -234,7 +239,10 @@ function addChanges(app: FastifyInstance, { funds, keys }: WithdrawalsDeps, admi
       await requireFullRights(keys, caller, RIGHTS);
       const canceled = await requireFunds(funds).chains.withdrawals.cancel(id);
       if (canceled === null)
-        throw new GatewayError('unprocessable', 'This withdrawal cannot be canceled any more: it is signed, or over');
+        throw new GatewayError(
+          'unprocessable',
+          'This withdrawal can no longer be canceled, because it is signed or finished',
+        );
       return { data: viewWithdrawal(canceled) };
     },
   );
@@ -259,7 +267,7 @@ function addChanges(app: FastifyInstance, { funds, keys }: WithdrawalsDeps, admi
       await requireFullRights(keys, caller, RIGHTS);
       const submitted = await requireFunds(funds).chains.withdrawals.submit(id);
       if (submitted === null)
-        throw new GatewayError('unprocessable', 'There is nothing to submit any more: this withdrawal is over');
+        throw new GatewayError('unprocessable', 'This withdrawal is finished, so there is nothing to submit');
       return { data: viewWithdrawal(submitted) };
     },
   );

@@ -36,7 +36,7 @@ function listProviders(app: FastifyInstance, deps: MarketDeps): void {
   const schema = {
     ...described(
       'List providers',
-      'Every provider that offers a service here, with its health as this gateway sees it.',
+      'Every provider that offers a service here, with its health as measured by this gateway.',
     ),
     response: { 200: { description: 'Providers, by name', ...listOf(providerSchema) } },
   };
@@ -46,7 +46,7 @@ function listProviders(app: FastifyInstance, deps: MarketDeps): void {
 function showProvider(app: FastifyInstance, deps: MarketDeps): void {
   const id = { type: 'string', description: 'Public key of the provider' };
   const schema = {
-    ...described('Show a provider', 'What it offers, at what price, and how well it has served lately.'),
+    ...described('Show a provider', 'Its services, their prices, and how well it has served recently.'),
     params: objectOf({ id }),
     response: { 200: { description: 'The provider', ...dataOf(providerDetailSchema) } },
   };
@@ -104,7 +104,7 @@ function showAgent(app: FastifyInstance, deps: MarketDeps): void {
   const schema = {
     ...described(
       'Show an agent',
-      'Who offers it, at what price, and how well they have served lately. With `<provider id>:<name>` that provider alone.',
+      'The providers of the agent, their prices, and how well they have served recently. With `<provider id>:<name>` only that provider.',
     ),
     params: { type: 'object', properties: { '*': { type: 'string', description: 'The name of the agent' } } },
     response: { 200: { description: 'The agent', ...dataOf(serviceSchema) } },

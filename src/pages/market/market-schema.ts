@@ -38,10 +38,10 @@ export const pricingSchema = {
     input_cache_write: usd('USD per 1M prompt tokens written to a cache, where they have their own price'),
     per_call: usd('USD per call, of agents per message'),
     per_task: usd('USD per task, whatever the number of its messages'),
-    per_call_max: { type: 'number', description: 'The most USD that a call costs which is charged by use' },
+    per_call_max: { type: 'number', description: 'Highest price in USD of a call that is charged by use' },
     nested_max: {
       type: 'number',
-      description: "USD that the agent may spend on calls of its own in the consumer's name",
+      description: 'USD that the agent may spend on its own calls in the name of the consumer',
     },
     tools: named('USD per call of those tools that cost something else than `per_call`, by name'),
     generation: usd('USD per image'),
@@ -55,7 +55,7 @@ export const pricingSchema = {
       description: 'USD per second; of videos by resolution',
     },
     base: usd('USD per video, on top of its seconds'),
-    audio_multiplier: { type: 'number', description: 'How many times as much a second with sound costs' },
+    audio_multiplier: { type: 'number', description: 'Price factor of a second with sound' },
   },
 } as const;
 
@@ -64,7 +64,7 @@ const doorSchema = objectOf({ primitive: primitivesSchema.items, pricing: pricin
 const listingProperties = {
   name: { type: 'string', description: 'What it is called by' },
   display_name: { type: 'string' },
-  primitives: { ...primitivesSchema, description: 'What it can be called as: one service may have several doors' },
+  primitives: { ...primitivesSchema, description: 'How it can be called: one service may have several APIs' },
   status: serviceStatusSchema,
 } as const;
 
@@ -83,14 +83,14 @@ const providerProperties = {
   },
   name: { type: 'string' },
   slug: { type: 'string', description: 'The name in small letters, digits and hyphens' },
-  privacy_policy_url: { type: ['string', 'null'], description: 'Always null: providers do not tell it' },
+  privacy_policy_url: { type: ['string', 'null'], description: 'Always null, because providers do not report it' },
   services: { type: 'integer', description: 'Number of services it offers' },
   primitives: primitivesSchema,
   status: serviceStatusSchema,
   reached: {
     type: 'string',
     enum: ['direct', 'tunnel'],
-    description: 'By its address, or through the connection that its proxy dialled in with',
+    description: 'How calls reach it: by its address, or through the connection of its proxy',
   },
   listed_since: { type: 'string', description: 'When the oldest of its services was listed' },
   uptime: {
@@ -187,7 +187,7 @@ export const toolServiceSchema = objectOf(
       type: ['array', 'null'],
       items: toolSchema,
       description:
-        'What its servers list, by name: not all of it where several services are listed. null while that is not known',
+        'What its servers list, by name: not all of them if several services are listed. null while that is not known',
     },
     tools_total: { type: 'integer', description: 'How many tools there are' },
   },

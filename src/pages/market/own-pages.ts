@@ -34,7 +34,7 @@ interface OwnPagesDeps extends Standings {
 const money = { type: 'integer', description: 'Micro-USD, net of the fee' } as const;
 const requests = {
   type: 'integer',
-  description: 'Calls that ended in order, those that earned nothing included',
+  description: 'Calls that ended normally, including those that earned nothing',
 } as const;
 const primitive = { type: ['string', 'null'], description: 'model, tool, agent, image or video' } as const;
 const ofCaller = {
@@ -47,7 +47,7 @@ const earningsProperties = {
   available_micro_usdc: { type: 'integer', description: 'On your earnings account now' },
   total_earned_micro_usdc: {
     type: 'integer',
-    description: "Since ever, net of the operator's fee; what was paid out since is in it",
+    description: 'All-time earnings after the fee of the operator, including what was paid out',
   },
   range: objectOf({ start_date: { type: 'string' }, end_date: { type: 'string' } }),
   by_day: {
@@ -134,7 +134,7 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
         schema: {
           summary: 'Show what you earned',
           description:
-            'By day and service, from the records of the ledger. For the wallet that signs in, or the account of the key. Whoever never provided a service has earned 0. Not for a key with a spending limit, a rate, an expiry or a list of services.',
+            'By day and service, from the records of the ledger. For the wallet that signs in, or the account of the key. An account that never provided a service has earned 0. Not allowed for a key with a spending limit, a rate, an expiry or a list of services.',
           tags: ['Providers'],
           querystring: dayRangeSchema,
           response: answer(earningsProperties),
@@ -155,7 +155,7 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
         schema: {
           summary: 'Show your services',
           description:
-            'What your proxy has registered, and how this gateway sees it. Empty for whoever never provided a service.',
+            'What your proxy has registered, and how this gateway sees it. Empty for an account that never provided a service.',
           tags: ['Providers'],
           response: answer(servicesProperties),
         },

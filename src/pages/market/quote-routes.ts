@@ -12,8 +12,8 @@ interface QuoteRoutesDeps {
 }
 
 const DESCRIPTION =
-  'What a call costs, whatever it is of. The body is that of the call with `primitive`: `model` (of a chat completion), `image`, `video`, `tool` (with `tool`, such as `demo/toolbox/roll_dice`, and `arguments`), or `agent` (with `agent`). ' +
-  'The quote binds: a call with the header `x-quote-id` costs what it says, also where the price has risen. Where `exact` is false it costs at most that.';
+  'Quotes a call of any kind. The body is the body of the call plus `primitive`: `model` (of a chat completion), `image`, `video`, `tool` (with `tool`, such as `demo/toolbox/roll_dice`, and `arguments`), or `agent` (with `agent`). ' +
+  'The quote is binding: a call with the header `x-quote-id` costs the quoted price, even if the price has risen. If `exact` is false, it costs at most the quoted price.';
 
 /** `POST /quotes`: the price of a call before it is made. Register it under `/api/v1`. */
 export function quoteRoutes({ admit, quotables, quote }: QuoteRoutesDeps): FastifyPluginAsync {

@@ -52,7 +52,7 @@ export function servicesRoutes(app: FastifyInstance, deps: MarketDeps): void {
     {
       schema: {
         summary: 'List services of one kind',
-        description: `The same list with the services of one kind alone. ${OPEN}`,
+        description: `The same list with the services of only one kind. ${OPEN}`,
         operationId: 'listServicesOfKind',
         tags: ['Models'],
         security: [],
@@ -67,7 +67,7 @@ export function servicesRoutes(app: FastifyInstance, deps: MarketDeps): void {
     {
       schema: {
         summary: 'Show a service',
-        description: `One service with what each of its providers asks, and how well they have served lately. ${OPEN}`,
+        description: `One service with the prices of its providers, and how well they have served recently. ${OPEN}`,
         operationId: 'getService',
         tags: ['Models'],
         security: [],

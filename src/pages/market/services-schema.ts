@@ -5,7 +5,7 @@ import { pricingSchema, primitivesSchema, serviceStatusSchema } from './market-s
 const texts = (description: string) => ({ type: 'array', items: { type: 'string' }, description }) as const;
 const tokens = (description: string) => ({ type: ['integer', 'null'], description }) as const;
 
-const contextLength = tokens('Tokens that a model takes in one call');
+const contextLength = tokens('Most tokens that a model accepts in one call');
 const maxOutputTokens = tokens('Most tokens of one answer; null where the provider declares nothing');
 const listedSince = { type: 'string', description: 'RFC 3339' } as const;
 const typicalUsdSchema = {
@@ -35,7 +35,7 @@ const rowProperties = {
   aspect_ratios: texts('Of images and videos'),
   formats: texts('Of image files'),
   supported_parameters: texts(
-    'Fields of a request that it takes beside those that every service of its kind takes. Those of models are all in `supported_parameters` of `/models`',
+    'Request fields that it accepts in addition to those of every service of its kind. For models, all fields are in `supported_parameters` of `/models`',
   ),
   pricing: pricingSchema,
   typical_usd: typicalUsdSchema,

@@ -55,7 +55,7 @@ export function createToolPages(deps: MarketDeps): (service: string | null, sche
       if (schemas)
         throw new GatewayError(
           'invalid_request',
-          'schemas needs service: the input schemas are shown of one service at a time',
+          'schemas needs service, because input schemas are shown only for one service at a time',
           {
             param: 'schemas',
           },

@@ -24,7 +24,7 @@ const REQUEST_ID = header(
   'Your id of the request, up to 128 printable characters: it comes back, and is in the record of the call.',
 );
 const BILLED_HEADERS = [
-  header('Idempotency-Key', 'Makes a repetition of the call answer the same without a second charge.'),
+  header('Idempotency-Key', 'A repeated call with the same key gets the same answer without a second charge.'),
   header('x-max-cost', 'USD that the call, and all calls made for it, may cost at most.'),
   header('x-quote-id', 'A quote of this call: it costs what the quote says.'),
   header('x-receipt', '`1` asks for a signed receipt.'),
@@ -37,7 +37,7 @@ const RATE = Object.fromEntries(
   ['requests', 'tokens'].flatMap((what) => [
     [`x-ratelimit-limit-${what}`, told(`Steady rate: ${what} a minute.`, 'integer')],
     [`x-ratelimit-remaining-${what}`, told(`How many ${what} are left now.`, 'integer')],
-    [`x-ratelimit-reset-${what}`, told('Seconds until all of it is there again.', 'integer')],
+    [`x-ratelimit-reset-${what}`, told('Seconds until the full limit is available again.', 'integer')],
   ]),
 );
 const ALWAYS = { 'x-request-id': told('The id of the request: yours, or a new one.') };
@@ -48,7 +48,7 @@ const OF_A_CALL = {
   ),
   'x-provider': told('Name of the provider that served.'),
   'x-receipt': told('Signed receipt (compact JWS), where it was asked for.'),
-  'PAYMENT-RESPONSE': told('What became of the payment that came with the request.'),
+  'PAYMENT-RESPONSE': told('The result of the payment that came with the request.'),
 };
 
 const ERROR = { $ref: '#/components/schemas/Error' };
@@ -56,16 +56,16 @@ const PAYMENT_REQUIRED = { $ref: '#/components/schemas/PaymentRequired' };
 const MEANINGS: Readonly<Record<number, string>> = {
   400: 'The request is not valid.',
   401: 'There is no credential, or it is not valid.',
-  402: 'The money does not reach. Where chains are configured the terms of a payment are in the body and in `PAYMENT-REQUIRED`.',
+  402: 'The balance is too low. If chains are configured, the terms of a payment are in the body and in `PAYMENT-REQUIRED`.',
   403: 'The credential may not do this.',
-  404: 'There is no such thing.',
+  404: 'The resource does not exist.',
   409: 'The idempotency key or reference was used for another request, or the quote cannot be used.',
   413: 'The body is too large.',
   422: 'The request is valid and cannot be served.',
   424: 'The account was never funded.',
   429: 'Too many requests.',
   500: 'The provider or the gateway failed.',
-  503: 'Not at the moment: retry after `Retry-After`.',
+  503: 'Not possible at the moment: retry after `Retry-After`.',
 };
 const OF_ALL = [429, 500, 503];
 const OF_BILLED = [400, 401, 402, 403, 404, 409, 413, 422, 424, ...OF_ALL];

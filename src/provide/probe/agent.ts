@@ -17,7 +17,7 @@ export function agentCheck(service: AgentService, target: HttpTarget): Check {
       const bare = typeof url !== 'string' && !(Array.isArray(interfaces) && interfaces.length > 0);
       const count = Array.isArray(skills) ? skills.length : 0;
       const words = `the card of ${oneLine(String(card['name'])).slice(0, 60)}, ${count} ${count === 1 ? 'skill' : 'skills'}`;
-      return bare ? `${words}; messages are posted to ${rpcPath ?? '/a2a'}, as it names no address` : words;
+      return bare ? `${words}; messages are posted to ${rpcPath ?? '/a2a'}, because the card has no address` : words;
     },
   };
 }

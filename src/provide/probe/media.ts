@@ -47,7 +47,7 @@ async function mustHave({ url, apiKey }: HttpTarget, path: string, done: string)
   const { status } = await ask({ method: 'POST', url: url + path, apiKey, body: {} });
   mustTakeKey(status);
   if (status === 404 || status === 405)
-    throw new ProbeFailure(`has no POST ${path} (status ${status}): is params.api_base right?`);
+    throw new ProbeFailure(`has no POST ${path} (status ${status}). Check params.api_base`);
   if (status >= 200 && status < 300)
     return `it has ${path}; it took an empty request (status ${status}) and may have charged for it`;
   if (status < 400)

@@ -55,7 +55,7 @@ async function askSmall(chat: Chat, name: CapName): Promise<{ answer: Answer; ca
     const noRoom = answer.status === 400 && NO_ROOM.test(wordsOf(answer.text));
     if (!noRoom || tokens === SMALL.at(-1)) return { answer, cap };
   }
-  throw new Error('there is no small cap');
+  throw new Error('a small cap is not possible');
 }
 
 const isNameRefused = ({ status, text }: Answer, name: CapField): boolean =>
@@ -71,7 +71,7 @@ export async function adviceOnCap(ask: Chat, first: FirstAnswer, facts: CapFacts
 
 async function adviceOnName(chat: Chat, { text, name, cap, refused }: FirstAnswer): Promise<string | null> {
   const write = (right: CapName, why: string) => `write params.cap = "${right}": ${why}`;
-  if (name === 'none') return write('none', 'it takes no cap, so the gateway cuts the output where it was locked');
+  if (name === 'none') return write('none', 'it supports no cap, so the gateway cuts the output at the locked amount');
   const ignored = ignores(text, cap);
   if (refused.length > 0)
     return ignored
@@ -102,7 +102,7 @@ async function adviceOnBound(chat: Chat, name: CapName, said: number | null): Pr
   if (most !== null)
     return `write params.max_output_tokens = ${most}: it gives no more${said === null ? '' : `, and the file says ${said}`}`;
   if (said !== null) return null;
-  return 'the most tokens of an answer are not known: write params.max_output_tokens, or a call without max_tokens locks the price of what context_length leaves';
+  return 'the maximum number of tokens of an answer is not known. Set params.max_output_tokens. Otherwise a call without max_tokens locks the price of all tokens that context_length leaves';
 }
 
 /**

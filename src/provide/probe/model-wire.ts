@@ -92,10 +92,10 @@ export function wireChecks(service: ModelService, target: HttpTarget, wire: Nati
 /** The usage is required because the provider's earnings are computed from it. */
 function usageOf(usage: unknown, where: string): string {
   if (!isObject(usage) || Object.keys(usage).length === 0)
-    throw new ProbeFailure(`${where} has no usage: calls would earn nothing`);
+    throw new ProbeFailure(`${where} has no usage, so calls would earn nothing`);
   const { input_tokens: input, output_tokens: output } = usage;
   for (const [name, count] of Object.entries({ input_tokens: input, output_tokens: output }))
     if (!Number.isSafeInteger(count) || (count as number) < 0)
-      throw new ProbeFailure(`${where} has a usage whose ${name} is no count of tokens`);
+      throw new ProbeFailure(`${where} has a usage whose ${name} is not a number of tokens`);
   return `usage ${input as number} + ${output as number} tokens`;
 }

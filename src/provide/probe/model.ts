@@ -12,7 +12,7 @@ export function modelChecks(service: ModelService, target: HttpTarget): readonly
   const { upstreamModel, outputModalities } = service.model;
   let first: Promise<FirstAnswer> | null = null;
   if (!outputModalities.includes('text')) {
-    return [{ kind: 'model', name: service.name, run: async () => 'not asked: it does not answer with text' }];
+    return [{ kind: 'model', name: service.name, run: async () => 'not called, because it does not answer with text' }];
   }
   const chat: Chat = (more) => {
     const body = { model: upstreamModel, messages: [{ role: 'user', content: 'hello' }], ...more };
@@ -59,11 +59,11 @@ function lastChunk(text: string): JsonObject {
 /** The usage is required because the provider's earnings are computed from it. The total is not required. */
 function usageOf({ usage }: JsonObject, where: string): string {
   if (typeof usage !== 'object' || usage === null)
-    throw new ProbeFailure(`${where} has no usage: calls would earn nothing`);
+    throw new ProbeFailure(`${where} has no usage, so calls would earn nothing`);
   const { prompt_tokens: prompt, completion_tokens: completion } = usage as Record<string, unknown>;
   for (const [name, count] of Object.entries({ prompt_tokens: prompt, completion_tokens: completion })) {
     if (!Number.isSafeInteger(count) || (count as number) < 0)
-      throw new ProbeFailure(`${where} has a usage whose ${name} is no count of tokens`);
+      throw new ProbeFailure(`${where} has a usage whose ${name} is not a number of tokens`);
   }
   return `usage ${prompt as number} + ${completion as number} tokens`;
 }

@@ -13,7 +13,7 @@ export function routerChecks(router: RouterConfig, wallet: Wallet | null, now: (
       ? {
           kind: 'API key',
           name: 'router.api_key',
-          run: async () => 'is set: this provider comes with it, and without a wallet',
+          run: async () => 'is set, so this provider signs in with it and not with a wallet',
         }
       : { kind: 'wallet', name: wallet.chainId, run: async () => `this provider is ${wallet.providerId}` },
     {
@@ -22,7 +22,8 @@ export function routerChecks(router: RouterConfig, wallet: Wallet | null, now: (
       async run() {
         const answer = await ask({ method: 'GET', url: `${router.url}/api/v1/ping` });
         mustSucceed(answer);
-        if (!answer.text.includes('pong')) throw new ProbeFailure('answers, but is no tollgate: is router.url right?');
+        if (!answer.text.includes('pong'))
+          throw new ProbeFailure('answers, but is not a tollgate router. Check router.url');
         // This is a read-only page of the provider, so the check changes nothing and doesn't disturb running proxies.
         const own = await ask({
           method: 'GET',

@@ -36,7 +36,7 @@ export function toolCheck(service: ToolService, target: HttpTarget | CommandTarg
       const names = new Set(tools.map((tool) => (tool as { name?: unknown } | null)?.name));
       const missing = nextCursor === undefined ? Object.keys(service.variants).filter((name) => !names.has(name)) : [];
       if (missing.length > 0)
-        throw new ProbeFailure(`prices are set for tools that it does not have: ${missing.join(', ')}`);
+        throw new ProbeFailure(`the file sets prices for tools that it does not have: ${missing.join(', ')}`);
       return `${names.size}${nextCursor === undefined ? '' : ' and more'} tools`;
     },
   };

@@ -60,7 +60,7 @@ async function refusalOf(response: IncomingMessage): Promise<string> {
   const own = text.startsWith('{"error"') && words !== '';
   return own
     ? `a WebSocket is refused with status ${status}: ${words}`
-    : `a WebSocket is answered with status ${status}, and not by the router: does what is between here and there pass WebSockets on?`;
+    : `another server than the router answered the WebSocket with status ${status}: do the proxies between this machine and the router forward WebSockets?`;
 }
 
 /**
@@ -70,5 +70,7 @@ async function refusalOf(response: IncomingMessage): Promise<string> {
 async function checkHost(router: string): Promise<void> {
   const { status, text } = await ask({ method: 'GET', url: `${router}/mcp` });
   if (status === 403 && text.includes('The host'))
-    throw new ProbeFailure(`a WebSocket gets through, but its clients will not: ${wordsOf(text, 600)}`);
+    throw new ProbeFailure(
+      `a WebSocket reaches the router, but requests of its clients will not: ${wordsOf(text, 600)}`,
+    );
 }

@@ -50,7 +50,7 @@ export function createClientStream(over: (why: string) => void): ClientStream {
       const stream = attached;
       if (stream && isOpen(stream))
         writeWithin(message, stream.writableLength, (text) => stream.write(eventOf(text)), over);
-      else if (!waiting.put(message)) over('the client does not take what the tool asks of it');
+      else if (!waiting.put(message)) over('the client does not accept the request of the tool');
     },
     takeRequests: waiting.takeRequests,
     end() {

@@ -66,7 +66,7 @@ export function createStdioForward({ supervisor, sessions, shared }: StdioForwar
       },
     });
     if (begun) return;
-    const text = 'as many sessions as this tool may have are in use; try again later';
+    const text = 'this tool has reached its maximum number of sessions; try again later';
     sendJson(stream, 503, errorText(request.idText, { code: ERROR.process, message: text }), {
       'retry-after': RETRY_AFTER_S,
     });
@@ -106,7 +106,7 @@ export function createStdioForward({ supervisor, sessions, shared }: StdioForwar
       sendJson(
         stream,
         409,
-        errorText('null', { code: ERROR.invalidRequest, message: 'this session has a stream already' }),
+        errorText('null', { code: ERROR.invalidRequest, message: 'this session already has a stream' }),
       );
   }
 

@@ -26,9 +26,9 @@ export function startMessageProcess(
       const message = parseMessage(text);
       if (message) return take(message);
       const facts = { service, text: text.slice(0, GARBAGE_CHARS_SHOWN) };
-      log.warn(facts, 'the tool wrote a line that is no JSON-RPC; it is passed over');
+      log.warn(facts, 'the tool wrote a line that is not JSON-RPC; the line is ignored');
     },
-    tooLong: () => log.warn({ service }, 'the tool wrote a line that is too long; it is passed over'),
+    tooLong: () => log.warn({ service }, 'the tool wrote a line that is too long; the line is ignored'),
     complaint: (text) => log.info({ service, text }, 'the tool says'),
   });
 }

@@ -49,12 +49,12 @@ export interface Refusal {
 export function refusalOf(message: Message, era: Era, shared: boolean): Refusal | null {
   if (era.kind === 'legacy') {
     if (!shared && (message.kind !== 'request' || !WITHOUT_SESSION.has(message.method)))
-      return { status: 400, code: ERROR.invalidRequest, text: 'there is no session: begin with initialize' };
+      return { status: 400, code: ERROR.invalidRequest, text: 'there is no session. Begin with initialize' };
     if (shared && message.kind === 'request' && OF_ONE_CLIENT.has(message.method))
       return {
         status: 200,
         code: ERROR.methodNotFound,
-        text: `Method not found: this server is shared by all of its clients, and ${message.method} is about one`,
+        text: `Method not found: all clients share this server, but ${message.method} concerns a single client`,
       };
     return null;
   }

@@ -31,5 +31,5 @@ export function parseChainId(text: string): Pick<Wallet, 'namespace' | 'chainId'
     text.length <= 42 && /^[a-z0-9]{1,12}(?::|$)/i.test(text) && !/[0-9a-f]{40}/i.test(text)
       ? ` ${JSON.stringify(text)}`
       : '';
-  throw new WalletError(`The chain id${shown} is no chain that a wallet can sign in on. ${RIGHT}`);
+  throw new WalletError(`The chain id${shown} is not a chain that a wallet can sign in on. ${RIGHT}`);
 }

@@ -25,7 +25,9 @@ export async function readKeypairFile(path: string): Promise<string> {
       length += bytesRead;
     }
     if (length > FILE_BYTES_MAX)
-      throw new WalletError(`The keypair file ${path} is larger than ${FILE_BYTES_MAX} bytes: it is something else`);
+      throw new WalletError(
+        `The keypair file ${path} is larger than ${FILE_BYTES_MAX} bytes, so it is not a keypair file`,
+      );
     return bytes.toString('utf8', 0, length);
   } finally {
     await file.close();
@@ -62,7 +64,7 @@ async function refuseReadable(path: string, stats: Stats): Promise<void> {
       ? `Run: chmod 600 ${path}`
       : 'Make it a file of the user that runs this, with mode 600';
   throw new WalletError(
-    `The keypair file ${path} can be read or written by other users, and whoever reads it holds the wallet. ${right}`,
+    `The keypair file ${path} can be read or written by other users, and everybody who can read the file can use the wallet. ${right}`,
   );
 }
 
@@ -117,7 +119,7 @@ export async function writeKeypairFile(path: string, text: string): Promise<void
 
 function explainWrite(path: string, code: string | undefined): string {
   if (code === 'EEXIST')
-    return `${path} exists already and may hold a wallet: nothing was written. Choose another name, or move it away`;
+    return `${path} already exists and may hold a wallet, so nothing was written. Choose another name, or move the file away`;
   if (code === 'ENOENT') return `The directory ${dirname(path)} does not exist. Make it: mkdir -p ${dirname(path)}`;
   return `${path} cannot be written (${code}). Choose a place that can be`;
 }

@@ -28,7 +28,7 @@ export async function signInHeader(wallet: Wallet, signIn: SignIn): Promise<stri
 function signInMessage(wallet: Wallet, { domain, uri, statement, nonce, now, lifetimeMs }: SignIn): string {
   // Each value has a line of its own. The gateway refuses a message in which a value could contain another line.
   const refuse = (what: string, right: string) => {
-    throw new WalletError(`${what} cannot stand in a sign-in message. ${right}`);
+    throw new WalletError(`${what} is not valid in a sign-in message. ${right}`);
   };
   if (!/^[!-~]+$/.test(domain) || URL.parse(`https://${domain}/`)?.host === undefined || /[/@?#\\]/.test(domain))
     refuse(

@@ -48,7 +48,7 @@ export function solanaWallet(chainId: string, keypair: Uint8Array, what: string)
   const { publicKey, secretKey } = nacl.sign.keyPair.fromSeed(keypair.subarray(0, SEED_BYTES));
   if (!Buffer.from(publicKey).equals(keypair.subarray(SEED_BYTES))) {
     throw new WalletError(
-      `${what} holds a public key that is not the one of its secret key: it is damaged, or was put together by hand`,
+      `${what} holds a public key that does not match its secret key: the file is damaged, or was written by hand`,
     );
   }
   const address = bs58.encode(publicKey);

@@ -29,7 +29,7 @@ test('the stream of an agent that falls silent is ended with the reason, and its
         const stream = await talk.stream('work');
         expect(await stream.next()).toMatchObject({ id: 'silent', state: 'working' });
         await expect(stream.next()).rejects.toThrow(
-          'The stream was ended because the provider fell silent in the middle of its answer; the task goes on, and tasks/get shows where it stands',
+          'The stream was ended because the provider fell silent in the middle of its answer; the task continues, and tasks/get shows its state',
         );
         state = 'COMPLETED';
         await talk.reaches('silent', 'completed');

@@ -154,7 +154,7 @@ test('a stream that is cut, at whatever point: its task goes on, and is charged 
       await calls.spent(async () => {
         const stream = await calls.talk(url).stream('work');
         for (let event = 0; event < after; event += 1) expect(await stream.next()).not.toBeNull();
-        await expect(stream.next()).rejects.toThrow('the task goes on');
+        await expect(stream.next()).rejects.toThrow('the task continues');
         expect((await calls.talk(url).get(id)).state).toBe('working');
         expect(await calls.locked()).toBe(MESSAGE_PRICE);
         await calls.lookSoon();
@@ -200,7 +200,7 @@ test('events without end are ended by the clock of the call, and their task by w
   expect(
     await calls.spent(async () => {
       const stream = await calls.talk(url).stream('work');
-      await expect(stream.rest()).rejects.toThrow('the task goes on');
+      await expect(stream.rest()).rejects.toThrow('the task continues');
       await calls.lookSoon();
       await calls.world.spine.quiet();
       expect(heldBy(await calls.talk(url).call('GetTask', { id: 'endless' }))['id']).toBe('endless');

@@ -75,7 +75,7 @@ test.each([RPC, REST, LEGACY_RPC])('by the stream of an A2A client: $name', asyn
       expect(await calls.locked()).toBe(0n);
       const shown = JSON.stringify(await talk.get(taskId));
       expect(shown).toMatch(/canceled/i);
-      expect(shown).toContain('Ask it for less at once');
+      expect(shown).toContain('Ask for a smaller answer');
     }),
   ).toBe(MESSAGE_PRICE);
 });

@@ -13,7 +13,7 @@ test.each(WIRES)('a context is that of who used it first, also where no task is 
     expect((await mine.sent('echo my secret', { message: { contextId } })).status).toBe(200);
     const heard = agent.received.length;
     const refused = refusalOf(await theirs.sent('echo what did I say?', { message: { contextId } }));
-    expect(refused).toMatchObject({ code: -32602, message: expect.stringContaining('leave it out') as string });
+    expect(refused).toMatchObject({ code: -32602, message: expect.stringContaining('omit the contextId') as string });
     expect(agent.received.length).toBe(heard);
     expect((await mine.sent('echo again', { message: { contextId } })).status).toBe(200);
   });

@@ -117,7 +117,7 @@ describe('reading the parameters of a send', () => {
     [
       '1.0',
       { message: message(), configuration: { historyLength: -1 } },
-      'configuration.historyLength must be a whole number from 0 on',
+      'configuration.historyLength must be a whole number of at least 0',
     ],
     [
       '1.0',

@@ -22,7 +22,7 @@ test('whom a payer signed it for is credited, also where whoever brings it leave
   const found = chain.read({ ...payload, accepted: { ...payload.accepted, extra } });
   for (const account of ['tollgate:local:thief', payer.account])
     await expect(gateway.chains.deposits.take(found, { account, request: null })).rejects.toThrow(
-      `for account ${MINE}, not for this one`,
+      `for account ${MINE}, not for this account`,
     );
   await gateway.chains.deposits.take(found, { account: MINE, request: null });
   await world.settle(gateway);

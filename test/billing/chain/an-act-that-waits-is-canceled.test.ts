@@ -154,7 +154,10 @@ describe.each(ENGINES)('%s', (name) => {
     const act = actOf({});
     await rows.insert(act);
     expect(await gateway({ before: dies }).cancel(act.id)).toMatchObject({ state: 'refused', reason: 'Canceled' });
-    await expect(gateway().cancel('nothing')).rejects.toMatchObject({ param: 'id', message: 'No act has this id' });
+    await expect(gateway().cancel('nothing')).rejects.toMatchObject({
+      param: 'id',
+      message: 'There is no act with this id',
+    });
   });
 
   test('acts that wait for long do not stop newer ones', async () => {

@@ -129,7 +129,7 @@ test('a failure that may have come after the broadcast is unknown, and found', a
   };
   await expect(chain.submit(payment)).rejects.toMatchObject({
     name: 'ChainUnavailable',
-    message: 'The facilitator did not settle: transaction_failed',
+    message: 'The facilitator did not settle the payment: transaction_failed',
   });
   expect(await chain.find(payment, null)).toMatchObject({ state: 'settled' });
 });

@@ -116,7 +116,7 @@ test('balances of another block than the one that was asked about say nothing of
       fault: { kind: 'rewrite', result: (found) => ({ ...(found as object), hash: `0x${'1'.repeat(64)}` }) },
     },
   );
-  await expect(looking.find(payment, transaction)).rejects.toThrow('was exchanged');
+  await expect(looking.find(payment, transaction)).rejects.toThrow('was replaced');
   expect(elsewhere).toBe(true);
   proxy.heal();
   expect(await looking.find(payment, transaction)).toMatchObject({ state: 'settled' });

@@ -26,7 +26,7 @@ test('what is right opens, and opens again', async () => {
 
 test('a node of another chain', async () => {
   await expect(world.chainWith({ network: 'eip155:8453' }).open()).rejects.toThrow(
-    'The node of eip155:8453 is of chain eip155:84532',
+    'The node for eip155:8453 belongs to chain eip155:84532',
   );
 });
 

@@ -161,9 +161,9 @@ test('what was signed for another payout is not sent', async () => {
     [{ ...payout, to: other.to }, 'receiver'],
     [{ ...payout, id: other.id }, 'withdrawal'],
   ] as const)
-    await expect(world.chain.send(wrong, signed)).rejects.toThrow(`is of another ${what}: nothing is sent`);
+    await expect(world.chain.send(wrong, signed)).rejects.toThrow(`has another ${what}, so nothing is sent`);
   const text = JSON.stringify({ ...parsed(signed), network: 'eip155:1' });
   await expect(world.chain.send(payout, { text, transaction: null })).rejects.toThrow(
-    'is of another network: nothing is sent',
+    'has another network, so nothing is sent',
   );
 });

@@ -149,7 +149,7 @@ const refused: readonly (readonly [string, unknown, string, string?])[] = [
     'assetTransferMethod must be "eip3009", not "permit2"',
     'payment_verification_failed',
   ],
-  ['Permit2', { ...payment, payload: { permit2Authorization: {}, signature } }, 'Permit2 is not taken here'],
+  ['Permit2', { ...payment, payload: { permit2Authorization: {}, signature } }, 'Permit2 is not supported'],
   ['no payload', { ...payment, payload: [] }, 'payload must be an object, not a list'],
   ['no authorization', { ...payment, payload: { signature } }, 'payload.authorization must be an object, not missing'],
   ['no signature', signed(undefined), 'payload.signature must be 65 to 4096 bytes of hex after 0x'],
@@ -164,7 +164,7 @@ const refused: readonly (readonly [string, unknown, string, string?])[] = [
     'payload.authorization.from must be 20 bytes of hex after 0x, not "0x12"',
   ],
   ['nobody as payer', authorized({ from: `0x${'00'.repeat(20)}` }), 'from is the zero address'],
-  ['the treasury as payer', authorized({ from: treasury.address }), 'from is the address that is paid'],
+  ['the treasury as payer', authorized({ from: treasury.address }), 'from is the recipient itself'],
   [
     'another receiver',
     authorized({ to: FROM }),

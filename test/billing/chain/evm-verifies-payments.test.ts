@@ -54,7 +54,7 @@ test('a payer who has too little, and an authorization that was used, are refuse
   const payer = await world.payer(1_000_000n);
   await expect(world.chain.verify(await world.payment(payer, 1_000_001n))).rejects.toMatchObject({
     code: 'payment_verification_failed',
-    message: `${payer.address} holds 1000000 of the asset; the payment is of 1000001`,
+    message: `${payer.address} holds 1000000 of the asset, but the payment is 1000001`,
   });
   const payment = await world.payment(payer, 400_000n);
   await world.mined(world.chain.submit(payment));

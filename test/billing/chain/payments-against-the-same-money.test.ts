@@ -25,7 +25,7 @@ test('of what a wallet signs against the same money only so many are given to th
   await world.chain.anvil.setAutomine(true);
   const refused = taken.filter((one) => one.status === 'rejected');
   expect(refused.map(({ reason }) => (reason as Error).message)).toEqual(
-    Array.from({ length: 8 }, () => expect.stringContaining('under way')),
+    Array.from({ length: 8 }, () => expect.stringContaining('are pending on')),
   );
   await world.chain.anvil.mine(1);
   expect(

@@ -89,7 +89,10 @@ test('it is shown nothing before a payment is kept: what is no good is refused w
   const asked: string[] = [];
   spoil = async (path, work) => (asked.push(path), { status: 200, body: await work() });
   const poor = chain.read(await pay(stage.twin, await stage.payer(1n), await chain.requirements(1_000n, null)));
-  await expect(chain.verify(poor)).rejects.toMatchObject({ name: 'PaymentProblem', message: /holds less/ });
+  await expect(chain.verify(poor)).rejects.toMatchObject({
+    name: 'PaymentProblem',
+    message: /balance of the payer is lower/,
+  });
   const good = await paymentOf();
   expect(await chain.verify(good)).toEqual({ account: good.payerAccount });
   const requirements = {

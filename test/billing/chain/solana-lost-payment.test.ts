@@ -89,7 +89,7 @@ test('a node that falls behind after it told of finality is not believed', async
   };
   await expect(chain.find(payment, null)).rejects.toMatchObject({
     name: 'ChainUnavailable',
-    message: /after it had told of slot/,
+    message: /after it had reported slot/,
   });
   twin.faults.lie = null;
   expect((await chain.find(payment, null)).state).toBe('settled');

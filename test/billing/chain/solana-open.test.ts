@@ -44,7 +44,7 @@ test('two gateways that open at once make one account', async () => {
 
 test('an asset must be a mint of six decimals', async () => {
   twin.fundSol(treasury.address);
-  await expect(open({ asset: treasury.address })).rejects.toThrow(/is no mint of the SPL Token program/);
+  await expect(open({ asset: treasury.address })).rejects.toThrow(/is not a mint of the SPL Token program/);
   await expect(open({ asset: (await newPayer()).address })).rejects.toThrow(/does not exist on solana:/);
   await expect(open({ asset: 'USDC' })).rejects.toThrow(/must be the address of a token's mint/);
   const mint = await newPayer();
@@ -54,10 +54,10 @@ test('an asset must be a mint of six decimals', async () => {
   await expect(open({ asset: mint.address })).rejects.toThrow(/has 9 decimals: it must have 6/);
   put(mintBytes(treasury.address, 1n, 6), 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb');
   await expect(open({ asset: mint.address })).rejects.toThrow(
-    /no mint of the SPL Token program, but an account of TokenzQ/,
+    /not a mint of the SPL Token program, but an account of TokenzQ/,
   );
   put(tokenAccountBytes(USDC, treasury.address, 0n));
-  await expect(open({ asset: mint.address })).rejects.toThrow(/no mint/);
+  await expect(open({ asset: mint.address })).rejects.toThrow(/not a mint/);
 });
 
 test('a treasury’s account that was frozen or given away is not opened', async () => {
@@ -81,7 +81,7 @@ test('a treasury’s account that was frozen or given away is not opened', async
 
 test('the node must be of the network, and be there', async () => {
   await expect(open({ network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp' })).rejects.toThrow(
-    /the Solana node is of solana:EtWTRABZ.*, not of solana:5eykt4/,
+    /the Solana node belongs to solana:EtWTRABZ.*, not to solana:5eykt4/,
   );
   await expect(open({ network: 'solana:devnet' })).rejects.toThrow(/first 32 characters of its genesis hash/);
   await expect(open({ rpcUrl: 'http://127.0.0.1:9' })).rejects.toMatchObject({ name: 'ChainUnavailable' });

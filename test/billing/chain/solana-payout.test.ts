@@ -54,7 +54,7 @@ test('one that was dropped is lost once finality is beyond its last block, is si
   await chain.send(payout, first);
   let slots = 0;
   for (; (await chain.findPayout(payout, first, null)).state === 'open'; slots += 10) {
-    await expect(chain.sign(payout, first)).rejects.toThrow(/signed anew it could pay twice/);
+    await expect(chain.sign(payout, first)).rejects.toThrow(/A second signature could pay twice/);
     twin.advance(10);
   }
   // 150 blocks of validity, 150 for the answers of a pool, finality 32 behind.
@@ -152,7 +152,7 @@ test('one that is paid less for an account pays only if it opens it, and each si
   };
   const first = await chain.sign(payout, null);
   expect(first.tokenAccountFee).toBe(250_000n);
-  await expect(chain.send(payout, first)).rejects.toThrow(/no signed transaction of it/);
+  await expect(chain.send(payout, first)).rejects.toThrow(/not a signed transaction of this withdrawal/);
   twin.fundUsdc(owner.address, 0n);
   await fails(less, first);
   const second = await chain.sign(payout, first);
@@ -194,8 +194,10 @@ test('what was kept must be this payout’s', async () => {
     ],
   ];
   for (const [other, kept] of wrong) {
-    await expect(chain.send(other as never, kept)).rejects.toThrow(/no signed transaction of it/);
-    await expect(chain.findPayout(other as never, kept, null)).rejects.toThrow(/no signed transaction of it/);
+    await expect(chain.send(other as never, kept)).rejects.toThrow(/not a signed transaction of this withdrawal/);
+    await expect(chain.findPayout(other as never, kept, null)).rejects.toThrow(
+      /not a signed transaction of this withdrawal/,
+    );
   }
 });
 

@@ -342,7 +342,7 @@ describe.each([
     const strict = await world.gateway({ policy: { withdrawalFee: fee } });
     const little = { id: 'little', network: world.network, account: payer.account, source, address: payer.address };
     await expect(strict.chains.withdrawals.request({ ...little, amount: fee, handedOut: false })).rejects.toMatchObject(
-      { message: 'A withdrawal is more than its fee of 0.05 USDC' },
+      { message: 'The amount must be higher than the fee of 0.05 USDC' },
     );
     await strict.close();
   });

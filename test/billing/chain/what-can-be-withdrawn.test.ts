@@ -51,7 +51,7 @@ test('credit that the operator gave is spent here, and never goes out over a cha
   });
   await expect(ask(payer, 'of-a-gift', 1n)).rejects.toMatchObject({
     code: 'insufficient_balance',
-    message: /only what was paid in over chains .*: 0 USDC/,
+    message: /Only money that was deposited over a chain .*: 0 USDC/,
   });
   await fund(payer);
   await expect(ask(payer, 'too-much', PAID + 1n)).rejects.toMatchObject({ code: 'insufficient_balance' });

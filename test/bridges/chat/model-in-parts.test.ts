@@ -187,7 +187,7 @@ describe('ends as a chat call does', () => {
 
   test('with nothing said: free', async () => {
     const heard = await say('hello !tokens:0 !finish:missing');
-    expect(heard.end).toMatchObject({ finish: 'failed', error: 'the model said nothing' });
+    expect(heard.end).toMatchObject({ finish: 'failed', error: 'the model returned no output' });
     expect(heard.charged).toBe(0n);
   });
 

@@ -165,7 +165,7 @@ test('tools of one turn run side by side, and what fails is told to the model fo
     ['c1', JSON.stringify(ADA)],
     ['c2', expect.stringContaining('Error: This tool intentionally returns an error') as string],
     ['c3', 'Error: the arguments are no JSON object'],
-    ['c4', 'Error: there is no tool of this name'],
+    ['c4', 'Error: there is no tool with this name'],
     ['c5', expect.stringMatching(/^\[file: image\/png, \d+ bytes, not shown\]$/) as string],
   ]);
   expect(await spent()).toBe(2n * TURN + 2n * TOOL);

@@ -69,7 +69,7 @@ test('what cannot be arguments is refused with what the tool takes, and nothing 
     message: 'files/add takes its arguments as a JSON object: {"a": number (required), "b": number (required)}',
   });
   await refused('count', '7', { code: 'unprocessable', message: expect.stringContaining('"n": integer (required)') });
-  await refused('now', 'what time is it', { code: 'unprocessable', message: 'files/now takes no arguments: say {}' });
+  await refused('now', 'what time is it', { code: 'unprocessable', message: 'files/now takes no arguments: send {}' });
   await refused('search', '  ', {
     code: 'unprocessable',
     message: expect.stringContaining('"query": string (required), "limit": integer'),
@@ -77,7 +77,7 @@ test('what cannot be arguments is refused with what the tool takes, and nothing 
   const file = { kind: 'file', mediaType: 'image/png', name: null, url: null, bytes: '' } as const;
   await refused('search', user({ kind: 'text', text: 'what is this' }, file), {
     code: 'unprocessable',
-    message: expect.stringContaining('takes no files'),
+    message: expect.stringContaining('does not accept files'),
   });
   await refused('add', `{"a":${'['.repeat(500)}${']'.repeat(500)}}`, { code: 'invalid_request' });
   expect(server.asked).toEqual([]);

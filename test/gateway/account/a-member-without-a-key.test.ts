@@ -18,10 +18,10 @@ const asked = (role: MemberRole | null, member: string | null) =>
   );
 
 test.each([
-  ['the account itself', null, null, 'unprocessable', /too many keys: delete/],
-  ['a member', 'admin', 'tollgate:local:ann', 'unprocessable', /too many keys: delete/],
-  ['who was removed', null, 'tollgate:local:ann', 'permission_denied', /^You are no member/],
-  ['who is a viewer by now', 'viewer', 'tollgate:local:ann', 'permission_denied', /yours is viewer$/],
+  ['the account itself', null, null, 'unprocessable', /too many keys. Delete/],
+  ['a member', 'admin', 'tollgate:local:ann', 'unprocessable', /too many keys. Delete/],
+  ['who was removed', null, 'tollgate:local:ann', 'permission_denied', /^You are no longer a member/],
+  ['who is a viewer by now', 'viewer', 'tollgate:local:ann', 'permission_denied', /your role is viewer$/],
 ] as const)('%s is told why there is no key', async (_who, role, member, code, message) => {
   await expect(asked(role, member)).rejects.toMatchObject({ code, message: expect.stringMatching(message) as string });
 });

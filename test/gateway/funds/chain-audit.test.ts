@@ -55,7 +55,7 @@ test('one that does not answer, or does not tell, is neither right nor wrong', a
   expect(await of(new Error('away'))).toMatchObject({ ok: null, chains: [{ ok: null, error: 'away' }] });
   expect(await of(null)).toMatchObject({
     ok: null,
-    chains: [{ ok: null, error: expect.stringContaining('does not tell') }],
+    chains: [{ ok: null, error: expect.stringContaining('did not return') }],
   });
 });
 

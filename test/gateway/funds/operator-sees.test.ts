@@ -129,7 +129,7 @@ describe('a gateway whose chain', () => {
       'is another one',
       { RPC_URL: '{anvil}', TREASURY_KEY },
       (toml: string) => toml.replace(/eip155:\d+/, 'eip155:424242'),
-      'is of chain eip155:84532',
+      'belongs to chain eip155:84532',
     ],
     [
       'has another asset',

@@ -223,7 +223,7 @@ test('is not for an agent that acts under a call', async () => {
   expect((await prepare(token)).status).toBe(403);
   expect(await prepare(world.spine.key)).toMatchObject({
     status: 400,
-    body: { error: { message: expect.stringContaining('itself signs the terms of /topup') } },
+    body: { error: { message: expect.stringContaining('signs the terms of /topup itself') } },
   });
   await ledger.release({ id: lock.id, detail: '{}' });
 });

@@ -30,7 +30,12 @@ test('money of the operator leaves a treasury and comes back, less the fee that 
   // An amount that is not there would leave whenever it is.
   expect(await world.admin('POST', '/treasury/moves', { ...move, ...usd(50_000), reference: 'm0' })).toMatchObject({
     status: 422,
-    body: { error: { param: 'amount_usd', message: expect.stringContaining('has 20 USDC that are not signed away') } },
+    body: {
+      error: {
+        param: 'amount_usd',
+        message: expect.stringContaining('has 20 USDC that no signed transaction will take'),
+      },
+    },
   });
   const made = await world.admin('POST', '/treasury/moves', move);
   expect(made).toMatchObject({ status: 201, body: { data: { kind: 'move', status: 'sending', borne_by: null } } });
@@ -38,7 +43,7 @@ test('money of the operator leaves a treasury and comes back, less the fee that 
   expect(await world.admin('POST', '/treasury/moves', { ...move, ...usd(6) })).toMatchObject({ status: 409 });
   expect(await world.admin('POST', '/treasury/acts/nothing/cancel')).toMatchObject({
     status: 400,
-    body: { error: { message: 'No act has this id' } },
+    body: { error: { message: 'There is no act with this id' } },
   });
   const acts = () => world.admin<{ data: readonly Record<string, unknown>[] }>('GET', '/treasury/acts');
   await world.until(acts, ({ body }) => body.data[0]!['status'] === 'sent');
@@ -87,7 +92,7 @@ test('money of the operator leaves a treasury and comes back, less the fee that 
   expect((await withdraw('once')).body.data.id).toBe(withdrawn.body.data.id);
   expect(await withdraw('twice')).toMatchObject({
     status: 422,
-    body: { error: { message: expect.stringContaining('Losses of 0.1 USDC are not made good yet') } },
+    body: { error: { message: expect.stringContaining('Losses of 0.1 USDC are not paid back yet') } },
   });
   await world.until(
     () => token.balanceOf(vault.address),

@@ -111,7 +111,7 @@ describe('nothing is bound', () => {
     });
     expect(asWallet).toMatchObject({
       status: 400,
-      body: { error: { message: expect.stringContaining('This account is the wallet') } },
+      body: { error: { message: expect.stringContaining('This account belongs to the wallet') } },
     });
     const { key } = await world.spine.tenant('small', '0', { limit: 1n });
     expect((await bind(key, await envelope(wallet))).status).toBe(403);

@@ -43,7 +43,7 @@ test.each([
   });
   expect([answer.status, await answer.json()]).toMatchObject([
     404,
-    { error: { type: 'not_found', message: expect.stringContaining('no money over chains') } },
+    { error: { type: 'not_found', message: expect.stringContaining('no payments over chains') } },
   ]);
 });
 

@@ -22,7 +22,7 @@ test.each(['/mcp', '/mcp/acme/search', '/api/v1/mcp'])('GET %s names the transpo
   for (const accept of ['text/event-stream', 'text/html']) {
     const { status, allow, text } = await get(path, accept);
     expect([status, allow]).toEqual([405, 'POST, DELETE']);
-    expect(text).toContain('This address speaks Streamable HTTP');
+    expect(text).toContain('This address supports Streamable HTTP');
     expect(text).toContain('The HTTP+SSE transport of 2024-11-05 is not served');
   }
 });
@@ -30,13 +30,13 @@ test.each(['/mcp', '/mcp/acme/search', '/api/v1/mcp'])('GET %s names the transpo
 test('GET of a session that accepts no events is told of them', async () => {
   const { status, allow, text } = await get('/mcp', 'text/html', { 'mcp-session-id': 'one' });
   expect([status, allow]).toEqual([406, null]);
-  expect(text).toContain('This address speaks Streamable HTTP');
+  expect(text).toContain('This address supports Streamable HTTP');
 });
 
 test.each(['/sse', '/api/v1/sse'])('%s says where to go', async (path) => {
   expect(await get(path, 'text/event-stream')).toMatchObject({
     status: 404,
-    text: expect.stringContaining('connect to /mcp'),
+    text: expect.stringContaining('Connect to /mcp'),
   });
 });
 

@@ -80,7 +80,7 @@ test(
     const late = await callTool(door, 'tunnel/brief', 'elicit', {}, { params: { requestState, inputResponses } });
     expect(late.message.error).toMatchObject({
       code: -32_602,
-      message: expect.stringContaining('make the request again'),
+      message: expect.stringContaining('Repeat the request'),
     });
     // Whether the tool had acted when the gateway died, nobody knows; it was not paid, so its key runs it again.
     const begunAgain = once(legacy.events, 'hanging');

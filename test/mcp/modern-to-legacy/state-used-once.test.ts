@@ -31,7 +31,7 @@ test('a state that is used twice gets work once', async () => {
   const refused = both.find(({ message }) => message.error)!;
   expect(refused.message.error).toMatchObject({
     code: -32_602,
-    message: expect.stringContaining('was used or has expired'),
+    message: expect.stringContaining('was already used, has expired'),
   });
   expect(server.seen.filter(({ message }) => message.result !== undefined)).toHaveLength(1);
   expect(bridge.endings.toSorted()).toEqual(['ask: complete, 1000', 'ask: error -32602, 0', 'ask: input_required, 0']);
@@ -69,7 +69,10 @@ test('the state of one tool does not go on with another', async () => {
   const bridge = await startBridge(server.url);
   const round = await heldCall(server, bridge);
   const other = await bridge.post('tools/call', { name: 'echo', arguments: { text: 'a' }, ...round }, { capabilities });
-  expect(other.message.error).toMatchObject({ code: -32_602, message: expect.stringContaining('of another request') });
+  expect(other.message.error).toMatchObject({
+    code: -32_602,
+    message: expect.stringContaining('belongs to another request'),
+  });
   expect(bridge.held.size).toBe(1);
   expect(await bridge.faults()).toEqual([]);
 });

@@ -160,7 +160,7 @@ test.each([
       accept: 'application/json, text/event-stream',
     });
     expect(await response.text()).toContain(
-      'Provider Insisting failed: it answered with a task, though the request did not say that tasks are taken',
+      'Provider Insisting failed: it answered with a task, but the request did not declare support for tasks',
     );
     expect(insisting.asked.at(-1)!.text).not.toContain('io.modelcontextprotocol/tasks');
     await spine.quiet();

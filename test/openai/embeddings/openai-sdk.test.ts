@@ -121,11 +121,11 @@ test.each([
 
 test('each door names the other where the model is for that one', async () => {
   await expect(client.embeddings.create({ model: 'test/model', input: 'x' })).rejects.toThrow(
-    /422 test\/model makes no embeddings: ask it at \/chat\/completions/,
+    /422 test\/model makes no embeddings. Call it at \/chat\/completions/,
   );
   await expect(
     client.chat.completions.create({ model: MODEL, messages: [{ role: 'user', content: 'x' }] }),
-  ).rejects.toThrow(/422 acme\/vectors makes embeddings: ask it at \/embeddings/);
+  ).rejects.toThrow(/422 acme\/vectors makes embeddings. Call it at \/embeddings/);
 });
 
 test.each([

@@ -81,7 +81,7 @@ test('servers of this gateway are called by it, others are refused', () => {
   expect(translate(of('https://gateway.example/mcp/demo/toolbox')).body.tools).toEqual([
     { type: 'mcp', service: 'demo/toolbox' },
   ]);
-  expect(() => translate(of('https://elsewhere.example/mcp/x'))).toThrow(/tools of its own services alone/);
+  expect(() => translate(of('https://elsewhere.example/mcp/x'))).toThrow(/only tools of its own services/);
 });
 
 test('an agent gets no tools of the client, and is told so', () => {

@@ -85,7 +85,10 @@ describe('is refused', () => {
     const before = upstream.reached.length;
     const reply = await post(path, body);
     const text = await reply.text();
-    expect([reply.status, text]).toEqual([400, expect.stringContaining(`${param} names what a provider has kept`)]);
+    expect([reply.status, text]).toEqual([
+      400,
+      expect.stringContaining(`${param} refers to something stored at a provider`),
+    ]);
     expect(upstream.reached.length).toBe(before);
   });
 });

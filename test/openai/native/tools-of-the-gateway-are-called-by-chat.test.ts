@@ -121,7 +121,7 @@ test.each([
 ])('%s with tools of the gateway and of another MCP server reach no provider', async (path, body) => {
   model.says({ text: 'Hello.' });
   const reply = await post(path, body());
-  expect([reply.status, await reply.text()]).toEqual([422, expect.stringContaining('tools of its own services alone')]);
+  expect([reply.status, await reply.text()]).toEqual([422, expect.stringContaining('only tools of its own services')]);
   expect(model.asked).toEqual([]);
 });
 

@@ -213,15 +213,19 @@ describe('responses.stream', () => {
 
 describe('a request that cannot be answered', () => {
   test.each([
-    [{ previous_response_id: 'r' }, 400, /previous_response_id is not supported: this gateway keeps no responses/],
+    [
+      { previous_response_id: 'r' },
+      400,
+      /previous_response_id is not supported, because this gateway stores no responses/,
+    ],
     [{ background: true }, 400, /background is not supported/],
     [{ input: [{ type: 'item_reference', id: 'x' }] }, 400, /input\[0\] is not supported/],
     [{ input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }] }, 400, /image_url must be/],
-    [{ tools: [{ type: 'web_search' }], tool_choice: { type: 'web_search' } }, 422, /runs at OpenAI alone/],
+    [{ tools: [{ type: 'web_search' }], tool_choice: { type: 'web_search' } }, 422, /runs only at OpenAI/],
     [
       { tools: [{ type: 'mcp', server_label: 'x', server_url: 'https://elsewhere.example' }] },
       422,
-      /own services alone/,
+      /only tools of its own services/,
     ],
     [{ model: 'nobody/has' }, 404, /Model not found/],
     [{ input: [] }, 400, /input must be/],

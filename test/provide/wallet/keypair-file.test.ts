@@ -37,7 +37,7 @@ describe('a keypair file', () => {
       const path = await file(`mode-${mode.toString(8)}`, GOOD, mode);
       await expect(load(path), mode.toString(8)).rejects.toThrow(
         new WalletError(
-          `The keypair file ${path} can be read or written by other users, and whoever reads it holds the wallet. Run: chmod 600 ${path}`,
+          `The keypair file ${path} can be read or written by other users, and everybody who can read the file can use the wallet. Run: chmod 600 ${path}`,
         ),
       );
     }
@@ -134,12 +134,12 @@ describe('a keypair file', () => {
         providerId: wallet.providerId,
       });
       await expect(writeKeypairFile(path, 'other')).rejects.toThrow(
-        `${path} exists already and may hold a wallet: nothing was written`,
+        `${path} already exists and may hold a wallet, so nothing was written`,
       );
       expect(await readFile(path, 'utf8')).toBe(fileText);
     }
     await symlink(join(dir, 'dangling-target'), join(dir, 'dangling'));
-    await expect(writeKeypairFile(join(dir, 'dangling'), 'x')).rejects.toThrow('exists already');
+    await expect(writeKeypairFile(join(dir, 'dangling'), 'x')).rejects.toThrow('already exists');
     expect(await readdir(dir)).not.toContain('dangling-target');
     await expect(writeKeypairFile(join(dir, 'no', 'such'), 'x')).rejects.toThrow(`mkdir -p ${join(dir, 'no')}`);
   });

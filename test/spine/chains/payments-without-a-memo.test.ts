@@ -103,7 +103,7 @@ test('the terms of a wallet that is signed in ask for no memo, those of a key do
 
 test('another wallet that is signed in cannot bring it, and its signer still can', async () => {
   const payment = await signed(mine, await termsFor(await signInHeaders(mine)));
-  await refusedWith(await chat({ ...(await signInHeaders(thief)), ...payment }), 'another one is signed in');
+  await refusedWith(await chat({ ...(await signInHeaders(thief)), ...payment }), 'another wallet is signed in');
   expect(await available(thief.account)).toBe(0n);
   const answer = await chat({ ...(await signInHeaders(mine)), ...payment });
   expect(answer.status, await answer.text()).toBe(200);
@@ -114,7 +114,7 @@ test('another wallet that is signed in cannot bring it, and its signer still can
 test('a key cannot bring it first, whatever it says the terms were', async () => {
   const terms = await termsFor(await signInHeaders(mine));
   const payment = await signed(mine, terms);
-  await refusedWith(await chat({ ...bearer(), ...payment }), 'does not say that it is for account');
+  await refusedWith(await chat({ ...bearer(), ...payment }), 'does not name the account');
   const pretended = await signed(mine, { ...terms, extra: { ...terms.extra, memo: keyed.account } });
   await refusedWith(await chat({ ...bearer(), ...pretended }), 'must have the memo');
   expect(await available(keyed.account)).toBe(0n);
@@ -126,10 +126,10 @@ test('who reads it off the chain gets nothing for it, and its signer is credited
   expect(first.status, await first.text()).toBe(200);
   await spine.quiet();
   // A stranger with the same request and with another, another wallet, a key.
-  await refusedWith(await chat(payment), 'used before, for something else');
-  await refusedWith(await chat(payment, 'something else !tokens:20'), 'used before, for something else');
-  await refusedWith(await chat({ ...(await signInHeaders(thief)), ...payment }), 'for another account');
-  await refusedWith(await chat({ ...bearer(), ...payment }), 'for another account');
+  await refusedWith(await chat(payment), 'already used for something else');
+  await refusedWith(await chat(payment, 'something else !tokens:20'), 'already used for something else');
+  await refusedWith(await chat({ ...(await signInHeaders(thief)), ...payment }), 'to another account');
+  await refusedWith(await chat({ ...bearer(), ...payment }), 'to another account');
   // Again by its signer: it is no second payment. The balance pays until it ends.
   const statuses: number[] = [];
   for (let call = 0; call < 4; call += 1) {
@@ -176,7 +176,7 @@ test('a payment whose memo names the account of a key is for nobody else, also w
     { ...(await signInHeaders(mine)), ...stolen },
   ])
     expect((await chat(headers)).status).toBe(402);
-  await refusedWith(await chat(stolen), `for account ${keyed.account}, not for this one`);
+  await refusedWith(await chat(stolen), `for account ${keyed.account}, not for this account`);
   const answer = await chat({ ...bearer(), ...signedForKey });
   expect(answer.status, await answer.text()).toBe(200);
   await spine.quiet();
@@ -192,7 +192,7 @@ test('the same for the account of a contract wallet, whose name an ordinary wall
   const { memo: _memo, ...extra } = accepted.extra;
   await refusedWith(
     await chat(paymentHeaders({ ...rest, payload, accepted: { ...accepted, extra } } as never)),
-    `for account ${account}, not for this one`,
+    `for account ${account}, not for this account`,
   );
   const answer = await chat({ ...withKey, ...paymentHeaders({ ...rest, payload, accepted } as never) });
   expect(answer.status, await answer.text()).toBe(200);

@@ -21,7 +21,7 @@ export async function callArguments(
   if (given !== null) return JSON.stringify(given);
   const parts = turns.at(-1)?.parts ?? [];
   if (parts.some(({ kind }) => kind === 'file'))
-    throw unprocessable(`${printable(name)} is a tool, which takes no files: ${AS_JSON}`);
+    throw unprocessable(`${printable(name)} is a tool and does not accept files: ${AS_JSON}`);
   const data = parts.filter((part) => part.kind === 'data');
   if (data.length === 1 && isObject(data[0]!.data)) return JSON.stringify(data[0]!.data);
   const text = textOf(parts);
@@ -33,7 +33,7 @@ export async function callArguments(
   return JSON.stringify({ [filled]: text });
 }
 
-const AS_JSON = 'say its arguments as a JSON object';
+const AS_JSON = 'send its arguments as a JSON object';
 
 const unprocessable = (message: string) => new GatewayError('unprocessable', message, { param: 'arguments' });
 
@@ -78,7 +78,7 @@ const SHOWN_CHARS = 64;
 /** The arguments that a tool takes, as words for an error. All names and types come from the server. */
 function shown(schema: JsonObject): string {
   const properties = Object.entries(propertiesOf(schema));
-  if (properties.length === 0) return 'takes no arguments: say {}';
+  if (properties.length === 0) return 'takes no arguments: send {}';
   const required = new Set(requiredOf(schema));
   const list = properties.slice(0, SHOWN_MAX).map(([name, property]) => {
     const type = isObject(property) && typeof property['type'] === 'string' ? property['type'] : 'any';

@@ -21,8 +21,7 @@ export function failureText(result: JsonObject): string {
   const parts = resultParts(result);
   const texts = parts.flatMap((part) => (part.kind === 'text' && part.text !== '' ? [part.text] : []));
   const data = parts.find((part) => part.kind === 'data');
-  if (texts.length === 0)
-    return data === undefined ? 'The tool failed, and did not say why' : JSON.stringify(data.data);
+  if (texts.length === 0) return data === undefined ? 'The tool failed and gave no reason' : JSON.stringify(data.data);
   return texts.join('\n');
 }
 

@@ -106,7 +106,7 @@ export function createToolSpeaker(deps: ToolSpeakerDeps): ToolSpeaker {
           { rule: LEGACY_METHODS['tools/call']!, requestId, traceparent, wantsReceipt, target },
           turn,
         );
-        const askedForInput = `The tool ${printable(tool)} asks for input, which cannot be given to it here: call it as MCP, at /mcp/${listing.service}`;
+        const askedForInput = `The tool ${printable(tool)} asks for input, but this API cannot send input to a tool. Call the tool over MCP, at /mcp/${listing.service}`;
         return {
           ...call,
           exchange: partsConversation(call.exchange, { progressToken: callId, bytesMax, askedForInput }),

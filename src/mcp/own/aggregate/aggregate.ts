@@ -82,7 +82,7 @@ export function createAggregate({
         return {
           error: {
             code: ERROR.invalidParams,
-            message: 'The cursor was not given out here: begin without one',
+            message: 'Unknown cursor. Repeat the request without a cursor',
           },
         };
       const found = method === 'tools/list' && tooMany(scope);

@@ -56,12 +56,15 @@ export function resolveRequest(message: RequestMessage, here: Here): Resolution 
       case 'completion/complete':
         return resolveCompletion(message, here);
       default:
-        return refused(ERROR.methodNotFound, `${printable(message.method)} is not for one service of several`);
+        return refused(
+          ERROR.methodNotFound,
+          `${printable(message.method)} is not supported at this address, which has several services`,
+        );
     }
   } catch (error) {
     // Refused, because the server could read another value than the gateway.
     if (error instanceof RawJsonError)
-      return refused(ERROR.invalidParams, 'A key of the request stands twice in one object');
+      return refused(ERROR.invalidParams, 'The request has a duplicate key in an object');
     throw error;
   }
 }

@@ -139,7 +139,7 @@ function refusedBy(service: string, { text }: McpTail, { idText }: RequestMessag
 
 /** Replaces a 404, because a client would take it as the end of its own session, but only the part has ended. */
 function ownErrors(answer: Recording, service: string, { idText }: RequestMessage): Recording {
-  const error = { code: ERROR.server, message: `The session with ${service} was lost: ask again` };
+  const error = { code: ERROR.server, message: `The session with ${service} was lost. Repeat the request` };
   return {
     get resumable() {
       return answer.resumable;

@@ -46,6 +46,6 @@ export function createAggregateDoor({ aggregate, toService, listen, answerAsk }:
 const NO_EVENTS: OwnAnswer = {
   error: {
     code: ERROR.invalidRequest,
-    message: 'subscriptions/listen is answered by events: send Accept: application/json, text/event-stream',
+    message: 'The answer to subscriptions/listen is an event stream. Send Accept: application/json, text/event-stream',
   },
 };

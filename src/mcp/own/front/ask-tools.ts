@@ -12,10 +12,10 @@ export const SPOKEN_TOOL = {
 
 const AGENT_ARGUMENTS = {
   message: { type: 'string', description: 'What to say to the agent' },
-  context_id: { type: 'string', description: 'The context of an earlier answer, to go on in it' },
+  context_id: { type: 'string', description: 'The context of an earlier answer, to continue it' },
   task_id: {
     type: 'string',
-    description: 'The task of an earlier answer whose state is input-required, to answer what it asks',
+    description: 'The task of an earlier answer with the state input-required, to answer its question',
   },
 } as const;
 
@@ -97,13 +97,13 @@ export const AGENT_OUTPUT: JsonObject = {
   properties: {
     answer: { type: 'string', description: 'What the agent says, as text' },
     task_id: { type: ['string', 'null'], description: 'The task, if the agent began one' },
-    context_id: { type: ['string', 'null'], description: 'The context that the next message can go on in' },
+    context_id: { type: ['string', 'null'], description: 'The context that the next message can continue' },
     state: {
       type: 'string',
       enum: ['completed', 'input-required', 'canceled', 'failed'],
-      description: 'input-required: the answer asks you something',
+      description: 'input-required: the answer is a question to you',
     },
-    cost_pending: { type: 'boolean', description: 'true: what this call costs is charged when its task ends' },
+    cost_pending: { type: 'boolean', description: 'true: the cost of this call is charged when its task ends' },
   },
   required: ['answer', 'task_id', 'context_id', 'state'],
 };

@@ -74,7 +74,7 @@ export function createPartsAnswer({ kind, message, modern, events, info, charsMa
       const large = new LargeStrings();
       for (const file of files) content.addLarge(file, large);
       const failed = finish === 'failed';
-      const said = failed ? (error ?? 'It failed, and did not say why') : finish === 'cut' ? error : null;
+      const said = failed ? (error ?? 'It failed and gave no reason') : finish === 'cut' ? error : null;
       const items = [...content.items(), ...(said === null ? [] : [{ type: 'text', text: said } as const])];
       const structured = {
         answer: items.map(wordsOfItem).join('\n'),

@@ -22,7 +22,7 @@ interface SessionFrontDeps extends LegacyDoorDeps {
 
 const NO_STREAM = {
   code: ERROR.server,
-  message: 'This server sends nothing outside of its replies: there is no stream to listen on',
+  message: 'This server sends messages only in its replies, so there is no stream to listen to',
 };
 
 /** Answers clients that have a session with an agent or a model. */
@@ -78,5 +78,5 @@ export function createSessionFront(deps: SessionFrontDeps): LegacyDoor {
 /** The error for a method that an agent or a model does not have. */
 export const onlyTools = (method: string) => ({
   code: ERROR.methodNotFound,
-  message: `There are only tools here, and no ${quote(method)}`,
+  message: `This server has only tools. It does not support the method ${quote(method)}`,
 });

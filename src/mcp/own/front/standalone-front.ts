@@ -15,7 +15,7 @@ interface StandaloneFrontDeps {
 export function createStandaloneFront({ serverOf, answerAsk }: StandaloneFrontDeps): StandaloneRun {
   return async (service, { message, client, events }, context, answer) => {
     const server = serverOf(service, context.caller);
-    if (server === null) throw new GatewayError('not_found', `There is no ${quote(service)} any more`);
+    if (server === null) throw new GatewayError('not_found', `${quote(service)} no longer exists`);
     const { method, params } = message;
     const modern = client === 'modern';
     switch (method) {

@@ -135,7 +135,10 @@ const refusal = (tail: McpTail): ReplyEnd => freeEnd(tail, `status ${tail.status
 
 /** Refuses a server's request to a client that accepts no events. Does not wait for the server's reply. */
 function refuseRequest(session: LegacySession, { idText, method }: RequestMessage, { send }: Place): void {
-  const error = { code: ERROR.methodNotFound, message: 'The client takes no requests in this reply' };
+  const error = {
+    code: ERROR.methodNotFound,
+    message: 'The client does not accept an event stream, so the server cannot ask it',
+  };
   const body = method === 'ping' ? resultText(idText, '{}') : errorText(idText, error);
   const { head } = send({ method: 'POST', path: '', headers: { ...POST_HEADERS, ...sessionHeaders(session) }, body });
   head.then(

@@ -135,7 +135,7 @@ function endOf(turn: Turn, place: Place, response: ResponseMessage): ReplyEnd {
   const { message, toClient } = turn;
   const type = isObject(response.result) ? response.result['resultType'] : undefined;
   if (type !== undefined && type !== 'complete') {
-    const text = `The server answered with a result of the type ${JSON.stringify(type)}, which a client with a session cannot take`;
+    const text = `The server answered with a result of the type ${JSON.stringify(type)}, which a client with a session does not support`;
     return endWith(turn, place, errorText(message.idText, { code: ERROR.internal, message: text }));
   }
   const tail: McpTail = { text: toClient(toLegacyResponse(message, response)), status: 200 };
@@ -151,7 +151,7 @@ const endWith = ({ message }: Turn, { offer }: Place, text: string): ReplyEnd =>
  */
 function refuse(turn: Turn, place: Place, why: string): ReplyEnd {
   const { method, idText } = turn.message;
-  const text = `${method} needs input and cannot go on: ${why}`;
+  const text = `${method} needs input and cannot continue: ${why}`;
   if (method !== 'tools/call') return endWith(turn, place, errorText(idText, { code: ERROR.internal, message: text }));
   return endWith(turn, place, resultText(idText, JSON.stringify({ content: [{ type: 'text', text }], isError: true })));
 }

@@ -135,16 +135,18 @@ function ask(
   if (method === 'ping') return session.tell(resultText(idText, '{}'));
   const room = questions.size < QUESTIONS_MAX && questions.chars + request.text.length <= QUESTIONS_CHARS_MAX;
   if (askable && client === 'modern' && room && canAnswer(capabilities, request)) return questions.add(request);
-  const message = room ? `The client does not support ${method} here` : 'The client is asked too much at once';
+  const message = room
+    ? `The client does not support ${method} here`
+    : 'Too many requests to the client wait for an answer';
   session.tell(errorText(idText, { code: ERROR.methodNotFound, message }));
 }
 
 const USED: JsonRpcError = {
   code: ERROR.invalidParams,
-  message: 'this requestState was used or has expired, or is of another request: make the request again without it',
+  message:
+    'This requestState was already used, has expired, or belongs to another request. Repeat the request without it',
 };
 const ELSEWHERE: JsonRpcError = {
   code: ERROR.invalidParams,
-  message:
-    'this requestState belongs to a call that another gateway of this installation holds: make the request again without it',
+  message: 'This requestState belongs to a call at another gateway of this installation. Repeat the request without it',
 };

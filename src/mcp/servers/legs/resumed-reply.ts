@@ -71,11 +71,10 @@ export async function* readResumed(
         reply = next;
         break;
       }
-      if (++failures >= FAILURES_MAX)
-        throw providerFailure('it broke off its answer and did not go on with it', reply.status);
+      if (++failures >= FAILURES_MAX) throw providerFailure('its stream broke and could not be resumed', reply.status);
     }
   }
-  throw providerFailure('it broke off its answer too often', reply.status);
+  throw providerFailure('its stream broke too often', reply.status);
 }
 
 /** The stream after the event; null if the server does not give it now. */

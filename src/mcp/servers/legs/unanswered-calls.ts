@@ -27,10 +27,8 @@ export function createUnansweredCalls(): UnansweredCalls {
       const keys = unanswered.get(session);
       if (!keys) return null;
       if (keys.has(keyOf(id)))
-        return 'A call with this id was made before and has no answer yet: each request of a session has an id of its own';
-      return keys.size >= UNANSWERED_MAX
-        ? 'Too many calls of this session were left without an answer: open another one'
-        : null;
+        return 'A call with this id has no answer yet. Use a different id for each request of a session';
+      return keys.size >= UNANSWERED_MAX ? 'Too many calls of this session have no answer. Open another session' : null;
     },
   };
 }

@@ -37,7 +37,7 @@ export function addOpenaiDoors(
     '/videos/:id',
     {
       schema: {
-        ...described('Show a video', 'showVideo', 'How a video stands, in the shape of OpenAI’s API.'),
+        ...described('Show a video', 'showVideo', 'Shows the state of a video, in the shape of OpenAI’s API.'),
         params: onlyId,
         response: { 200: videoSchema },
       },
@@ -55,14 +55,14 @@ export function addOpenaiDoors(
         ...described(
           'Fetch a video',
           'fetchVideo',
-          'The file of a finished video. `index` chooses one of several variants; without it they come as a ZIP archive. `Range` is heeded.',
+          'The file of a finished video. `index` selects one of several variants; without it the answer is a ZIP archive of all. `Range` is supported.',
         ),
         params: onlyId,
         querystring: {
           type: 'object',
           properties: {
-            index: { type: 'integer', minimum: 0, maximum: 99, description: 'The place of the variant.' },
-            variant: { type: 'string', enum: ['video'], description: 'Only `video` is there.' },
+            index: { type: 'integer', minimum: 0, maximum: 99, description: 'The index of the variant.' },
+            variant: { type: 'string', enum: ['video'], description: 'Only `video` is supported.' },
           },
         },
         response: { 200: { description: 'The file.', content: { 'video/mp4': { schema: { type: 'string' } } } } },
@@ -86,7 +86,7 @@ export function addOpenaiDoors(
         ...described(
           'Delete a video',
           'deleteVideo',
-          'Cancels a video that goes on, free. The files of a finished one can be fetched no more.',
+          'Cancels a video that is still being made, free of charge. The files of a finished video can then no longer be fetched.',
         ),
         params: onlyId,
         response: { 200: deletedSchema },
@@ -103,7 +103,7 @@ export function addOpenaiDoors(
     '/videos',
     {
       schema: {
-        ...described('List videos', 'listOwnVideos', 'The videos of the account, those changed last first.'),
+        ...described('List videos', 'listOwnVideos', 'The videos of the account, the most recently changed first.'),
         querystring: {
           type: 'object',
           properties: {
@@ -118,7 +118,10 @@ export function addOpenaiDoors(
               object: { type: 'string', enum: ['list'] },
               data: { type: 'array', items: videoSchema },
               has_more: { type: 'boolean' },
-              last_id: { type: ['string', 'null'], description: 'For `after`; null on the last page.' },
+              last_id: {
+                type: ['string', 'null'],
+                description: 'Value of `after` for the next page; null on the last page.',
+              },
             },
           },
         },

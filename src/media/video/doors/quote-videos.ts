@@ -72,10 +72,10 @@ export function addVideoQuote(
     DOOR.path,
     {
       schema: {
-        summary: 'Say what videos cost',
+        summary: 'Quote videos',
         operationId: 'quoteVideos',
         description:
-          'What a call of `/video/queue` costs. The quote binds: a call that names it as `quote_id` costs `price_usd`, also where the price has risen. It is for one call of this account. The body is that of the call, where the prompt may be left out.',
+          'What a call of `/video/queue` costs. The quote is binding: a call with it as `quote_id` costs `price_usd`, even if the price has risen. It is for one call of this account. The body is the body of the call; the prompt may be omitted.',
         tags: ['Account'],
         consumes: ['application/json'],
         body: DOOR.schema,

@@ -15,7 +15,7 @@ export function readForm(
   const body: Record<string, unknown> = {};
   for (const { name: written, isFile, content: value } of formParts(bytes, contentType)) {
     const name = MEMBER.exec(written)?.[1] ?? written;
-    if (Object.hasOwn(body, name)) throw new GatewayError('invalid_request', `${name} is there twice`, { param: name });
+    if (Object.hasOwn(body, name)) throw new GatewayError('invalid_request', `${name} occurs twice`, { param: name });
     body[name] = isFile ? `data:;base64,${value.toString('base64')}` : valueOf(value.toString('utf8'), schema[name]);
   }
   return body;

@@ -77,7 +77,7 @@ export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
           summary: 'Ask for a video',
           operationId: 'retrieveVideo',
           description:
-            'How a task stands, as JSON. Once it is finished, the file: an MP4, or a ZIP archive of several. `Range` is heeded. With `Accept: application/json` the answer is always JSON, with the addresses of the files. Another account’s task is 404, and so is one whose files are not kept any longer (`expired`).',
+            'Shows the state of a task as JSON. When the task is finished, the answer is the file: an MP4, or a ZIP archive of several. `Range` is supported. With `Accept: application/json` the answer is always JSON, with the addresses of the files. The status is 404 for a task of another account, and for a task whose files are no longer stored (`expired`).',
           body: taskBody,
           response: { 200: statusSchema },
         },
@@ -99,7 +99,7 @@ export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
           summary: 'Cancel a video',
           operationId: 'cancelVideo',
           description:
-            'Ends a task that goes on. Nothing is charged for it. 422 where its provider cannot cancel it, or a file of it is finished. A task that has ended is shown.',
+            'Ends a running task. Nothing is charged for it. The status is 422 if its provider cannot cancel it, or if one of its files is finished. For a task that has ended, the answer shows the task.',
           body: taskBody,
           response: { 200: statusSchema },
         },

@@ -18,7 +18,7 @@ export interface VideoDoor {
 }
 
 const BILLED =
-  'The price is known before the call: seconds × the price of a second in the resolution, and the base price of each video. It is locked until the videos are here, and those that came are charged. ';
+  'The price is known before the call: seconds × the price of a second in the resolution, and the base price of each video. It is locked until the videos arrive, and the videos that arrived are charged. ';
 
 export const VIDEO_DOORS: readonly VideoDoor[] = [
   {
@@ -33,7 +33,7 @@ export const VIDEO_DOORS: readonly VideoDoor[] = [
     described: {
       summary: 'Queue a video',
       operationId: 'queueVideo',
-      description: `Has videos made of a prompt or a picture. The answer is the id of a task: \`/video/retrieve\` shows how it stands, and gives the file. ${BILLED}A field that no provider of the model takes is refused by its name (422).`,
+      description: `Starts making videos from a prompt or a picture. The answer is the id of a task: \`/video/retrieve\` shows how it stands, and gives the file. ${BILLED}A field that no provider of the model takes is refused by its name (422).`,
     },
     ownErrors: true,
     answerOf: ({ id, notes, callbackSecret }, created) => ({

@@ -16,7 +16,7 @@ export const queuedSchema = {
     created: { type: 'integer', description: 'Epoch seconds.' },
     status: { type: 'string', enum: ['queued'] },
     variants_expected: { type: 'integer', description: 'Videos that are made.' },
-    callback_secret: text('Signs what `callback_url` is told. All videos of an account have the same.'),
+    callback_secret: text('Key that signs the messages to `callback_url`. All videos of an account have the same key.'),
   },
 };
 
@@ -26,17 +26,20 @@ export const statusSchema = {
   properties: {
     id: text('The id of the task.'),
     status: { type: 'string', enum: ['queued', 'generating', 'completed', 'failed'] },
-    progress: { type: 'number', description: '0 to 100. An estimate where the provider says nothing.' },
-    estimated_seconds: { type: 'number', description: 'Until the end, by how long others took.' },
+    progress: { type: 'number', description: '0 to 100. An estimate if the provider does not report it.' },
+    estimated_seconds: {
+      type: 'number',
+      description: 'Estimated time until the end, from the time that other videos took.',
+    },
     error: errorSchema,
     files: {
       type: 'array',
-      description: 'Of a finished task, where only JSON is accepted.',
+      description: 'For a finished task, if the client accepts only JSON.',
       items: {
         type: 'object',
         properties: {
           index: { type: 'integer' },
-          url: text('Where the file is fetched.'),
+          url: text('Address of the file.'),
           bytes: { type: 'integer' },
           sha256: text('Hex digits.'),
         },
@@ -63,12 +66,12 @@ export const videoSchema = {
     progress: { type: 'number', description: '0 to 100.' },
     created_at: whole('Epoch seconds.'),
     completed_at: whole('Epoch seconds.'),
-    expires_at: whole('Epoch seconds. The file is there until then.'),
+    expires_at: whole('Epoch seconds until which the file can be fetched.'),
     seconds: text('Length that was asked for.'),
     size: text('Width and height.'),
-    prompt: textOrNull('Always null: prompts are not kept.'),
+    prompt: textOrNull('Always null, because prompts are not stored.'),
     error: errorSchema,
     remixed_from_video_id: textOrNull('Always null.'),
-    variants: { type: 'integer', description: 'Number of files, where there are several.' },
+    variants: { type: 'integer', description: 'Number of files, if there are several.' },
   },
 };

@@ -50,7 +50,7 @@ function bytesOf(base64: string, param: string): Buffer {
 function toInput(param: string, kind: Kind, bytes: Buffer): MediaInput {
   if (bytes.byteLength > FILE_BYTES_MAX) throw tooLong(param);
   const type = typeOf(bytes);
-  if (type === null || !type.startsWith(kind)) throw fault(param, `is not ${EXPECTED[kind]} by its bytes`);
+  if (type === null || !type.startsWith(kind)) throw fault(param, `is not ${EXPECTED[kind]}, as its bytes show`);
   return { param, kind, url: `data:${type};base64,${bytes.toString('base64')}`, file: { type, bytes } };
 }
 

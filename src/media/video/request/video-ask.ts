@@ -112,11 +112,12 @@ export function withOwnVideoNames(body: unknown, keeps: ReadonlySet<string>): un
     delete named[alias];
     if (said === null) continue;
     const own = named[name] ?? null;
-    if (own !== null && own !== said) throw fault(alias, `${alias} and ${name} say different things: send ${name}`);
+    if (own !== null && own !== said)
+      throw fault(alias, `${alias} and ${name} have different values: send only ${name}`);
     named[name] = said;
   }
   for (const name of Object.keys(named))
-    if (COUNT_NAMES.has(name)) throw fault(name, `${name} is not known here: the number of videos is n`);
+    if (COUNT_NAMES.has(name)) throw fault(name, `${name} is not supported: the number of videos is n`);
   return named;
 }
 
@@ -134,7 +135,7 @@ export function toVideoAsk(body: VideoBody, account: string, allowPrivate: boole
   );
   const prompt = text(body['prompt']);
   if (!quotes && (prompt === null || prompt === '') && inputs.image_url === undefined)
-    throw fault('prompt', 'prompt is missing: it may be left out only where image_url is given');
+    throw fault('prompt', 'prompt is missing. It may be omitted only if image_url is given');
   const more: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(body))
     if (!READ.has(name) && value !== null && !(Object.hasOwn(NOTHING, name) && NOTHING[name]!.includes(value)))
@@ -194,7 +195,7 @@ function sizeOf(body: VideoBody): Pick<VideoAsk, 'size' | 'resolution'> {
   if (found === undefined || Math.max(width, height) > EDGE_MAX)
     throw fault('size', `size ${written} is larger than 4k`);
   if (named !== null && named !== found)
-    throw fault('resolution', `resolution ${named} is not that of ${written}: send one of the two`);
+    throw fault('resolution', `resolution ${named} does not match ${written}: send only one of them`);
   return { size: { width, height }, resolution: found };
 }
 

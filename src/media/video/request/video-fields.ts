@@ -34,7 +34,7 @@ const inputField = (about: string) => ({
 });
 
 const COMMON = {
-  prompt: textField(PROMPT_MAX, 'What the video shows. It may be left out where `image_url` is given.'),
+  prompt: textField(PROMPT_MAX, 'What the video shows. It may be omitted if `image_url` is given.'),
   n: integerField(1, VIDEOS_MAX, 'Number of variants. Default 1.'),
   negative_prompt: textField(PROMPT_MAX, 'What the video must not show.'),
   resolution: oneOf(RESOLUTIONS, 'It decides the price of a second.'),
@@ -47,16 +47,17 @@ const COMMON = {
   size: {
     type: ['string', 'null'],
     pattern: '^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$',
-    description: 'Width and height in pixels, such as `1280x720`. It is of the lowest resolution with as many pixels.',
+    description:
+      'Width and height in pixels, such as `1280x720`. The price is that of the lowest resolution with as many pixels.',
     [MUST_BE]: 'a width and a height such as 1280x720',
   },
   frame_rate: integerField(1, 240, 'Frames per second.'),
   generate_audio: flagField('Make sound, too. It may change the price of a second.'),
-  audio_prompt: textField(PROMPT_MAX, 'What is to be heard.'),
+  audio_prompt: textField(PROMPT_MAX, 'What the sound is.'),
   camera_fixed: flagField('The camera does not move.'),
   watermark: flagField('Add a watermark.'),
   seed: integerField(-1, SEED_MAX, 'The same seed gives the same video. -1 for a new one each time.'),
-  callback_url: textField(2048, 'An https address that is told of the end. The message is signed.'),
+  callback_url: textField(2048, 'An https address that gets a signed message when the task ends.'),
   user: userField,
   metadata: metadataField,
   quote_id: quoteIdField,

@@ -35,6 +35,6 @@ export async function askProvider<T>(
     signal,
   );
   const heard = said as { readonly value: T } | null;
-  if (heard === null) throw new Error('the provider was not asked to the end');
+  if (heard === null) throw new Error('the request to the provider was not completed');
   return heard.value;
 }

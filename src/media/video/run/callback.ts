@@ -31,7 +31,7 @@ export function createCallbacks(webhooks: Pick<Webhooks, 'set' | 'has' | 'delive
         notes: '{}',
       });
       if (!isNoted)
-        throw new GatewayError('rate_limit_exceeded', 'This account has as many callbacks as it may', {
+        throw new GatewayError('rate_limit_exceeded', 'This account has reached its maximum number of callbacks', {
           param: 'callback_url',
         });
     },

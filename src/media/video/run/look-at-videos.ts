@@ -101,7 +101,7 @@ async function lookAtJobs(
 const LOST: SeenJob = {
   state: 'failed',
   progress: null,
-  error: { code: 'job_lost', message: 'The provider does not know its job any more' },
+  error: { code: 'job_lost', message: 'The provider no longer knows the job of this video' },
   raw: {},
 };
 

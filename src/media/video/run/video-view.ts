@@ -10,7 +10,7 @@ export type VideoView =
   | { readonly status: 'expired' };
 
 const NO_REASON = { code: 'generation_failed', message: 'The provider gave no reason' };
-const TOO_LATE = { code: 'time_limit', message: 'The video was not here in time. Nothing is charged' };
+const TOO_LATE = { code: 'time_limit', message: 'The video did not arrive in time. Nothing is charged' };
 
 /** The view of a task. A task that was given up costs nothing, but files of it that are here are given out. */
 export async function viewVideo(

@@ -56,11 +56,13 @@ export async function* askClient(
 function refuseUnaskable({ capabilities, events }: Client, request: InputRequest): void {
   if (!events)
     throw new NoAnswer(
-      `it asks the client (${request.method}), which takes no event stream: send "Accept: application/json, text/event-stream"`,
+      `it asks the client (${request.method}), but the client does not accept an event stream. Send "Accept: application/json, text/event-stream"`,
     );
   const missing = missingCapability(request, capabilities);
   if (missing !== null)
-    throw new NoAnswer(`it asks the client (${request.method}), which did not declare the capability ${missing}`);
+    throw new NoAnswer(
+      `it asks the client (${request.method}), but the client did not declare the capability ${missing}`,
+    );
 }
 
 /** The client's result, as JSON text. A modern server accepts only results, so an error of the client ends the call. */
@@ -72,4 +74,4 @@ function resultOf({ method }: InputRequest, { text, members, result, error }: Re
 }
 
 const takenBack = (requestId: string) =>
-  notificationText('notifications/cancelled', { requestId, reason: 'The answer is not needed any more' });
+  notificationText('notifications/cancelled', { requestId, reason: 'The answer is no longer needed' });

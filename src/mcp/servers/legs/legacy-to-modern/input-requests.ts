@@ -48,14 +48,14 @@ export function readAsked({ method }: RequestMessage, { text, members, result }:
   if (requests.length > REQUESTS_MAX)
     throw new RawJsonError(`a result asks for more than ${REQUESTS_MAX} inputs at once`);
   if (requests.length === 0 && !state)
-    throw new RawJsonError('a result asks for input, and has neither inputRequests nor requestState');
+    throw new RawJsonError('a result asks for input but has neither inputRequests nor requestState');
   return { requests, state: state ? text.slice(state.start, state.end) : null };
 }
 
 function readRequest(key: string, request: unknown, text: string): InputRequest {
   const { method, params = {} } = isObject(request) ? request : {};
   if (typeof method !== 'string' || !Object.hasOwn(NEEDS, method) || !isObject(params))
-    throw new RawJsonError('an input request is not one that MCP knows');
+    throw new RawJsonError('an input request has a method that MCP does not have');
   return { key, method, params, text };
 }
 

@@ -21,7 +21,7 @@ interface BeginCallOptions {
   readonly replyBytesMax: number;
 }
 
-const BROKEN = new Error('what was asked for could not be delivered');
+const BROKEN = new Error("the client's answer could not be delivered");
 
 /**
  * Posts the request of a turn. `mayBeLost`: the call throws SessionLost if the server no longer knows the session.
@@ -83,5 +83,6 @@ export async function goOn(
 async function deliver({ session }: SessionCall, { detached }: Place, answer: string): Promise<void> {
   const reply = await session.post(answer, detached).head;
   reply.discard();
-  if (reply.status >= 400) throw providerFailure('the provider did not take what its tool had asked for', reply.status);
+  if (reply.status >= 400)
+    throw providerFailure("the provider rejected the client's answer to its tool's question", reply.status);
 }

@@ -176,7 +176,7 @@ function passToCalls(received: Received, calls: ReadonlySet<SessionCall>, tell: 
     const call = [...calls].findLast((one) => one.canBeAsked);
     if (call) return call.push(received);
     return tell(
-      errorText(idText, { code: ERROR.methodNotFound, message: 'No request runs whose client can be asked' }),
+      errorText(idText, { code: ERROR.methodNotFound, message: 'No running request has a client that accepts this' }),
     );
   }
   if (message.method === 'notifications/progress')
