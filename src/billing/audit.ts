@@ -114,7 +114,7 @@ const QUERIES: readonly {
     name: 'locks under locks',
     statement: load('audit-children'),
     fine: 'every lock under another drew on it once, and gave it back what was left',
-    say: (row) => `lock ${row.id} does not fit its parent, or its journal tells otherwise what it drew and gave back`,
+    say: (row) => `lock ${row.id} differs from its parent or from its journal rows (lend, return)`,
   },
   {
     name: 'transfers',

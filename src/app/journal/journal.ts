@@ -85,7 +85,8 @@ async function auditOldBooks(
   if (!(await hasOldBooks(database))) return;
   const { ok, checks } = await audit(database, { overdueMs: null });
   const failed = checks.filter((check) => !check.ok).map(({ name, detail }) => ({ check: name, detail }));
-  if (!ok) logger.warn({ failed }, 'the books differ, from before the ledger had its log: see `tollgate audit`');
+  if (!ok)
+    logger.warn({ failed }, "the books have differences that are older than the ledger's log: see `tollgate audit`");
 }
 
 async function watchJournal(options: JournalWatchOptions): Promise<JournalWatch> {

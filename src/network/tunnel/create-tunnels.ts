@@ -73,11 +73,11 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     if (closing)
       throw new GatewayError(
         'service_unavailable',
-        'This gateway is shutting down; dial another or retry in a moment',
+        'This gateway is shutting down: connect to another one, or retry in a moment',
         { retryAfterS: 1 },
       );
     if (tunnels.size + dialling > limits.connectionsMax)
-      throw new GatewayError('service_unavailable', 'This gateway has as many providers connected as it takes', {
+      throw new GatewayError('service_unavailable', 'This gateway has reached its limit of connected providers', {
         retryAfterS: 10,
       });
   };

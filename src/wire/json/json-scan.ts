@@ -110,5 +110,5 @@ function scalarEnd(text: string, start: number): number {
 
 export function unexpected(text: string, at: number, wanted: string): RawJsonError {
   const found = at < text.length ? JSON.stringify(text[at]) : 'the end';
-  return new RawJsonError(`${wanted} is expected where ${found} stands (at position ${at})`);
+  return new RawJsonError(`expected ${wanted} but found ${found} (at position ${at})`);
 }

@@ -61,7 +61,7 @@ export function resolveRequest(message: RequestMessage, here: Here): Resolution 
   } catch (error) {
     // Refused, because the server could read another value than the gateway.
     if (error instanceof RawJsonError)
-      return refused(ERROR.invalidParams, 'A key of the request stands twice in one object');
+      return refused(ERROR.invalidParams, 'The request has a duplicate key in an object');
     throw error;
   }
 }
