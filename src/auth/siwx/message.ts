@@ -75,7 +75,7 @@ export function parseMessage(text: string): SignInMessage {
   const notBefore = timeOf('Not Before', read('Not Before'));
   const requestId = read('Request ID');
   if (requestId !== null && !REQUEST_ID.test(requestId))
-    throw signInError('The request id of the sign-in message is empty or holds spaces');
+    throw signInError('The request id of the sign-in message is empty or contains spaces');
   read.resources();
   return { namespace, domain: first[1]!, address, uri, network, nonce, issuedAt, expirationTime, notBefore };
 }
