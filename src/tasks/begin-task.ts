@@ -75,9 +75,7 @@ export function createTaskStart(
 
     async begin(task, call) {
       if (!isStorable(task.taskId))
-        throw new RangeError(
-          'The id of a task has 1 to 256 characters, none of them NUL or half of a pair: refuse others before',
-        );
+        throw new RangeError('The id of a task has 1 to 256 characters, without NUL and lone surrogates');
       const at = now();
       const expiresAt = at + task.ttlMs;
       const keptUntil = expiresAt + slackOf(task.ttlMs);

@@ -66,7 +66,7 @@ export async function openJournaled({
   const onError = (error: unknown) =>
     logger.warn(
       { err: error },
-      'journal-head.json cannot be written: until it can, a loss of what is written now would not be noticed',
+      'journal-head.json cannot be written: until it can, the gateway would not notice a loss of new records',
     );
   const journal = await watchJournal({ config, database, now, onError });
   opened.defer(() => journal.close());

@@ -24,7 +24,7 @@ export function refuseCrossSite({ method, protocol, host, headers }: WebRequest)
       `This request does not show that it comes from a page of this gateway: ${HOW}`,
     );
   if (method !== 'GET' && method !== 'HEAD' && !marked)
-    throw new GatewayError('permission_denied', `A cookie alone does not change anything: ${HOW}`);
+    throw new GatewayError('permission_denied', `A cookie alone is not enough for a change: ${HOW}`);
 }
 
 /**

@@ -113,11 +113,7 @@ export const IMAGE_BLOCK = defineBlock<ImageService, typeof offer, typeof target
       ['pricing.variants', ofEdits !== undefined],
     ] as const)
       if (given && !edits)
-        complain(
-          key,
-          'is a price for edits, but the service does not edit images',
-          'params.edits = true, or no price for edits',
-        );
+        complain(key, 'is a price for edits, but the service does not edit images', 'params.edits = true');
     return {
       rates: { image: values['pricing.generation'] },
       variants: imageVariants({

@@ -218,7 +218,7 @@ export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof DatabaseError && error.code === UNSTORABLE_CHARACTER) {
     return new GatewayError(
       'invalid_request',
-      'A text of the request holds the character U+0000, which cannot be stored',
+      'The request contains the character U+0000, which cannot be stored: leave it out',
       { cause: error },
     );
   }
