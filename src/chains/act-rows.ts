@@ -78,8 +78,8 @@ export interface ActRows {
   ofDeposit(deposit: string): Promise<Act | null>;
   /** The newest first. */
   list(before: Before | null, limit: number): Promise<readonly Act[]>;
-  /** The oldest 100 unfinished acts. */
-  open(): Promise<readonly Act[]>;
+  /** A page of at most 100 unfinished acts, the oldest first. `after`: the last act of the page before. */
+  open(after: Pick<Act, 'createdAt' | 'id'> | null): Promise<readonly Act[]>;
   move(id: string, from: ActState, to: ActState, more?: { reason?: string; arrived?: MicroUsd }): Promise<boolean>;
   /** Links a transfer to the move that waits for it. False if no move waits for it. */
   tieArrival(deposit: string, network: string, sender: string, amount: MicroUsd): Promise<boolean>;
@@ -104,7 +104,7 @@ export function createActRows(database: Database, { now }: { readonly now: () =>
     ofDeposit: (deposit) => one(OF_DEPOSIT, [deposit]),
     list: async (before, limit) =>
       (await database.query(LIST, [before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])).map(toAct),
-    open: async () => (await database.query(OPEN)).map(toAct),
+    open: async (after) => (await database.query(OPEN, [after?.createdAt ?? -1, after?.id ?? ''])).map(toAct),
     move: (id, from, to, { reason = null, arrived = null }: { reason?: string | null; arrived?: bigint | null } = {}) =>
       changed(MOVE, [id, from, to, reason, arrived, now()]),
     tieArrival: (deposit, network, sender, amount) => changed(TIE, [deposit, network, sender, amount, now()]),

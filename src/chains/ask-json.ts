@@ -24,12 +24,10 @@ export class AnswerTooLong extends ChainUnavailable {}
  */
 export async function askJson(url: URL, body: unknown, limits: AskLimits): Promise<JsonAnswer> {
   const signal = AbortSignal.any([limits.signal, AbortSignal.timeout(limits.timeoutMs)]);
-  const { address, headers } = withoutCredentials(url);
   let status: number;
   let text: string;
   try {
-    ({ status, text } = await fetchText(address, {
-      headers,
+    ({ status, text } = await fetchText(url, {
       body: body ?? undefined,
       bytesMax: limits.bytesMax,
       signal,
@@ -49,17 +47,4 @@ export async function askJson(url: URL, body: unknown, limits: AskLimits): Promi
   } catch (error) {
     throw new ChainUnavailable(`${url.host} answered ${status} with text that is no JSON`, { cause: error });
   }
-}
-
-/**
- * Moves the credentials of `https://user:password@host` into a header, because fetch refuses such a URL and writes it
- * into its error.
- */
-function withoutCredentials(url: URL): { readonly address: URL; readonly headers: Readonly<Record<string, string>> } {
-  if (!url.username && !url.password) return { address: url, headers: {} };
-  const address = new URL(url);
-  address.username = '';
-  address.password = '';
-  const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
-  return { address, headers: { authorization: `Basic ${Buffer.from(credentials, 'utf8').toString('base64')}` } };
 }

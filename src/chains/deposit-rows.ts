@@ -122,8 +122,8 @@ export interface DepositRows {
   suspense(before: Before | null, limit: number): Promise<readonly Deposit[]>;
   /** The sum of the account's deposits that were not undone. */
   paidIn(account: string): Promise<MicroUsd>;
-  /** The oldest 100 deposits in suspense from an address. */
-  suspended(payer: string): Promise<readonly Deposit[]>;
+  /** The oldest 100 deposits in suspense from an address, on one network or on all (null). */
+  suspended(payer: string, network: string | null): Promise<readonly Deposit[]>;
   /**
    * A page of the signed payments of a network that may still arrive or be undone. `after`: the last id of the page
    * before.
@@ -207,13 +207,11 @@ export function createDepositRows(database: Database, { now }: { readonly now: (
         toDeposit,
       ),
     paidIn: async (account) => (await database.query(PAID_IN, [account]))[0]!['amount'] as bigint,
-    suspended: async (payer) => (await database.query(SUSPENDED, [payer, SUSPENDED_MAX])).map(toDeposit),
+    suspended: async (payer, network) => (await database.query(SUSPENDED, [payer, network ?? ''])).map(toDeposit),
     openPayments: async (network, after) => (await database.query(OPEN_PAYMENTS, [network, after])).map(toDeposit),
     attribute: (id, account) => changed(ATTRIBUTE, [id, account, now(), TRANSIT_ACCOUNT]),
   };
 }
-
-const SUSPENDED_MAX = 100;
 
 /** Amounts are strings in JSON. */
 function paymentText(payment: SignedPayment): string {

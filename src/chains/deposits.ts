@@ -140,11 +140,12 @@ export function createDeposits(options: DepositsOptions): Deposits {
 
     async attribute(address, account, network) {
       const given: Deposit[] = [];
-      for (const deposit of await rows.suspended(address)) {
-        if (network !== null && deposit.network !== network) continue;
-        if (await attribute(deposit, account)) given.push({ ...deposit, account });
+      // A deposit that is attributed, here or elsewhere, is no longer in suspense. So each page has other deposits.
+      for (;;) {
+        const page = await rows.suspended(address, network);
+        if (page.length === 0) return given;
+        for (const deposit of page) if (await attribute(deposit, account)) given.push({ ...deposit, account });
       }
-      return given;
     },
 
     async attributeOne(id, account) {

@@ -80,14 +80,16 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
   });
 
   const carryOnAll = async (isMeant: (act: Act) => boolean): Promise<void> => {
-    for (const { id, network } of (await rows.open()).filter(isMeant)) {
-      try {
-        await advance(id);
-      } catch (error) {
-        if (!(error instanceof ChainUnavailable))
-          onProblem('warn', 'an act about a treasury could not be carried on; it is tried again', { network, error });
+    let page = await rows.open(null);
+    for (; page.length > 0; page = await rows.open(page.at(-1)!))
+      for (const { id, network } of page.filter(isMeant)) {
+        try {
+          await advance(id);
+        } catch (error) {
+          if (!(error instanceof ChainUnavailable))
+            onProblem('warn', 'an act about a treasury could not be carried on; it is tried again', { network, error });
+        }
       }
-    }
   };
 
   return {

@@ -163,7 +163,7 @@ function integer(body: JsonObject, name: string, min: number, max: number): numb
   const value = body[name];
   if (value === undefined || value === null) return null;
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min || value > max)
-    throw new RequestError(`${name} must be an integer of at least ${min}.`, name);
+    throw new RequestError(`${name} must be an integer from ${min} to ${max}.`, name);
   return value;
 }
 

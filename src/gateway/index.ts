@@ -101,6 +101,7 @@ export {
   type Received,
   refuseOtherAnswer,
 } from './json-rpc/upstream-messages.ts';
+export { UNLIMITED } from './limits/bucket.ts';
 export type { RateLimiter, RatePolicy } from './limits/limiter.ts';
 export { createListenPlaces, LISTEN_MS, type ListenPlace, type ListenPlaces, OVER } from './limits/listen-places.ts';
 export { createRatePolicies, rateHeaders, rateLimitError } from './limits/rate-headers.ts';

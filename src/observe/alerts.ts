@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { withoutCredentials } from '#wire';
 import type { Config } from '#config';
 
 /** Posts important lines of the log to the operator's URL. */
@@ -73,6 +74,7 @@ interface Alert {
 export function createAlerts({ url, secret, level }: Config['alerts'], options: AlertsOptions = {}): Alerts | null {
   if (url === null) return null;
   const { againMs = AGAIN_MS, retryMs = RETRY_MS, onLost = () => {} } = options;
+  const receiver = withoutCredentials(url);
   const beginnings = LEVELS[level].map((one) => `{"level":"${one}"`);
   const known = new Map<string, { postedAt: number; missed: number }>();
   const heavy: Alert[] = [];
@@ -88,11 +90,12 @@ export function createAlerts({ url, secret, level }: Config['alerts'], options: 
     const body = JSON.stringify(alert);
     const signature = secret === null ? null : createHmac('sha256', secret).update(body).digest('hex');
     for (let attempt = 1; attempt <= ATTEMPTS_MAX && !ended.signal.aborted; attempt += 1) {
-      const response = await fetch(url, {
+      const response = await fetch(receiver.url, {
         method: 'POST',
         redirect: 'error',
         headers: {
           'content-type': 'application/json',
+          ...receiver.headers,
           ...(signature === null ? {} : { 'x-tollgate-signature': `sha256=${signature}` }),
         },
         body,

@@ -129,6 +129,6 @@ const messageOf = (error: unknown) => (error instanceof Error ? error.message : 
 const round = (ms: number) => Math.round(ms * 10) / 10;
 
 function boundMetadata(metadata: Readonly<Record<string, unknown>>): unknown {
-  const text = JSON.stringify(metadata);
-  return text.length <= METADATA_BYTES_MAX ? metadata : { truncated: true, bytes: Buffer.byteLength(text) };
+  const bytes = Buffer.byteLength(JSON.stringify(metadata));
+  return bytes <= METADATA_BYTES_MAX ? metadata : { truncated: true, bytes };
 }

@@ -1,3 +1,4 @@
+import { withoutCredentials } from '#wire';
 import { otlpHeaderPairs, type Config } from '#config';
 
 /** The attributes that identify this process to a collector. They go with everything that is sent. */
@@ -17,16 +18,6 @@ export function otlpReceiver(
   headers: Config['otlpHeaders'],
   signal: 'traces' | 'logs',
 ): OtlpReceiver {
-  const url = new URL(`${endpoint.replace(/\/+$/, '')}/v1/${signal}`);
-  const { username, password } = url;
-  // fetch refuses a URL with a password, so it is sent as a header.
-  [url.username, url.password] = ['', ''];
-  const basic = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64');
-  return {
-    url: url.href,
-    headers: {
-      ...(username === '' ? {} : { authorization: `Basic ${basic}` }),
-      ...Object.fromEntries(otlpHeaderPairs(headers)),
-    },
-  };
+  const { url, headers: credentials } = withoutCredentials(`${endpoint.replace(/\/+$/, '')}/v1/${signal}`);
+  return { url, headers: { ...credentials, ...Object.fromEntries(otlpHeaderPairs(headers)) } };
 }

@@ -45,8 +45,8 @@ interface TextReply {
 }
 
 /**
- * Fetches JSON from an address that the operator configured, without following redirects. Rejects with the error of
- * `tooLong` or of `fetch`. For untrusted addresses use createGuardedFetch.
+ * Fetches JSON from an address that the operator configured, without following redirects. Credentials in the address
+ * become a header. Rejects with the error of `tooLong` or of `fetch`. For untrusted addresses use createGuardedFetch.
  */
 export async function fetchText(
   url: string | URL,
@@ -58,11 +58,13 @@ export async function fetchText(
     tooLong = () => new Error(`answers with more than ${bytesMax} bytes`),
   }: TextRequest,
 ): Promise<TextReply> {
-  const response = await fetch(url, {
+  const address = withoutCredentials(url);
+  const response = await fetch(address.url, {
     ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
     headers: {
       accept: 'application/json',
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...address.headers,
       ...headers,
     },
     redirect: 'error',
@@ -70,4 +72,20 @@ export async function fetchText(
   });
   const bytes = await readBounded(response.body as AsyncIterable<Uint8Array> | null, bytesMax, tooLong);
   return { status: response.status, text: bytes.toString('utf8') };
+}
+
+/**
+ * Moves the credentials of `https://user:password@host` into a header, because fetch refuses such a URL and writes it
+ * into its error. They must be percent-encoded, else it throws URIError.
+ */
+export function withoutCredentials(from: string | URL): {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+} {
+  const url = new URL(from);
+  const { username, password } = url;
+  if (username === '' && password === '') return { url: url.href, headers: {} };
+  [url.username, url.password] = ['', ''];
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { url: url.href, headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` } };
 }

@@ -265,7 +265,8 @@ class Structure {
             throw tooMuch(`has keys of more than ${jsonKeysMax * NAME_BYTES_PER_KEY} bytes together`, i);
           break;
         case COMMA:
-          if (++this.#commas > jsonElementsMax) throw tooMuch(`has more than ${jsonElementsMax} elements`, i);
+          if (++this.#commas > jsonElementsMax)
+            throw tooMuch(`has more than ${jsonElementsMax} elements and members`, i);
           break;
         default:
           if (isDigit(buffer[i])) i = this.#throughNumber(i);

@@ -126,16 +126,26 @@ export function knownNames(paths: readonly string[]): ReadonlySet<string> {
   return known;
 }
 
-/** Exports of src/ that no other file names. `others`: files outside src/ that may import them. */
+/**
+ * Exports of src/ that no other file names. A name in a comment does not count. `others`: files outside src/ that may
+ * import them.
+ */
 export function needlessExports(src: readonly SourceFile[], others: readonly SourceFile[]): Finding[] {
   const uses = new Map<string, number>();
   for (const { text } of [...src, ...others])
-    for (const word of new Set(text.match(/[\w$]+/g))) uses.set(word, (uses.get(word) ?? 0) + 1);
+    for (const word of wordsOfCode(text)) uses.set(word, (uses.get(word) ?? 0) + 1);
   return src.flatMap(({ path, text }) =>
     [...text.matchAll(EXPORTS)]
       .filter(([, name]) => uses.get(name!) === 1)
       .map((match) => `${path}:${lineOf(text, match.index)} exports ${match[1]}, which no other file uses`),
   );
+}
+
+/** The words of a file that are not in comments, each once. */
+function wordsOfCode(text: string): ReadonlySet<string> {
+  const { comments } = mask(text);
+  const found = [...text.matchAll(/[\w$]+/g)].filter(({ 0: word, index }) => comments[index] !== word[0]);
+  return new Set(found.map(([word]) => word));
 }
 
 const EXPORTS = /^export (?:async )?(?:const|let|function\*?|class|interface|type) ([\w$]+)/gm;

@@ -63,6 +63,7 @@ it('counts the prompt by its rule', async () => {
 it('refuses what it cannot answer', async () => {
   await expect(started.ask('hi', { model: 'gpt-9' })).rejects.toBeInstanceOf(NotFoundError);
   await expect(started.ask('hi', { n: 0 })).rejects.toBeInstanceOf(BadRequestError);
+  await expect(started.ask('hi', { n: 17 })).rejects.toThrow('n must be an integer from 1 to 16.');
   await expect(started.ask('hi', { messages: [] })).rejects.toThrow('messages must be an array');
   const garbage = await fetch(`${started.demo.url}/chat/completions`, { method: 'POST', body: '{' });
   expect([garbage.status, await garbage.json()]).toMatchObject([

@@ -7,10 +7,12 @@ import { fetchText } from '../../src/wire/bounded-body.ts';
 let server: Server;
 let base: string;
 let asked: { readonly method: string | undefined; readonly type: string | undefined; readonly body: string };
+let authorization: string | undefined;
 beforeAll(async () => {
   server = createServer(async (request, response) => {
     let body = '';
     for await (const chunk of request.setEncoding('utf8') as AsyncIterable<string>) body += chunk;
+    authorization = request.headers.authorization;
     asked = { method: request.method, type: request.headers['content-type'], body };
     if (request.url === '/moved') response.writeHead(302, { location: '/' }).end();
     else response.writeHead(request.url === '/refused' ? 403 : 200).end('0123456789');
@@ -36,6 +38,16 @@ test('an answer of any status is given whole up to the bound', async () => {
 test('a body is posted as JSON', async () => {
   await fetchWithin('/', 10, { body: { a: 1 } });
   expect(asked).toEqual({ method: 'POST', type: 'application/json', body: '{"a":1}' });
+});
+
+test.each([
+  ['me:p%40ss', 'me:p@ss'],
+  ['me', 'me:'],
+  [':p%C3%A4ss', ':päss'],
+])('the credentials %s of an address are sent as a header', async (written, credentials) => {
+  const url = base.replace('//', `//${written}@`);
+  expect((await fetchText(url, { bytesMax: 10, signal: AbortSignal.timeout(30_000) })).status).toBe(200);
+  expect(authorization).toBe(`Basic ${Buffer.from(credentials).toString('base64')}`);
 });
 
 test('a longer answer is an error, in the words of the caller where it has some', async () => {

@@ -44,6 +44,15 @@ describe('what there is of a whole reply that was cut', () => {
     expect(outputBytes).toBe(100_004);
   });
 
+  it.each(['€', '🌍', 'a🌍'])('counts what it gives out in bytes, in whole characters: %s', (character) => {
+    const most = outputBytesMax(CONTEXT.budget);
+    const all = textsOf(`{"content":"${character.repeat(most)}","content":"${character.repeat(most)}"}`).join('');
+    expect(Buffer.byteLength(all)).toBeLessThanOrEqual(most);
+    expect(Buffer.byteLength(all)).toBeGreaterThan(most - 4);
+    expect(all).not.toContain('\u{fffd}');
+    expect(all.isWellFormed()).toBe(true);
+  });
+
   it('takes no key for one that stands in a text', () => {
     const content = JSON.stringify({ content: 'no', usage: { prompt_tokens: 0 } });
     expect(textsOf(JSON.stringify({ choices: [{ message: { content } }] }))).toEqual([content]);

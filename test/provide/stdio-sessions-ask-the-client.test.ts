@@ -81,6 +81,31 @@ describe('in a session the server may ask its client', () => {
     expect(tool.got('Ada')).toEqual([]);
   });
 
+  it('and is not told what it gave up to ask', async () => {
+    await tool.start();
+    const session = await tool.session();
+    const call = readEvents(tool.open(callOf('elicit', {}, 7), session));
+    expect(await said(call)).toMatchObject({ id: 'question-7' });
+    const given = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'question-7' } };
+    const asking = { jsonrpc: '2.0', id: 'next', method: 'ping' };
+    const line = [given, asking].map((each) => JSON.stringify(each)).join('\n');
+    expect(await said(readEvents(tool.open(callOf('line', { line }, 8), session)))).toMatchObject({ id: 'next' });
+    await tool.post({ jsonrpc: '2.0', id: 'question-7', result: NAME }, session);
+    await tool.post(callOf('echo', {}, 9), session);
+    expect(tool.got('Ada')).toEqual([]);
+  });
+
+  it('a thousand times without an answer, and then the oldest is refused', async () => {
+    await tool.start();
+    const session = await tool.session();
+    const pings = Array.from({ length: 1_001 }, (_, id) => JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' }));
+    const call = readEvents(tool.open(callOf('line', { line: pings.join('\n') }, 'c'), session));
+    for (const id of pings.keys()) expect(await said(call)).toMatchObject({ id });
+    for (const id of [0, 1, 1_000]) await tool.post({ jsonrpc: '2.0', id, result: NAME }, session);
+    await expect.poll(() => tool.got('Ada').map(({ id }) => id), { interval: 10 }).toEqual([1, 1_000]);
+    expect(tool.got('"error"')).toMatchObject([{ id: 0, error: { code: -32000 } }]);
+  });
+
   it('for directories only where the provider allows it, since they are his', async () => {
     await tool.start();
     const initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"x":1e0, "roots":{"listChanged":true},"elicitation":{}}}}`;

@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createServer } from '#gateway';
+import { LIMITS } from '../gateway/account/gateway-world.ts';
 import { openSocket, readAnswer } from '../support/raw-http.ts';
 import { fill, routesOf } from '../support/route-table.ts';
 import { startSpine, type Spine } from '../support/spine.ts';
@@ -57,6 +59,18 @@ test.each([
   expect(found).toEqual({ 413: TRIES });
   expect(text).toContain(`${mib * MIB} bytes`);
   expect(text).toContain(option);
+});
+
+test('a 413 names every option that has the limit of the endpoint', async () => {
+  const limits = { ...LIMITS, chatBodyBytesMax: 4096, bodyBytesMax: 2048, mediaBodyBytesMax: 2048 };
+  const server = createServer({ limits, onError: () => {} });
+  server.post('/', () => 'pong');
+  const { statusCode, payload } = await server.inject({ method: 'POST', url: '/', payload: { a: 'x'.repeat(2048) } });
+  await server.close();
+  expect(statusCode).toBe(413);
+  expect(payload).toContain(
+    '2048 bytes; the operator sets it with limits.body_bytes_max or limits.media_body_bytes_max',
+  );
 });
 
 test('a large body with a wrong key: 401', async () => {

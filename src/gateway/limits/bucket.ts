@@ -27,6 +27,9 @@ interface Debt {
   readonly tokensMs: number;
 }
 
+/** A rate per minute that stands for no limit. Nobody is that fast, and the headers leave it out. */
+export const UNLIMITED = Number.MAX_SAFE_INTEGER;
+
 const MINUTE_MS = 60_000;
 const cache = new WeakMap<RatePolicy, Buckets>();
 

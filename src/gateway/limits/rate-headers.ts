@@ -1,27 +1,28 @@
 import { GatewayError } from '#wire';
 import type { LimitsConfig } from '#config';
 import { type Caller, isDevelopment } from '../call.ts';
+import { UNLIMITED } from './bucket.ts';
 import type { Rates } from './caller-limits.ts';
 import type { RateDecision, RatePolicy, RateWindow } from './limiter.ts';
 
 /**
  * `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`. limit: the steady rate per minute, without the burst.
- * remaining: never more than limit. reset: whole seconds until the bucket is full again. The headers for tokens are
- * left out if tokens have no limit.
+ * remaining: never more than limit. reset: whole seconds until the bucket is full again. The headers for a rate
+ * without a limit are left out.
  */
 export function rateHeaders({ requests, tokens }: RateDecision): Record<string, string> {
-  const headers = {
-    'x-ratelimit-limit-requests': String(requests.perMinute),
-    'x-ratelimit-remaining-requests': String(Math.min(requests.remaining, requests.perMinute)),
-    'x-ratelimit-reset-requests': String(Math.ceil(requests.resetS)),
-  };
-  if (tokens.perMinute === Number.MAX_SAFE_INTEGER) return headers;
-  return {
-    ...headers,
-    'x-ratelimit-limit-tokens': String(tokens.perMinute),
-    'x-ratelimit-remaining-tokens': String(tokens.remaining),
-    'x-ratelimit-reset-tokens': String(Math.ceil(tokens.resetS)),
-  };
+  const headers: Record<string, string> = {};
+  if (requests.perMinute !== UNLIMITED) {
+    headers['x-ratelimit-limit-requests'] = String(requests.perMinute);
+    headers['x-ratelimit-remaining-requests'] = String(Math.min(requests.remaining, requests.perMinute));
+    headers['x-ratelimit-reset-requests'] = String(Math.ceil(requests.resetS));
+  }
+  if (tokens.perMinute !== UNLIMITED) {
+    headers['x-ratelimit-limit-tokens'] = String(tokens.perMinute);
+    headers['x-ratelimit-remaining-tokens'] = String(tokens.remaining);
+    headers['x-ratelimit-reset-tokens'] = String(Math.ceil(tokens.resetS));
+  }
+  return headers;
 }
 
 /** Combines two decisions about one request into one. Each window comes from the decision that has less of it left. */
@@ -105,13 +106,10 @@ function lowered(usual: RatePolicy, { requestsPerMinute, tokensPerMinute }: Rate
   };
 }
 
-/** Stands for a rate that is not set. Nobody is that fast. */
-const UNSET = 1e9;
-
 const sharedPolicy = ({ requestsPerMinute, tokensPerMinute }: Rates): RatePolicy => ({
-  requestsPerMinute: requestsPerMinute ?? UNSET,
+  requestsPerMinute: requestsPerMinute ?? UNLIMITED,
   burst: 0,
-  tokensPerMinute: tokensPerMinute ?? UNSET,
+  tokensPerMinute: tokensPerMinute ?? UNLIMITED,
 });
 
 function policiesOf(limits: LimitsConfig) {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 
-export interface Closing {
+interface Closing {
   readonly server: FastifyInstance;
   /** The longest time that running calls may go on. */
   readonly drainMs: number;

@@ -53,20 +53,17 @@ function readOn(body: NodeJS.ReadableStream, socket: Socket): void {
   body.resume();
 }
 
-/** The error for a body above the limit of an endpoint. It names the option that sets the limit. */
+/** The error for a body above the limit of an endpoint. It names every option that has this value. */
 export function tooLarge(
   bytes: number,
   { bodyBytesMax, chatBodyBytesMax, mediaBodyBytesMax }: BodyLimits,
 ): GatewayError {
-  const option =
-    bytes === chatBodyBytesMax
-      ? 'limits.chat_body_bytes_max'
-      : bytes === bodyBytesMax
-        ? 'limits.body_bytes_max'
-        : bytes === mediaBodyBytesMax
-          ? 'limits.media_body_bytes_max'
-          : null;
-  const set = option === null ? '' : `; the operator sets it with ${option}`;
+  const options = [
+    ...(bytes === chatBodyBytesMax ? ['limits.chat_body_bytes_max'] : []),
+    ...(bytes === bodyBytesMax ? ['limits.body_bytes_max'] : []),
+    ...(bytes === mediaBodyBytesMax ? ['limits.media_body_bytes_max'] : []),
+  ];
+  const set = options.length === 0 ? '' : `; the operator sets it with ${options.join(' or ')}`;
   return new GatewayError(
     'payload_too_large',
     `The request body is too large: this endpoint takes at most ${bytes} bytes${set}`,

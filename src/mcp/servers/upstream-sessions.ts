@@ -110,9 +110,9 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
       entry.session?.closeStream();
       return;
     }
-    if (draining) return end(entry);
     entry.streamIdle = setTimeout(() => entry.session?.closeStream(), Math.min(STREAM_IDLE_MS, idleMs)).unref();
-    entry.idle = setTimeout(end, idleMs, entry).unref();
+    // The turns that waited for the session to open enter it right after this, and stop the timer.
+    entry.idle = setTimeout(end, draining ? 0 : idleMs, entry).unref();
   }
 
   return {

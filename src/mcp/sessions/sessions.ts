@@ -30,7 +30,7 @@ export interface Sessions extends Pick<KeptSessions<LegacySession>, 'sweep' | 'c
   end(id: string, account: string, service: string): Promise<boolean>;
 }
 
-export interface Opening {
+interface Opening {
   readonly message: RequestMessage;
   readonly account: string;
   readonly service: string;

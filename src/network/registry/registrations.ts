@@ -21,7 +21,7 @@ const NOTE = loadStatement(import.meta.url, './sql/note-registration.sql');
 /** Only a provider's newest connection writes, so a second attempt is rare. */
 const ATTEMPTS = 5;
 
-export interface Registrations extends Pick<Registry, 'register' | 'registration'> {
+interface Registrations extends Pick<Registry, 'register' | 'registration'> {
   /** Rejects with RegistrationError if the name belongs to another provider or is reserved. */
   checkName(provider: string, name: string): Promise<void>;
 }

@@ -90,10 +90,11 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
   turn(): void {
     if (this.queue.length > 0) {
       // The exchange waits for its reader, so the provider's timeout does not run. The chunks are copied, because each
-      // chunk keeps the whole WebSocket message in memory, which also has chunks of other calls.
+      // chunk keeps the whole WebSocket message in memory, which also has chunks of other calls. Buffer.concat puts
+      // small chunks into a shared pool, so the second copy gives them memory of their own.
       const [first] = this.queue;
       if (this.queue.length > 1 || first!.buffer.byteLength > 2 * first!.byteLength)
-        this.queue = [Buffer.concat(this.queue)];
+        this.queue = [Buffer.from(new Uint8Array(Buffer.concat(this.queue)).buffer)];
       return;
     }
     if (--this.#turnsLeft > 0) return;

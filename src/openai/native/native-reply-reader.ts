@@ -4,6 +4,7 @@ import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { outputBytesMax, runDiscountOf } from '../caps/output-bound.ts';
 import type { ReplyContext } from '../reply/chat-end.ts';
 import { Collector } from '../reply/chat-reply-collector.ts';
+import { firstBytes } from '../reply/message-text.ts';
 import { partialTexts } from '../reply/partial-reply.ts';
 import { parseReply } from '../reply/whole-reply.ts';
 import { nativeCut, nativeEnd, nativeOverCap } from './native-end.ts';
@@ -51,7 +52,7 @@ export class NativeReplyReader implements ReplyReader {
     const size = { outputBytes, otherBytes: other, before: null, speech };
     const bytesMax = outputBytesMax(this.#context.budget);
     if (outputBytes > bytesMax && outputBytes - runDiscountOf(texts) > bytesMax) {
-      const said = partialTexts(bytes).said.slice(0, bytesMax);
+      const said = firstBytes(partialTexts(bytes).said, bytesMax);
       return nativeOverCap(this.#context, { ...size, write: (end) => speech.cutWhole(said, end) });
     }
     return nativeEnd(this.#context, { ...size, write: (end) => speech.whole(bytes.toString('utf8'), reply, end) });

@@ -112,7 +112,7 @@ function textOfParts(parts: readonly unknown[]): string {
 }
 
 /** As many whole characters as fit into `bytesMax` bytes. */
-function firstBytes(text: string, bytesMax: number): string {
+export function firstBytes(text: string, bytesMax: number): string {
   if (Buffer.byteLength(text) <= bytesMax) return text;
   const bytes = Buffer.from(text.slice(0, Math.max(0, bytesMax)));
   let end = Math.min(bytes.length, Math.max(0, bytesMax));

@@ -1,5 +1,6 @@
 import type { Produced, ReplyContext } from './chat-end.ts';
 import { outputBytesMax } from '../caps/output-bound.ts';
+import { firstBytes } from './message-text.ts';
 
 const keysOf = (keys: readonly string[]) => keys.map((key) => ({ key, bytes: Buffer.from(`"${key}":`) }));
 
@@ -49,8 +50,9 @@ export function partialReply({ callId, created, service, provider, budget }: Rep
       if (key === 'reasoning_content' && reasoning.has(text)) continue;
       outputBytes += Buffer.byteLength(text);
       if (key !== 'content' || text === '') continue;
-      texts.push(text.slice(0, room));
-      room = Math.max(0, room - text.length);
+      const taken = firstBytes(text, room);
+      texts.push(taken);
+      room -= Buffer.byteLength(taken);
     }
   }
   const choices = (texts.length > 0 ? texts : ['']).map((content, index) => ({

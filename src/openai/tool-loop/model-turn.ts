@@ -90,7 +90,7 @@ export async function* modelTurn(
     const finishReason = choice?.['finish_reason'];
     const message = (choice?.['message'] ?? {}) as Json;
     if (call.stream) yield* said([...(before === null ? [] : chunksOf(before)), { ...body, usage: undefined }]);
-    else heard({ choices: [{ delta: indexed(message) }] });
+    else heard({ choices: [{ delta: indexed(message, call.id) }] });
     return {
       text: words.join(''),
       calls: [...calls.values()],
@@ -130,10 +130,10 @@ function collect(calls: Map<number, { id: string; name: string; arguments: strin
 }
 
 /**
- * Turns a whole message into a delta. Its calls keep the provider's names and ids. A call that is no object is
- * skipped.
+ * Turns a whole message into a delta. Its calls keep the provider's names and ids. A call without an id gets one that
+ * no other turn of the run has. A call that is no object is skipped.
  */
-function indexed(message: Json): Json {
+function indexed(message: Json, turnId: string): Json {
   const { tool_calls: calls, ...rest } = message;
   if (!Array.isArray(calls)) return rest;
   const asked = calls.filter((call): call is Json => typeof call === 'object' && call !== null);
@@ -144,7 +144,7 @@ function indexed(message: Json): Json {
       const given = fn['arguments'];
       return {
         index,
-        id: typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : `call_${index}`,
+        id: typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : `call_${turnId}_${index}`,
         function: { ...fn, arguments: typeof given === 'object' && given !== null ? JSON.stringify(given) : given },
       };
     }),

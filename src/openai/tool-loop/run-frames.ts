@@ -288,11 +288,12 @@ const tooLong = () =>
 const outOfTime = () => new GatewayError('provider_unavailable', 'The run took longer than a call may take');
 
 /**
- * The end of a run that failed after something was charged. The client gets what the run has so far. If the money
+ * The end of a run that failed after something was charged. The client gets what the run has so far. If money or time
  * ran out, the reply counts as cut.
  */
-function brokenOff({ options }: State, error: unknown): RunEnd {
-  if (!(error instanceof GatewayError)) options.onError(error);
+function brokenOff(state: State, error: unknown): RunEnd {
+  if (!(error instanceof GatewayError)) state.options.onError(error);
   const note = toGatewayError(error);
-  return { finishReason: note.code === 'insufficient_balance' ? 'length' : 'error', calls: [], note, message: {} };
+  const ranOut = note.code === 'insufficient_balance' || remainingMs(state) <= 0;
+  return { finishReason: ranOut ? 'length' : 'error', calls: [], note, message: {} };
 }

@@ -7,6 +7,7 @@ import {
   rateLimitError,
   type RateLimiter,
   type RatePolicy,
+  UNLIMITED,
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import { tokensOf } from '../caps/tokens-of.ts';
@@ -31,7 +32,7 @@ interface CountedWire<B> {
 }
 
 /** Coding agents send about 30 counts at once. These should not use up the rate of their key. */
-const POLICY: RatePolicy = { requestsPerMinute: 600, burst: 0, tokensPerMinute: Number.MAX_SAFE_INTEGER };
+const POLICY: RatePolicy = { requestsPerMinute: 600, burst: 0, tokensPerMinute: UNLIMITED };
 
 const TOKENS_PER_MESSAGE = 16;
 /** For an image of a million pixels. */

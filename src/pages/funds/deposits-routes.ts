@@ -71,7 +71,7 @@ export function addDepositsRoutes(
       schema: {
         summary: 'Claim what you sent',
         description:
-          'Credits what is in suspense, final, and was sent by the wallet of your account or by one that is bound to it: plain transfers of a wallet that this gateway had not seen before. At most 100 of each wallet at a time.',
+          'Credits what is in suspense, final, and was sent by the wallet of your account or by one that is bound to it: plain transfers of a wallet that this gateway had not seen before.',
         tags: ['Money'],
         body: noBody,
         response: { 200: oneOf({ type: 'array', items: depositSchema }) },

@@ -39,15 +39,15 @@ interface SessionOptions extends ProcessOptions {
 
 const ROOTS = 'roots/list';
 
-/** The most requests that a client may have open at once. */
+/** The most requests that a client may have open at once, and the most of the server that wait for an answer. */
 const REQUESTS_MAX = 1_000;
 
 export function startSession(options: SessionOptions): Session {
   const { target, idleMs, over } = options;
   const requests = new OpenRequests();
   const client = createClientStream(over);
-  /** Ids of the server's requests that the client has not answered yet. */
-  const toAnswer = new Set<string>();
+  /** The server's requests that the client has not answered yet, oldest first: ids as JSON text, by their keys. */
+  const toAnswer = new Map<string, string>();
   let idle: NodeJS.Timeout | undefined;
   let dead = false;
   let usedAt = performance.now();
@@ -69,11 +69,25 @@ export function startSession(options: SessionOptions): Session {
       // Roots name directories of this machine, so the client may not set them unless the file allows it.
       if (message.method === ROOTS && !target.roots)
         return void child.send(errorText(message.idText, { code: ERROR.methodNotFound, message: 'Method not found' }));
-      toAnswer.add(keyOf(message.value['id'])!);
+      expectAnswer(message);
     }
+    if (message.kind === 'notification' && message.method === 'notifications/cancelled')
+      toAnswer.delete(keyOf(paramsOf(message)['requestId']) ?? '');
     const reply = requests.carrierOf(message);
     if (reply) writeWithin(message, reply.waiting(), (text) => reply.event(text), over);
     else client.send(message);
+  }
+
+  /** Some clients never answer some requests. Beyond the maximum, the oldest request gets an error instead. */
+  function expectAnswer({ value, idText }: Request): void {
+    const [oldest] = toAnswer;
+    if (oldest && toAnswer.size >= REQUESTS_MAX) {
+      toAnswer.delete(oldest[0]);
+      child.send(
+        errorText(oldest[1], { code: ERROR.process, message: 'the client left too many requests unanswered' }),
+      );
+    }
+    toAnswer.set(keyOf(value['id'])!, idText);
   }
 
   function respond(response: Response): void {

@@ -2,7 +2,7 @@ import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 
 /** A module that `readElsewhere` runs. */
-export interface ReadingModule {
+interface ReadingModule {
   run(args: unknown): { readonly value: unknown; readonly transfer: ArrayBuffer[] };
 }
 

@@ -156,4 +156,23 @@ describe.each(ENGINES)('%s', (name) => {
     expect(await gateway({ before: dies }).cancel(act.id)).toMatchObject({ state: 'refused', reason: 'Canceled' });
     await expect(gateway().cancel('nothing')).rejects.toMatchObject({ param: 'id', message: 'No act has this id' });
   });
+
+  test('acts that wait for long do not stop newer ones', async () => {
+    const moves = Array.from({ length: 100 }, () =>
+      actOf({ kind: 'move', bearer: null, toNetwork: 'eip155:1', address: '0xa' }),
+    );
+    for (const { id } of await Promise.all(moves.map(async (move) => (await rows.insert(move), move)))) {
+      await rows.move(id, 'requested', 'sending');
+      await rows.move(id, 'sending', 'sent');
+    }
+    const act = await waiting();
+    const unbooked = actOf({});
+    await rows.insert(unbooked);
+    await earn();
+    await earn();
+    await gateway().carryOn();
+    await gateway().carryOnDifference(unbooked.network);
+    expect(await rows.find(act.id)).toMatchObject({ state: 'done' });
+    expect(await rows.find(unbooked.id)).toMatchObject({ state: 'done' });
+  });
 });

@@ -69,6 +69,14 @@ test('an ordinary wallet is given what it sent on any', async () => {
   expect([await balance(escrowOf('eip155:x')), await balance('suspense')]).toEqual([3n, 0n]);
 });
 
+test('a wallet is given all that it sent, also when that is much', async () => {
+  for (let sent = 0; sent < 101; sent += 1) await send('eip155:2', 1n);
+  await send('eip155:1', 1n);
+  expect(await deposits.attribute(SENDER, ACCOUNT, 'eip155:1')).toHaveLength(1);
+  expect(await deposits.attribute(SENDER, 'eip155:x', null)).toHaveLength(101);
+  expect([await balance(escrowOf('eip155:x')), await balance('suspense')]).toEqual([101n, 0n]);
+});
+
 test('one by one it is given once, to whoever is named', async () => {
   const id = await send('eip155:1', 5n);
   const given = await Promise.all([deposits.attributeOne(id, 'a'), deposits.attributeOne(id, 'b')]);

@@ -1,10 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { streamed, whole } from './support/chat-shapes.ts';
 import type { ScriptedModel } from './support/scripted-model.ts';
 import { ask, call, startToolWorld, TOOL, TURN, type ToolWorld } from './support/tool-world.ts';
 import type { World } from './support/world.ts';
 
-// A run that does not come to its own end: out of rounds, out of money, or failed. What was paid is told.
+// A run that does not come to its own end: out of rounds, out of money, out of time, or failed. What was paid is told.
 
 let tools: ToolWorld;
 let model: ScriptedModel;
@@ -81,6 +81,51 @@ describe('the budget', () => {
       type: 'invalid_request',
       param: 'max_cost',
     });
+  });
+});
+
+describe('time that runs out', () => {
+  const RUN_MS = 600_000;
+  afterEach(() => vi.restoreAllMocks());
+
+  /** Lets a run's time pass during its tool call, all but `leftMs`. */
+  function toolTakesAllBut(leftMs: number) {
+    const { mcp } = world.speakers;
+    const toCall = mcp.toCall.bind(mcp);
+    vi.spyOn(mcp, 'toCall').mockImplementation((...asked) => {
+      const now = performance.now.bind(performance);
+      vi.spyOn(performance, 'now').mockImplementation(() => now() + RUN_MS - leftMs);
+      return toCall(...asked);
+    });
+  }
+
+  test.each([false, true])('during a tool call ends the reply, which is paid; streamed: %s', async (stream) => {
+    model.says({ text: 'Looking.', calls: [call()] }, { text: 'too late' });
+    toolTakesAllBut(0);
+    const response = await world.chat(ask({ stream }));
+    const last = stream ? (await streamed(response)).last : await whole(response);
+    expect(last).toMatchObject({
+      choices: [{ finish_reason: 'length' }],
+      usage: { cost: 0.00102 },
+      tollgate: { note: { message: 'The run took longer than a call may take' } },
+    });
+    expect(last).not.toHaveProperty('error');
+    expect(model.asked).toHaveLength(1);
+    expect(await spent()).toBe(TURN + TOOL);
+  });
+
+  test('during a turn ends the reply, too', async () => {
+    const answered = Promise.withResolvers<void>();
+    model.says({ text: 'Looking.', calls: [call()] }, { text: 'too late', until: answered.promise });
+    toolTakesAllBut(200);
+    const body = await whole(await world.chat(ask()));
+    answered.resolve();
+    expect(body).toMatchObject({
+      choices: [{ message: { content: 'Looking.' }, finish_reason: 'length' }],
+      tollgate: { note: { type: 'provider_unavailable' } },
+    });
+    expect(body).not.toHaveProperty('error');
+    expect(await spent()).toBe(TURN + TOOL);
   });
 });
 

@@ -172,6 +172,17 @@ test('tools of one turn run side by side, and what fails is told to the model fo
   expect(childrenOf(body).filter(({ tool }) => tool === 'test_error_handling')).toMatchObject([{ cost: 0 }]);
 });
 
+test.each([false, true])('calls without an id get ids that differ in all rounds; streamed: %s', async (stream) => {
+  const nameless = call(ADA, ECHO, '');
+  model.says({ calls: [nameless, nameless] }, { calls: [nameless] }, { text: 'ok' });
+  await (await world.chat(ask({ stream }))).text();
+  const { messages } = model.asked[2]!;
+  const asked = messages.flatMap(({ tool_calls: calls }) => (calls ?? []) as { readonly id: string }[]);
+  const ids = asked.map(({ id }) => id);
+  expect(new Set(ids).size).toBe(3);
+  expect(messages.flatMap(({ tool_call_id: id }) => id ?? [])).toEqual(ids);
+});
+
 test('a repeated request is answered once, and charged once', async () => {
   model.says({ calls: [call()] }, { text: 'once' });
   const key = { 'idempotency-key': 'loop-1' };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { toHttpError } from '../../../src/wire/errors-http.ts';
 import { createLocalLimiter } from '../../../src/gateway/limits/local-limiter.ts';
+import { UNLIMITED } from '../../../src/gateway/limits/bucket.ts';
 import { createRatePolicies, rateHeaders, rateLimitError } from '../../../src/gateway/limits/rate-headers.ts';
 import type { CallerKey } from '../../../src/gateway/call.ts';
 import type { LimitsConfig } from '../../../src/config/config.ts';
@@ -21,7 +22,7 @@ describe('rate headers', () => {
   });
 
   it('say nothing of tokens without a limit', () => {
-    const unlimited = { ...policy, tokensPerMinute: Number.MAX_SAFE_INTEGER };
+    const unlimited = { ...policy, tokensPerMinute: UNLIMITED };
     const limiter = createLocalLimiter({ now: () => 0 });
     expect(Object.keys(rateHeaders(limiter.take('key', unlimited, { requests: 1, tokens: 0 })))).toEqual([
       'x-ratelimit-limit-requests',
@@ -58,5 +59,29 @@ describe('rate policies', () => {
     expect(policies.of(caller(false))).toEqual({ requestsPerMinute: 60, burst: 20, tokensPerMinute: 9 });
     expect(policies.of(caller(true))).toEqual({ requestsPerMinute: 6_000, burst: 20, tokensPerMinute: 9 });
     expect(policies.of({ account: 'a', key: null, wallet: null })).toBe(policies.of(caller(false)));
+  });
+
+  it('of accounts limit only what is set, and their headers say nothing of the rest', () => {
+    const policies = createRatePolicies({} as LimitsConfig);
+    const shared = (requestsPerMinute: number | null, tokensPerMinute: number | null) =>
+      policies.shared({
+        account: 'a',
+        key: null,
+        wallet: null,
+        rates: { key: null, account: { requestsPerMinute, tokensPerMinute } },
+      })!;
+    const limiter = createLocalLimiter({ now: () => 0 });
+    const ofRequests = shared(2, null);
+    for (let call = 0; call < 2; call += 1)
+      expect(limiter.take('requests', ofRequests, { requests: 1, tokens: 1e12 }).allowed).toBe(true);
+    const requests = rateLimitError(limiter.take('requests', ofRequests, { requests: 1, tokens: 1 }));
+    expect(requests.message).toBe('Rate limit of 2 requests per minute exceeded: retry in 30 s');
+    expect(Object.keys(requests.headers ?? {}).join()).not.toContain('tokens');
+
+    const ofTokens = shared(null, 5);
+    expect(limiter.take('tokens', ofTokens, { requests: 1e12, tokens: 5 }).allowed).toBe(true);
+    const tokens = rateLimitError(limiter.take('tokens', ofTokens, { requests: 1, tokens: 1 }));
+    expect(tokens.message).toBe('Rate limit of 5 tokens per minute exceeded: retry in 12 s');
+    expect(Object.keys(tokens.headers ?? {}).join()).not.toContain('requests');
   });
 });

@@ -74,6 +74,16 @@ it('posts errors, signed, and no other lines', async () => {
   );
 });
 
+it('sends the user and password of its address as a header, because fetch refuses such an address', async () => {
+  url = url.replace('//', '//me:p%40ss@');
+  const { alerts, logger, lines } = start();
+  logger.error('the treasury differs');
+  await alerts.close();
+  expect(messages()).toEqual(['the treasury differs']);
+  expect(posted[0]!.headers.authorization).toBe(`Basic ${Buffer.from('me:p@ss').toString('base64')}`);
+  expect(lines).toHaveLength(1);
+});
+
 it('posts one message once in a while, with how often it was there', async () => {
   const { alerts, logger } = start('', 0.5);
   logger.error('again');

@@ -132,4 +132,18 @@ describe('the log line of a call', () => {
     observer.resolved(call, settledBy(exampleOffer()));
     expect(lines()[0]).toMatchObject({ metadata: { truncated: true, bytes: 5_011 } });
   });
+
+  it.each([
+    ['x', 4_085],
+    ['€', 1_361],
+  ])('counts metadata in bytes: %s', (letter, most) => {
+    const { observer, lines } = capture();
+    for (const count of [most, most + 1]) {
+      const call = exampleCall({ metadata: { note: letter.repeat(count) } });
+      observer.started(call);
+      observer.resolved(call, settledBy(exampleOffer()));
+    }
+    expect(lines()[0]).toMatchObject({ metadata: { note: letter.repeat(most) } });
+    expect(lines()[1]).toMatchObject({ metadata: { truncated: true } });
+  });
 });

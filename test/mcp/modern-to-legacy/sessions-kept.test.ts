@@ -170,3 +170,18 @@ test('a gateway that closes leaves no session at its servers', async () => {
   expect(bridge.sessions.size).toBe(0);
   expect((await bridge.post('tools/call', call)).status).toBe(503);
 });
+
+test('a session that opens while the gateway begins to stop serves its call, and is deleted afterwards', async () => {
+  const server = await startLegacyServer();
+  const bridge = await startBridge(server.url);
+  // The first session that opens is the one in which the gateway gets to know the server.
+  server.events.on('opened', () => bridge.sessions.size > 0 && bridge.sessions.drain());
+  const deleted = new Promise<string>((resolve) =>
+    server.events.on('deleted', (id: string) => usedBy(server).includes(id) && resolve(id)),
+  );
+  expect(textOf((await bridge.post('tools/call', call)).message.result)).toBe('hello');
+  expect(opened(server)).toHaveLength(1);
+  expect(await deleted).toBe(usedBy(server)[0]);
+  expect(bridge.sessions.size).toBe(0);
+  expect(await bridge.faults()).toEqual([]);
+});

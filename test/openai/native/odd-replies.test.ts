@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createMessagesSpeech } from '../../../src/openai/messages/native-messages.ts';
 import { createResponsesSpeech } from '../../../src/openai/responses/native-responses.ts';
+import { NativeReplyReader } from '../../../src/openai/native/native-reply-reader.ts';
+import { outputBytesMax } from '../../../src/openai/caps/output-bound.ts';
+import type { ChatTail } from '../../../src/openai/reply/chat-end.ts';
 import type { NativeEnd } from '../../../src/openai/native/native-speech.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { CONTEXT } from '../support/replies.ts';
 import { message, MESSAGE_USAGE, messageEvents, response } from './support/transcripts.ts';
 import { event, startWireUpstream, type WireUpstream } from './support/wire-upstream.ts';
 
@@ -70,6 +74,22 @@ describe('a reply in one piece', () => {
     const reply = await post(wire, { max_tokens: 2000, messages: input, max_output_tokens: 2000, input });
     expect((await reply.text()).includes(text)).toBe(flags.length === 0);
     expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({ flags });
+  });
+
+  test.each([
+    ['messages', createMessagesSpeech],
+    ['responses', createResponsesSpeech],
+  ] as const)('of %s beyond its cap is cut in bytes, between characters', (wire, speechOf) => {
+    const reader = new NativeReplyReader(CONTEXT, speechOf('acme/small'));
+    reader.head(200, {});
+    const most = outputBytesMax(CONTEXT.budget);
+    const text = Array.from({ length: most }, (_, at) => String.fromCodePoint(0x4e00 + (at % 20_000))).join('');
+    reader.data([Buffer.from(said(wire, `a🌍${text}`).text)]);
+    const end = (reader.end().tail as ChatTail).native!({ cost: 1 }, null);
+    const [given] = /a🌍[^"]*/.exec(end)!;
+    expect(Buffer.byteLength(given)).toBeLessThanOrEqual(most);
+    expect(Buffer.byteLength(given)).toBeGreaterThan(most - 4);
+    expect(`a🌍${text}`.startsWith(given)).toBe(true);
   });
 });
 

@@ -55,6 +55,14 @@ describe('a contract wallet', () => {
     expect(node.calls).toHaveLength(2);
   });
 
+  it('signs in through a node that asks for a password', async () => {
+    const node = await startChainNode({ code: CODE, answer: () => ACCEPTED });
+    const { enter } = await openSignIn({
+      chains: [{ network: BASE, rpcUrl: node.url.replace('//', '//me:password@') }],
+    });
+    expect((await enter(headerWith('0xc0ffee'))).account).toBe(ACCOUNT);
+  });
+
   it('signs in before it is deployed, by a signature that says how it will be', async () => {
     const { enter } = await world(ACCEPTED, '0x');
     expect((await enter(headerWith(`0xc0ffee${SIX492}`))).account).toBe(ACCOUNT);
