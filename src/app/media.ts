@@ -41,7 +41,7 @@ export async function openMedia(
         const removed = counts.reduce((sum, count) => sum + count, 0);
         if (removed > 0) logger.info({ files: removed }, 'files that belong to no task were removed');
       },
-      (error: unknown) => logger.warn({ err: error }, 'the store of files could not be looked through'),
+      (error: unknown) => logger.warn({ err: error }, 'the file store could not be listed'),
     );
   clean();
   const cleaning = setInterval(clean, ORPHANS_EVERY_MS).unref();
@@ -56,7 +56,7 @@ export async function openMedia(
     onUnseen(error) {
       // The operator must act on a full disk or an unreachable store, but not on a provider's faults.
       const level = isOfProvider(error) ? 'debug' : 'warn';
-      logger[level]({ err: error }, 'a video could not be looked at or fetched; it is tried again');
+      logger[level]({ err: error }, 'a video could not be checked or fetched; it is tried again');
     },
     now,
     elapsed,

@@ -93,7 +93,10 @@ async function openRegistry(
     ...config.tunnel,
     reservedNames,
     onError: (error) =>
-      logger.warn({ err: error }, 'the registry of providers cannot reach the database; what is known stands for now'),
+      logger.warn(
+        { err: error },
+        'the registry of providers cannot reach the database: the last known state stays in use',
+      ),
     onRestored: () => logger.info('the registry of providers reaches the database again'),
   });
   opened.defer(() => registry.close());

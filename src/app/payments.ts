@@ -73,7 +73,7 @@ export async function openPayments(store: Store & { readonly ledger: Ledger }): 
       else
         logger.warn(
           { network, reason: error instanceof Error ? error.message : String(error) },
-          'the chain is not to be had: payments and withdrawals over it wait',
+          'the chain cannot be reached: payments and withdrawals over it are delayed',
         );
     },
   });

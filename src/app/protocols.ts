@@ -97,8 +97,8 @@ function openMcp(doors: Doors, { blobs }: Files) {
     onUnlisted: (error, { service, provider }) =>
       logger.debug({ err: error, service, provider: provider.name }, 'the tools of a service could not be listed'),
     onShared: (name, first, later) =>
-      logger.warn({ name, service: first, later }, 'two services would have one name at /mcp: the older one has it'),
-    onUnseen: (error) => logger.debug({ err: error }, 'a task of a tool could not be looked at'),
+      logger.warn({ name, service: first, later }, 'two services have the same name at /mcp: the older one keeps it'),
+    onUnseen: (error) => logger.debug({ err: error }, 'a task of a tool could not be checked'),
     idempotency,
     payments,
     config,
@@ -151,7 +151,7 @@ function openA2a(doors: Doors, { blobs }: Files, cardKey: CardKey) {
     elapsed,
     random,
     onError,
-    onUnseen: (error) => logger.debug({ err: error }, 'an agent could not be looked at'),
+    onUnseen: (error) => logger.debug({ err: error }, 'the card of an agent could not be read'),
     ...keepAlive,
   });
 }

@@ -102,7 +102,7 @@ export function createReload(routed: Routed): Reload {
         const isToldInWords = error instanceof ConfigError || error instanceof PaymentsSetupError;
         logger.error(
           isToldInWords ? { reason: error.message } : { err: error },
-          'the configuration was not reloaded: everything is as it was',
+          'the configuration was not reloaded: the old one stays in use',
         );
         throw error;
       },

@@ -39,7 +39,8 @@ export function openTasks(middle: Middle) {
   });
   const secret = identity.secret('webhooks');
   const { allowPrivate } = config.webhooks;
-  const onError = (error: unknown) => logger.warn({ err: error }, 'webhooks could not be told; it is tried again');
+  const onError = (error: unknown) =>
+    logger.warn({ err: error }, 'webhooks could not be delivered; they are tried again');
   const webhooks = createWebhooks({
     database,
     fetch: createGuardedFetch({ allowPrivate }),
@@ -65,7 +66,7 @@ export function openTasks(middle: Middle) {
       );
     },
     onLost: (lost) => logger.info({ ...lost }, 'the webhook of an account was given up'),
-    onError: (error) => logger.warn({ err: error }, 'budgets could not be looked at; it is tried again'),
+    onError: (error) => logger.warn({ err: error }, 'budgets could not be checked; it is tried again'),
   });
   opened.defer(() => notices.close());
   const push = createPush({
@@ -103,7 +104,7 @@ export function watchTasks(
     lookMsMax: config.tasks.lookMsMax,
     retentionMs: config.tasks.retentionMs,
     alone: database.engine === 'sqlite',
-    onError: (error) => logger.warn({ err: error }, 'the tasks that go on cannot be looked at; it is tried again'),
+    onError: (error) => logger.warn({ err: error }, 'running tasks cannot be checked; it is tried again'),
   });
   opened.defer(() => watch.close());
 }

@@ -155,13 +155,13 @@ function createRunCallers(
     if (!calls)
       throw new GatewayError(
         'permission_denied',
-        'A run token is for calls of models, tools and agents alone: use an API key here',
+        'A run token is only for calls of models, tools and agents: use an API key here',
       );
     // This check covers free requests too, although they need no lock.
     if (!(await goesOn(parent)))
       throw new GatewayError(
         'permission_denied',
-        'The call that this run token was given with is over: it opens nothing any more',
+        'The call of this run token has ended, so the token is no longer valid',
       );
     const caller = key === null ? { account, key, wallet: null } : await keys.callerOfHash(key);
     if (caller.account !== account) throw invalidKey();
@@ -176,7 +176,7 @@ function createRunCallers(
 function orPay(error: unknown): never {
   if (!(error instanceof GatewayError) || error.code !== 'unauthorized') throw error;
   const { message, headers } = error;
-  throw new GatewayError('unauthorized', `${message}. Whoever pays for the call in place sends no credential at all`, {
+  throw new GatewayError('unauthorized', `${message}. To pay for the call in place, send no credential`, {
     headers,
     cause: error,
   });

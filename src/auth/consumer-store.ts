@@ -37,7 +37,7 @@ export function createConsumerStore(database: Database, { now }: { readonly now:
       const [row] = await database.query(INSERT, [account, label, now()]);
       if (row) return { created: true, consumer: consumerOf(row) };
       const consumer = await find(account);
-      if (!consumer) throw new Error(`account ${account} is neither new nor there`);
+      if (!consumer) throw new Error(`account ${account} could neither be created nor found`);
       return { created: false, consumer };
     },
     async list({ offset, limit }) {

@@ -25,7 +25,7 @@ export function readCredential(headers: IncomingHttpHeaders, walletsToo = false)
   const key = String(other).trim();
   if (bearer === undefined || bearer === key || !isOurs(bearer)) return key;
   if (!isOurs(key)) return bearer;
-  throw unauthorized('Authorization and x-api-key hold two different API keys: send one of them');
+  throw unauthorized('Authorization and x-api-key contain two different API keys: send one of them');
 }
 
 const isOurs = (text: string): boolean => kindOf(text) !== null || text.startsWith(RUN_TOKEN_PREFIX);

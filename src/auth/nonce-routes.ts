@@ -18,7 +18,7 @@ const messageSchema = {
   required: ['domain', 'uri', 'version', 'nonce', 'issued_at', 'expiration_time'],
   properties: {
     domain: text(
-      'Domain of the first line: the one that was asked, where it is one of `domains`, else the first of them',
+      'Domain of the first line: the host of this request if it is one of `domains`, otherwise the first of them',
     ),
     uri: text('Any address below it'),
     version: text('Always `1`'),
@@ -37,7 +37,7 @@ export function nonceRoutes({ nonces, signIn, now }: NonceDeps): FastifyPluginAs
         schema: {
           summary: 'Get a nonce to sign in with',
           description:
-            'What is sensitive, such as creating a key, needs a sign-in message with a nonce of this gateway, which is good once and for 10 minutes. ' +
+            'Sensitive requests, such as creating a key, need a sign-in message with a nonce of this gateway. It can be used once, within 10 minutes. ' +
             'Replace the address and the chain in `example`, let the wallet sign it as it is, and send the base64 of the JSON `{"message", "signature"}` as the header SIGN-IN-WITH-X.',
           tags: ['Account'],
           security: [],

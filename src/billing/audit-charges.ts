@@ -18,7 +18,7 @@ export async function auditPrices(query: Query): Promise<{ problems: string[]; r
     const parsed = attempt(() => ratesFromText(row.rates as string));
     if (parsed) rates.set(id, parsed);
     if (!parsed || priceId(row.provider as string, row.service as string, parsed) !== id) {
-      if (problems.length < PROBLEMS_MAX) problems.push(`price ${id} says something else than its id`);
+      if (problems.length < PROBLEMS_MAX) problems.push(`price ${id} does not match its id`);
     }
   }
   return { problems, rates };

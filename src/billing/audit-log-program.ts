@@ -48,7 +48,7 @@ export function run(prepare: Prepare, _args: unknown, folder: string): AuditedLo
       }
     }
     if (head.hash !== row.hash && problems.length === 0)
-      say(`the tables have followed another log: they know of record ${row.n} otherwise`);
+      say(`the tables follow a different log: record ${row.n} has another hash there`);
   } catch (error) {
     say((error as Error).message);
   }

@@ -104,22 +104,22 @@ const QUERIES: readonly {
   {
     name: 'lent',
     statement: load('audit-lent'),
-    fine: 'what locks have lent is what the locks under them hold or were charged',
+    fine: 'the lent part of each lock equals what its child locks hold or were charged',
     say: (row) =>
       row.misfit === 0n
-        ? `lock ${row.id} has lent ${row.lent} more than the locks under it say`
+        ? `lock ${row.id} has lent ${row.lent} more than its child locks say`
         : `lock ${row.id} has lent or charged more than it may`,
   },
   {
     name: 'locks under locks',
     statement: load('audit-children'),
-    fine: 'every lock under another drew on it once, and gave it back what was left',
-    say: (row) => `lock ${row.id} does not fit its parent, or its journal tells otherwise what it drew and gave back`,
+    fine: 'every child lock drew on its parent once, and gave the rest back',
+    say: (row) => `lock ${row.id} differs from its parent or from its journal rows (lend, return)`,
   },
   {
     name: 'transfers',
     statement: load('audit-transfers'),
-    fine: 'every transfer is in the journal, once and alike',
+    fine: 'every transfer is in the journal once, with the same amounts',
     say: (row) => `transfer ${row.id} and the journal differ`,
   },
   {
@@ -167,9 +167,7 @@ export function audit(database: Database, options: AuditOptions = {}): Promise<A
         ),
       );
       const prices = await auditPrices(query);
-      checks.push(
-        judge('prices', prices.problems, `${prices.rates.size} price versions carry the id of what they say`),
-      );
+      checks.push(judge('prices', prices.problems, `${prices.rates.size} price versions match their ids`));
       const charges = await auditCharges(query, prices.rates);
       checks.push(judge('charges', charges.problems, charges.fine));
       checks.push(await overdue(query, options));

@@ -41,7 +41,7 @@ export function createConclude({ ledger, prices, feeBps }: ConcludeOptions): Con
     const { charged, fee, drawn, shortfall } = lock;
     if (lock.state !== 'held') return { lock, settlement: { charged, fee, drawn, shortfall }, before: true };
     const price = await prices.find(priceId);
-    if (!price) throw new Error(`call ${id} has price ${priceId}, which nobody remembers`);
+    if (!price) throw new Error(`call ${id}: price version ${priceId} is not stored`);
     const own = lock.amount - lock.lendable;
     const charge = chargeOf({ price, estimate: most !== null && most < own ? most : own }, { outcome, usage }, true);
     const result = await ledger.settle({

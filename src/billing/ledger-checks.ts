@@ -48,7 +48,7 @@ export function checkWritten({ accounts, budgets, newLocks, resolvedLocks, chang
 
 /** The tables would turn two ids with different lone surrogates into the same id. */
 function checkId(id: string): void {
-  if (!id.isWellFormed()) refuse('text', `the id ${JSON.stringify(id)} has half a character`);
+  if (!id.isWellFormed()) refuse('text', `the id ${JSON.stringify(id)} contains a lone surrogate`);
 }
 
 function checkLent({ id, amount, lendable, lent }: Written['newLocks'][number]): void {

@@ -44,7 +44,7 @@ export function showChains({ ok, chains, ...totals }: ChainAuditView, paint: Pai
   const { suspense, fees, losses, transit, operator } = totals;
   const figures = facts(
     [
-      ['suspense', `${usd(suspense)} USD came in and are nobody's yet`],
+      ['suspense', `${usd(suspense)} USD came in and do not belong to an account yet`],
       ['fees', `${usd(fees)} USD`],
       ...(losses > 0
         ? [['losses', `${usd(losses)} USD were taken back by a chain after they were spent: to be made good`] as const]

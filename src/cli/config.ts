@@ -56,7 +56,7 @@ async function show(flags: ShowFlags): Promise<void> {
   const paint = painter();
   process.stdout.write(
     options.length === 0
-      ? 'Everything is as it is by default.\n'
+      ? 'Every option has its default value.\n'
       : `${table(['OPTION', 'VALUE', 'FROM'], options.map(row), paint)}\n`,
   );
 }

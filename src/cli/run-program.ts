@@ -64,7 +64,7 @@ function report(error: unknown): number {
     return 1;
   }
   process.stderr.write(
-    `${paint('red', 'tollgate failed in a way that it does not know:')}\n${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+    `${paint('red', 'tollgate failed with an unexpected error:')}\n${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
   );
   return 1;
 }

@@ -48,7 +48,7 @@ export const CHAIN_OPTIONS = {
     takes: 'an http:// or https:// URL',
     secret: true,
     meaning:
-      'JSON-RPC address of a node of that chain: contract wallets are asked there whether a signature is theirs, and money is seen and moved there.',
+      'JSON-RPC address of a node of that chain. The gateway uses it to check the signatures of contract wallets, and to see and move money.',
     read: (value) => {
       const right = 'an http:// or https:// URL, or "std::env::NAME"';
       if (typeof value !== 'string') throw new WrongValue('is not text', right);
@@ -58,23 +58,23 @@ export const CHAIN_OPTIONS = {
     },
   }),
   private_key: privateKeyOption(
-    'Secret key of the treasury. With it, or with `keypair_file`, money is taken and paid out over this chain.',
+    'Secret key of the treasury. With it, or with `keypair_file`, the gateway takes payments and pays out over this chain.',
   ),
   keypair_file: keypairFileOption('Keypair file of the treasury, as `tollgate keygen` writes it.'),
   previous_private_key: privateKeyOption(
-    'Secret key of the treasury before, while it hands over to this one: what it holds is moved here, and what still comes to it is credited.',
+    'Secret key of the previous treasury, while it is replaced: its money is moved to the new treasury, and payments that still reach it are credited.',
   ),
-  previous_keypair_file: keypairFileOption('Keypair file of the treasury before.'),
+  previous_keypair_file: keypairFileOption('Keypair file of the previous treasury.'),
   asset: optionalText({
     absent: "the network's USDC, on Base, Base Sepolia, Solana and Solana devnet",
     takes: 'address of a token with 6 decimals',
-    meaning: 'What is paid with: USDC. On EVM chains it must have EIP-3009.',
+    meaning: 'Token for payments: USDC. On EVM chains it must support EIP-3009.',
     fault: assetFault,
   }),
   asset_name: optionalText({
     absent: 'that of the known USDC',
     takes: 'text of 1 to 64 printable ASCII characters',
-    meaning: 'Name in the EIP-712 domain of `asset`. Only for EVM chains, and needed with an `asset` of your own.',
+    meaning: 'Name in the EIP-712 domain of `asset`. Only for EVM chains. Required if you set `asset`.',
     fault: domainTextFault,
   }),
   asset_version: optionalText({
@@ -87,65 +87,65 @@ export const CHAIN_OPTIONS = {
     default: 'in-process',
     takes: '`in-process`, or the http:// or https:// URL of an x402 facilitator',
     meaning:
-      'Who submits payments: the gateway itself, which pays for gas, or a facilitator. Whether they were settled the gateway always sees for itself.',
+      'Who submits payments: the gateway itself, which then pays for gas, or a facilitator. The gateway always checks on the chain whether a payment was settled.',
     fault: facilitatorFault,
   }),
   min_topup: usd({
     min: 1n,
     max: USD_MAX,
     default: 100_000n,
-    meaning: 'The least that one payment is asked to be: what a call does not cost stays as balance.',
+    meaning: 'Smallest payment that the payment terms ask for. The part that the call does not cost stays as balance.',
   }),
-  topup_max: usd({ min: 1n, max: USD_MAX, default: 1_000_000_000n, meaning: 'The most that one payment may be.' }),
+  topup_max: usd({ min: 1n, max: USD_MAX, default: 1_000_000_000n, meaning: 'Largest payment.' }),
   unfinal_max: usd({
     min: 0n,
     max: USD_MAX,
     default: 1_000_000_000n,
     meaning:
-      'The most that is credited in all while the chain may still undo it: what the operator can lose. Payments above it wait until they are final.',
+      'Limit on the sum of credited payments that are not final yet. The operator loses at most this sum if the chain undoes them. Payments above it are credited when they are final.',
   }),
   confirmations: whole({
     min: 1,
     max: 10_000,
     default: 1,
-    meaning: 'Blocks after which a payment is credited, its own included.',
+    meaning: 'Number of blocks after which a payment is credited. The block of the payment counts.',
   }),
   finality: optionalWhole({
     min: 1,
     max: 100_000,
     absent: 'what the node calls finalized',
-    meaning: 'Blocks after which nothing can be undone, for EVM nodes that do not say it.',
+    meaning: 'Number of blocks after which a payment is final, for EVM nodes that do not report finality.',
   }),
   opens_accounts: trueOrFalse({
     optional: { text: 'false', fallback: false },
     meaning:
-      'Solana: payouts make the token account of a receiver that has none, at the cost of the treasury. Its owner can close it and keep what it cost, so set `token_account_fee` above that cost, or use it where the providers are known.',
+      'Solana: whether a payout makes the token account of a receiver that has none. The treasury pays for it. The owner can close the account and keep its rent. So set `token_account_fee` above the rent, or use this only with providers that you know.',
   }),
-  withdrawal_min: usd({ min: 1n, max: USD_MAX, default: 1_000_000n, meaning: 'The least that is paid out at once.' }),
+  withdrawal_min: usd({ min: 1n, max: USD_MAX, default: 1_000_000n, meaning: 'Smallest withdrawal.' }),
   withdrawal_fee: usd({
     min: 0n,
     max: 1_000_000_000n,
     default: 0n,
     meaning:
-      'Kept of each withdrawal for what the chain costs you: the address is paid so much less. It goes to the fees.',
+      'Fee that is kept from each withdrawal, for your costs on the chain: the address gets the rest. It is booked to the fees.',
   }),
   token_account_fee: usd({
     min: 0n,
     max: 1_000_000_000n,
     default: 0n,
     meaning:
-      'Solana, with `opens_accounts`: kept beside `withdrawal_fee` of each withdrawal whose payout makes a token account. One that is not more than both fees is given back.',
+      'Solana, with `opens_accounts`: a second fee, besides `withdrawal_fee`, for each withdrawal whose payout makes a token account. If a withdrawal is not larger than both fees, its amount is given back.',
   }),
   withdrawal_daily_max: usd({
     min: 1n,
     max: USD_MAX,
     default: 10_000_000_000n,
-    meaning: 'The most that is paid out in 24 hours of one balance, or of one provider’s earnings, over all chains.',
+    meaning: 'Largest sum of payouts in 24 hours from one balance, or from one provider’s earnings, over all chains.',
   }),
   move_to: option<readonly string[]>({
     takes: 'list of at most 20 addresses on this chain',
     meaning:
-      'Addresses of your own that `tollgate treasury move` may send money of the treasury to, on its way to another treasury. Only this file can add one.',
+      'Addresses that belong to you and to which `tollgate treasury move` may send money of the treasury, on its way to another treasury. Only this file can add one.',
     optional: { text: 'none', fallback: [] },
     read: (value) => {
       const right = 'a list of at most 20 addresses on this chain, such as ["0x…"]';
@@ -161,7 +161,7 @@ export const CHAIN_OPTIONS = {
     min: 100,
     max: 120_000,
     default: 10_000,
-    meaning: 'Time for one answer of the node or the facilitator.',
+    meaning: 'Longest wait for one answer of the node or the facilitator.',
   }),
 };
 

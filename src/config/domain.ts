@@ -19,7 +19,7 @@ export function domainFault(domain: string): string | null {
 export function hostNameFault(name: string): string | null {
   const host = parseHost(name);
   if (host === null) return 'is not a host name';
-  if (host.port !== '') return 'has a port, which is not looked at';
+  if (host.port !== '') return 'must not have a port';
   return host.name === name ? null : `is written ${host.name}`;
 }
 

@@ -13,7 +13,8 @@ export function keypairFileOption(meaning: string): Option<string | null> {
     optional: { text: 'none', fallback: null },
     read: (value) => {
       if (typeof value !== 'string') throw new WrongValue(`is ${show(value)}`, KEYPAIR_RIGHT);
-      if (isKey(value)) throw new WrongValue('is a key itself', `${KEYPAIR_RIGHT}; a key goes to private_key`);
+      if (isKey(value))
+        throw new WrongValue('is a key itself', `${KEYPAIR_RIGHT}. Put the key itself into private_key`);
       if (value === '' || value.length > PATH_MAX || value.includes('\0'))
         throw new WrongValue('is not a path', KEYPAIR_RIGHT);
       if (value.startsWith('~'))

@@ -42,7 +42,7 @@ export function letAct(headers: IncomingHttpHeaders, needed: MemberRole): void {
 export const nobodyActs = (): GatewayError =>
   new GatewayError(
     'permission_denied',
-    `Nobody acts for another account here: leave out ${ACCOUNT_HEADER}, and call with a key of that account`,
+    `This endpoint does not accept ${ACCOUNT_HEADER}: call it with a key of that account instead`,
   );
 
 /** The lowest role with which members may act in this request; undefined if nobody may. */

@@ -41,7 +41,7 @@ export function refuseCapBeside(params: JsonObject, metadata: string): void {
   const right = `${metadata}["${MAX_COST_META}"]`;
   throw new GatewayError(
     'invalid_request',
-    `${JSON.stringify(name)} bounds nothing here: name the cap in ${right}, or in the header ${MAX_COST_HEADER}`,
+    `${JSON.stringify(name)} has no effect here: give the cap in ${right}, or in the header ${MAX_COST_HEADER}`,
     {
       param: right,
     },

@@ -19,7 +19,7 @@ export function errorOfAttempt(failure: UpstreamFailure, { provider: { name } }:
   if (failure.tooLarge)
     return new GatewayError(
       'unprocessable',
-      `The reply of provider ${name} cannot be taken: ${failure.message}. Ask for less at once`,
+      `The reply of provider ${name} cannot be used: ${failure.message}. Ask for less in one request`,
       { cause: failure },
     );
   if (failure.blame === 'account')

@@ -16,8 +16,8 @@ import type { Asked, Opened, Refusal } from './serve.ts';
 
 /** Text for the description of each such route. */
 export const PAYABLE =
-  ' What the balance does not reach for is answered with 402 and the terms of x402 (version 2) in `PAYMENT-REQUIRED`: the same request with a payment in `PAYMENT-SIGNATURE` ' +
-  'is answered, from whoever has no account too.';
+  ' If the balance is too low, the answer is 402 with x402 terms (version 2) in `PAYMENT-REQUIRED`. Repeat the request ' +
+  'with a payment in `PAYMENT-SIGNATURE`. No account is needed.';
 
 /**
  * Routes that are added to `app` from now on get the raw bytes of the body. So the structure can be checked before it

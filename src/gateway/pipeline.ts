@@ -280,7 +280,7 @@ export function refuseLock(call: Call, refusal: Extract<LockResult, { ok: false 
     case 'parent_over':
       return new GatewayError(
         'permission_denied',
-        'The call that this one was made under is over: nothing more can be paid from its budget',
+        'The parent call has ended, so nothing more can be paid from its budget',
       );
     case 'parent_exhausted': {
       const affordable = call.candidates.filter(({ estimate }) => estimate + call.lendable <= refusal.available);
@@ -292,7 +292,7 @@ export function refuseLock(call: Call, refusal: Extract<LockResult, { ok: false 
       );
     }
     case 'too_deep':
-      return new GatewayError('permission_denied', 'Calls are made under calls at most 8 deep');
+      return new GatewayError('permission_denied', 'Calls can be nested at most 8 deep');
     case 'duplicate':
       return new GatewayError('internal', `Call id ${call.id} was used before`);
   }

@@ -112,14 +112,14 @@ function refused(
         `Insufficient balance for the budget of this run: ${formatUsd(budget)} USDC. A lower max_cost needs less`,
       );
     case 'parent_over':
-      return new GatewayError('permission_denied', 'The call that this run was made under is over');
+      return new GatewayError('permission_denied', 'The parent call of this run has ended');
     case 'parent_exhausted':
       return new GatewayError(
         'insufficient_balance',
         `The budget of the run is too low for another of ${formatUsd(budget)} USDC`,
       );
     case 'too_deep':
-      return new GatewayError('permission_denied', 'Calls are made under calls at most 8 deep');
+      return new GatewayError('permission_denied', 'Calls can be nested at most 8 deep');
     case 'duplicate':
       return new GatewayError('internal', 'Internal error');
   }

@@ -17,7 +17,7 @@ const API_PATH = '/api/v1';
 export const ROUTER_OPTIONS = {
   url: option({
     takes: 'an http:// or https:// URL',
-    meaning: `Address of the router. A path \`${API_PATH}\` at its end, as clients have it, is understood.`,
+    meaning: `Address of the router. It may end with the path \`${API_PATH}\`, which clients use.`,
     read: (value) => {
       const { origin, path } = readUrl(
         value,
@@ -51,7 +51,7 @@ export const ROUTER_OPTIONS = {
   'siwx.private_key': privateKeyOption('Secret key of the wallet, in place of `keypair_file`.'),
   'siwx.domain': option<string | null>({
     takes: 'host name, with its port where that is not the default one',
-    meaning: 'Domain that the wallet signs in for: one that the router knows as its own.',
+    meaning: 'Domain that the wallet signs in for. The router must accept it as its own.',
     optional: { text: 'host of `router.url`', fallback: null },
     read: (value) => {
       const right = 'a host name as browsers write it, such as router.example.com or localhost:8402';

@@ -106,7 +106,7 @@ const plain = (text: string): Reply => ({ pieces: [Buffer.from(text)], status: 2
 const COMPRESSED = namelessError(CODE.invalidRequest, 'Send the body uncompressed, without content-encoding');
 const KEY_OF_BATCH = namelessError(
   CODE.invalidRequest,
-  'An Idempotency-Key is of one call: in a batch, give each entry its own in params._meta["tollgate/idempotency-key"]',
+  'An Idempotency-Key applies to one call. In a batch, give each entry its own key in params._meta["tollgate/idempotency-key"]',
 );
 
 const NO_CREDENTIAL = errorOf(

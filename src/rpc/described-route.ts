@@ -3,15 +3,15 @@ import { EXAMPLE_MODEL } from '#pages';
 
 const POST =
   'One request, or a batch of up to 50. `rpc.discover` answers with the OpenRPC document of all methods: `models/list`, `chat/completions`, `tools/call`, ' +
-  '`message/send`, `account/balance` and the others. Each entry of a batch is a call of its own: authorised, counted, billed and answered in its place, in order. ' +
-  '`result._meta` tells the cost of a billed call. Parameters are given by name; notifications are not executed; what streams has endpoints of its own.';
+  '`message/send`, `account/balance` and the others. Each entry of a batch is a separate call: it is authorised, counted and billed by itself, and answered in order. ' +
+  '`result._meta` tells the cost of a billed call. Parameters are given by name; notifications are not executed; streams have their own endpoints.';
 
 const REQUEST = {
   type: 'object',
   required: ['jsonrpc', 'id', 'method'],
   properties: {
     jsonrpc: { const: '2.0' },
-    id: { type: ['string', 'number'], description: 'Comes back with the reply, as it was written' },
+    id: { type: ['string', 'number'], description: 'The reply repeats it exactly as it was written' },
     method: { type: 'string', description: 'Such as `models/list`' },
     params: { type: 'object' },
   },
@@ -40,6 +40,6 @@ export const DESCRIPTION: FastifySchema = {
       additionalProperties: true,
       items: {},
     },
-    204: { description: 'There was nothing to answer: notifications alone.', type: 'null' },
+    204: { description: 'Nothing to answer: the body had only notifications.', type: 'null' },
   },
 };

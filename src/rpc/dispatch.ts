@@ -91,6 +91,6 @@ function unknownMethod(name: string, methods: readonly Method[]): Outcome {
   const message =
     at === null
       ? `There is no method ${JSON.stringify(name.slice(0, 100))}: ${DISCOVER} lists all methods${hint === '' ? '' : `. ${hint}`}`
-      : `${name} answers with a stream, which a reply of JSON-RPC cannot be: ${at}`;
+      : `${name} answers with a stream, which a JSON-RPC reply cannot carry: ${at}`;
   return errorOf({ error: { code: CODE.methodNotFound, message }, status: 200, headers: {} });
 }

@@ -66,7 +66,7 @@ export function createAsk(inject: FastifyInstance['inject']): Ask {
       if ((error as { readonly code?: unknown }).code === CLOSING)
         throw new GatewayError(
           'service_unavailable',
-          'This gateway is shutting down; retry on another or in a moment',
+          'This gateway is shutting down: retry in a moment, or at another gateway',
           {
             retryAfterS: 1,
             cause: error,

@@ -67,7 +67,7 @@ const tooLarge = () =>
 const noRoom = () =>
   new GatewayError(
     'service_unavailable',
-    'Large replies that were not fetched yet take all the memory for them: read your replies, and retry in a moment',
+    'Large replies that were not read yet use all memory for large replies. Read your replies, and retry in a moment',
     {
       retryAfterS: 2,
     },

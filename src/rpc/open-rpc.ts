@@ -26,7 +26,7 @@ export function openRpc({ methods, openApi, version, url }: OpenRpcOptions): Jso
 
 const DESCRIPTION =
   'Chat models, tools and agents by one JSON-RPC 2.0 endpoint. Parameters are given by name. A batch has up to 50 entries; each is a call of its own, ' +
-  'with its own charge, and is answered in its place. Notifications are not executed. What streams has endpoints of its own.';
+  'with its own charge, and is answered in its place. Notifications are not executed. Streams have their own endpoints.';
 
 const DISCOVER_ITSELF = {
   name: DISCOVER,
@@ -44,7 +44,10 @@ const MEANINGS: Readonly<Record<number, readonly [name: string, meaning: string]
   [CODE.invalidParams]: ['invalidParams', 'A parameter is wrong: data.param names it'],
   [CODE.internal]: ['internal', 'Internal error'],
   [RPC_ERRORS.unauthorized.code]: ['unauthorized', 'No credential, or one that is not valid'],
-  [RPC_ERRORS.insufficient_balance.code]: ['payment', 'The money does not reach; data may hold the terms of x402'],
+  [RPC_ERRORS.insufficient_balance.code]: [
+    'payment',
+    'The balance or a limit is too low; data may contain the x402 terms',
+  ],
   [RPC_ERRORS.payment_pending.code]: [
     'paymentPending',
     'The payment is not known to be settled yet: repeat the request with it',
@@ -55,14 +58,14 @@ const MEANINGS: Readonly<Record<number, readonly [name: string, meaning: string]
     'idempotencyConflict',
     'The idempotency key was used for something else, or its call still runs; or a quote cannot be used',
   ],
-  [RPC_ERRORS.payload_too_large.code]: ['payloadTooLarge', 'The request, or what the batch answers, is too large'],
+  [RPC_ERRORS.payload_too_large.code]: ['payloadTooLarge', 'The request, or the reply to the batch, is too large'],
   [RPC_ERRORS.rate_limit_exceeded.code]: [
     'rateLimitExceeded',
     'Too many requests: data.retry_after_s says when to come back',
   ],
   [RPC_ERRORS.provider_unavailable.code]: [
     'providerUnavailable',
-    'No provider answered as it should; nothing was charged',
+    'No provider gave a valid answer; nothing was charged',
   ],
   [RPC_ERRORS.service_unavailable.code]: ['serviceUnavailable', 'The gateway cannot take calls at the moment'],
 };

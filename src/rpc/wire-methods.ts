@@ -60,7 +60,7 @@ export function mcp(words: Words, params: readonly Param[] = []): Method {
 
 const AGENT: Param = {
   name: 'agent',
-  description: 'The agent. It may be left out where a task says it, or there is one alone.',
+  description: 'The agent. It may be left out if a task names it, or if there is only one agent.',
   schema: TEXT,
 };
 

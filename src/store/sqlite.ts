@@ -46,7 +46,7 @@ export async function openSqlite(dataDir: string, { withoutLog = false } = {}): 
       ? inUse(folder)
       : new DatabaseError(`${path} cannot be opened: ${message}`, { code: logGone ? 'log_gone' : 'unusable' });
   if (withoutLog && hasLog(place.log))
-    throw new DatabaseError(`The log in ${place.log} is there: nothing has to be begun anew`, { code: 'unusable' });
+    throw new DatabaseError(`The log in ${place.log} exists, so no new log is needed`, { code: 'unusable' });
   const writer = await connect(
     {
       ...place,

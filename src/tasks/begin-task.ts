@@ -43,7 +43,10 @@ export function createTaskStart(
   async function keepLock(callId: string, keptUntil: number): Promise<void> {
     const kept = await ledger.keep(callId, keptUntil);
     if (kept.ok || kept.reason === 'not_found') return;
-    throw new GatewayError('service_unavailable', 'The provider took longer to begin than the money was reserved for');
+    throw new GatewayError(
+      'service_unavailable',
+      'The lock of this call expired before the provider began the task: retry',
+    );
   }
 
   /** Prolongs the locks of the task's earlier calls to the task's new end. */
@@ -63,7 +66,7 @@ export function createTaskStart(
       if (Number(row!['tasks']) < liveMax) return void full.delete(account);
       throw new GatewayError(
         'rate_limit_exceeded',
-        `${liveMax} tasks of this account go on, which is as many as it may have: cancel some, or wait for an end`,
+        `This account has ${liveMax} running tasks, which is its limit: cancel one, or wait until one ends`,
         {
           retryAfterS: FULL_RETRY_S,
         },
@@ -72,9 +75,7 @@ export function createTaskStart(
 
     async begin(task, call) {
       if (!isStorable(task.taskId))
-        throw new RangeError(
-          'The id of a task has 1 to 256 characters, none of them NUL or half of a pair: refuse others before',
-        );
+        throw new RangeError('The id of a task has 1 to 256 characters, without NUL and lone surrogates');
       const at = now();
       const expiresAt = at + task.ttlMs;
       const keptUntil = expiresAt + slackOf(task.ttlMs);

@@ -28,7 +28,7 @@ export function readPageToken(token: string): PageEnd {
   }
   throw new GatewayError(
     'invalid_request',
-    'pageToken must be the one that a page of this list ended with: leave it out to begin with the first page',
+    'pageToken must be the nextPageToken of a page of this list. Leave it out for the first page',
     {
       param: 'pageToken',
     },

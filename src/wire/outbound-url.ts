@@ -29,12 +29,12 @@ export function outboundUrlFault(text: string, { allowPrivate }: OutboundUrlOpti
   if (!url) return 'is not an absolute URL such as https://example.com/hook';
   if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:'))
     return `must begin with https://${allowPrivate ? ' or http://' : ''}`;
-  if (url.username !== '' || url.password !== '') return 'must not hold a user or a password';
+  if (url.username !== '' || url.password !== '') return 'must not contain a user or a password';
   if (url.port === '0') return 'must not have the port 0';
   if (allowPrivate) return null;
   const port = Number(url.port || 443);
   if (port !== 443 && (port < 1_024 || BAD_PORTS.has(port)))
-    return 'must have the port 443 or one from 1024 on that is not set aside for another protocol';
+    return 'must have the port 443, or a port from 1024 that is not reserved for another protocol';
   return isPublicName(hostOf(url)) ? null : 'must name a host of the public internet';
 }
 

@@ -67,7 +67,7 @@ test('is begun anew with the tables, whose books are right and go on', async () 
   expect(await lock('load-0-0')).toMatchObject({ reason: 'duplicate' });
   expect(await lock('after')).toEqual({ ok: true, available: 800n });
   await close();
-  await expect(openDatabase({ dataDir, withoutLog: true })).rejects.toThrow('is there: nothing has to be begun anew');
+  await expect(openDatabase({ dataDir, withoutLog: true })).rejects.toThrow('exists, so no new log is needed');
   await open();
   expect(await differences()).toEqual([]);
   // Once more: what the journal has already is not told twice.

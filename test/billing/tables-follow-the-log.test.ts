@@ -93,7 +93,7 @@ test('an id is refused for ever, in whatever order ids come and whatever memory 
   for (const id of ids) expect({ id, ...(await lock(id)) }).toMatchObject({ id, ok: true });
   for (const id of ids.slice(0, 6)) await ledger.release({ id, detail: '{}' });
   for (const id of ids) expect({ id, ...(await lock(id)) }).toMatchObject({ id, ok: false, reason: 'duplicate' });
-  await expect(lock('half \uD800')).rejects.toThrow('half a character');
+  await expect(lock('half \uD800')).rejects.toThrow('lone surrogate');
   await ledger.close();
   await database.close();
   database = await store.openDatabase({ dataDir });

@@ -40,7 +40,7 @@ test('a chain that is right', () => {
       'chain             owed       held     booked  difference  unfinal  coming  going  compared',
       'eip155:8453  13.000000  12.500000  12.500000    0.000000        2       1      3  2026-03-04T05:06:07Z',
       '',
-      "  suspense  0.000000 USD came in and are nobody's yet",
+      '  suspense  0.000000 USD came in and do not belong to an account yet',
       '  fees      1.000000 USD',
       '',
       'The treasuries hold what the books say.',

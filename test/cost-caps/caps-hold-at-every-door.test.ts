@@ -89,7 +89,7 @@ test.each(DOORS.filter(({ metadata }) => metadata === 'of the parameters'))(
   '$name: a cap beside the metadata is refused, with its place',
   async (door) => {
     const right =
-      /bounds nothing here: name the cap in (params\._meta|metadata)\[\\"tollgate\/max_cost\\"\], or in the header x-max-cost/;
+      /has no effect here: give the cap in (params\._meta|metadata)\[\\"tollgate\/max_cost\\"\], or in the header x-max-cost/;
     await eachRefused(door, [{ beside: 'max_cost' }, { beside: 'maxCost' }], right);
   },
 );

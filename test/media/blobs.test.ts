@@ -57,8 +57,10 @@ describe.each(ENGINES)('%s', (name) => {
     await blobs.takeRoom({ id, account, files: 3, expiresAt });
     await blobs.takeRoom({ id, account, files: 3, expiresAt });
     await blobs.admit(account, 2);
-    await expect(blobs.admit(account, 3)).rejects.toThrow('as much room');
-    await expect(blobs.takeRoom({ id: `${id}-2`, account, files: 3, expiresAt })).rejects.toThrow('as much room');
+    await expect(blobs.admit(account, 3)).rejects.toThrow('use all of its space');
+    await expect(blobs.takeRoom({ id: `${id}-2`, account, files: 3, expiresAt })).rejects.toThrow(
+      'use all of its space',
+    );
     await blobs.takeRoom({ id: `${id}-3`, account, files: 2, expiresAt });
     // Its room is there, although there is no other.
     const source = sourceOf(name, made, 'room');
@@ -67,10 +69,10 @@ describe.each(ENGINES)('%s', (name) => {
       return { type: 'text/plain', notes: '{}' };
     });
     expect(stored).toMatchObject({ state: 'stored', bytes: 10 });
-    await expect(put(blobs, account, sourceOf(name, made, 'more'), 'x')).rejects.toThrow('as much room');
+    await expect(put(blobs, account, sourceOf(name, made, 'more'), 'x')).rejects.toThrow('use all of its space');
     await blobs.giveRoomBack(id);
     await blobs.admit(account, 2);
-    await expect(blobs.admit(account, 3)).rejects.toThrow('as much room');
+    await expect(blobs.admit(account, 3)).rejects.toThrow('use all of its space');
     pass(HOUR_MS);
     await blobs.admit(account, 4);
     expect(await blobs.sweep(100)).toBeGreaterThan(0);
@@ -117,7 +119,7 @@ describe.each(ENGINES)('%s', (name) => {
     pass(LEASE_MS + 1);
     const second = await put(blobs, account, source, 'quick');
     slow.resolve();
-    await expect(first).rejects.toThrow('somebody else writes the file');
+    await expect(first).rejects.toThrow('another process now writes the file');
     expect(names()).toEqual([second!.id]);
     expect(await textOf(blobs, source, 0, 4)).toBe('quick');
   });

@@ -138,7 +138,7 @@ test('videos under way count with the largest that they may become, so that none
   expect(await refused.json()).toMatchObject({
     error: {
       code: 'rate_limit_exceeded',
-      message: expect.stringContaining('A video under way reserves 4096') as string,
+      message: expect.stringContaining('A running video reserves 4096') as string,
     },
   });
   expect(await spine.balance()).toEqual(before);

@@ -108,7 +108,7 @@ describe('what is wrong with the router is told with line and key', () => {
       '[router]\nurl = "wss://r.example"\napi_key = "k"',
       '2 router.url is "wss://r.example": it is not a http:// or https:// URL',
     ],
-    ['[router]\nurl = "https://u:p@r.example"\napi_key = "k"', '2 router.url holds credentials'],
+    ['[router]\nurl = "https://u:p@r.example"\napi_key = "k"', '2 router.url contains credentials'],
     ['[router]\nurl = "https://r.example"\napi_kye = "k"\napi_key = "k"', '3 router.api_kye is not an option'],
     ['[router]\nurl = "https://r.example"\nsiwx = 3', '3 router.siwx is 3'],
     [`${siwx}keypair_file = "k.json"`, '3 router.siwx.chain_id is missing'],

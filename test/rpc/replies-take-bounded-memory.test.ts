@@ -81,7 +81,7 @@ test('replies that nobody takes: one account has a quarter, all have the whole, 
   const { codes, read } = await large(mine[1]!);
   expect(codes).toEqual(codes.map(() => -32018));
   expect(read[0]!.error).toMatchObject({
-    message: expect.stringMatching(/not fetched.*retry/) as string,
+    message: expect.stringMatching(/not read.*retry/) as string,
     data: { retry_after_s: 2, status: 503 },
   });
   expect(told(await large(memory.open('other', null)))).toBeGreaterThan(3 * MIB);

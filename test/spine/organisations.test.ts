@@ -321,7 +321,7 @@ test('nobody acts for another account where it is not said to be possible', asyn
     // Whoever asks for no credential takes no notice of a header that is about one.
     if ((await send({})).statusCode !== 401) continue;
     const reply = await send({ authorization: `Bearer ${people.viewer.key}`, 'x-tollgate-account': account });
-    if (reply.payload.includes('Nobody acts for another account')) {
+    if (reply.payload.includes('This endpoint does not accept x-tollgate-account')) {
       if (reply.statusCode !== 403) wrong.push(`${name}: ${reply.statusCode}`);
     } else acting.push(name);
   }

@@ -215,7 +215,7 @@ describe.each(['/mcp/no/such', '/a2a/no/such', '/api/v1/rpc'])('of a message to 
       '{"jsonrpc":"2.0","id":7,"id":8,"method":"ping"}',
       null,
       -32_600,
-      'The request is ambiguous: the key "id" stands twice in one object (at position 24)',
+      'The request is ambiguous: duplicate key "id" in an object (at position 24)',
     ],
   ])('%s', async (_name, body, id, code, message) => {
     expect((await send(body)).answer).toEqual({

@@ -114,13 +114,13 @@ test.each(names)('a quote of %s says what its call costs', async (name) => {
   expect(answer).toMatchObject({ price_micro_usdc: most, exact: name !== 'model' });
   expect((await charge(name, answer.quote_id)).paid).toBe(charged);
   const again = await charge(name, answer.quote_id);
-  expect([again.paid, again.text]).toEqual([0, expect.stringContaining('This quote was used') as string]);
+  expect([again.paid, again.text]).toEqual([0, expect.stringContaining('This quote was already used') as string]);
 });
 
 test('a quote is of one primitive, and of one service', async () => {
   const { quote_id: id } = await quote({ primitive: 'tool', ...CALLS.tool.body });
   for (const other of ['model', 'agent', 'image'] as const)
-    expect(await charge(other, id)).toEqual({ paid: 0, text: expect.stringContaining('of another call') as string });
+    expect(await charge(other, id)).toEqual({ paid: 0, text: expect.stringContaining('for another call') as string });
   const larger = await quote({ primitive: 'model', ...chat, max_tokens: 4_000 });
   expect((await charge('model', larger.quote_id)).text).toContain('may cost more');
 });
@@ -129,7 +129,7 @@ test('a cap that is lower than the quote refuses the call, and leaves the quote'
   const { quote_id: id } = await quote({ primitive: 'tool', ...CALLS.tool.body });
   const { path, call } = CALLS.tool;
   const response = await spine.post(path, call, { 'x-quote-id': id, 'x-max-cost': '0.009' });
-  expect(await response.text()).toContain('x-max-cost is 0.009 USD, and the quote 0.01 USD');
+  expect(await response.text()).toContain('x-max-cost is 0.009 USD, but the quote is 0.01 USD');
   expect((await charge('tool', id)).paid).toBe(10_000);
 });
 
@@ -152,7 +152,7 @@ test('an edit is quoted with its images, and JSON-RPC calls name quotes', async 
   const { quote_id: id } = await quote({ primitive: 'image', ...image });
   const response = await spine.post('/rpc', rpc('images/generate', image), { 'x-quote-id': id });
   expect(await response.json()).toMatchObject({ result: { status: 'completed' } });
-  expect((await charge('image', id)).text).toContain('This quote was used');
+  expect((await charge('image', id)).text).toContain('This quote was already used');
 });
 
 test('a gateway that is started with higher prices keeps to the quotes', async () => {

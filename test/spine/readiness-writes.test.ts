@@ -77,7 +77,7 @@ describe('a gateway whose database can be read and not written', () => {
     expect(performance.now() - begun).toBeLessThan(atThisLoad(4_000));
     for (const { status, retryAfter, text } of refused) {
       expect({ status, retryAfter }).toEqual({ status: 503, retryAfter: '30' });
-      expect(text).toContain('The disk of the gateway is full, and no call can be taken');
+      expect(text).toContain('The disk of the gateway is full, so it takes no calls');
     }
     await database.query({ name: 'unlimit', text: 'PRAGMA max_page_count = 1073741823' }, []);
     expect((await call()).status).toBe(200);

@@ -115,7 +115,7 @@ it('leaves everything as it was where the file has problems, and says all of the
   expect((await call(NAME)).status).toBe(404);
   expect((await call(MODEL)).status).toBe(200);
   const line = spine.logs.findLast((one) => one.includes('was not reloaded'));
-  expect(line).toContain('everything is as it was');
+  expect(line).toContain('the old one stays in use');
   expect(await reloads()).toEqual({ ...before, refused: (before['refused'] ?? 0) + 1 });
 });
 

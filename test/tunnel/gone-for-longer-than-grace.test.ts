@@ -55,7 +55,7 @@ test('it vanishes after the grace time; when it returns it is as before', async 
     {
       error: {
         type: 'provider_unavailable',
-        message: `No provider of ${goes.pinned} is connected at the moment; one was, a moment ago`,
+        message: `The last provider of ${goes.pinned} disconnected a moment ago: retry in a few seconds`,
       },
     },
   ]);

@@ -63,11 +63,11 @@ const without =
 const WAYS: Record<string, { readonly rewrite: Rewrite; readonly says: RegExp }> = {
   'drops Upgrade and Connection': {
     rewrite: (headers) => ({ ...without('upgrade')(headers), connection: 'close' }),
-    says: /^a WebSocket is refused with status 426: Something between us dropped the Upgrade header .*\(nginx: proxy_http_version 1\.1; proxy_set_header Upgrade/,
+    says: /^a WebSocket is refused with status 426: Something between client and gateway dropped the Upgrade header .*\(nginx: proxy_http_version 1\.1; proxy_set_header Upgrade/,
   },
   'drops Connection alone': {
     rewrite: (headers) => ({ ...headers, connection: 'close' }),
-    says: /^a WebSocket is refused with status 426: Something between us dropped the Connection header/,
+    says: /^a WebSocket is refused with status 426: Something between client and gateway dropped the Connection header/,
   },
   'replaces Host': {
     rewrite: (headers) => ({ ...headers, host: 'gates' }),

@@ -66,7 +66,7 @@ export async function openJournaled({
   const onError = (error: unknown) =>
     logger.warn(
       { err: error },
-      'journal-head.json cannot be written: until it can, a loss of what is written now would not be noticed',
+      'journal-head.json cannot be written: until it can, the gateway would not notice a loss of new records',
     );
   const journal = await watchJournal({ config, database, now, onError });
   opened.defer(() => journal.close());
@@ -85,7 +85,8 @@ async function auditOldBooks(
   if (!(await hasOldBooks(database))) return;
   const { ok, checks } = await audit(database, { overdueMs: null });
   const failed = checks.filter((check) => !check.ok).map(({ name, detail }) => ({ check: name, detail }));
-  if (!ok) logger.warn({ failed }, 'the books differ, from before the ledger had its log: see `tollgate audit`');
+  if (!ok)
+    logger.warn({ failed }, "the books have differences that are older than the ledger's log: see `tollgate audit`");
 }
 
 async function watchJournal(options: JournalWatchOptions): Promise<JournalWatch> {

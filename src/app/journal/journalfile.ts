@@ -73,7 +73,7 @@ export function openJournalFile({ dataDir, databaseUrl, identitySeed }: Place): 
       if (entry === undefined) return null;
       if (identitySeed === null && !existsSync(join(dataDir, IDENTITY)))
         throw new JournalLost(
-          `${path} is there without ${IDENTITY}, with which it was written.\nRestore ${IDENTITY}, or set TOLLGATE_IDENTITY_SEED.\n${ACCEPT}`,
+          `${path} exists, but ${IDENTITY}, which authenticates it, is missing.\nRestore ${IDENTITY}, or set TOLLGATE_IDENTITY_SEED.\n${ACCEPT}`,
         );
       const { mac: given, ...head } = entry as RememberedHead & { readonly mac: unknown };
       const expected = Buffer.from(mac(head));

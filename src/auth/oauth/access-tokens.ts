@@ -81,7 +81,7 @@ export async function createAccessTokens(options: AccessTokensOptions): Promise<
         throw tokenError(
           error.claim === 'nbf' && error.reason === 'check_failed'
             ? 'is not valid yet'
-            : `has no right "${error.claim}"`,
+            : `has no valid claim "${error.claim}"`,
         );
       if (error instanceof errors.JWSSignatureVerificationFailed)
         throw tokenError('was not signed by its issuer, or was changed');
@@ -99,7 +99,7 @@ export async function createAccessTokens(options: AccessTokensOptions): Promise<
       throw tokenError('is not for this gateway: ask for one whose audience is its address');
     const { sub: subject } = claims;
     if (typeof subject !== 'string' || subject === '' || !subject.isWellFormed())
-      throw tokenError('has no right "sub"');
+      throw tokenError('has no valid claim "sub"');
     if (requiredScope !== null && !scopesOf(claims).includes(requiredScope)) throw scopeError(requiredScope);
     const caller: Caller = { account: subjectAccount(issuer, subject), key: null, wallet: null };
     verified.put(token, caller, { from: at, until: Math.min(at + VERIFIED_MS, claims.exp! * 1_000 + skewMs - 1) });

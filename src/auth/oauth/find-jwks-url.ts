@@ -14,7 +14,7 @@ export async function findJwksUrl(issuer: string, options: FetchJsonOptions): Pr
       failures.push(`${url}: ${(error as Error).message}`);
     }
   }
-  throw new Error(`The issuer's metadata names no keys: ${failures.join('; ')}`);
+  throw new Error(`The address of the issuer's keys was not found in its metadata: ${failures.join('; ')}`);
 }
 
 /** The well-known segment comes before the issuer's path (RFC 8414) or after it (OpenID Connect). */

@@ -33,9 +33,9 @@ export function resourceRoutes({ issuer, resources, scopes }: ResourceDeps): Fas
         path,
         {
           schema: {
-            summary: 'Show whose access tokens are taken',
+            summary: 'Show whose access tokens are accepted',
             description:
-              'Metadata of a protected resource (RFC 9728): of this gateway, or with a path such as `/mcp` or `/a2a` behind the address of that endpoint. There only where the operator has named an issuer.',
+              'Metadata of a protected resource (RFC 9728): this gateway, or the endpoint of a path such as `/mcp` or `/a2a` at the end of the address. It exists only if the operator has set an issuer.',
             tags: ['Account'],
             security: [],
             hide: path !== METADATA_PATH,

@@ -19,9 +19,12 @@ export function refuseCrossSite({ method, protocol, host, headers }: WebRequest)
   if (site !== undefined && site !== 'same-origin')
     throw new GatewayError('permission_denied', `This request came from another site, or from no page: ${HOW}`);
   if (site === undefined && !marked && !isOwn(headers.origin, protocol, host))
-    throw new GatewayError('permission_denied', `Nothing tells that a page of this gateway sent this request: ${HOW}`);
+    throw new GatewayError(
+      'permission_denied',
+      `This request does not show that it comes from a page of this gateway: ${HOW}`,
+    );
   if (method !== 'GET' && method !== 'HEAD' && !marked)
-    throw new GatewayError('permission_denied', `A cookie alone does not change anything: ${HOW}`);
+    throw new GatewayError('permission_denied', `A cookie alone is not enough for a change: ${HOW}`);
 }
 
 /**

@@ -75,7 +75,7 @@ function beginSession(app: FastifyInstance, deps: SessionRoutesDeps): void {
     ...OPEN,
     summary: 'Sign a browser in',
     description:
-      'Begins a session of a wallet, of an API key or of the local developer, and sets its cookie. The cookie counts under `/api/v1` alone, for pages of this gateway, and only where no other credential is sent. ' +
+      'Begins a session of a wallet, of an API key or of the local developer, and sets its cookie. The cookie is valid only under `/api/v1`, for pages of this gateway, and only if no other credential is sent. ' +
       'Send the header `x-tollgate-web: 1`.',
     body: signInSchema,
     response: { 200: { ...sessionSchema, description: 'The session. `Set-Cookie` has its secret.' } },
@@ -166,7 +166,8 @@ function showSession(app: FastifyInstance, deps: SessionRoutesDeps): void {
   const schema = {
     ...OPEN,
     summary: 'Show the session',
-    description: 'Whose session the cookie is of. Without a session `account` is null: that is no error.',
+    description:
+      'The account whose session the cookie belongs to. Without a session, `account` is null: that is no error.',
     response: { 200: sessionSchema },
   };
   app.get('/auth/session', { schema }, async (request, reply) => {
@@ -223,7 +224,7 @@ function endOwn(app: FastifyInstance, deps: SessionRoutesDeps, callerOf: CallerO
     tags: TAGS,
     summary: 'Sign a browser out',
     description:
-      'Ends the session of the cookie; with `all=true` every session of the account, for which any credential of it will do. They are over at once here, within 5 seconds on other gateways.',
+      'Ends the session of the cookie. With `all=true` and any credential of the account, it ends every session of the account. They end at once at this gateway, and within 5 seconds at others.',
     querystring: {
       type: 'object',
       properties: { all: { type: 'boolean', default: false, description: 'All sessions of the account.' } },
@@ -252,8 +253,7 @@ function listSessions(app: FastifyInstance, deps: SessionRoutesDeps, callerOf: C
   const schema = {
     tags: TAGS,
     summary: 'List your sessions',
-    description:
-      'Browsers that are signed in to your account, the one that was used last first; to a limited key, its own.',
+    description: 'Browsers that are signed in to your account, the last used first. A limited key sees only its own.',
     response: { 200: sessionListSchema },
   };
   app.get('/auth/sessions', { schema }, async (request, reply) => {
@@ -279,7 +279,7 @@ function endOne(app: FastifyInstance, deps: SessionRoutesDeps, callerOf: CallerO
   const schema = {
     tags: TAGS,
     summary: 'End a session',
-    description: 'Signs one browser of your account out: at once here, within 5 seconds on other gateways.',
+    description: 'Signs one browser of your account out: at once at this gateway, within 5 seconds at others.',
     params: {
       type: 'object',
       required: ['id'],

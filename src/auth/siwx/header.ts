@@ -25,7 +25,7 @@ export function readSignIn(headers: IncomingHttpHeaders): string | null {
     if (value === undefined) continue;
     const text = String(value).trim();
     if (found !== null && found !== text)
-      throw signInError('Two sign-in headers hold two values: send SIGN-IN-WITH-X alone');
+      throw signInError('Two sign-in headers have two values: send only SIGN-IN-WITH-X');
     found = text;
   }
   return found;

@@ -49,7 +49,7 @@ export function parseMessage(text: string): SignInMessage {
   const odd = lines.findIndex((line) => UNPRINTABLE.test(line));
   if (odd >= 0)
     throw signInError(
-      `Line ${odd + 1} of the sign-in message holds a control or invisible character; lines end with a single line feed`,
+      `Line ${odd + 1} of the sign-in message contains a control or invisible character; lines end with a single line feed`,
     );
 
   const first = FIRST_LINE.exec(lines[0]!);
@@ -75,7 +75,7 @@ export function parseMessage(text: string): SignInMessage {
   const notBefore = timeOf('Not Before', read('Not Before'));
   const requestId = read('Request ID');
   if (requestId !== null && !REQUEST_ID.test(requestId))
-    throw signInError('The request id of the sign-in message is empty or holds spaces');
+    throw signInError('The request id of the sign-in message is empty or contains spaces');
   read.resources();
   return { namespace, domain: first[1]!, address, uri, network, nonce, issuedAt, expirationTime, notBefore };
 }

@@ -110,7 +110,7 @@ async function checkSignature(
   const signer = await recoverSigner(signed.text, signed.signature);
   if (signer?.address === address) {
     if (signer.lowS) return callerOf(message, `eip155:${address}`);
-    throw signInError('The signature has a high s: wallets make the other of the two forms (EIP-2)');
+    throw signInError('The signature is malleated (high s): send its low-s form (EIP-2)');
   }
   if (await contracts.verify({ network, address, ...signed, signature: with0x(signed.signature), client }))
     return callerOf(message, `${network}:${address}`);

@@ -35,13 +35,11 @@ export function checkValidity(message: SignInMessage, rules: SignInRules, at: nu
 function checkPlace({ domain, uri }: SignInMessage, domains: ReadonlySet<string>): void {
   const here = () => [...domains].slice(0, 5).join(', ');
   if (!domains.has(domain))
-    throw signInError(
-      `The sign-in message is for the domain ${quoted(domain)}; this gateway takes those for ${here()}`,
-    );
+    throw signInError(`The sign-in message is for the domain ${quoted(domain)}; this gateway accepts ${here()}`);
   const [, host = ''] = AUTHORITY.exec(uri) ?? [];
   if (!domains.has(host))
     throw signInError(
-      `The URI of the sign-in message, ${quoted(uri)}, does not lead here; this gateway takes those of ${here()}`,
+      `The URI of the sign-in message, ${quoted(uri)}, does not lead here; this gateway accepts ${here()}`,
     );
 }
 
@@ -58,7 +56,7 @@ function validityOf(
   if (end <= start) throw signInError('Expiration Time of the sign-in message is not after Issued At');
   if (end - start > lifetimeMsMax) {
     throw signInError(
-      `The sign-in message is valid for more than ${lifetimeMsMax / 1_000} s, which is the most this gateway takes`,
+      `The sign-in message is valid for more than ${lifetimeMsMax / 1_000} s, which is the limit of this gateway`,
     );
   }
   if (notBefore !== null && notBefore >= end)

@@ -15,14 +15,14 @@ const offer = {
   ...COMMON_OPTIONS,
   agent_card_path: optionalCheckedText(
     'path with a leading slash',
-    "Where the agent's card is, below `endpoint`.",
+    "Path of the agent's card, below `endpoint`.",
     '/.well-known/agent-card.json',
     (value) => (isPath(value) ? null : 'is not a plain path'),
   ),
   rpc_path: option<string | null>({
     takes: 'path with a leading slash, or nothing',
-    meaning: 'Where JSON-RPC is posted to, below `endpoint`; "" is `endpoint` itself.',
-    optional: { text: "the path of the card's own address", fallback: null },
+    meaning: 'Path for JSON-RPC requests, below `endpoint`. "" is `endpoint` itself.',
+    optional: { text: 'the path of the address in the card', fallback: null },
     read: (value) => {
       if (typeof value === 'string' && (value === '' || isPath(value))) return value;
       throw new WrongValue(`is ${show(value)}`, 'a path such as "/a2a", or ""');
@@ -32,11 +32,11 @@ const offer = {
   'pricing.per_task': optionalPrice({ ...CALL_PRICE, unit: 'task' }),
   ...PRICES_BY_USE,
   'pricing.per_call_max': callCost(
-    'The most that one message, or one task, costs: locked before it. Needed with `per_second`, `prompt` or `completion`, which an agent reports at the end of a task.',
+    'Largest cost of one message or one task, which is locked before it. Required with `per_second`, `prompt` or `completion`, whose use the agent reports at the end of a task.',
     { text: 'none', fallback: null },
   ),
   'pricing.nested_max': callCost(
-    "What the agent may spend, for one message, on calls that it makes through the gateway in the consumer's name: locked on top of its price. A consumer may name another budget.",
+    "Budget of the agent, for one message, for calls that it makes through the gateway at the consumer's cost. It is locked in addition to the price. A consumer may set another budget.",
     { text: '0', fallback: 0n },
   ),
 };
@@ -47,7 +47,7 @@ const target = {
     meaning: 'Address of an A2A agent.',
     read: (value) => readEndpoint(value, 'the address of an A2A agent, such as https://agent.example.com'),
   }),
-  api_key: bearerKey('Key that the agent asks for, sent as a bearer token.'),
+  api_key: bearerKey('Key for the agent, sent as a bearer token.'),
 };
 
 /** `[[agents]]`: an A2A agent. It is priced by the message or task, by use with a cap, or both. */
@@ -60,7 +60,11 @@ export const AGENT_BLOCK = defineBlock<AgentService, typeof offer, typeof target
     const perTask = values['pricing.per_task'];
     const perCall = values['pricing.per_call'];
     if (perTask !== null && perCall !== null)
-      complain('pricing.per_task', 'stands beside per_call', 'one of the two: each message, or all of a task');
+      complain(
+        'pricing.per_task',
+        'is given together with per_call',
+        'one of the two: a price for each message, or one for the whole task',
+      );
     const priced = ratesOf({ ...prices, call: perTask ?? perCall });
     if (Object.keys(priced).length === 0)
       complain('pricing', 'has no price', 'per_call, per_task, per_second, prompt or completion; 0 is free');

@@ -82,17 +82,17 @@ export const COMMON_OPTIONS = {
   display_name: derivedText(
     'the `name`',
     '1 to 200 printable characters',
-    'Name that people read; should include the name of the provider.',
+    'Name that people read. It should include the name of the provider.',
     displayNameFault,
   ),
   provider_name: derivedText(
-    'what stands before the first `/` of `name`',
+    'the part of `name` before the first `/`',
     '1 to 64 characters of A-Z a-z 0-9 space . _ -',
-    "Who provides the service. In a gateway's own file its id, a public key, and its earnings account are derived from this name.",
+    "Name of the provider of the service. In a gateway's own file, the provider's id (a public key) and its earnings account are derived from this name.",
     providerNameFault,
   ),
   description: option({
-    takes: `text of at most ${DESCRIPTION_MAX} printable characters; may have lines`,
+    takes: `text of at most ${DESCRIPTION_MAX} printable characters, in one or more lines`,
     meaning: 'What the service does, for people and for agents that choose a tool.',
     optional: { text: 'none', fallback: '' },
     read: (value) => {
@@ -138,12 +138,15 @@ export function words(of: readonly string[], fallback: readonly string[], meanin
   });
 }
 
-const KEY_RIGHT = '"std::env::NAME" to read it from an environment variable, or "" when none is asked for';
+const KEY_RIGHT = '"std::env::NAME" to read it from an environment variable, or "" if no key is needed';
 
 function readKey(value: unknown): string | null {
   if (typeof value !== 'string') throw new WrongValue('is not text', KEY_RIGHT);
   if (!/^[!-~]{0,4096}$/.test(value))
-    throw new WrongValue('holds characters that a header cannot carry, or is longer than 4096', KEY_RIGHT);
+    throw new WrongValue(
+      'contains characters that a header cannot carry, or is longer than 4096 characters',
+      KEY_RIGHT,
+    );
   return value === '' ? null : value;
 }
 
@@ -164,7 +167,7 @@ export function bearerKey(meaning: string): Option<string | null> {
  */
 export const apiOptions = (endpoint: string) => ({
   'params.api_base': apiBase(endpoint),
-  'params.api_key': bearerKey('Key that the upstream API asks for, sent as a bearer token.'),
+  'params.api_key': bearerKey('Key for the upstream API, sent as a bearer token.'),
 });
 
 /** The target in the values of `apiOptions`. */
@@ -205,7 +208,7 @@ export function readUrl(
   const fault = urlFault(value, ['http:', 'https:']);
   // The message does not repeat a URL with credentials.
   if (url && (url.username || url.password))
-    throw new WrongValue('holds credentials', `${right}; a key goes to ${key}`);
+    throw new WrongValue('contains credentials', `${right}. Put a key into ${key}`);
   if (fault !== null || !url)
     throw new WrongValue(value.includes('@') ? `${fault}` : `is ${show(value)}: it ${fault}`, right);
   if (url.search || url.hash || value.includes('?') || value.includes('#'))

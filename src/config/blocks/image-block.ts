@@ -41,7 +41,7 @@ const offer = {
   }),
   resolutions: textList({
     takes: 'list of tiers such as `1K`',
-    meaning: 'Resolution tiers that the service makes. Where it is left out, those that have a price of their own.',
+    meaning: 'Resolution tiers that the service makes. Default: those that have a price of their own.',
     fault: tierFault,
     max: TIERS_MAX,
   }),
@@ -49,40 +49,39 @@ const offer = {
   'pricing.resolutions': tableOption({
     takes: 'table of tiers with USD per image',
     optional: 'none',
-    meaning: 'Prices of resolution tiers that cost something else than `generation`.',
+    meaning: 'Prices of resolution tiers whose price differs from `generation`.',
     entries: { fault: tierFault, value: price(IMAGE_PRICE), max: TIERS_MAX },
   }),
   'pricing.variants': tableOption({
     takes: 'table of tiers with a quality, such as `1K/high`, with USD per image',
     optional: 'none',
     meaning:
-      'Prices of images of a tier in a quality that cost something else than the tier, and of edits of a tier (`edit/1K`, `edit/1K/high`). Where there are qualities, a request may name only these.',
+      'Prices of a tier in one quality (`1K/high`) that differ from the price of the tier, and prices of edits of a tier (`edit/1K`, `edit/1K/high`). If any quality has a price, a request may only name qualities that have one.',
     entries: { fault: variantFault, value: price(IMAGE_PRICE), max: VARIANTS_MAX },
   }),
   'pricing.edit': {
     ...optionalPrice(IMAGE_PRICE),
     defaultText: 'what an image costs',
-    meaning: 'Price per image that an edit makes, where `variants` has none for its tier.',
+    meaning: 'Price per image that an edit makes, if `variants` has no price for its tier.',
   },
   'pricing.input_image': {
     ...optionalPrice(EDITED_IMAGE_PRICE),
-    meaning: 'Price per image that is edited, on top of the images that are made. A mask is free.',
+    meaning: 'Price per image that is edited, in addition to the price of the images that are made. A mask is free.',
   },
   'params.wire': choice({
     of: ['openai', 'tollgate', 'openrouter'],
     default: 'openai',
-    meaning:
-      "The API of the service: OpenAI's, that of another gateway (`/image/generate`), or OpenRouter's (`/images`).",
+    meaning: "API of the service: OpenAI's, that of another gateway (`/image/generate`), or OpenRouter's (`/images`).",
   }),
   'params.edits': trueOrFalse({
     optional: { text: 'false', fallback: false },
-    meaning: 'The service edits images, too.',
+    meaning: 'Whether the service also edits images.',
   }),
   'params.body': choice({
     of: ['multipart', 'json'],
     default: 'multipart',
     meaning:
-      'The form of an edit on the wire `openai`: `multipart` with files, or `json` with data URLs. The others are JSON.',
+      'Form of an edit request with `wire = "openai"`: `multipart` with files, or `json` with data URLs. The other APIs always take JSON.',
   }),
   'params.model': UPSTREAM_MODEL,
 };
@@ -114,7 +113,7 @@ export const IMAGE_BLOCK = defineBlock<ImageService, typeof offer, typeof target
       ['pricing.variants', ofEdits !== undefined],
     ] as const)
       if (given && !edits)
-        complain(key, 'has a price of edits, which the service does not make', 'params.edits = true');
+        complain(key, 'is a price for edits, but the service does not edit images', 'params.edits = true');
     return {
       rates: { image: values['pricing.generation'] },
       variants: imageVariants({

@@ -7,7 +7,7 @@ const matching = (pattern: RegExp, such: string) => (value: string) =>
 export const MEDIA_OPTIONS = {
   supported_params: textList({
     takes: 'list of field names',
-    meaning: 'Fields of a request that the service heeds, such as `seed`.',
+    meaning: 'Request fields that the service uses, such as `seed`.',
     fault: matching(/^[a-z][a-z0-9_]{0,63}$/, 'seed or negative_prompt'),
     max: 100,
   }),
@@ -19,7 +19,8 @@ export const MEDIA_OPTIONS = {
   }),
   quotes: trueOrFalse({
     optional: { text: 'true', fallback: true },
-    meaning: 'A quote binds the service to its price for five minutes. With `false` its price is told, and not bound.',
+    meaning:
+      'Whether a quote fixes the price of the service for five minutes. With `false`, a quote shows the price, but does not fix it.',
   }),
 };
 

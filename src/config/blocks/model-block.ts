@@ -29,14 +29,14 @@ const offer = {
     max: TOKENS_MAX,
     default: 131_072,
     meaning:
-      'Most tokens of one request. A call without `max_tokens` to a model without `params.max_output_tokens` locks the price of what this leaves: declare it.',
+      'Largest number of tokens of one call, prompt and answer together. If neither the call has `max_tokens` nor the model `params.max_output_tokens`, the call locks the price of an answer that fills the rest of it. So set `params.max_output_tokens`.',
   }),
   max_output_tokens: outputBound(
-    'The same as `params.max_output_tokens`. Where both are given they must be equal.',
+    'The same as `params.max_output_tokens`. If both are given, they must be equal.',
     'that of `params.max_output_tokens`',
   ),
-  input_modalities: words(MODALITIES, ['text'], 'What a request may hold.'),
-  output_modalities: words(MODALITIES, ['text'], 'What an answer may hold.'),
+  input_modalities: words(MODALITIES, ['text'], 'Kinds of content that a request may contain.'),
+  output_modalities: words(MODALITIES, ['text'], 'Kinds of content that an answer may contain.'),
   'pricing.prompt': price(PROMPT_PRICE),
   'pricing.completion': price(COMPLETION_PRICE),
   'pricing.image': optionalPrice(INPUT_IMAGE_PRICE),
@@ -46,9 +46,9 @@ const offer = {
   'params.cap': option<CapName | null>({
     takes: 'one of `max_tokens`, `max_completion_tokens`, `none`',
     meaning:
-      'Name by which the upstream API takes the most tokens of an answer. With `none` nothing is sent, and the gateway cuts the output at what was locked.',
+      'Request field in which the upstream API takes the limit of output tokens. With `none`, no limit is sent: the gateway ends the answer when it has used the locked amount.',
     optional: {
-      text: 'the name that the consumer used, and the other one where the upstream API refuses it',
+      text: 'the field that the consumer used, or the other one if the upstream API refuses it',
       fallback: null,
     },
     read: (value) => {
@@ -59,17 +59,17 @@ const offer = {
     },
   }),
   'params.max_output_tokens': outputBound(
-    'Most tokens of one answer that the upstream API allows. A call that asks for more is cut to it. A call that asks for nothing is sent with it, and locks its price.',
-    'what the upstream API says when it refuses more; nothing is sent until then',
+    'Largest number of output tokens that the upstream API allows for one answer. A larger limit of a call is lowered to it. A call without a limit is sent with this one, and locks its price.',
+    'the limit that the upstream API names when it refuses a larger one; until then no limit is sent for a call without one',
   ),
   'params.wires': wires(),
   'params.forward': forwardedFields(),
   'params.hidden_reasoning_max': optionalTokens(
-    'Most tokens of one answer that its usage may claim beyond what was shown, for a model that reasons and does not show it.',
-    "`0` in a provider's file; in a gateway's own file what the usage says is reasoning",
+    'For a model that does not show its reasoning: how many tokens its usage may report for one answer beyond the output that came. More are not charged.',
+    "`0` in a provider's file; in a gateway's own file all that the usage reports",
   ),
   'params.hidden_reasoning_usual': optionalTokens(
-    'Tokens that are charged for such reasoning where a consumer left in the middle of an answer whose usage never came.',
+    'Tokens that are charged for such reasoning if the consumer leaves during an answer and its usage never comes.',
     '0',
   ),
 };
@@ -79,7 +79,7 @@ function outputBound(meaning: string, absent: string): Option<number | null> {
 }
 
 function wires(): Option<readonly NativeWireName[]> {
-  const right = 'a list of wires, such as ["messages"]';
+  const right = 'a list of APIs, such as ["messages"]';
   const { read } = textList({
     takes: right,
     meaning: '',
@@ -89,8 +89,8 @@ function wires(): Option<readonly NativeWireName[]> {
   return option<readonly NativeWireName[]>({
     takes: 'list of `chat`, `messages`, `responses`',
     meaning:
-      "APIs that the upstream has beside chat completions: `messages` is Anthropic's Messages API, `responses` OpenAI's Responses API. " +
-      'A request of such an API goes there as it came, and is not translated.',
+      "APIs of the upstream besides chat completions: `messages` is Anthropic's Messages API, `responses` is OpenAI's Responses API. " +
+      'A request of such an API is passed on without translation.',
     optional: { text: '["chat"]', fallback: [] },
     read: (value) => {
       if (!Array.isArray(value)) throw new WrongValue(`is ${show(value)}`, right);
@@ -112,9 +112,9 @@ function forwardedFields(): Option<'all' | readonly string[] | null> {
   return option<'all' | readonly string[] | null>({
     takes: `list of at most ${FIELDS_MAX} names, or \`"all"\``,
     meaning:
-      'Request fields that the upstream API gets beside those of the published chat API and the usual sampling extensions. ' +
-      'A field that costs more than tokens, such as `service_tier`, is named to be had from a provider that dials in. ' +
-      'Names of the cap, such as `n_predict`, get the cap where they are listed, and are left out elsewhere.',
+      'More request fields that are passed on to the upstream API, besides those of the published chat API and the usual sampling extensions. ' +
+      'A provider that dials in must list a field that costs more than tokens, such as `service_tier`: `"all"` does not include it. ' +
+      'A listed field for the output limit, such as `n_predict`, gets that limit. If it is not listed, it is left out.',
     optional: { text: 'none in a provider\'s file, `"all"` in a gateway\'s own', fallback: null },
     read: (value) => {
       if (value === 'all') return value;

@@ -153,12 +153,12 @@ export function checkCap(
     complain(
       'pricing.per_call_max',
       'is missing',
-      'the most that one call may cost, in USD, as a call is paid for before its use is known',
+      'the largest cost of one call in USD, which is locked before the use is known',
     );
   if (!used && cap !== null)
     complain(
       'pricing.per_call_max',
-      'is given without a price by use',
+      'has no effect without a price by use',
       'leave it out, or give per_second, prompt or completion',
     );
 }

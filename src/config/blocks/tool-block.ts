@@ -25,13 +25,13 @@ const offer = {
   'pricing.per_call': price(CALL_PRICE),
   ...PRICES_BY_USE,
   'pricing.per_call_max': callCost(
-    'The most that one call costs, locked before it. Needed with `per_second`, `prompt` or `completion`, which a tool reports in its result.',
+    'Largest cost of one call, which is locked before it. Required with `per_second`, `prompt` or `completion`, whose use the tool reports in its result.',
     { text: 'none', fallback: null },
   ),
   'pricing.tools': tableOption({
     takes: 'table of tool names with USD per call',
     optional: 'none',
-    meaning: 'Prices of single tools that cost something else than `per_call`.',
+    meaning: 'Prices of single tools whose price differs from `per_call`.',
     entries: { fault: toolNameFault, value: price(CALL_PRICE), max: TOOLS_MAX },
   }),
 };
@@ -62,14 +62,14 @@ const target = {
     optional: { text: 'none', fallback: null },
     read: (value) => readEndpoint(value, 'the address of an MCP server, such as https://mcp.example.com/mcp'),
   }),
-  api_key: bearerKey('Key that the `endpoint` asks for, sent as a bearer token.'),
+  api_key: bearerKey('Key for the `endpoint`, sent as a bearer token.'),
   command: option<string | null>({
     takes: 'name or path of a program',
     meaning:
-      'MCP server that speaks over its standard input and output; the proxy runs it. Not through a shell. Only for `tollgate provide`.',
+      'MCP server that speaks over its standard input and output. The proxy runs it, without a shell. Only for `tollgate provide`.',
     optional: { text: 'none', fallback: null },
     read: (value) => {
-      const right = 'the name or path of a program alone, such as "npx"; what follows it goes to args';
+      const right = 'only the name or path of a program, such as "npx". Put its arguments into args';
       const command = readArgument(value, right);
       if (command.trim() === '') throw new WrongValue('is empty', right);
       return command;
@@ -87,7 +87,7 @@ const target = {
       if (args.some((one) => one.startsWith(REFERENCE)))
         throw new WrongValue(
           'names an environment variable',
-          'a secret goes to env: other users of the machine can read the arguments',
+          'the secret in env instead, because other users of the machine can read the arguments',
         );
       return args;
     },
@@ -96,7 +96,7 @@ const target = {
     takes: 'table of names with text or `std::env::NAME`',
     optional: 'none',
     secret: true,
-    meaning: 'Environment variables of `command`, on top of those that every program needs.',
+    meaning: 'Environment variables of `command`, in addition to those that every program needs.',
     entries: {
       fault: (name) =>
         /^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name) ? null : 'must be the name of an environment variable',
@@ -120,14 +120,14 @@ const target = {
     },
   }),
   shared: flag(
-    'Whether one process of `command` serves all consumers, for servers that keep nothing between calls. Else each session of a server with ' +
+    'Whether one process of `command` serves all consumers, for servers that keep no state between calls. Otherwise, each session of a server with ' +
       'sessions has a process of its own.',
   ),
   sessions_max: optionalWhole({
     min: 1,
     max: 1_000,
     absent: String(SESSIONS_MAX),
-    meaning: 'Most sessions of `command` at once.',
+    meaning: 'Largest number of sessions of `command` at the same time.',
   }),
   session_idle_ms: optionalWhole({
     min: 1_000,
@@ -136,8 +136,8 @@ const target = {
     meaning: 'How long a session of `command` lasts without a call or an open stream.',
   }),
   roots: flag(
-    'Whether consumers may tell `command` which directories to work in. They are directories of this machine, and some servers take them in ' +
-      'place of those that `args` allow.',
+    'Whether consumers may tell `command` which directories to work in. These are directories of this machine, and some servers use them ' +
+      'instead of those that `args` allow.',
   ),
 };
 
@@ -184,9 +184,9 @@ export const TOOL_BLOCK = defineBlock<ToolService, typeof offer, typeof target>(
         ['session_idle_ms', sessionIdleMs !== null],
         ['roots', roots !== null],
       ] as const)
-        if (written) complain(key, 'is given without command', 'leave it out, or give a command');
+        if (written) complain(key, 'is given without command', 'leave it out, or add command');
     } else if (endpoint === null && apiKey !== null)
-      complain('api_key', 'is given without endpoint', 'put what the command needs into env');
+      complain('api_key', 'is given without endpoint', 'leave it out: keys for the command go into env');
     if (command !== null)
       return {
         kind: 'command',

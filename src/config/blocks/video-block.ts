@@ -36,8 +36,7 @@ const offer = {
   'pricing.base': optionalPrice(VIDEO_PRICE),
   'pricing.audio_multiplier': option({
     takes: 'decimal number, 1 to 10',
-    meaning:
-      'What the price of a second is multiplied by where the video has sound. The product must be whole micro-USD.',
+    meaning: 'Factor of the price of a second for a video with sound. The product must be whole micro-USD.',
     optional: { text: '1', fallback: ONE },
     read: readMultiplier,
   }),
@@ -45,7 +44,7 @@ const offer = {
     of: ['addresses', 'files'],
     default: 'addresses',
     meaning:
-      'The form in which the service takes pictures, videos and sound that a request names by address: `addresses` as they are, or `files`, which the gateway fetches.',
+      'How the service gets pictures, videos and sound that a request names by address: as `addresses`, or as `files` that the gateway fetches.',
   }),
   'params.model': UPSTREAM_MODEL,
 };

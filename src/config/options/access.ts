@@ -18,7 +18,7 @@ export const SIGN_IN = {
     env: 'TOLLGATE_SIGN_IN_DOMAINS',
     takes: 'list of host names, each with its port where that is not the default one',
     meaning:
-      'Domains that a wallet may sign in for, besides the host of `server.public_url`. With neither, wallets cannot sign in; `npm start` adds its own loopback addresses.',
+      'Domains that wallets may sign in for, besides the host of `server.public_url`. Without both, wallets cannot sign in. `npm start` adds its own loopback addresses.',
     fault: domainFault,
     max: 100,
   }),
@@ -26,20 +26,20 @@ export const SIGN_IN = {
     min: 1_000,
     max: 24 * HOUR_MS,
     default: HOUR_MS,
-    meaning: 'Longest time that a sign-in message may be valid.',
+    meaning: 'Longest validity of a sign-in message.',
   }),
   skew_ms: whole({
     min: 0,
     max: 5 * MINUTE_MS,
     default: 30_000,
-    meaning: "How far a wallet's clock may be from the gateway's.",
+    meaning: "Largest difference between a wallet's clock and the gateway's.",
   }),
   failures_per_minute: whole({
     min: 1,
     max: 10_000_000,
     default: 120,
     meaning:
-      'Keys and sign-ins that may fail from one address in a minute, before more that are not known to be good are refused unseen.',
+      'Number of keys and sign-ins that may fail from one address in a minute. After that, the gateway refuses keys and sign-ins from there without a check, except those that it knows as valid.',
   }),
 };
 
@@ -49,19 +49,19 @@ export const SESSIONS = {
     min: MINUTE_MS,
     max: 30 * DAY_MS,
     default: 12 * HOUR_MS,
-    meaning: 'A web session that is not used for so long is over.',
+    meaning: 'A web session ends after this time without use.',
   }),
   lifetime_ms: whole({
     min: MINUTE_MS,
     max: 90 * DAY_MS,
     default: 7 * DAY_MS,
-    meaning: 'A web session is over this long after the sign-in, used or not.',
+    meaning: 'A web session ends this long after the sign-in, even if it is in use.',
   }),
   admin_lifetime_ms: whole({
     min: MINUTE_MS,
     max: DAY_MS,
     default: HOUR_MS,
-    meaning: "The same for an operator's session, which was begun with the admin key.",
+    meaning: "The same for an operator's session, which begins with the admin key.",
   }),
 };
 
@@ -72,7 +72,7 @@ export const OAUTH = {
     absent: 'none',
     takes: ISSUER_URL,
     meaning:
-      'Authorization server whose access tokens are taken in place of an API key: its `issuer`, letter by letter.',
+      'Authorization server whose access tokens are accepted instead of an API key. The value is its `issuer`, character by character.',
     fault: (value) => issuerUrlFault(value) ?? (new URL(value).search === '' ? null : 'has a query'),
   }),
   audience: optionalText({
@@ -80,12 +80,12 @@ export const OAUTH = {
     absent: 'none',
     takes: 'text of 1 to 512 printable ASCII characters without spaces',
     meaning:
-      'One more audience that a token may be for. Those for `server.public_url` or a host of `sign_in.domains`, alone or with the path of an MCP endpoint, are always taken.',
-    fault: (value) => (/^[!-~]{1,512}$/.test(value) ? null : 'is too long, or holds spaces'),
+      'One more audience that a token may have. `server.public_url` and the hosts of `sign_in.domains`, alone or with the path of an MCP endpoint, are always accepted.',
+    fault: (value) => (/^[!-~]{1,512}$/.test(value) ? null : 'is too long, or contains spaces'),
   }),
   scopes: textList({
     takes: 'list of scopes',
-    meaning: 'What clients are told to ask their token for.',
+    meaning: 'Scopes that the gateway tells clients to request for their token.',
     fault: scopeFault,
     max: 100,
   }),
@@ -98,7 +98,7 @@ export const OAUTH = {
   jwks_url: optionalText({
     absent: "from the issuer's metadata",
     takes: ISSUER_URL,
-    meaning: 'Where the keys of the issuer are.',
+    meaning: 'Address of the keys (JWKS) of the issuer.',
     fault: issuerUrlFault,
   }),
 };

@@ -8,7 +8,7 @@ export const ALERTS = {
     absent: 'nobody is told',
     takes: 'an http:// or https:// URL',
     meaning:
-      'Where lines of the log that need attention are posted, as JSON. Such addresses hold keys: it is never shown.',
+      'Address to which log lines that need attention are posted, as JSON. It is never shown, because such addresses contain keys.',
     fault: (value) => urlFault(value, ['http:', 'https:']),
   }),
   secret: optionalText({
@@ -17,12 +17,12 @@ export const ALERTS = {
     absent: 'posts are not signed',
     takes: 'text of 16 to 512 printable ASCII characters without spaces',
     meaning: 'Key of the HMAC-SHA256 of each post, in the header `x-tollgate-signature`.',
-    fault: (value) => (/^[!-~]{16,512}$/.test(value) ? null : 'is too short, too long, or holds spaces'),
+    fault: (value) => (/^[!-~]{16,512}$/.test(value) ? null : 'is too short, too long, or contains spaces'),
   }),
   level: choice({
     of: ['warn', 'error'],
     default: 'error',
     meaning:
-      "Least severity that is posted. Flagged providers always are, and the operator's budgets of accounts and limits of keys that are spent to a percentage. Lines below `server.log_level` are not.",
+      'Lowest severity that is posted. Two kinds of lines are posted at any severity: flagged providers, and operator-set budgets and limits that are spent to a percentage. Lines below `server.log_level` are never posted.',
   }),
 };

@@ -7,14 +7,14 @@ export const ANALYTICS = {
     of: ['on', 'delayed', 'off'],
     default: 'on',
     meaning:
-      'Figures of the market that everybody can see. `delayed` does not show today and yesterday; `off` answers 404.',
+      'Whether everybody can see the figures of the market. `delayed` leaves out today and yesterday. `off` answers 404.',
   }),
   users_min: whole({
     min: 0,
     max: 1_000_000,
     default: 0,
     meaning:
-      'Public figures do not show a day on which fewer users were active, nor a day of a service that fewer users called: its volume is the bill of a few. 0 shows every day.',
+      'Smallest number of users for public figures. They leave out a day on which fewer users were active, and a day of a service that fewer users called, because its volume would show what these few paid. 0 shows every day.',
   }),
   retention_days: whole({
     min: 31,
@@ -27,6 +27,6 @@ export const ANALYTICS = {
     max: HOUR_MS,
     default: 2_000,
     meaning:
-      'Time between two turns in which calls are added to the figures. 0: this process adds none, and another one of the database has to.',
+      'Time between two updates of the figures with new calls. With 0, this process does not update them: another process of the same database must do it.',
   }),
 };

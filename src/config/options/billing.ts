@@ -9,34 +9,34 @@ export const BILLING = {
     max: 10_000,
     default: 0,
     meaning:
-      "Operator's fee in basis points of what a call costs; 100 is one percent. What is less than a micro-USD is rounded so that it comes out right over many calls.",
+      "Operator's fee in basis points of the cost of a call: 100 is one percent. Parts of a micro-USD are rounded so that the sum over many calls is right.",
   }),
   drain_ms: whole({
     min: 0,
     max: HOUR_MS,
     default: 30_000,
-    meaning: 'How long a provider is read on for its usage after the client is gone.',
+    meaning: 'How long the gateway goes on reading a reply after the client has left, to get its usage.',
   }),
   drain_bytes: whole({
     min: 0,
     max: 1024 * MIB,
     default: 16 * MIB,
-    meaning: 'How many bytes a provider is read on for its usage after the client is gone.',
+    meaning: 'How many bytes of a reply the gateway goes on reading after the client has left, to get its usage.',
   }),
   sweep_ms: whole({
     min: 50,
     max: HOUR_MS,
     default: 10_000,
-    meaning: 'Time between two searches for locks that have expired.',
+    meaning: 'Time between two searches for expired locks.',
   }),
   receipts: choice({
     of: ['always', 'on-request'],
     default: 'on-request',
     meaning:
-      'Sign a receipt into every answer that is not streamed, or only where the request asks for one with `x-receipt: 1`.',
+      'Whether every answer that is not streamed has a signed receipt, or only those to requests with `x-receipt: 1`.',
   }),
   run_cost_max: callCost(
-    'The most that a chat request costs whose model calls tools through the gateway, where the request has no `max_cost`: what is locked for all of its calls.',
+    'Largest cost of a chat request whose model calls tools through the gateway, if the request has no `max_cost`. This amount is locked for all of its calls.',
     { text: '1', fallback: 1_000_000n },
   ),
 };

@@ -5,7 +5,7 @@ const GIB = 1024 * MIB;
 const TIB = 1024 * GIB;
 
 function keyFault(value: string): string | null {
-  return /^[!-~]{1,128}$/.test(value) ? null : 'is too long, or holds spaces';
+  return /^[!-~]{1,128}$/.test(value) ? null : 'is too long, or contains spaces';
 }
 
 function bucketFault(value: string): string | null {
@@ -22,45 +22,46 @@ export const MEDIA = {
     min: 1_000,
     max: 7 * 24 * HOUR_MS,
     default: 2 * HOUR_MS,
-    meaning: 'How long a video may take. What is locked for it then goes back.',
+    meaning: 'How long a video may take. After that, the amount locked for it is given back.',
   }),
   keep_ms: whole({
     min: 1_000,
     max: 30 * 24 * HOUR_MS,
     default: 24 * HOUR_MS,
-    meaning: 'How long a finished video can be fetched, and an answer of more than 1 MiB be repeated.',
+    meaning:
+      'How long a finished video can be fetched, and how long an answer of more than 1 MiB is kept for repeats of its request.',
   }),
   download_timeout_ms: whole({
     min: 1_000,
     max: 24 * HOUR_MS,
     default: 15 * MINUTE_MS,
-    meaning: 'Longest download of a file from its provider. One that fails is tried again.',
+    meaning: 'Longest download of a file from its provider. A download that fails is tried again.',
   }),
   file_bytes_max: whole({ min: KIB, max: GIB - 1, default: 256 * MIB, meaning: 'Largest file that is kept.' }),
   account_bytes_max: whole({
     min: KIB,
     max: 1024 * TIB,
     default: 4 * GIB,
-    meaning: 'Bytes of the files of one account. A video is refused if it might not fit.',
+    meaning: 'Largest size of all files of one account, in bytes. A video is refused if it might not fit.',
   }),
   bytes_max: whole({
     min: KIB,
     max: 1024 * TIB - 1,
     default: 20 * GIB,
-    meaning: 'Bytes of all files. A video is refused if it might not fit.',
+    meaning: 'Largest size of all files, in bytes. A video is refused if it might not fit.',
   }),
   free_bytes_min: whole({
     min: 0,
     max: 1024 * TIB - 1,
     default: GIB,
-    meaning: 'Bytes of the disk that files leave free. A video is refused if it might not leave them.',
+    meaning: 'Bytes that files must leave free on the disk. A video is refused if it might not leave them free.',
   }),
   s3_url: optionalText({
     env: 'TOLLGATE_S3_URL',
     absent: 'files are in `data_dir`',
-    takes: 'https://host/bucket, with a prefix behind it if there is to be one',
+    takes: 'https://host/bucket, optionally with a prefix after it',
     meaning:
-      'Bucket of a store that speaks S3, to keep files in. All gateways of a database have the same. Nobody else may use the prefix: files there that the database does not know are removed.',
+      'Bucket for files, in a store that speaks S3. All gateways of one database must have the same. Use the prefix for nothing else: the gateway removes files there that its database does not know.',
     fault: bucketFault,
     normal: (value) => value.replace(/\/$/, ''),
   }),
@@ -74,7 +75,7 @@ export const MEDIA = {
     env: 'TOLLGATE_S3_ACCESS_KEY_ID',
     absent: 'none; needed with `s3_url`',
     takes: 'text of 1 to 128 printable ASCII characters without spaces',
-    meaning: 'Access key that reads, writes, lists and deletes in the bucket.',
+    meaning: 'Access key with the rights to read, write, list and delete in the bucket.',
     fault: keyFault,
   }),
   s3_secret_access_key: optionalText({

@@ -11,37 +11,38 @@ export const PAYMENTS = {
     max: MINUTE_MS,
     default: 8_000,
     meaning:
-      'How long a request waits for the payment that came with it. A payment that takes longer is answered with 202 and credited when it arrives.',
+      'How long a request waits for the payment that came with it. If the payment takes longer, the answer is 202, and the payment is credited when it arrives.',
   }),
   address_cooldown_s: whole({
     min: 0,
     max: 30 * DAY_S,
     default: DAY_S,
-    meaning: 'How long a wallet has to be bound to an account before its money is paid to it.',
+    meaning: 'How long a wallet must be linked to an account before withdrawals of the account can go to it.',
   }),
   watch_ms: whole({
     min: 100,
     max: HOUR_MS,
     default: 5_000,
-    meaning: 'Time between two looks at what came into the treasuries.',
+    meaning: 'Time between two checks for money that came into the treasuries.',
   }),
   compare_late_ms: whole({
     min: 10_000,
     max: 7 * 24 * HOUR_MS,
     default: HOUR_MS / 2,
-    meaning: 'Time without a comparison after which the log has an error and `/health/ready` names the chain.',
+    meaning:
+      'If the books were not compared with a treasury for this time, the gateway logs an error and `/health/ready` names the chain.',
   }),
   strangers_max: usd({
     min: 0n,
     max: 1_000_000_000_000n,
     default: 1_000_000_000n,
     meaning:
-      'The most that wallets without an account of their own are credited in all, over all chains together, while a chain may still undo it. Payments above it wait until they are final.',
+      'Limit on the sum of credited payments from wallets without their own account that are not final yet, over all chains. Payments above it are credited when they are final.',
   }),
   compare_ms: whole({
     min: 1_000,
     max: 24 * HOUR_MS,
     default: 5 * MINUTE_MS,
-    meaning: 'Time between two comparisons of the books with what the treasuries hold.',
+    meaning: 'Time between two comparisons of the books with the balances of the treasuries.',
   }),
 };

@@ -7,19 +7,21 @@ export const MCP = {
     min: 1,
     max: 100_000,
     default: 100,
-    meaning: 'Most sessions of one account. One more ends the one that was not used for longest.',
+    meaning:
+      'Largest number of sessions of one account. A further one ends the session that was unused for the longest time.',
   }),
   sessions_in_memory_max: whole({
     min: 1,
     max: 1_000_000,
     default: 20_000,
-    meaning: 'Most sessions that one gateway keeps in memory. Others wait in the database until they are used again.',
+    meaning:
+      'Largest number of sessions that one gateway keeps in memory. Others stay in the database until they are used again.',
   }),
   session_idle_ms: whole({
     min: 10_000,
     max: 24 * HOUR_MS,
     default: 30 * MINUTE_MS,
-    meaning: 'How long a session lasts that nobody uses.',
+    meaning: 'A session ends after this time without use.',
   }),
 };
 
@@ -30,25 +32,25 @@ export const TASKS = {
     max: 30 * 24 * HOUR_MS,
     default: 24 * HOUR_MS,
     meaning:
-      'How long after its last message, or the call of a tool that began it, a task may go on. What is locked for it then goes back, and it is free.',
+      'How long a task may run after its last message, or after the tool call that began it. After that, the amount locked for it is given back, and the task is free.',
   }),
   retention_ms: whole({
     min: 1_000,
     max: 365 * 24 * HOUR_MS,
     default: 7 * 24 * HOUR_MS,
-    meaning: 'How long a task can be asked for after its end.',
+    meaning: 'How long a task can be read after its end.',
   }),
   live_max: whole({
     min: 1,
     max: 1_000_000,
     default: 1_000,
-    meaning: 'Most tasks of one account that go on at once. What would begin another is refused until one has ended.',
+    meaning: 'Largest number of running tasks of one account. A further task is refused until one has ended.',
   }),
   look_ms_max: whole({
     min: 1_000,
     max: HOUR_MS,
     default: MINUTE_MS,
-    meaning: 'Longest pause between two looks at a task whose provider tells nothing of it.',
+    meaning: 'Longest time between two checks of a task whose provider does not report on it.',
   }),
 };
 
@@ -57,6 +59,6 @@ export const WEBHOOKS = {
   allow_private: trueOrFalse({
     optional: { text: '`false`; `true` in development', fallback: false, inDevelopment: true },
     meaning:
-      'Whether clients may have tasks told to http:// addresses, to this machine and to its networks, and may name pictures and files there. Else only to https:// on the public internet.',
+      'Whether webhooks of clients, and the pictures and files that they name, may be at http:// addresses, on this machine and in its networks. Otherwise only https:// addresses on the public internet are accepted.',
   }),
 };

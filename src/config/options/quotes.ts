@@ -7,6 +7,7 @@ export const QUOTES = {
     min: MINUTE_MS,
     max: HOUR_MS,
     default: 5 * MINUTE_MS,
-    meaning: 'How long a quote binds. Until then a call that names it costs what it says, whatever the price is.',
+    meaning:
+      'How long a quote is valid. A call that names a valid quote costs what the quote says, even if the price has changed.',
   }),
 };

@@ -38,7 +38,7 @@ const pageUrl = (env: string, own: string, name: string) =>
     env,
     absent: `${own} of this gateway`,
     takes: 'an http:// or https:// URL',
-    meaning: `Address of the ${name}, if it is another site's page. ${own} leads there, and \`/llms.txt\` names it.`,
+    meaning: `Address of the ${name}, if another site has it. ${own} redirects there, and \`/llms.txt\` names it.`,
     fault: (value) => urlFault(value, ['http:', 'https:']),
   });
 
@@ -46,28 +46,28 @@ const pageUrl = (env: string, own: string, name: string) =>
 export const SERVER = {
   host: listenHost({
     env: 'HOST',
-    meaning: 'Address to listen on. `0.0.0.0` or `::` opens the gateway to the network.',
+    meaning: 'Address to listen on. With `0.0.0.0` or `::`, the network can reach the gateway.',
   }),
   port: whole({
     env: 'PORT',
     min: 0,
     max: 65_535,
     default: 8402,
-    meaning: 'Port to listen on; 0 takes a free one.',
+    meaning: 'Port to listen on. 0 takes a free one.',
   }),
   data_dir: text({
     env: 'TOLLGATE_DATA',
     default: '.tollgate',
     takes: 'path of a directory',
     meaning:
-      'Where the embedded database and the identity live; made when missing. A relative path starts at the working directory.',
+      'Directory of the embedded database and the identity. It is created if it is missing. A relative path starts at the working directory.',
     fault: (value) => (value === '' ? 'is empty' : value.includes('\0') ? 'contains a NUL character' : null),
   }),
   log_level: choice({
     env: 'TOLLGATE_LOG_LEVEL',
     of: ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
     default: 'info',
-    meaning: 'Least severity that is logged.',
+    meaning: 'Lowest severity that is logged.',
   }),
   admin_key: optionalText({
     env: 'TOLLGATE_ADMIN_KEY',
@@ -76,12 +76,14 @@ export const SERVER = {
     takes: 'text of 32 to 512 printable ASCII characters without spaces',
     meaning: 'Secret of the admin API.',
     fault: (value) =>
-      /^[!-~]{32,512}$/.test(value) ? null : 'is too short, too long, or holds characters that a header cannot carry',
+      /^[!-~]{32,512}$/.test(value)
+        ? null
+        : 'is too short, too long, or contains characters that a header cannot carry',
   }),
   admin_networks: networkList({
     env: 'TOLLGATE_ADMIN_NETWORKS',
     meaning:
-      'Where the admin key is taken from. Empty is everywhere. Name `127.0.0.1` and `::1` too where commands of this machine are to reach the running gateway.',
+      'Networks from which the admin key is accepted. If the list is empty, it is accepted from everywhere. List `127.0.0.1` and `::1` too if commands on this machine must reach the running gateway.',
   }),
   identity_seed: optionalText({
     env: 'TOLLGATE_IDENTITY_SEED',
@@ -96,7 +98,7 @@ export const SERVER = {
     env: 'TOLLGATE_PUBLIC_URL',
     absent: 'not known',
     takes: 'an http:// or https:// URL without a path',
-    meaning: 'Address that the world reaches this gateway at. Its host is a domain to sign in for.',
+    meaning: 'Public address of this gateway. Wallets may sign in for its host.',
     fault: (value) =>
       urlFault(value, ['http:', 'https:']) ??
       (URL.parse(value)!.origin === value.replace(/\/$/, '') ? null : 'has more than an origin'),
@@ -107,13 +109,13 @@ export const SERVER = {
   trusted_proxies: networkList({
     env: 'TOLLGATE_TRUSTED_PROXIES',
     meaning:
-      'Load balancers in front of this gateway, whose `X-Forwarded-For` says where a client really is. Failed sign-ins are counted by that address.',
+      'Load balancers in front of this gateway. The address of a client is taken from their `X-Forwarded-For`. Failed sign-ins are counted by that address.',
   }),
   allowed_hosts: textList({
     env: 'TOLLGATE_ALLOWED_HOSTS',
     takes: 'list of host names and IP addresses without ports',
     meaning:
-      'More names that MCP clients may reach this gateway by, besides those of this machine, `server.host`, `server.public_url` and `sign_in.domains`.',
+      'More host names under which MCP clients may reach this gateway, besides those of this machine, `server.host`, `server.public_url` and `sign_in.domains`.',
     fault: hostNameFault,
     max: 100,
   }),
@@ -121,7 +123,7 @@ export const SERVER = {
     env: 'TOLLGATE_CORS_ORIGINS',
     takes: 'list of origins, such as `https://app.example`, or `*` for every one',
     meaning:
-      'Web pages whose scripts may call this gateway from a browser (CORS), every endpoint of it. Cookies are never allowed. `*` leaves out MCP, whose pages are listed one by one.',
+      'Web pages whose scripts may call every endpoint of this gateway from a browser (CORS). Cookies are never allowed. `*` does not include MCP: list the pages that call MCP one by one.',
     fault: (value) => (value === '*' ? null : originFault(value)),
     max: 100,
   }),
@@ -129,7 +131,7 @@ export const SERVER = {
     env: 'TOLLGATE_ALLOWED_ORIGINS',
     takes: 'list of origins, such as `https://app.example`, or `null`',
     meaning:
-      "Web pages that may call MCP here besides the gateway's own. A gateway that listens on loopback takes all of this machine's.",
+      "Web pages that may call MCP here, besides the gateway's own. A gateway that listens on loopback accepts all pages of this machine.",
     fault: originFault,
     max: 100,
   }),

@@ -6,31 +6,31 @@ import { listenHost } from './server.ts';
 export const CLUSTER = {
   url: optionalText({
     env: 'TOLLGATE_CLUSTER_URL',
-    absent: 'stands alone',
+    absent: 'no other gateway',
     takes: 'https://host:port',
     meaning:
-      "Address that the other gateways of the same database reach this one's `cluster.host` and `cluster.port` at.",
+      'Address under which the other gateways of the same database reach `cluster.host` and `cluster.port` of this one.',
     fault: (value) => urlFault(value, ['https:']),
     normal: (value) => value.replace(/\/$/, ''),
   }),
   host: listenHost({
     env: 'TOLLGATE_CLUSTER_HOST',
-    meaning: 'Address to listen on for other gateways. Only those that know the secret can connect.',
+    meaning: 'Address to listen on for other gateways. Only gateways that know the secret can connect.',
   }),
   port: whole({
     env: 'TOLLGATE_CLUSTER_PORT',
     min: 0,
     max: 65_535,
     default: 8403,
-    meaning: 'Port to listen on for other gateways; 0 takes a free one.',
+    meaning: 'Port to listen on for other gateways. 0 takes a free one.',
   }),
   secret: optionalText({
     env: 'TOLLGATE_CLUSTER_SECRET',
     secret: true,
     absent: 'derived from the identity seed',
     takes: 'text of 32 to 512 printable ASCII characters without spaces',
-    meaning: 'Secret that the gateways of one database prove themselves to each other with.',
-    fault: (value) => (/^[!-~]{32,512}$/.test(value) ? null : 'is too short, too long, or holds spaces'),
+    meaning: 'Secret with which the gateways of one database authenticate to each other.',
+    fault: (value) => (/^[!-~]{32,512}$/.test(value) ? null : 'is too short, too long, or contains spaces'),
   }),
 };
 
@@ -41,7 +41,7 @@ export const DATABASE = {
     secret: true,
     absent: 'embedded database in `data_dir`',
     takes: 'a postgres:// URL',
-    meaning: 'PostgreSQL to keep the ledger in.',
+    meaning: 'PostgreSQL database for the ledger.',
     fault: (value) => urlFault(value, ['postgres:', 'postgresql:']),
   }),
 };
@@ -51,9 +51,9 @@ export const REDIS = {
   url: optionalText({
     env: 'REDIS_URL',
     secret: true,
-    absent: 'in the process',
+    absent: 'counters are kept in the process',
     takes: 'a redis:// or rediss:// URL',
-    meaning: 'Redis to share rate counters through.',
+    meaning: 'Redis server through which gateways share rate counters.',
     fault: (value) => urlFault(value, ['redis:', 'rediss:']),
   }),
 };
@@ -64,7 +64,7 @@ export const TELEMETRY = {
     env: 'OTEL_EXPORTER_OTLP_ENDPOINT',
     absent: 'no traces and logs are sent',
     takes: 'an http:// or https:// URL',
-    meaning: 'OTLP/HTTP base address that traces are sent to, and logs with `telemetry.logs_exporter`.',
+    meaning: 'OTLP/HTTP base address to which traces are sent, and logs too with `telemetry.logs_exporter`.',
     fault: (value) => urlFault(value, ['http:', 'https:']),
     normal: (value) => value.replace(/\/$/, ''),
   }),
@@ -73,7 +73,7 @@ export const TELEMETRY = {
     secret: true,
     absent: 'none',
     takes: 'name=value pairs with commas between, values percent-encoded',
-    meaning: 'Headers for the collector, such as `authorization=Bearer%20…`. Spaces may stand as they are.',
+    meaning: 'Headers for the collector, such as `authorization=Bearer%20…`. Spaces need no encoding.',
     fault: otlpHeadersFault,
   }),
   logs_exporter: choice({
@@ -83,7 +83,7 @@ export const TELEMETRY = {
     // The variable applies to all programs of a machine, so an unknown word is not an error.
     fromText: (text) => (text.split(',').some((one) => one.trim() === 'otlp') ? 'otlp' : 'none'),
     meaning:
-      '`otlp`: lines of the log are sent to `telemetry.otlp_endpoint` too. In the environment it may be one of a list, other words count as `none`, and it is ignored without that address.',
+      'With `otlp`, log lines are also sent to `telemetry.otlp_endpoint`. The environment variable may be a list that contains `otlp`. Any other value of it counts as `none`, and without that address it is ignored.',
   }),
   metrics: choice({
     of: ['admin', 'open'],

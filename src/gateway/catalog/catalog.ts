@@ -144,7 +144,7 @@ export function createCatalog(elapsed: () => number = () => performance.now()): 
       if ([name, direct, bare].some((one) => one !== undefined && lately.has(one, primitive)))
         throw new GatewayError(
           'no_provider_healthy',
-          `No provider of ${printable(name)} is connected at the moment; one was, a moment ago`,
+          `The last provider of ${printable(name)} disconnected a moment ago: retry in a few seconds`,
           { retryAfterS: BACK_S },
         );
       const { code, kind, hint, param } = NOT_FOUND[primitive];

@@ -15,7 +15,7 @@ export function offersFromConfig(
   { providerId, createdAt }: OffersFromConfigOptions,
 ): readonly Offer[] {
   return services.map(({ service, target }) => {
-    if (target.kind !== 'http') throw new Error(`${service.name} is a command: only a provider's proxy runs those`);
+    if (target.kind !== 'http') throw new Error(`${service.name} is a command, which only a provider's proxy can run`);
     return toOffer(service, {
       provider: { id: providerId(service.providerName), name: service.providerName },
       endpoint: {

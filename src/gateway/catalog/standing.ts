@@ -53,7 +53,7 @@ export const statusSchema = {
   type: 'string',
   enum: ['healthy', 'cooling_down', 'away'],
   description:
-    "`healthy`: it can be called; `cooling_down`: it failed and is passed over for a while; `away`: its provider's proxy is not connected",
+    "`healthy`: it can be called; `cooling_down`: it failed and is not used for a while if there are others; `away`: its provider's proxy is not connected",
 } as const;
 
 export const flagsSchema = {
@@ -65,7 +65,7 @@ export const flagsSchema = {
 export const raisedSchema = {
   type: ['object', 'null'],
   description:
-    'The price more than doubled: what it was before, as in `pricing`, and from when on calls need no `max_cost` or `max_price` to accept the new one; null without such a raise',
+    'Set after the price more than doubled: the earlier price, as in `pricing`, and the time until which calls need `max_cost` or `max_price` to accept the new one; null without such a raise',
   properties: {
     before: { type: 'object', additionalProperties: true },
     effective_at: { type: 'string', description: 'RFC 3339' },
@@ -96,7 +96,7 @@ export const standingProperties = {
   compliance: {
     type: 'number',
     description:
-      "1 when the replies of the last hour were in order, towards 0 the more of them were flagged; a provider's weight falls with its square",
+      '1 if no reply of the last hour was flagged, closer to 0 the more were; the weight of a provider in the choice is proportional to its square',
   },
   price_raised: raisedSchema,
 } as const;

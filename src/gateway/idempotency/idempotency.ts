@@ -246,7 +246,7 @@ export function idempotencyError(kind: 'conflict' | 'running' | 'lost' | 'unkept
   if (kind === 'lost') {
     return new GatewayError(
       'idempotency_conflict',
-      'The first request with this idempotency key was charged once, but its reply was lost: use a new key to run it again, or, where a payment took the place of a key, sign in with the wallet or pay anew',
+      'The first request with this idempotency key was charged once, but its reply was lost. Use a new key to run it again. If you paid without a key, sign in with the wallet or make a new payment',
       { param: 'Idempotency-Key' },
     );
   }

@@ -147,10 +147,7 @@ export function refuseOtherAnswer(
 ): void {
   if (id === asked || (id === null && error !== undefined)) return;
   const [given, right] = [idText.slice(0, ID_SHOWN), JSON.stringify(asked).slice(0, ID_SHOWN)];
-  throw broken(
-    `the provider answered another request than it was asked: its id is ${given}, that of the request is ${right}`,
-    status,
-  );
+  throw broken(`the provider's response has the id ${given}, but the request has the id ${right}`, status);
 }
 
 const ID_SHOWN = 64;

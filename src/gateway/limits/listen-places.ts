@@ -73,7 +73,7 @@ export function createListenPlaces({
         : {
             code: 'rate_limit_exceeded',
             status: 429,
-            message: `This account listens on ${max} streams, which is as many as it may: end one of them first`,
+            message: `This account listens on ${max} streams, which is its limit: end one of them first`,
           },
     get draining() {
       return draining;

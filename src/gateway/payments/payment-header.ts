@@ -27,7 +27,7 @@ export function readPayment(headers: IncomingHttpHeaders, request: () => string)
     // Node joins a repeated header with a comma, which is not valid in base64.
     const text = String(value).trim();
     if (found !== null && found.text !== text)
-      throw invalid('Two payment headers hold two payments: send PAYMENT-SIGNATURE alone', name);
+      throw invalid('Two payment headers contain two payments: send only PAYMENT-SIGNATURE', name);
     found ??= { name, text };
   }
   if (found === null) return null;
@@ -39,7 +39,7 @@ export function readPayment(headers: IncomingHttpHeaders, request: () => string)
   try {
     payload = parseJson(Buffer.from(text, 'base64'), LIMITS);
   } catch (error) {
-    throw invalid(`${shown} holds no JSON that can be read: it must be base64 of ${RIGHT}`, name, error);
+    throw invalid(`${shown} contains no valid JSON: it must be base64 of ${RIGHT}`, name, error);
   }
   return paymentOf(payload, name, request);
 }

@@ -5,13 +5,13 @@ export const quoteSchema = {
   type: 'object',
   required: ['price_usd', 'valid', 'message'],
   properties: {
-    price_usd: { type: 'number', description: 'What the call costs, USD; 0 where `valid` is false.' },
-    valid: { type: 'boolean', description: 'False where no provider can do what is asked.' },
+    price_usd: { type: 'number', description: 'Cost of the call in USD; 0 if `valid` is false.' },
+    valid: { type: 'boolean', description: 'False if no provider can serve the request.' },
     message: text('Why it is not valid; else empty.'),
     quote_id: text('Send it with the call, as `quote_id` or in the header `x-quote-id`.'),
-    valid_until: text('RFC 3339. Until then the call costs this, also where the price rises.'),
+    valid_until: text('RFC 3339. Until then the call costs this amount, even if the price rises.'),
     price_micro_usdc: { type: 'integer', description: 'The same in micro-USD.' },
-    exact: { type: 'boolean', description: 'False where the call may cost less.' },
+    exact: { type: 'boolean', description: 'False if the call may cost less.' },
     breakdown: {
       type: 'array',
       items: {
@@ -23,7 +23,7 @@ export const quoteSchema = {
         },
       },
     },
-    provider: text('Public key of the first provider that would be asked.'),
-    resolved: { type: 'object', additionalProperties: true, description: 'What the price follows from.' },
+    provider: text('Public key of the provider that would be tried first.'),
+    resolved: { type: 'object', additionalProperties: true, description: 'Facts from which the price is calculated.' },
   },
 };

@@ -16,7 +16,7 @@ export function pricedFacts(
 }
 
 const mismatch = (param: string, message: string) =>
-  new GatewayError('quote_mismatch', `The quote is of another call: ${message}`, { param });
+  new GatewayError('quote_mismatch', `The quote is for another call: ${message}`, { param });
 
 /**
  * The request with the prices of the quote, limited to the offers of the quote. `prepare` throws GatewayError
@@ -29,13 +29,13 @@ export function atQuote(request: CallRequest, quote: Quote): CallRequest {
   if (cap && quote.amount > cap.amount)
     throw new GatewayError(
       'unprocessable',
-      `${cap.name} is ${formatUsd(cap.amount)} USD, and the quote ${formatUsd(quote.amount)} USD`,
+      `${cap.name} is ${formatUsd(cap.amount)} USD, but the quote is ${formatUsd(quote.amount)} USD`,
       { param: cap.name },
     );
   if (request.primitive !== quote.primitive)
-    throw mismatch('quote_id', `it is of the primitive ${quote.primitive}, not ${request.primitive}`);
+    throw mismatch('quote_id', `it is for the primitive ${quote.primitive}, not ${request.primitive}`);
   const quoted = (offer: Offer) => {
-    if (offer.service !== quote.service) throw mismatch('model', `it is of ${quote.service}, not ${offer.service}`);
+    if (offer.service !== quote.service) throw mismatch('model', `it is for ${quote.service}, not ${offer.service}`);
     const found = quote.offers.get(offer.id);
     if (found === undefined)
       throw new GatewayError('unprocessable', `${offer.provider.name} is not in the quote`, { param: 'quote_id' });

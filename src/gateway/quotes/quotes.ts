@@ -72,7 +72,7 @@ const UNLOCKED_MS = 60_000;
 
 const notFound = () => new GatewayError('not_found', 'Quote not found', { param: 'quote_id' });
 const used = () =>
-  new GatewayError('quote_used', 'This quote was used: a quote is for one call. Ask for a new one', {
+  new GatewayError('quote_used', 'This quote was already used. A quote is for one call: ask for a new one', {
     param: 'quote_id',
   });
 

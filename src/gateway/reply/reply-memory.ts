@@ -127,7 +127,7 @@ class Hold implements ReplyHold {
         reject(
           new GatewayError(
             'service_unavailable',
-            'This gateway holds as many large replies as it has memory for; retry in a moment',
+            'The memory of this gateway for large replies is full: retry in a moment',
             {
               retryAfterS: 2,
             },

@@ -23,15 +23,15 @@ export const routingFields = {
     maxItems: FALLBACKS_MAX,
     items: { ...nameSchema, [MUST_BE]: 'the name of a model' },
     description:
-      'Models to fall back to, in this order. Without `model` the first of them is the model. Names that nobody offers are skipped. Not forwarded.',
+      'Models that are tried if `model` fails, in this order. Without `model`, the first of them is used as the model. Names that no provider offers are skipped. Not forwarded.',
     [MUST_BE]: `an array of at most ${FALLBACKS_MAX} model names`,
   },
-  provider: objectField('How the provider is chosen. Not forwarded. A member of another name is refused.', {
+  provider: objectField('How the provider is chosen. Not forwarded. Unknown members are refused.', {
     additionalProperties: false,
     properties: {
       order: names('Providers to try first, in this order.'),
       only: names('Providers that may serve the call.'),
-      ignore: names('Providers that may not.'),
+      ignore: names('Providers that must not serve the call.'),
       allow_fallbacks: {
         type: ['boolean', 'null'],
         description: 'Whether a provider outside of `order` may serve. Default true.',
@@ -39,7 +39,7 @@ export const routingFields = {
       },
       sort: {
         enum: [...SORTS, null],
-        description: 'What the best provider is best at.',
+        description: 'Criterion by which providers are sorted.',
         [MUST_BE]: `one of ${SORTS.join(', ')}`,
       },
       max_price: objectField('Highest acceptable prices: USD per 1M tokens, and per input image.', {
@@ -58,7 +58,7 @@ export const routingFields = {
   max_cost: {
     type: ['number', 'string', 'null'],
     description:
-      'Most that the request may cost in USD, with all that is called for it (header: x-max-cost). Not forwarded.',
+      'Largest cost of the request in USD, including all calls that are made for it (header: x-max-cost). Not forwarded.',
     [MUST_BE]: 'an amount in USD, such as 0.05 or "0.05"',
   },
 } as const;

@@ -14,9 +14,13 @@ export function createDrain(authenticate: PipelineOptions['authenticate']): Drai
   return {
     authenticate(headers, address, calls) {
       if (!begun) return authenticate(headers, address, calls);
-      throw new GatewayError('service_unavailable', 'This gateway is shutting down; retry on another or in a moment', {
-        retryAfterS: 1,
-      });
+      throw new GatewayError(
+        'service_unavailable',
+        'This gateway is shutting down: retry in a moment, or at another gateway',
+        {
+          retryAfterS: 1,
+        },
+      );
     },
     begin: () => {
       begun = true;

@@ -201,7 +201,7 @@ const isFull = (error: unknown): boolean =>
     ? error.full
     : error instanceof LedgerUnavailable && error.cause instanceof DatabaseError && error.cause.full;
 const FULL =
-  'The disk of the gateway is full, and no call can be taken: retry later. Whether a call that had begun was charged is told by /api/v1/generation';
+  'The disk of the gateway is full, so it takes no calls: retry later. GET /api/v1/generation shows whether a call that had begun was charged';
 const FULL_RETRY_S = 30;
 
 /** Converts any thrown value to a GatewayError. An unknown error becomes `internal` and reveals nothing. */
@@ -211,14 +211,14 @@ export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof LedgerUnavailable || (error instanceof DatabaseError && error.unavailable)) {
     return new GatewayError(
       'service_unavailable',
-      'The ledger is not reachable at the moment: retry shortly. Whether a call that had begun was charged is told by /api/v1/generation',
+      'The ledger is not reachable at the moment: retry shortly. GET /api/v1/generation shows whether a call that had begun was charged',
       { retryAfterS: 2, cause: error },
     );
   }
   if (error instanceof DatabaseError && error.code === UNSTORABLE_CHARACTER) {
     return new GatewayError(
       'invalid_request',
-      'A text of the request holds the character U+0000, which cannot be stored',
+      'The request contains the character U+0000, which cannot be stored: leave it out',
       { cause: error },
     );
   }

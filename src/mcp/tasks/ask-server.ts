@@ -47,7 +47,7 @@ export async function askServer(
     if (response === null) throw providerFailure('the provider ended its answer without a response', status);
     // An error about a request that the server could not read has no id.
     if (response.id !== id && (response.id !== null || response.error === undefined))
-      throw providerFailure('the provider answered another request than it was asked', status);
+      throw providerFailure("the id of the provider's response is not the id of the request", status);
     return { response, status };
   } finally {
     clearTimeout(timer);

@@ -71,7 +71,7 @@ export function nextPastPrices(
     throw new RegistrationError([
       {
         key: 'document',
-        wrong: `takes back services with ${gone} prices within a day`,
+        wrong: `removes services with ${gone} prices within a day`,
         right: `at most ${GONE_PRICES_MAX}: keep the names of your services, or wait a day`,
       },
     ]);

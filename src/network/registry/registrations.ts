@@ -114,6 +114,6 @@ const takenName = (name: string) =>
     {
       key: 'provider_name',
       wrong: 'is taken by another provider',
-      right: `a name that nobody else has, in place of "${name}"; where the file has none, it is what stands before the first / of a service's name`,
+      right: `a free name instead of "${name}". Without provider_name, the part of the service's name before the first / is used`,
     },
   ]);

@@ -43,7 +43,7 @@ export function createAdmission({
     if (!offered?.includes(TUNNEL_PROTOCOL))
       throw new GatewayError(
         'invalid_request',
-        `Ask for the WebSocket subprotocol ${TUNNEL_PROTOCOL}: it is the one this gateway speaks with providers`,
+        `Ask for the WebSocket subprotocol ${TUNNEL_PROTOCOL}: it is the only one for providers at this gateway`,
       );
     refuseRepeatedCredentials(request.rawHeaders);
     if (request.headers[ACCOUNT_HEADER] !== undefined) throw nobodyActs();

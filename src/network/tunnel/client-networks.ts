@@ -17,7 +17,7 @@ export class ClientNetworks {
     if (count >= this.#connectionsMax)
       throw new GatewayError(
         'rate_limit_exceeded',
-        `There are ${count} connections from your network, which is the most one may have`,
+        `There are ${count} connections from your network, which is the limit`,
         { retryAfterS: 10 },
       );
   }

@@ -73,11 +73,11 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     if (closing)
       throw new GatewayError(
         'service_unavailable',
-        'This gateway is shutting down; dial another or retry in a moment',
+        'This gateway is shutting down: connect to another one, or retry in a moment',
         { retryAfterS: 1 },
       );
     if (tunnels.size + dialling > limits.connectionsMax)
-      throw new GatewayError('service_unavailable', 'This gateway has as many providers connected as it takes', {
+      throw new GatewayError('service_unavailable', 'This gateway has reached its limit of connected providers', {
         retryAfterS: 10,
       });
   };
@@ -177,7 +177,7 @@ function checkProvider(provider: string, tunnels: Iterable<Tunnel>, newConnectio
   if (opening >= newConnectionsMax)
     throw new GatewayError(
       'rate_limit_exceeded',
-      `Provider ${provider} has ${opening} connections that registered nothing yet`,
+      `Provider ${provider} has ${opening} connections that have not registered anything yet`,
       { retryAfterS: 2 },
     );
 }
@@ -195,9 +195,9 @@ function explainPlainRequests(server: FastifyInstance): void {
 /** Explains why there was no upgrade: a reverse proxy dropped a header of the handshake, or the request was not one. */
 function whyNoUpgrade({ upgrade, 'sec-websocket-protocol': protocol }: IncomingMessage['headers']): string {
   if (protocol === undefined || (upgrade !== undefined && upgrade.toLowerCase() !== 'websocket'))
-    return `This is where providers' proxies dial in: "tollgate provide" opens a WebSocket here, with the subprotocol ${TUNNEL_PROTOCOL}`;
+    return `Providers' proxies connect here: "tollgate provide" opens a WebSocket with the subprotocol ${TUNNEL_PROTOCOL}`;
   const dropped = upgrade === undefined ? 'Upgrade' : 'Connection';
-  return `Something between us dropped the ${dropped} header of this WebSocket. A reverse proxy has to pass Upgrade and Connection on (nginx: proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection "upgrade")`;
+  return `Something between client and gateway dropped the ${dropped} header of this WebSocket. A reverse proxy must pass on Upgrade and Connection (nginx: proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection "upgrade")`;
 }
 
 const remoteAddress = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? '';

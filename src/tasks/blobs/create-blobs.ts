@@ -34,7 +34,7 @@ const LEASE_MS = 15_000;
 const RENEWALS = 3;
 const HOUR_MS = 3_600_000;
 const NO_ROOM_RETRY_S = 60;
-const UNWRITTEN = new Error('somebody else writes the file by now');
+const UNWRITTEN = new Error('another process now writes the file');
 
 const CLAIM = loadStatement(import.meta.url, './sql/claim-blob.sql');
 const RENEW = loadStatement(import.meta.url, './sql/renew-blob.sql');
@@ -88,7 +88,7 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
     if (own + wanted > accountBytesMax)
       throw noRoom(
         'rate_limit_exceeded',
-        `The files of this account have as much room as they may (${accountBytesMax} bytes). A video under way reserves ${fileBytesMax} bytes until it is over: wait for one to end, or for older files to expire`,
+        `The files of this account use all of its space (${accountBytesMax} bytes). A running video reserves ${fileBytesMax} bytes until it ends: wait until one ends, or until older files expire`,
       );
     if (total + wanted > bytesMax || free - coming - wanted < freeBytesMin)
       throw noRoom('service_unavailable', 'This gateway has no room for another file at the moment');

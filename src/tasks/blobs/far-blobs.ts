@@ -39,7 +39,7 @@ function ask(
 ): Promise<Readable> {
   const { promise, resolve, reject } = Promise.withResolvers<Readable>();
   const failed = (cause?: unknown) =>
-    reject(new BlobUnreachable(`the gateway that has the file ${id} does not give it`, { cause }));
+    reject(new BlobUnreachable(`the gateway that has the file ${id} did not send it`, { cause }));
   try {
     const stream = peers.session(node).request({ ':path': '/', [FILE_HEADER]: `${id} ${range}` }, { endStream: true });
     stream.setTimeout(HEAD_MS, () => stream.close(constants.NGHTTP2_CANCEL));

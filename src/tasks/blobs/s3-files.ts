@@ -133,7 +133,7 @@ function createFile(client: S3Client, key: string, bytesMax: number): OpenBlobFi
 async function beginUpload(client: S3Client, key: string): Promise<string> {
   const { text } = await client.sendForText({ method: 'POST', key, query: { uploads: '' } });
   const id = /<UploadId>([^<>&\s]{1,1024})<\/UploadId>/.exec(text)?.[1];
-  if (id === undefined) throw new BlobUnreachable('the store of files takes no parts of files');
+  if (id === undefined) throw new BlobUnreachable('the file store does not support multipart uploads');
   return id;
 }
 

@@ -42,7 +42,7 @@ function stringEnd(text: string, start: number): number {
     // The character at `i` is not escaped. Only the backslashes between `i` and the next quote count, so each is looked
     // at once.
     const quote = text.indexOf('"', i);
-    if (quote === -1) throw new RawJsonError(`a string has no end (from position ${start})`);
+    if (quote === -1) throw new RawJsonError(`a string is not closed (it begins at position ${start})`);
     let before = quote - 1;
     while (before >= i && text.charCodeAt(before) === BACKSLASH) before--;
     if ((quote - 1 - before) % 2 === 0) return quote + 1;
@@ -62,7 +62,7 @@ export function decodeKey(text: string, start: number, end: number): string {
   try {
     return JSON.parse(text.slice(start, end)) as string;
   } catch {
-    throw new RawJsonError(`a key is no JSON string (at position ${start})`);
+    throw new RawJsonError(`a key is not a valid JSON string (at position ${start})`);
   }
 }
 
@@ -92,7 +92,7 @@ export function valueEnd(text: string, start: number): number {
     }
     i++;
   }
-  throw new RawJsonError(`a value has no end (from position ${start})`);
+  throw new RawJsonError(`a value is not closed (it begins at position ${start})`);
 }
 
 /** The index after a number or a word. */
@@ -110,5 +110,5 @@ function scalarEnd(text: string, start: number): number {
 
 export function unexpected(text: string, at: number, wanted: string): RawJsonError {
   const found = at < text.length ? JSON.stringify(text[at]) : 'the end';
-  return new RawJsonError(`${wanted} is expected where ${found} stands (at position ${at})`);
+  return new RawJsonError(`expected ${wanted} but found ${found} (at position ${at})`);
 }

@@ -71,7 +71,7 @@ function read(
     const along = key === path[depth] && text.charCodeAt(start) === OPEN_BRACE;
     const end = along ? read(text, start, path, depth + 1).end : valueEnd(text, start);
     if (members.has(key))
-      throw new RawJsonError(`the key ${JSON.stringify(key)} stands twice in one object (at position ${keyStart})`);
+      throw new RawJsonError(`duplicate key ${JSON.stringify(key)} in an object (at position ${keyStart})`);
     members.set(key, { keyStart, start, end });
     i = skipSpace(text, end);
     const next = text.charCodeAt(i);

@@ -180,7 +180,7 @@ test('when the call is over, its token opens nothing any more', async () => {
         await agent.tool('calculator'),
         await agent.agent(other.service, 'task late'),
       ]) {
-        expect(text).toMatch(/is over/);
+        expect(text).toMatch(/has ended/);
         expect(status).toBeLessThan(500);
       }
     }),
@@ -209,7 +209,7 @@ test('while its task goes on, so does its token; when it ends, what is left come
   ended = true;
   await talk.get('long');
   expect(await spine.balance()).toEqual({ available: before.available - 2n * MESSAGE_PRICE, locked: 0n });
-  expect((await asAgent(spine, token).tool('calculator')).text).toMatch(/is over/);
+  expect((await asAgent(spine, token).tool('calculator')).text).toMatch(/has ended/);
 });
 
 test('an agent that fails is paid nothing, but the calls that were made for it and were done are paid', async () => {

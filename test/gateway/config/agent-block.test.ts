@@ -29,7 +29,7 @@ test('what is charged by use has a cap, and nothing else has', () => {
     { key: 'agents[0].pricing.per_call_max', wrong: 'is missing' },
   ]);
   expect(problemsOf(block('agents', CAP))).toMatchObject([
-    { key: 'agents[0].pricing.per_call_max', wrong: 'is given without a price by use' },
+    { key: 'agents[0].pricing.per_call_max', wrong: 'has no effect without a price by use' },
   ]);
   expect(load(block('agents', { 'pricing.prompt': '1', ...CAP })).services[0]!.service).toMatchObject({
     priceCap: 500_000n,
@@ -45,6 +45,6 @@ test('a price is for each message or for all of a task, not both', () => {
     agent: { chargedPer: 'task' },
   });
   expect(problemsOf(block('agents', { 'pricing.per_task': '1' }))).toMatchObject([
-    { key: 'agents[0].pricing.per_task', wrong: 'stands beside per_call' },
+    { key: 'agents[0].pricing.per_task', wrong: 'is given together with per_call' },
   ]);
 });

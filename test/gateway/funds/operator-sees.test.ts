@@ -100,7 +100,7 @@ describe('a gateway whose chain', () => {
     });
     try {
       expect(
-        spine.logs.some((line) => line.includes('the chain is not to be had') && line.includes(world.network)),
+        spine.logs.some((line) => line.includes('the chain cannot be reached') && line.includes(world.network)),
       ).toBe(true);
       expect(spine.logs.join('')).not.toContain(TREASURY_KEY);
       const chains = async () =>

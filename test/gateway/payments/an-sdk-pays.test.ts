@@ -65,6 +65,6 @@ test('the OpenAI SDK pays for whole answers and for streams', async () => {
   const withKey = sdkOf(wallet.secret, {});
   await expect(withKey.chat.completions.create(body)).rejects.toMatchObject({
     status: 401,
-    message: expect.stringContaining('in place sends no credential') as string,
+    message: expect.stringContaining('in place, send no credential') as string,
   });
 });

@@ -111,7 +111,7 @@ test('a credential that does not hold never becomes a stranger', async () => {
       const reply = await knock(open, 'POST', path, headers);
       expect(reply.status, `${path} ${JSON.stringify(headers)}`).toBe(401);
       // Clients fill in a key that they do not have.
-      expect(reply.text, path).toContain('in place sends no credential');
+      expect(reply.text, path).toContain('in place, send no credential');
       expect((await knock(closed, 'POST', path, headers)).text, path).not.toContain('in place');
     }
 });

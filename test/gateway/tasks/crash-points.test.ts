@@ -114,7 +114,7 @@ describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
     const call = await lock();
     clock.now += MINUTE_MS;
     expect(await one.ledger.expire(clock.now)).toEqual([call.callId]);
-    await expect(one.tasks.begin(newTask('task-1'), call)).rejects.toThrow('longer to begin');
+    await expect(one.tasks.begin(newTask('task-1'), call)).rejects.toThrow('expired before the provider began');
     expect(await one.tasks.find(keyOf('task-1'), alice)).toBeNull();
     await audited();
   });

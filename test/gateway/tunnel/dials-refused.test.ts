@@ -133,7 +133,7 @@ describe('a dial is refused', () => {
     const world = await startWorld({ limits: { connectionsMax: 1 } });
     await world.dial();
     const answer = await ask(world, await signInHeaders(solanaWallet()));
-    expect(answer).toMatchObject(refusal(503, 'internal', /as many providers/));
+    expect(answer).toMatchObject(refusal(503, 'internal', /limit of connected providers/));
     expect(answer!.headers['retry-after']).toBe('10');
   });
 
@@ -154,7 +154,7 @@ describe('a dial is refused', () => {
     await world.dial({ wallet });
     const second = await world.dial({ wallet });
     expect(await ask(world, await signInHeaders(wallet))).toMatchObject(
-      refusal(429, 'rate_limit_exceeded', /registered nothing/),
+      refusal(429, 'rate_limit_exceeded', /have not registered anything/),
     );
     await second.register();
     expect(await ask(world, await signInHeaders(wallet))).toBeNull();

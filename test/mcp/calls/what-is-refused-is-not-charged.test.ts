@@ -98,7 +98,7 @@ test.each(['modern', 'legacy'])(
     const before = (await spine.balance()).available;
     const { status, message } = await callTool(spine, service, 'other');
     expect([status, message.error?.code]).toEqual([502, -32017]);
-    expect(message.error?.message).toContain('answered another request than it was asked: its id is "another"');
+    expect(message.error?.message).toContain('response has the id "another", but the request has the id');
     expect((await session('legacy', { name: 'other', arguments: {} })).text).toContain('-32017');
     // Which request could not be read, its server does not know.
     expect((await callTool(spine, service, 'unread')).message.error).toMatchObject({

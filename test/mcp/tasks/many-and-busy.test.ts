@@ -94,7 +94,7 @@ test('an account has so many tasks at once: a call that could begin another is n
   const refused = await callDeclared(spine, 'slow');
   expect([refused.status, refused.message.error]).toMatchObject([
     429,
-    { message: expect.stringContaining('2 tasks of this account go on') },
+    { message: expect.stringContaining('This account has 2 running tasks') },
   ]);
   expect(server.ids.length).toBe(2);
   expect((await spine.balance()).locked).toBe(2_000n);
