@@ -4,8 +4,8 @@ import { openSweeper } from '../../src/app/sweep.ts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { startSpine, type Spine } from '../support/spine.ts';
 
-// Kept replies of idempotent calls go when their time is over, however many there are: one sweep takes them all. A store
-// that fails holds up no other, and a sweep ends before what it needs is closed.
+// Kept replies of idempotent calls go when their time is over, however many there are: one sweep takes them all. A
+// store that fails holds up no other, and a sweep ends before what it needs is closed.
 
 /** No sweep comes by itself, and no other timer has this time. */
 const SWEEP_MS = 3_599_999;
