@@ -53,16 +53,16 @@ export async function openOperator(protocols: Protocols) {
   addKeySetRoute(server, [...receipts.jwks().keys, cardKey.jwk]);
   const sweeper = openSweeper(
     protocols,
-    [
+    {
       idempotency,
       nonces,
-      protocols.browsers.sessions,
+      sessions: protocols.browsers.sessions,
       keptFigures,
-      protocols.quotes,
+      quotes: protocols.quotes,
       blobs,
-      protocols.notices,
-      analytics.oldUsage,
-    ],
+      notices: protocols.notices,
+      oldUsage: analytics.oldUsage,
+    },
     config.billing.sweepMs,
   );
   opened.defer(() => sweeper.close());

@@ -14,21 +14,46 @@ interface SweeperOptions {
 
 const BATCH = 1_000;
 
-/** Every `everyMs`, expires overdue locks and removes old rows. After a failure the next run tries again. */
+/**
+ * Every `everyMs`, expires overdue locks and removes old rows of the stores, which have names for the log. After a
+ * failure the next sweep tries again. `close` resolves when no sweep is running.
+ */
 export function openSweeper(
   { ledger, logger, now }: SweeperOptions,
-  swept: readonly Swept[],
+  swept: Readonly<Record<string, Swept>>,
   everyMs: number,
-): { close(): void } {
-  const sweep = async () => {
+): { close(): Promise<void> } {
+  let running: Promise<void> | null = null;
+  let closed = false;
+  const expireLocks = async () => {
     try {
       const expired = await expireAll(ledger, now());
       if (expired > 0) logger.warn({ locks: expired }, 'locks expired');
-      for (const each of swept) for (let count = BATCH; count === BATCH;) count = await each.sweep(BATCH);
     } catch (error) {
       logger.warn({ err: error }, 'the sweep of expired locks failed; it is tried again');
     }
   };
-  const timer = setInterval(() => void sweep(), everyMs);
-  return { close: () => clearInterval(timer) };
+  const sweepStore = async (name: string, store: Swept) => {
+    try {
+      for (let count = BATCH; count === BATCH && !closed;) count = await store.sweep(BATCH);
+    } catch (error) {
+      logger.warn({ err: error, store: name }, 'old rows of a store could not be removed; it is tried again');
+    }
+  };
+  const sweep = async () => {
+    await expireLocks();
+    for (const [name, store] of Object.entries(swept)) await sweepStore(name, store);
+    running = null;
+  };
+  // A sweep can take longer than `everyMs`.
+  const timer = setInterval(() => {
+    running ??= sweep();
+  }, everyMs);
+  return {
+    async close() {
+      closed = true;
+      clearInterval(timer);
+      await running;
+    },
+  };
 }

@@ -23,6 +23,8 @@ const INSERT = loadStatement(import.meta.url, './sql/insert-consumer.sql');
 const FIND = loadStatement(import.meta.url, './sql/find-consumer.sql');
 const LIST = loadStatement(import.meta.url, './sql/list-consumers.sql');
 const KNOWN = loadStatement(import.meta.url, './sql/is-known-consumer.sql');
+const WAIT_FOR_TURN = loadStatement(import.meta.url, './sql/wait-for-turn.sql');
+const END_TURN = loadStatement(import.meta.url, './sql/end-turn.sql');
 
 /** The registry of accounts. Accounts are never deleted. All methods reject with the database's error. */
 export function createConsumerStore(database: Database, { now }: { readonly now: () => number }): ConsumerStore {
@@ -44,6 +46,22 @@ export function createConsumerStore(database: Database, { now }: { readonly now:
       return (await database.query(LIST, [limit, offset])).map(consumerOf);
     },
   };
+}
+
+type Steps = Parameters<Database['batch']>[0];
+
+/**
+ * Runs steps in one transaction. Transactions with the same `turn` run one after the other, on all gateways, so each
+ * counts the rows of those before. Resolves with the rows of the last step.
+ */
+export async function inTurn(database: Pick<Database, 'batch'>, turn: string, steps: Steps): Promise<readonly Row[]> {
+  const params = [turn];
+  const results = await database.batch([
+    { statement: WAIT_FOR_TURN, params },
+    ...steps,
+    { statement: END_TURN, params },
+  ]);
+  return results.at(-2)!;
 }
 
 const consumerOf = (row: Row): Consumer => ({

@@ -1,5 +1,6 @@
 import { loadStatement, type Database, type Row, type Value } from '#store';
 import { createKey, type KeyKind } from './accounts/api-key.ts';
+import { inTurn } from './consumer-store.ts';
 import type { Rates } from '#gateway';
 import { LIMIT_RESETS, type SpendLimit } from './accounts/spend-period.ts';
 import type { LimitsOf } from './limits/account-limits.ts';
@@ -153,7 +154,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
       const insert = { statement: INSERT, params: [...fields, KEYS_PER_ACCOUNT_MAX] };
       // This update and a removal of the member wait for each other, so that no key outlives its member.
       const touch = { statement: TOUCH_MEMBER, params: [account, others.member ?? ''] };
-      const [row] = (await database.batch(others.member ? [touch, insert] : [insert])).at(-1)!;
+      const [row] = await inTurn(database, `keys of ${account}`, others.member ? [touch, insert] : [insert]);
       return row ? { text, record: recordOf(row) } : null;
     },
 

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import type { Logger } from '#observe';
+import { openSweeper } from '../../src/app/sweep.ts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { startSpine, type Spine } from '../support/spine.ts';
 
-// Kept replies of idempotent calls go when their time is over, however many there are: one sweep takes them all.
+// Kept replies of idempotent calls go when their time is over, however many there are: one sweep takes them all. A
+// store that fails holds up no other, and a sweep ends before what it needs is closed.
 
 /** No sweep comes by itself, and no other timer has this time. */
 const SWEEP_MS = 3_599_999;
@@ -27,4 +30,71 @@ test('all that is over is swept at once', async () => {
     Number((await spine.app.database.query(adHoc('SELECT COUNT(*) AS count FROM idempotency')))[0]!['count']);
   sweep();
   await expect.poll(left, { timeout: 60_000, interval: 10 }).toBe(0);
+});
+
+/** A sweeper on the gateway's ledger. `sweep` is what its timer does; `logged` is what it has warned of. */
+function sweeperOf(swept: Parameters<typeof openSweeper>[1]) {
+  const logged: (readonly [object, string])[] = [];
+  const logger = { warn: (fields: object, text: string) => logged.push([fields, text]) } as unknown as Logger;
+  const timers = vi.spyOn(globalThis, 'setInterval');
+  const sweeper = openSweeper({ ledger: spine.app.ledger, logger, now: Date.now }, swept, SWEEP_MS);
+  const sweep = timers.mock.calls[0]![0] as () => void;
+  timers.mockRestore();
+  return { sweeper, sweep, logged };
+}
+
+test('a store that fails is named, and the stores after it are swept', async () => {
+  const swept = Promise.withResolvers<void>();
+  const broken = new Error('broken');
+  const { sweeper, sweep, logged } = sweeperOf({
+    quotes: { sweep: () => Promise.reject(broken) },
+    nonces: {
+      async sweep() {
+        swept.resolve();
+        return 0;
+      },
+    },
+  });
+  sweep();
+  await swept.promise;
+  await sweeper.close();
+  expect(logged).toEqual([[{ err: broken, store: 'quotes' }, expect.stringMatching(/old rows/)]]);
+});
+
+test('sweeps do not overlap, and closing waits for the one that runs', async () => {
+  const begun = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  let batches = 0;
+  let others = 0;
+  const { sweeper, sweep, logged } = sweeperOf({
+    quotes: {
+      async sweep(batch) {
+        batches += 1;
+        begun.resolve();
+        await gate.promise;
+        return batches === 1 ? batch : 0;
+      },
+    },
+    nonces: {
+      async sweep() {
+        others += 1;
+        return 0;
+      },
+    },
+  });
+  sweep();
+  await begun.promise;
+  sweep();
+  // A second sweep would come to the store after the same wait for the ledger.
+  await spine.app.ledger.expire(0, 1);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(batches).toBe(1);
+  let closed = false;
+  const closing = sweeper.close().then(() => (closed = true));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(closed).toBe(false);
+  gate.resolve();
+  await closing;
+  // The store had more to remove. That is left to the next start.
+  expect({ batches, others, logged }).toEqual({ batches: 1, others: 0, logged: [] });
 });

@@ -28,7 +28,8 @@ import {
  */
 export interface JournalWatch {
   /**
-   * Wraps `told`: the result passes every batch to it and notes the batch. The file is written about a second later.
+   * Wraps `told`: the result passes every batch to it and notes the batch. The file is written about a second later. A
+   * write that failed is tried again every second.
    */
   noting(told: (batch: LedgerBatch) => void): (batch: LedgerBatch) => void;
   /** Writes the file for the last time. Later batches are not noted. */
@@ -114,9 +115,15 @@ async function watchJournal(options: JournalWatchOptions): Promise<JournalWatch>
     } catch (error) {
       if (!failing) onError(error);
       failing = true;
-      // The next batch tries again.
       chain ??= noted;
+      writeSoon();
     }
+  };
+  const writeSoon = () => {
+    if (closed || timer !== null) return;
+    timer = setTimeout(() => {
+      writing = writing.then(write);
+    }, EVERY_MS).unref();
   };
   // The file is written at the first start already, so that a database that is emptied before its first operation is
   // noticed too.
@@ -126,10 +133,7 @@ async function watchJournal(options: JournalWatchOptions): Promise<JournalWatch>
     noting: (told) => (batch) => {
       told(batch);
       chain = batch.chain;
-      if (closed || timer !== null) return;
-      timer = setTimeout(() => {
-        writing = writing.then(write);
-      }, EVERY_MS).unref();
+      writeSoon();
     },
     async close() {
       closed = true;

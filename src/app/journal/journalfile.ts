@@ -66,6 +66,7 @@ export function openJournalFile({ dataDir, databaseUrl, identitySeed }: Place): 
       await handle.close();
     }
     await rename(draft, path);
+    if (process.platform !== 'win32') await syncFolder(dataDir);
   };
   return {
     read() {
@@ -75,7 +76,7 @@ export function openJournalFile({ dataDir, databaseUrl, identitySeed }: Place): 
         throw new JournalLost(
           `${path} exists, but ${IDENTITY}, which authenticates it, is missing.\nRestore ${IDENTITY}, or set TOLLGATE_IDENTITY_SEED.\n${ACCEPT}`,
         );
-      const { mac: given, ...head } = entry as RememberedHead & { readonly mac: unknown };
+      const { mac: given, ...head } = Object(entry) as RememberedHead & { readonly mac: unknown };
       const expected = Buffer.from(mac(head));
       const found = Buffer.from(typeof given === 'string' ? given : '');
       if (found.byteLength === expected.byteLength && timingSafeEqual(found, expected)) return head;
@@ -116,14 +117,26 @@ export function refuseMissingDatabase({ dataDir, databaseUrl }: Pick<Config, 'da
   );
 }
 
+/** Makes the new name of a file durable. Windows has no call for this. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path);
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
 /**
  * The entries of the file by the name of the database. A missing file has no entries. Throws JournalLost if the file
- * cannot be read or parsed.
+ * cannot be read or parsed, or holds no JSON object.
  */
 function readEntries(path: string): Readonly<Record<string, unknown>> {
   try {
     const content: unknown = JSON.parse(readFileSync(path, 'utf8'));
-    return typeof content === 'object' && content !== null ? (content as Record<string, unknown>) : {};
+    if (typeof content !== 'object' || content === null || Array.isArray(content))
+      throw new TypeError('it holds no JSON object');
+    return content as Record<string, unknown>;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
     throw new JournalLost(

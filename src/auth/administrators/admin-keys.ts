@@ -1,5 +1,6 @@
 import { loadStatement, type Database, type Row } from '#store';
 import { createKey } from '../accounts/api-key.ts';
+import { inTurn } from '../consumer-store.ts';
 import { ADMIN_ROLES, type AdminRole } from './admin-roles.ts';
 
 /**
@@ -38,12 +39,16 @@ const REVOKE = loadStatement(import.meta.url, './sql/revoke-admin-key.sql');
 const ID_DIGITS = 16;
 
 /** Keys of administrators in the database. All methods reject with the database's error. */
-export function createAdminKeys(database: Pick<Database, 'query'>, { now }: { readonly now: () => number }): AdminKeys {
+export function createAdminKeys(
+  database: Pick<Database, 'query' | 'batch'>,
+  { now }: { readonly now: () => number },
+): AdminKeys {
   return {
     async create({ label, roles, expiresAt }) {
       const { text, hash } = createKey('admin');
       const fields = [hash, hash.slice(0, ID_DIGITS), label, JSON.stringify(roles), now(), expiresAt];
-      const [row] = await database.query(INSERT, [...fields, ADMIN_KEYS_MAX]);
+      const params = [...fields, ADMIN_KEYS_MAX];
+      const [row] = await inTurn(database, 'admin keys', [{ statement: INSERT, params }]);
       return row ? { text, record: recordOf(row) } : null;
     },
     async find(hash) {

@@ -1,5 +1,6 @@
 import { loadStatement, type Database, type Row, type Value } from '#store';
 import type { MemberRole } from '#gateway';
+import { inTurn } from '../consumer-store.ts';
 import type { KeyStore } from '../key-store.ts';
 import type { BudgetRule } from '../limits/account-limits.ts';
 import { limitsSteps, type LimitsStore } from '../limits/limits-store.ts';
@@ -70,10 +71,8 @@ const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql
 const FIND = load('find-member');
 const LIST = load('list-members');
 const ORGANISATIONS = load('list-organisations');
-const WAIT_FOR_MAKER = load('wait-for-maker');
 const INSERT_ORGANISATION = load('insert-organisation');
 const INSERT_OWNER = load('insert-first-owner');
-const LET_NEXT_MAKE = load('let-next-make');
 const KEYS = load('list-keys-of-member');
 const TOUCH = load('touch-members');
 const INSERT = load('insert-member');
@@ -104,17 +103,15 @@ export function createMemberStore(
         label: row['label'] as string,
       })),
     async makeOrganisation({ account, label, member, name }) {
-      const making = [`organisations of ${member}`];
-      const [, , owner] = await database.batch([
-        { statement: WAIT_FOR_MAKER, params: making },
+      const [owner] = await inTurn(database, `organisations of ${member}`, [
         { statement: INSERT_ORGANISATION, params: [account, label, now(), member, ORGANISATIONS_MAX] },
         { statement: INSERT_OWNER, params: [account, member, name] },
-        { statement: LET_NEXT_MAKE, params: making },
       ]);
-      return owner![0] ? memberOf(owner![0]) : null;
+      return owner ? memberOf(owner) : null;
     },
     async add({ account, member, role, name }) {
-      const [row] = await database.query(INSERT, [account, member, role, name, now(), MEMBERS_MAX]);
+      const params = [account, member, role, name, now(), MEMBERS_MAX];
+      const [row] = await inTurn(database, `members of ${account}`, [{ statement: INSERT, params }]);
       return row ? memberOf(row) : null;
     },
     async change(account, member, { role, name, budgets }) {

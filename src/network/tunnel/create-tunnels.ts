@@ -69,7 +69,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
   let dialling = 0;
   let closing = false;
 
-  const checkCapacity = () => {
+  const checkCapacity = (address: string) => {
     if (closing)
       throw new GatewayError(
         'service_unavailable',
@@ -80,6 +80,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
       throw new GatewayError('service_unavailable', 'This gateway has reached its limit of connected providers', {
         retryAfterS: 10,
       });
+    networks.check(networkOf(address));
   };
 
   const open = (admitted: AdmittedProvider, request: IncomingMessage, wire: Socket, head: Buffer, address: string) => {
@@ -115,10 +116,10 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     wire.setTimeout(limits.handshakeMs, giveUp);
     dialling += 1;
     try {
-      checkCapacity();
-      networks.check(networkOf(address));
+      checkCapacity(address);
       const admitted = await admit(request, address);
-      checkCapacity();
+      // Other dials may have taken the last places meanwhile.
+      checkCapacity(address);
       checkProvider(admitted.provider, tunnels.values(), limits.newConnectionsMax);
       if (wire.destroyed) return;
       wire.off('timeout', giveUp);

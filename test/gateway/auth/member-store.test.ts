@@ -3,9 +3,9 @@ import { createAttempts } from '../../../src/auth/attempts.ts';
 import { createKeyCallers } from '../../../src/auth/key-callers.ts';
 import { createKeyStore } from '../../../src/auth/key-store.ts';
 import { createLimitsStore } from '../../../src/auth/limits/limits-store.ts';
-import { createMemberStore } from '../../../src/auth/members/member-store.ts';
+import { createMemberStore, MEMBERS_MAX } from '../../../src/auth/members/member-store.ts';
 import { adHoc } from '../../support/ad-hoc.ts';
-import { ENGINES, openTestDatabase } from '../test-database.ts';
+import { allAtOnce, ENGINES, openTestDatabase } from '../test-database.ts';
 
 const ORG = 'tollgate:local:org';
 const now = () => Date.parse('2026-03-04T05:06:07Z');
@@ -173,3 +173,20 @@ it.each(ENGINES)(
     });
   },
 );
+
+const FILL = adHoc(`INSERT INTO members (account, member, role, name, created_at)
+  WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${MEMBERS_MAX - 1})
+  SELECT $1, 'tollgate:local:m' || i, 'owner', 'x', 1 FROM n`);
+
+it.each(ENGINES)('an account gets no more than its number of members, also all at once: %s', async (engine) => {
+  const database = await openTestDatabase(engine);
+  const keys = createKeyStore(database, { now });
+  const limits = createLimitsStore(database, { now });
+  const members = createMemberStore(database, { keys, limits, now });
+  await database.query(FILL, [ORG]);
+  const add = (member: string) => members.add({ account: ORG, member, role: 'member', name: 'x' });
+  const all = await allAtOnce(database, 'members', (index) => add(`tollgate:local:late-${index}`));
+  expect(all.filter((one) => one !== null)).toHaveLength(1);
+  expect(await members.list(ORG)).toHaveLength(MEMBERS_MAX);
+  expect(await add('tollgate:local:one-more')).toBeNull();
+});

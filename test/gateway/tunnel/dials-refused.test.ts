@@ -148,6 +148,24 @@ describe('a dial is refused', () => {
     expect(await ask(world, await signInHeaders(solanaWallet()))).toBeNull();
   });
 
+  test('to one client that dials for all its places at once', async () => {
+    const all = Promise.withResolvers<void>();
+    let asked = 0;
+    const world = await startWorld({
+      connectionsPerAddressMax: 2,
+      // All of them are asked who they are before any has connected.
+      authenticate: async (authenticate, headers, address) => {
+        if ((asked += 1) === 5) all.resolve();
+        await all.promise;
+        return authenticate(headers, address);
+      },
+    });
+    const dials = await Promise.allSettled(Array.from({ length: 5 }, () => world.dial()));
+    expect(dials.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+    expect(world.told.filter((line) => line === 'connected')).toHaveLength(2);
+    expect(world.told.filter((line) => line === 'rejected rate_limit_exceeded')).toHaveLength(3);
+  });
+
   test('to a provider that opens connection after connection and registers nothing', async () => {
     const world = await startWorld({ limits: { newConnectionsMax: 2 } });
     const wallet = solanaWallet();
