@@ -93,6 +93,7 @@ async function restored({ accept = false, ...flags }: RestoredFlags): Promise<vo
       return;
     }
     if (!accept) throw new CliError(`${loss}\nTo go on without it: the same command with --accept`);
+    file.removeUnreadable();
     // The embedded database has one chain. On PostgreSQL the next gateway begins its own chain.
     if (database!.engine === 'sqlite') await file.write(await journalHead(database!, EMBEDDED_CHAIN), Date.now());
     else await file.remove();

@@ -163,6 +163,8 @@ describe('the embedded database', { timeout: 120_000 }, () => {
     await refused(/journal-head\.json was not written with the identity of this gateway, or was changed since/);
     await truncate(path('journal-head.json'), 5);
     await refused(/journal-head\.json cannot be read/);
+    expect(await place.run(['restored', '--accept'])).toMatchObject({ code: 0 });
+    expect(await balance()).toBe('10');
     await writeFile(path('journal-head.json'), text);
     const otherSeed = { TOLLGATE_IDENTITY_SEED: '11'.repeat(32) };
     expect(await place.run(['account', 'list'], otherSeed)).toMatchObject({

@@ -41,6 +41,8 @@ export interface JournalFile {
   write(head: JournalHead, at: number): Promise<void>;
   /** Removes the entry of this database. */
   remove(): Promise<void>;
+  /** Removes the file if it cannot be read, with the entries of all databases. The other methods then work again. */
+  removeUnreadable(): void;
 }
 
 export function openJournalFile({ dataDir, databaseUrl, identitySeed }: Place): JournalFile {
@@ -93,6 +95,13 @@ export function openJournalFile({ dataDir, databaseUrl, identitySeed }: Place): 
       const { [name]: _gone, ...rest } = readEntries(path);
       if (Object.keys(rest).length > 0) await save(rest);
       else rmSync(path, { force: true });
+    },
+    removeUnreadable() {
+      try {
+        readEntries(path);
+      } catch {
+        rmSync(path);
+      }
     },
   };
 }
