@@ -42,10 +42,10 @@ describe('a single request', () => {
     ['an id of null', '{"jsonrpc":"2.0","id":null,"method":"ping"}', 'id must be'],
     ['an id that is an object', '{"jsonrpc":"2.0","id":{},"method":"ping"}', 'id must be'],
     ['an id beyond all numbers', '{"jsonrpc":"2.0","id":1e999,"method":"ping"}', 'id must be'],
-    ['a key twice', '{"jsonrpc":"2.0","id":1,"method":"ping","method":"account/key"}', 'twice'],
-    ['a key twice, once escaped', '{"jsonrpc":"2.0","id":1,"method":"ping","m\\u0065thod":"account/key"}', 'twice'],
-    ['a parameter twice', '{"jsonrpc":"2.0","id":1,"method":"x","params":{"model":"a","model":"b"}}', 'twice'],
-    ['a key of _meta twice', '{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"a":1,"a":2}}}', 'twice'],
+    ['a key twice', '{"jsonrpc":"2.0","id":1,"method":"ping","method":"account/key"}', 'duplicate'],
+    ['a key twice, once escaped', '{"jsonrpc":"2.0","id":1,"method":"ping","m\\u0065thod":"account/key"}', 'duplicate'],
+    ['a parameter twice', '{"jsonrpc":"2.0","id":1,"method":"x","params":{"model":"a","model":"b"}}', 'duplicate'],
+    ['a key of _meta twice', '{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"a":1,"a":2}}}', 'duplicate'],
   ])('is no request: %s', async (_name, text, says) => {
     const body = await read(text);
     expect(body).toMatchObject({ kind: 'single', entry: { kind: 'refused', error: { code: -32600 } } });

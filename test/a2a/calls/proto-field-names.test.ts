@@ -105,11 +105,11 @@ test('a field that stands under both names is refused', async () => {
     ['', { message: { ...message, role: 'user' } }],
   ] as const) {
     const { text } = await post(url + path, '1.0', body);
-    expect(text).toContain('message.task_id and message.taskId are the same field: send taskId alone');
+    expect(text).toContain('message.task_id and message.taskId are the same field: send only taskId');
     if ('jsonrpc' in body) expect(JSON.parse(text)).toMatchObject({ id: 'p-1', error: { code: -32_602 } });
   }
   expect(refusalOf(await calls.talk(url, REST).raw('GET', '/tasks?pageSize=2&page_size=3', null))?.message).toContain(
-    'page_size and pageSize are the same field: send pageSize alone',
+    'page_size and pageSize are the same field: send only pageSize',
   );
   expect(agent.received.length).toBe(before);
 });

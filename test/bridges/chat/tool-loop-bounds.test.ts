@@ -76,7 +76,7 @@ test('what a tool says is cut, and what all say is bounded', async () => {
   model.says({ calls: calls(40, 'kit__long') });
   const body = await whole(await world.chat(ask({ max_cost: 1 })));
   expect(body.choices[0]!.finish_reason).toBe('length');
-  expect(body.tollgate!.note!.message).toContain('longer than');
+  expect(body.tollgate!.note!.message).toContain('more than');
   expect(model.asked).toHaveLength(1);
 
   model.says({ calls: calls(1, 'kit__long') }, { text: 'ok' });

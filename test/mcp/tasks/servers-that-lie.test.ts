@@ -95,7 +95,7 @@ test('what a server says after another end is not passed on', async () => {
       await askTask(spine, '/mcp/liar', 'tasks/cancel', id);
       server.says(own, DONE);
       const { message } = await getTask(spine, 'liar', id);
-      expect(message.error).toMatchObject({ code: -32_602, message: expect.stringContaining('noted as cancelled') });
+      expect(message.error).toMatchObject({ code: -32_602, message: expect.stringContaining('ended as cancelled') });
     }),
   ).toBe(0n);
 });
