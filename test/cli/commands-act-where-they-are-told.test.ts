@@ -137,6 +137,16 @@ describe('a data directory', () => {
 });
 
 describe('an address', () => {
+  it('with a password is refused, and the password is not shown', async () => {
+    const result = await place.run(['account', 'list', '--url', 'http://user:hunter2-password@127.0.0.1:9']);
+    expect(result).toMatchObject({
+      code: 1,
+      stdout: '',
+      output: expect.stringContaining('--url contains a user or a password'),
+    });
+    expect(result.output).not.toContain('hunter2-password');
+  });
+
   it('is refused beside something else that is named as strongly, and wins over what is named less strongly', async () => {
     await place.gateway(['serve'], { TOLLGATE_ADMIN_KEY: ADMIN_KEY });
     const { base_url } = await place.read('gateway.json');
