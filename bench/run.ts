@@ -15,7 +15,7 @@ import { LUKEWARM, WARM, type Warmth } from './warm.ts';
 const HELP = `npm run bench -- [--quick] [--only direct,fastify,tollgate] [--no-memory]
 
 Measures CPU per call, added latency, streams and memory of tollgate beside passthroughs and Portkey's gateway, all on 127.0.0.1.
-  --quick      under 90 seconds instead of under 10 minutes
+  --quick      two minutes instead of about 11
   --only       some targets: ${TARGETS.map((kind) => kind.name).join(', ')}
   --no-memory  without the open streams
 The table goes to stdout and, with all samples, to bench/results/.
