@@ -32,7 +32,7 @@ export const TASKS = {
     max: 30 * 24 * HOUR_MS,
     default: 24 * HOUR_MS,
     meaning:
-      'How long a task may run after its last message, or after the tool call that began it. After that, the amount locked for it is given back, and the task is free.',
+      'How long a task may run after its last message, or after the tool call that began it. After that, the gateway ends the task. It is free, unless an agent has given output, which is charged.',
   }),
   retention_ms: whole({
     min: 1_000,
