@@ -3,6 +3,7 @@
  * one run. Every round measures each target once, for a moment. See `--help`.
  */
 import { resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { startGenerator, type Generator } from './generator.ts';
 import type { Job } from './load/job.ts';
@@ -16,10 +17,11 @@ import { TOOLS } from './upstream/mcp-replies.ts';
 import { MODELS } from './upstream/replies.ts';
 import { WARM, warm } from './warm.ts';
 
-const HELP = `node bench/versus.ts [--load small|tool|message|task] [--before FOLDER] [--rounds 15] [--ms 600]
+const HELP = `node bench/versus.ts [--load small|tool|message|task] [--before FOLDER] [--rounds 15] [--ms 600] [--pause 0]
   small  chat calls at ${SMALL_CONNECTIONS} connections; tool  tools/call of MCP
   message, task  SendMessage of A2A to an agent that answers with a message, or with a completed task
   --before  another checkout of tollgate, with its node_modules
+  --pause   seconds without calls before each round
 `;
 
 const agentLoad = (answer: 'message' | 'task') => ({
@@ -74,6 +76,7 @@ async function main(): Promise<void> {
       before: { type: 'string' },
       rounds: { type: 'string', default: '15' },
       ms: { type: 'string', default: '600' },
+      pause: { type: 'string', default: '0' },
       help: { type: 'boolean' },
     },
   });
@@ -95,6 +98,7 @@ async function main(): Promise<void> {
     const rounds: Cost[][] = [];
     for (let round = 0; round < Number(values.rounds); round++) {
       const costs: Cost[] = [];
+      await pause(Number(values.pause) * 1000);
       for (const [, target] of targets) costs.push(await run(target, Number(values.ms)));
       rounds.push(costs);
     }

@@ -9,6 +9,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 // Since this version Node runs TypeScript without a build and includes node:sqlite.
 const NODE_MAJOR_MIN = 24;
+const NODE_MAJOR = Number.parseInt(process.versions.node, 10);
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 /** The path, quoted for a shell if necessary. */
@@ -21,7 +22,7 @@ const bundled = join(root, 'node_modules', '.bin', 'node');
 
 if (!existsSync(join(root, 'node_modules', 'commander'))) {
   fail(`The packages that tollgate needs are not installed.\nRun this once:  ${install}`);
-} else if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR_MIN) {
+} else if (NODE_MAJOR >= NODE_MAJOR_MIN) {
   // Compiled code is cached between runs, which halves the start time. If the directory isn't writable, nothing is
   // cached.
   const { enableCompileCache, registerHooks } = await import('node:module');
@@ -30,6 +31,7 @@ if (!existsSync(join(root, 'node_modules', 'commander'))) {
   // Worker threads and child processes read this variable. Without it the database's thread would compile its modules
   // at every start.
   process.env.NODE_COMPILE_CACHE ??= cache;
+  await keepCompiledCode();
   if (!packed) findOwnModules(registerHooks);
   await import(`../${main}`);
 } else if (!existsSync(bundled) || realpathSync(bundled) === realpathSync(process.execPath)) {
@@ -41,6 +43,17 @@ if (!existsSync(join(root, 'node_modules', 'commander'))) {
           `or install Node ${NODE_MAJOR_MIN} or newer: https://nodejs.org/en/download`,
   );
 } else handOver();
+
+/**
+ * While a process does little, V8 collects garbage to return memory, and drops compiled code as well. The first calls
+ * after a lull would compile it again. So V8 does this only after ten quiet minutes, not after 8 seconds. A V8 that
+ * doesn't know a flag writes an error, so only versions whose flag is known get it.
+ */
+async function keepCompiledCode() {
+  const flag = { 24: 'gc-memory-reducer-start-delay-ms', 26: 'memory-reducer-delay-ms' }[NODE_MAJOR];
+  const { setFlagsFromString } = await import('node:v8');
+  if (flag) setFlagsFromString(`--${flag}=600000`);
+}
 
 function fail(message) {
   process.stderr.write(`${message}\n`);

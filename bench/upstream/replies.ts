@@ -42,7 +42,9 @@ const event = (choice: object | null, usage: object | null = null) =>
 
 const delta = (index: number) => event({ delta: { content: ` word${index % 10}` } });
 const FIRST = event({ delta: { role: 'assistant', content: '' } });
-const END = [event({ delta: {}, finish_reason: 'stop' }), event(null, USAGE), 'data: [DONE]\n\n'];
+const endOf = (usage: object) =>
+  [event({ delta: {}, finish_reason: 'stop' }), event(null, usage), 'data: [DONE]\n\n'].map(chunk).join('') +
+  LAST_CHUNK;
 
 const SMALL_BODY = JSON.stringify({
   id: 'chatcmpl-bench',
@@ -64,23 +66,29 @@ export const STREAM_HEAD = Buffer.from(http('text/event-stream', 'transfer-encod
 export const STREAM_START = Buffer.concat([STREAM_HEAD, Buffer.from(chunk(FIRST))]);
 
 /** The finish chunk, the usage chunk, `[DONE]` and the end of the body. */
-export const STREAM_END = Buffer.from(END.map(chunk).join('') + LAST_CHUNK);
+export const STREAM_END = Buffer.from(endOf(USAGE));
 
 /** One event in the middle of a paced stream. */
 export const PACED_EVENT = Buffer.from(chunk(delta(1)));
 
-/** A whole stream of `events` events, split into writes of about 16 KiB between events. */
+/**
+ * A whole stream of `events` events, split into writes of about 16 KiB between events. It claims no more tokens than it
+ * has words: a gateway writes a warning for each implausible claim.
+ */
 function burstOf(events: number): readonly Buffer[] {
   const writes: string[] = [];
+  const words = events - 4;
+  const completion_tokens = Math.min(words, USAGE.completion_tokens);
+  const usage = { ...USAGE, completion_tokens, total_tokens: USAGE.prompt_tokens + completion_tokens };
   let part = STREAM_START.toString();
-  for (let index = 0; index < events - 4; index++) {
+  for (let index = 0; index < words; index++) {
     part += chunk(delta(index));
     if (part.length > 16_384) {
       writes.push(part);
       part = '';
     }
   }
-  return [...writes, part + STREAM_END.toString()].map((write) => Buffer.from(write));
+  return [...writes, part + endOf(usage)].map((write) => Buffer.from(write));
 }
 
 export const BURST = burstOf(BURST_EVENTS);
