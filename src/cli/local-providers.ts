@@ -15,6 +15,7 @@ export interface LocalProvider {
 }
 
 const PROBE_MS = 1_000;
+const TICK_MS = 50;
 const LIST_MS = 5000;
 const LIST_BYTES_MAX = 8 * 1024 * 1024;
 const MODELS_MAX = 50;
@@ -22,8 +23,8 @@ const MODELS_MAX = 50;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Finds providers that answer, or whose key is in the environment. Never rejects. Takes at most a second, while the
- * demo starts.
+ * Finds providers that answer, or whose key is in the environment. Never rejects. Takes at most a second of an idle
+ * process, while the demo starts.
  */
 export async function findLocalProviders(env: Environment): Promise<readonly LocalProvider[]> {
   const found: LocalProvider[] = [];
@@ -65,12 +66,22 @@ function ollamaAddress(host: string | undefined): string | null {
 }
 
 async function answers(url: string): Promise<boolean> {
+  const probe = new AbortController();
+  let left = PROBE_MS;
+  // The start loads modules meanwhile, which keeps the event loop busy. At most one tick passes in each turn of the
+  // loop. So an answer that came in a long turn is read before the time is over.
+  const timer = setInterval(() => {
+    left -= TICK_MS;
+    if (left <= 0) probe.abort();
+  }, TICK_MS);
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(PROBE_MS), redirect: 'error' });
+    const response = await fetch(url, { signal: probe.signal, redirect: 'error' });
     await response.body?.cancel();
     return response.ok;
   } catch {
     return false;
+  } finally {
+    clearInterval(timer);
   }
 }
 
