@@ -2,6 +2,7 @@
  * The cost of a call for a gateway's main thread, compared with a passthrough and the gateway of another checkout in
  * one run. Every round measures each target once, for a moment. See `--help`.
  */
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -17,11 +18,12 @@ import { TOOLS } from './upstream/mcp-replies.ts';
 import { MODELS } from './upstream/replies.ts';
 import { WARM, warm } from './warm.ts';
 
-const HELP = `node bench/versus.ts [--load small|tool|message|task] [--before FOLDER] [--rounds 15] [--ms 600] [--pause 0]
+const HELP = `node bench/versus.ts [--load small|tool|message|task] [--before FOLDER] [--rounds 15] [--ms 600] [--pause 0] [--rate N]
   small  chat calls at ${SMALL_CONNECTIONS} connections; tool  tools/call of MCP
   message, task  SendMessage of A2A to an agent that answers with a message, or with a completed task
   --before  another checkout of tollgate, with its node_modules
   --pause   seconds without calls before each round
+  --rate    calls a second, on schedule; without it, as many as the target takes
 `;
 
 const agentLoad = (answer: 'message' | 'task') => ({
@@ -52,14 +54,27 @@ interface Cost {
   /** CPU microseconds per call. */
   readonly main: number;
   readonly all: number;
+  /** How often the main thread waited for something, per call. */
+  readonly waits: number;
+  /** Median latency in milliseconds. */
+  readonly p50: number;
 }
+
+/** How often a process's main thread has given up its processor to wait. */
+const mainThreadWaits = (pid: number): number =>
+  Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/task/${pid}/status`, 'utf8'))?.[1]);
 
 async function costOf(generator: Generator, target: Target, job: Job): Promise<Cost> {
   const pid = target.pid!;
-  const [main, all] = [mainThreadMicros(pid), cpuMicros(pid)];
-  const { calls, errors, firstError } = await generator.run(job);
+  const [main, all, waits] = [mainThreadMicros(pid), cpuMicros(pid), mainThreadWaits(pid)];
+  const { calls, errors, firstError, latency } = await generator.run(job);
   if (errors > 0) throw new Error(firstError);
-  return { main: (mainThreadMicros(pid) - main) / calls, all: (cpuMicros(pid) - all) / calls };
+  return {
+    main: (mainThreadMicros(pid) - main) / calls,
+    all: (cpuMicros(pid) - all) / calls,
+    waits: (mainThreadWaits(pid) - waits) / calls,
+    p50: latency.p50,
+  };
 }
 
 const closed = (durationMs: number) => ({ kind: 'closed', connections: SMALL_CONNECTIONS, durationMs }) as const;
@@ -77,6 +92,7 @@ async function main(): Promise<void> {
       rounds: { type: 'string', default: '15' },
       ms: { type: 'string', default: '600' },
       pause: { type: 'string', default: '0' },
+      rate: { type: 'string' },
       help: { type: 'boolean' },
     },
   });
@@ -92,7 +108,9 @@ async function main(): Promise<void> {
     if (values.before !== undefined)
       targets.push(['before', await kindOf(load.gateway).start(port, [], resolve(values.before, 'bin/tollgate.mjs'))]);
     targets.push(['now', await kindOf(load.gateway).start(port)]);
-    const run = (target: Target, durationMs: number) => costOf(generator, target, load.job(target, closed(durationMs)));
+    const shape = (durationMs: number): Job['shape'] =>
+      values.rate === undefined ? closed(durationMs) : { kind: 'open', perSecond: Number(values.rate), durationMs };
+    const run = (target: Target, durationMs: number) => costOf(generator, target, load.job(target, shape(durationMs)));
     for (const [, target] of targets)
       await warm(generator, (shape) => load.job(target, shape), { ...WARM, msMax: WARM_MS_MAX });
     const rounds: Cost[][] = [];
@@ -110,7 +128,7 @@ async function main(): Promise<void> {
           ? `, ${of('main', 1).toFixed(3)}× before (all threads ${of('all', 1).toFixed(3)}×)`
           : '';
       process.stdout.write(
-        `${title.padEnd(12)} main thread ${of('main', null).toFixed(1)} µs a call, ${of('main', 0).toFixed(2)}× the passthrough; all threads ${of('all', null).toFixed(1)} µs, ${of('all', 0).toFixed(2)}×${toBefore}\n`,
+        `${title.padEnd(12)} main thread ${of('main', null).toFixed(1)} µs a call, ${of('main', 0).toFixed(2)}× the passthrough; all threads ${of('all', null).toFixed(1)} µs, ${of('all', 0).toFixed(2)}×${toBefore}; waits ${of('waits', null).toFixed(1)} a call, p50 ${of('p50', null).toFixed(2)} ms\n`,
       );
     }
   } finally {
