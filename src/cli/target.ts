@@ -4,6 +4,7 @@ import { databaseName } from '#store/database-name';
 import { type Config, loadConfig } from '#config';
 import { configPath } from './config-path.ts';
 import { CliError } from './cli-error.ts';
+import { refuseCredentials } from './refuse-credentials.ts';
 import { findGateway, realPath, type GatewayFile } from './discovery.ts';
 import { onDatabase } from './target-words.ts';
 import { START } from './own-name.ts';
@@ -111,10 +112,7 @@ function readUrl(flags: TargetFlags, env: Environment): Named['url'] {
   if (!text) return null;
   if (!/^https?:/.test(text) || !URL.canParse(text))
     throw new CliError(`${by} is not an address: ${text}\nGive it as http://127.0.0.1:8402`);
-  const { username, password } = new URL(text);
-  // Not repeated in the message, because terminals and logs keep it.
-  if (username !== '' || password !== '')
-    throw new CliError(`${by} contains a user or a password.\nRemove them. The admin key goes in --admin-key.`);
+  refuseCredentials(new URL(text), by, 'admin key goes in --admin-key');
   return { base: text.replace(/\/+$/, ''), by, rank };
 }
 

@@ -202,8 +202,14 @@ function readChecked(
 ): string {
   if (typeof value !== 'string') throw new WrongValue(secret ? 'is not text' : `is ${show(value)}`, takes);
   const wrong = fault(value);
-  if (wrong !== null) throw new WrongValue(secret ? wrong : `is ${show(value)}: it ${wrong}`, takes);
-  return value;
+  if (wrong === null) return value;
+  throw new WrongValue(secret || hasCredentials(value) ? wrong : `is ${show(value)}: it ${wrong}`, takes);
+}
+
+/** Whether a text is a URL with a user or a password. */
+function hasCredentials(value: string): boolean {
+  const url = URL.parse(value);
+  return url !== null && (url.username !== '' || url.password !== '');
 }
 
 /** A list of texts with a check. Duplicates are removed. In the environment the texts are separated by commas. */

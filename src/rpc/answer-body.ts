@@ -5,7 +5,7 @@ import type { Context } from './dispatch.ts';
 import type { Entry } from './entry.ts';
 import { CODE, toRpcFault } from './errors-rpc.ts';
 import { carriedOf, hasCredential } from './headers.ts';
-import { createKeptReplies } from './kept-replies.ts';
+import { createHeldReplies } from './held-replies.ts';
 import type { Offered } from './offer-methods.ts';
 import { errorOf, namelessError, replyText } from './outcome.ts';
 import { type Body, readBody } from './read-body.ts';
@@ -46,7 +46,7 @@ export function createAnswerBody(options: AnswerOptions): AnswerBody {
     const { idText, method } = entry.message;
     const run = () => dispatch(entry.message, context);
     const asked = { idText, billed: isBilled(method), run };
-    const { bytes, status, headers } = await createKeptReplies(hold, Infinity).replyTo(asked);
+    const { bytes, status, headers } = await createHeldReplies(hold, Infinity).replyTo(asked);
     return { pieces: [bytes], status, headers };
   }
 
@@ -65,7 +65,7 @@ export function createAnswerBody(options: AnswerOptions): AnswerBody {
       return { pieces: [Buffer.from(replyText('null', NO_CREDENTIAL))], status, headers };
     }
     const replies = await runBatch(entries, {
-      kept: createKeptReplies(hold, replyBytesMax),
+      kept: createHeldReplies(hold, replyBytesMax),
       gone: context.gone,
       isBilled,
       run: (message, place) => dispatch(message, { ...context, requestId: idOf(context.requestId, place) }),

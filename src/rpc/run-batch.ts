@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Entry } from './entry.ts';
-import type { KeptReplies } from './kept-replies.ts';
+import type { HeldReplies } from './held-replies.ts';
 import { errorOf, type Outcome } from './outcome.ts';
 
 /** Maximum number of entries of one batch that run at the same time. */
@@ -9,7 +9,7 @@ export const CONCURRENCY = 8;
 type Message = Extract<Entry, { kind: 'call' }>['message'];
 
 interface BatchOptions {
-  readonly kept: KeptReplies;
+  readonly kept: HeldReplies;
   readonly gone: AbortSignal;
   isBilled(method: string): boolean;
   run(message: Message, place: number): Promise<Outcome>;

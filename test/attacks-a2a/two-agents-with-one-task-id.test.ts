@@ -27,7 +27,7 @@ test('a message to a task goes to no agent that has only taken its id', async ()
   expect(stolen).toBe(1);
   const all = calls.talk(`${calls.world.spine.origin}/a2a`);
   expect(refusalOf(await all.sent('secret', { message: { taskId: 'shared-id' } }))?.message).toMatch(
-    /Which agent\?.*a\/thief, z\/honest/,
+    /No agent is named\..*a\/thief, z\/honest/,
   );
   expect(stolen).toBe(1);
   // Each is reached by its own address.

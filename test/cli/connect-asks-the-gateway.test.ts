@@ -64,6 +64,11 @@ test('models with a suffix, agents and tools can be named', async () => {
 test.each([
   ['an address where nothing answers', ['--url', 'http://127.0.0.1:9'], /127\.0\.0\.1:9 does not answer/],
   ['a word for an address', ['--url', 'gateway'], /--url is not the address of a gateway: gateway/],
+  [
+    'a password in the address',
+    ['--url', 'http://:hunter2@127.0.0.1:9'],
+    /--url contains a user or a password\.\nRemove them\. The API key goes in --key or TOLLGATE_API_KEY\./,
+  ],
   ['a wrong key', ['--key', 'svc-sk-no'], /refuses this API key/],
   ['a model that is not there', ['--model', 'demo/sgae'], /offers no model demo\/sgae\.\nThe nearest: demo\/sage/],
   ['a model of embeddings', ['--model', 'demo/compass'], /offers no model demo\/compass/],

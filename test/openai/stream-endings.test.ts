@@ -17,7 +17,7 @@ describe('a stream that fails', () => {
     ['is empty', '', 'without a reply'],
     ['is nothing but [DONE]', events('[DONE]'), 'without a reply'],
     ['has an event that is no JSON', events(chunkOf([delta('a')]), '{oops'), 'not valid JSON'],
-    ['has an event that is no object', events('[1]'), 'no JSON object'],
+    ['has an event that is no object', events('[1]'), 'not a JSON object'],
     ['has a choice that is no object', events(chunkOf([null])), 'choice that is no object'],
     [
       'reports an error',

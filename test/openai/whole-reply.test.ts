@@ -80,7 +80,7 @@ describe('a reply in one piece', () => {
     ['no JSON', '<html>', 'not valid JSON'],
     ['empty', '', 'not valid JSON'],
     ['cut off', JSON.stringify(completion()).slice(0, -5), 'not valid JSON'],
-    ['no object', '[]', 'no JSON object'],
+    ['no object', '[]', 'not a JSON object'],
     ['an error', { error: { message: 'overloaded' } }, 'reported an error'],
     ['without choices', { id: 'x', usage: USAGE }, 'no choices'],
     ['with no choice', completion({ choices: [] }), 'no choices'],

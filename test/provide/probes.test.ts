@@ -260,7 +260,7 @@ describe('an agent', () => {
     [{ name: 'A', supportedInterfaces: [{ url: 'http://x' }] }, '✓ the card of A, 0 skills'],
     [{ url: 'http://x' }, '✗ the agent card has no name'],
     [{ name: 'A' }, '✓ the card of A, 0 skills; messages are posted to /a2a, because the card has no address'],
-    [[], '✗ the agent card is no JSON object'],
+    [[], '✗ the agent card is not a JSON object'],
   ])('%j', async (card, detail) => {
     answer = ({ url: path }, response) =>
       json(response, card, path === '/agent/.well-known/agent-card.json' ? 200 : 404);

@@ -5,7 +5,7 @@ import { createDispatch, type Context } from '../../src/rpc/dispatch.ts';
 import type { Ask } from '../../src/rpc/inner-request.ts';
 import { methodsOf } from '../../src/rpc/method-table.ts';
 import { readEntry } from '../../src/rpc/entry.ts';
-import { createKeptReplies } from '../../src/rpc/kept-replies.ts';
+import { createHeldReplies } from '../../src/rpc/held-replies.ts';
 import { runBatch } from '../../src/rpc/run-batch.ts';
 import { resultOf } from '../../src/rpc/outcome.ts';
 import { request, useRpcWorld } from './rpc-world.ts';
@@ -91,7 +91,7 @@ test('as many as come at once: the library runs them all, the endpoint eight', a
   const replies = await runBatch(
     entries.map((entry) => readEntry(JSON.stringify(entry))!),
     {
-      kept: createKeptReplies(
+      kept: createHeldReplies(
         createReplyMemory({ repliesBytesMax: 1e9, replyBytesMax: 1e9 }).open('a', null),
         Infinity,
       ),

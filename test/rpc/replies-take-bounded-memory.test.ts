@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createReplyMemory } from '#gateway';
 import { readEntry } from '../../src/rpc/entry.ts';
-import { createKeptReplies } from '../../src/rpc/kept-replies.ts';
+import { createHeldReplies } from '../../src/rpc/held-replies.ts';
 import { resultOf } from '../../src/rpc/outcome.ts';
 import { runBatch } from '../../src/rpc/run-batch.ts';
 import { request } from './rpc-world.ts';
@@ -25,7 +25,7 @@ interface Batch {
 async function batch({ hold, bytesMax = 8 * MIB, replyBytes, billed }: Batch) {
   const ran: number[] = [];
   const replies = await runBatch(entries, {
-    kept: createKeptReplies(hold, bytesMax),
+    kept: createHeldReplies(hold, bytesMax),
     gone: new AbortController().signal,
     isBilled: () => billed,
     async run(_message, place) {
@@ -115,7 +115,7 @@ test('one entry of a batch is begun in each turn of the event loop', async () =>
   setImmediate(count);
   const begun: number[] = [];
   await runBatch(entries, {
-    kept: createKeptReplies(memoryOf().open('a', null), MIB),
+    kept: createHeldReplies(memoryOf().open('a', null), MIB),
     gone: new AbortController().signal,
     isBilled: () => false,
     async run() {

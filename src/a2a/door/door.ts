@@ -111,7 +111,7 @@ async function agentIn({ catalog, tasks }: DoorDeps, { params, caller, operation
 function whichAgent(names: readonly string[]): A2aError {
   return new A2aError(
     'InvalidParams',
-    `Which agent? Post to /a2a/<agent>, or name it in metadata["${AGENT_KEY}"] (or tenant): ${names.slice(0, 10).join(', ')}${names.length > 10 ? ', …' : ''}`,
+    `No agent is named. Post to /a2a/<agent>, or name it in metadata["${AGENT_KEY}"] (or tenant): ${names.slice(0, 10).join(', ')}${names.length > 10 ? ', …' : ''}`,
     { param: `metadata["${AGENT_KEY}"]` },
   );
 }

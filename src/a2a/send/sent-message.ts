@@ -100,7 +100,7 @@ export class SentMessage {
       ask.covered || (isTerminal(state) && ask.taskId === null) ? null : { callId: id, price: price.id, most },
     );
     if (begun === 'taken' || (ask.taskId === null && begun !== 'begun'))
-      throw broken("the agent's task has the id of another one", null);
+      throw broken("the agent's task has the id of another task", null);
     // The task's end was seen, or the gateway gave it up. No later work on it would ever be settled.
     if (begun === 'over' && !isTerminal(state)) throw broken('the agent continued a task that had ended', null);
     this.taskId = taskId;

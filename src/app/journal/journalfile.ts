@@ -138,13 +138,13 @@ async function syncFolder(path: string): Promise<void> {
 
 /**
  * The entries of the file by the name of the database. A missing file has no entries. Throws JournalLost if the file
- * cannot be read or parsed, or holds no JSON object.
+ * cannot be read or parsed, or is not a JSON object.
  */
 function readEntries(path: string): Readonly<Record<string, unknown>> {
   try {
     const content: unknown = JSON.parse(readFileSync(path, 'utf8'));
     if (typeof content !== 'object' || content === null || Array.isArray(content))
-      throw new TypeError('it holds no JSON object');
+      throw new TypeError('it is not a JSON object');
     return content as Record<string, unknown>;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};

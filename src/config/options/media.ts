@@ -11,8 +11,8 @@ function keyFault(value: string): string | null {
 function bucketFault(value: string): string | null {
   const wrong = urlFault(value, ['https:', 'http:']);
   if (wrong !== null) return wrong;
-  const { username, search, hash, pathname } = new URL(value);
-  if (username !== '' || search !== '' || hash !== '') return 'has more than an address and a path';
+  const { username, password, search, hash, pathname } = new URL(value);
+  if (username !== '' || password !== '' || search !== '' || hash !== '') return 'has more than an address and a path';
   return /^(?:\/[A-Za-z0-9._-]{1,128}){1,16}\/?$/.test(pathname) ? null : 'has no bucket in its path';
 }
 

@@ -69,6 +69,6 @@ export async function keepTask(
     },
     { callId: call.id, price: price.id, most },
   );
-  if (begun !== 'begun') throw providerFailure("the provider's task has the id of another one", status);
+  if (begun !== 'begun') throw providerFailure("the provider's task has the id of another task", status);
   return { ...end, outcome: 'pending', flags: [], tail };
 }

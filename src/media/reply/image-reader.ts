@@ -156,7 +156,7 @@ export function parseReply(json: Buffer): Record<string, unknown> {
     if (error instanceof GatewayError) throw malformed('its reply is not valid JSON', error);
     throw error;
   }
-  if (!isObject(parsed)) throw malformed('its reply is no JSON object');
+  if (!isObject(parsed)) throw malformed('its reply is not a JSON object');
   return parsed;
 }
 

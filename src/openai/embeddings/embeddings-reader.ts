@@ -98,7 +98,7 @@ export function createEmbeddingsReader({ size, tokensMax, replyBytesMax }: Reade
 function checkReply(bytes: Buffer): void {
   const text = (start: number, end: number) => bytes.toString('latin1', start, end).trim();
   if (!text(0, EDGE_BYTES).startsWith('{') || !text(bytes.length - 64, bytes.length).endsWith('}'))
-    throw malformed('its reply is no JSON object');
+    throw malformed('its reply is not a JSON object');
   if (bytes.length <= EDGE_BYTES) {
     const reply = parsed(bytes.toString());
     if (reply === null) throw malformed('its reply is not valid JSON');

@@ -46,7 +46,7 @@ export function parseReply(bytes: Uint8Array, limits: JsonLimits = HERE): Json {
     throw error;
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
-    throw malformed('its reply is no JSON object');
+    throw malformed('its reply is not a JSON object');
   const reply = parsed as Json;
   if (reply['error']) throw failedByItsOwnWords(reply['error']);
   return reply;

@@ -19,7 +19,7 @@ export function parseChunk(bytes: Buffer, text: string, limits: JsonLimits = EVE
     throw error;
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
-    throw malformed('its stream has an event that is no JSON object');
+    throw malformed('its stream has an event that is not a JSON object');
   return parsed as Json;
 }
 

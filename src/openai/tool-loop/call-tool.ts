@@ -52,7 +52,7 @@ export async function callTool(
 ): Promise<ToolSaid> {
   const { pipeline, mcp, ask, parent, capped, timeoutMs, tally, gone } = options;
   const given = call.arguments.trim() === '' ? {} : objectIn(call.arguments, options.limits);
-  if (given === null) return { text: 'Error: the arguments are no JSON object', failed: true, callId: null };
+  if (given === null) return { text: 'Error: the arguments are not a JSON object', failed: true, callId: null };
   let callId: string | null = null;
   try {
     const request = await mcp.toCall(

@@ -270,7 +270,7 @@ function callAll(state: State, calls: readonly ToolCall[]): Promise<readonly Too
     if (!tool) return refused('there is no tool with this name');
     if (index >= CALLS_MAX) return refused(`at most ${CALLS_MAX} tools can be called at once`);
     const timeoutMs = remainingMs(state);
-    if (timeoutMs <= 0 || gone.aborted) return refused('there is no time left');
+    if (timeoutMs <= 0 || gone.aborted) return refused('the time of the run is over');
     return callTool(tool, call, { ...shared, timeoutMs });
   });
 }

@@ -70,7 +70,7 @@ export function jsonObject(text: string, what: string): JsonObject {
   } catch {
     throw new ProbeFailure(`${what} is not JSON`);
   }
-  if (!isObject(value)) throw new ProbeFailure(`${what} is no JSON object`);
+  if (!isObject(value)) throw new ProbeFailure(`${what} is not a JSON object`);
   return value;
 }
 

@@ -164,7 +164,7 @@ test('tools of one turn run side by side, and what fails is told to the model fo
   expect(said).toEqual([
     ['c1', JSON.stringify(ADA)],
     ['c2', expect.stringContaining('Error: This tool intentionally returns an error') as string],
-    ['c3', 'Error: the arguments are no JSON object'],
+    ['c3', 'Error: the arguments are not a JSON object'],
     ['c4', 'Error: there is no tool with this name'],
     ['c5', expect.stringMatching(/^\[file: image\/png, \d+ bytes, not shown\]$/) as string],
   ]);

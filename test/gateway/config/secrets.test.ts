@@ -40,6 +40,18 @@ test.each(secretKeys.flatMap((key) => HOSTILE.map((value) => [key, value] as con
   },
 );
 
+test.each([
+  ['media.s3_url', `https://:${CANARY}@s3.example/films`],
+  ['media.s3_url', `https://me:${CANARY}@s3.example/films`],
+  ['server.public_url', `https://me:${CANARY}@gateway.example`],
+  ['telemetry.otlp_endpoint', `ftp://me:${CANARY}@collector.example`],
+])('%s = %j is refused without its password', (key, value) => {
+  const [section, name] = key.split('.');
+  const problems = problemsOf(`[${section}]\n${name} = "${value}"`);
+  expect(problems).toMatchObject([{ key }]);
+  expect(new ConfigError(problems).message).not.toContain(CANARY);
+});
+
 test.each(HOSTILE.filter((value) => !value.startsWith('ftp')))(
   'models.params.api_key = %j is refused without its value',
   (value) => {

@@ -12,7 +12,7 @@ export interface Asked {
 }
 
 /** The replies of one HTTP request, which stay in memory until the client has read them. */
-export interface KeptReplies {
+export interface HeldReplies {
   /** The reply to one entry: its outcome, or an error if it was not run or if its reply is too large to send. */
   replyTo(asked: Asked): Promise<Outcome & { readonly bytes: Buffer }>;
 }
@@ -21,7 +21,7 @@ export interface KeptReplies {
  * Limits the memory for the replies of one HTTP request to `bytesMax` together and to the room of `hold`. The answer to
  * a billed entry is always sent, so without room such an entry must not begin.
  */
-export function createKeptReplies(hold: ReplyHold, bytesMax: number): KeptReplies {
+export function createHeldReplies(hold: ReplyHold, bytesMax: number): HeldReplies {
   let kept = 0;
   let full = false;
 
