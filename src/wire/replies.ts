@@ -9,5 +9,6 @@ export {
   retryAfterOf,
   toFailure,
 } from './reply/provider-failure.ts';
+export { parseReplyJson, parseReplyObject } from './reply/reply-json.ts';
 export { readElsewhere } from './reply/read-elsewhere.ts';
 export { tooLarge, UpstreamFailure } from './upstream-failure.ts';

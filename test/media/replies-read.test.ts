@@ -4,6 +4,7 @@ import { checkBase64, headOf } from '../../src/media/reply/found-image.ts';
 import { readImageHead } from '../../src/media/reply/image-head.ts';
 import { createReplyBytes } from '../../src/media/reply/reply-bytes.ts';
 import { bytesOfString, textOfString, withoutLongStrings } from '../../src/media/reply/long-strings.ts';
+import { parseImageReply } from '../../src/media/reply/image-reader.ts';
 import { png } from './support/image-provider.ts';
 
 // What providers answer is from strangers: it is read within bounds, and is what it says or nothing.
@@ -67,6 +68,20 @@ describe('the head of an image', () => {
       { numRuns: deep ? 20_000 : 600 },
     );
   });
+});
+
+test.each([
+  ['no JSON', '{"data":', 'its reply is not valid JSON'],
+  ['a list', '[]', 'its reply is not a JSON object'],
+  [
+    'too many keys',
+    JSON.stringify(Object.fromEntries(Array.from({ length: 3_000 }, (_, key) => [`k${key}`, 1]))),
+    'its reply has more structure than is read',
+  ],
+])('a reply with %s is a fault of the provider, and says what is wrong', (_what, text, message) => {
+  expect(() => parseImageReply(Buffer.from(text))).toThrow(
+    expect.objectContaining({ message, blame: 'provider', retryable: true }),
+  );
 });
 
 describe('long strings', () => {

@@ -2,10 +2,9 @@ import { isObject, ownTurn } from '#wire';
 import {
   checkHead,
   failedByItsOwnWords,
-  GatewayError,
   type JsonLimits,
   malformed,
-  parseJson,
+  parseReplyObject,
   retryAfterOf,
   toFailure,
   tooLarge,
@@ -34,6 +33,9 @@ export interface ReaderContext {
 /** A larger reply is read in several turns of the event loop. */
 const IN_TURNS_BYTES = 1024 * 1024;
 const LIMITS: JsonLimits = { jsonDepthMax: 32, jsonKeysMax: 2_000, jsonElementsMax: 20_000, repairText: true };
+
+/** Parses a reply without its images, or an event of a stream. Throws UpstreamFailure if it is not a JSON object. */
+export const parseImageReply = (json: Buffer): Record<string, unknown> => parseReplyObject(json, LIMITS);
 
 /**
  * Reads a reply with images in base64, in the form of OpenAI's API. The images are not parsed, because parsing a
@@ -102,7 +104,7 @@ function* readReply(arrived: ReplyBytes, n: number, inputs: number): Generator<v
   yield;
   const outline = yield* outlineInTurns(bytes);
   yield;
-  const reply = parseReply(outline.json);
+  const reply = parseImageReply(outline.json);
   const { error } = reply;
   // Another tollgate gateway has the images in `images`.
   const data = reply['data'] ?? reply['images'];
@@ -145,19 +147,6 @@ function* readReply(arrived: ReplyBytes, n: number, inputs: number): Generator<v
     ],
     tail: { images, raw: rawOf(reply) } satisfies ImageTail,
   };
-}
-
-/** Parses a reply. Throws UpstreamFailure if it is not a JSON object. */
-export function parseReply(json: Buffer): Record<string, unknown> {
-  let parsed: unknown;
-  try {
-    parsed = parseJson(json, LIMITS);
-  } catch (error) {
-    if (error instanceof GatewayError) throw malformed('its reply is not valid JSON', error);
-    throw error;
-  }
-  if (!isObject(parsed)) throw malformed('its reply is not a JSON object');
-  return parsed;
 }
 
 const RAW = ['created', 'size', 'quality', 'background', 'output_format'];

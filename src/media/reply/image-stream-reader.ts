@@ -4,7 +4,7 @@ import type { ReplyEnd, ReplyReader } from '#gateway';
 import type { ImageStream } from '../request/image-ask.ts';
 import { createEventSplitter } from './event-splitter.ts';
 import { base64Of, checkBase64, type FoundImage, headOf } from './found-image.ts';
-import { imagesUsed, parseReply, rawOf, type ReaderContext } from './image-reader.ts';
+import { imagesUsed, parseImageReply, rawOf, type ReaderContext } from './image-reader.ts';
 import { bytesOfString, withoutLongStrings } from './long-strings.ts';
 import { partialEvent } from './stream-events.ts';
 
@@ -27,7 +27,7 @@ export function createImageStreamReader(
   function take(data: Buffer): readonly Uint8Array[] {
     if (end !== null || data.equals(DONE)) return [];
     const outline = withoutLongStrings(data);
-    const event = parseReply(outline.json);
+    const event = parseImageReply(outline.json);
     const { type, b64_json: inBase64, error } = event;
     if (type === 'error' || isObject(error)) throw failedByItsOwnWords(error ?? event);
     const isPartial = typeof type === 'string' && type.endsWith('.partial_image');

@@ -1,13 +1,5 @@
 import { isObject } from '#wire';
-import {
-  failedByItsOwnWords,
-  GatewayError,
-  malformed,
-  parseJson,
-  tooLarge,
-  TooMuchStructure,
-  type JsonLimits,
-} from '#wire/replies';
+import { failedByItsOwnWords, malformed, parseReplyObject, tooLarge, type JsonLimits } from '#wire/replies';
 import type { ReplyEnd } from '#gateway';
 import { completeEnd, type Produced, type ReplyContext } from './chat-end.ts';
 import { otherBytes, textBytes } from './message-text.ts';
@@ -34,20 +26,10 @@ export function endHere(
   return completeEnd(context, form === 'chunk' ? asChunk(produced) : produced);
 }
 
-/** Parses a provider's JSON. Throws UpstreamFailure if it is no object, or if the object reports an error. */
+/** Parses a provider's JSON. Throws UpstreamFailure if it is not an object, or if the object reports an error. */
 export function parseReply(bytes: Uint8Array, limits: JsonLimits = HERE): Json {
-  let parsed: unknown;
-  try {
-    parsed = parseJson(bytes, limits);
-  } catch (error) {
-    if (error instanceof TooMuchStructure)
-      throw tooLarge('its reply has more structure than is read', { cause: error });
-    if (error instanceof GatewayError) throw malformed('its reply is not valid JSON', error);
-    throw error;
-  }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
-    throw malformed('its reply is not a JSON object');
-  const reply = parsed as Json;
+  // The request may have caused so much structure.
+  const reply: Json = parseReplyObject(bytes, limits, (what, cause) => tooLarge(what, { cause }));
   if (reply['error']) throw failedByItsOwnWords(reply['error']);
   return reply;
 }

@@ -1,4 +1,4 @@
-import { checkHead, GatewayError, malformed, parseJson, retryAfterOf, toFailure, tooLarge } from '#wire/replies';
+import { checkHead, parseReplyJson, retryAfterOf, toFailure, tooLarge } from '#wire/replies';
 import type { Send, UpstreamRequest } from '#gateway';
 
 const BYTES_MAX = 256 * 1024;
@@ -26,10 +26,5 @@ export async function askForJson(send: Send, request: UpstreamRequest): Promise<
     throw toFailure(reply.status, words, retryAfterOf(reply.headers['retry-after']));
   }
   if (body.byteLength === 0) return null;
-  try {
-    return parseJson(body, LIMITS);
-  } catch (error) {
-    if (error instanceof GatewayError) throw malformed('its reply is not valid JSON', error);
-    throw error;
-  }
+  return parseReplyJson(body, LIMITS);
 }
