@@ -3,7 +3,7 @@
  * with a chunk every 50 ms. This alternates between rounds with and rounds without a client that requests one image
  * after the other. The result compares the gaps between the chunks of a stream, and the longest time that the gateway's
  * loop computed without a break, which doesn't depend on the machine's load. Both upstreams and the client of the
- * images run in separate threads.
+ * images run in separate threads. `--every` is the time from one image to the next, in milliseconds.
  *
  * `--door` requests the images through another door: chat, chat-stream, mcp, a2a or a2a-stream. `--against src/main.ts`
  * of another version of the gateway also measures that version in the same run, in turns.
@@ -58,6 +58,7 @@ interface Painter {
   readonly base: string;
   readonly key: string;
   readonly door: string;
+  readonly everyMs: number;
 }
 type Work = { readonly mib: number } | Painter;
 
@@ -71,10 +72,12 @@ async function run(): Promise<void> {
       mib: { type: 'string', default: '30' },
       rounds: { type: 'string', default: '3' },
       door: { type: 'string', default: 'image' },
+      every: { type: 'string', default: '0' },
       against: { type: 'string' },
     },
   });
   const { door, against } = values;
+  const everyMs = Number(values.every);
   if (!Object.hasOwn(DOORS, door)) throw new Error(`--door is one of ${Object.keys(DOORS).join(', ')}`);
   // Two upstreams, because one that writes 40 MB can't send chunks at the same time.
   const upstreams = [0, Number(values.mib)].map(
@@ -91,7 +94,7 @@ async function run(): Promise<void> {
   try {
     for (const [index, main] of mains.entries())
       // oxlint-disable-next-line no-await-in-loop -- each compiles alone
-      measured.push(await startMeasured(main, config, join(folder, String(index)), door));
+      measured.push(await startMeasured(main, config, join(folder, String(index)), { door, everyMs }));
     for (let round = 0; round < Number(values.rounds); round += 1)
       // oxlint-disable-next-line no-await-in-loop -- by turns
       for (const each of measured) await each.round();
@@ -111,14 +114,19 @@ interface Measured {
   stop(): Promise<void>;
 }
 
-async function startMeasured(main: string, config: string, data: string, door: string): Promise<Measured> {
+async function startMeasured(
+  main: string,
+  config: string,
+  data: string,
+  { door, everyMs }: Pick<Painter, 'door' | 'everyMs'>,
+): Promise<Measured> {
   mkdirSync(data);
   const socketPath = join(data, 'loop.sock');
   const gateway = startProgram([main, 'start', '--config', config, '--data', data, '--port', '0'], {
     env: watchedAt(socketPath),
   });
   const { base_url: base, api_key: key } = await gateway.until(() => readDev(data), 'it listens');
-  const painter = new Worker(new URL(import.meta.url), { workerData: { base, key, door } satisfies Work });
+  const painter = new Worker(new URL(import.meta.url), { workerData: { base, key, door, everyMs } satisfies Work });
   let images = 0;
   painter.on('message', () => (images += 1));
   // Thrown when the gateway is stopped.
@@ -201,18 +209,20 @@ async function post(base: string, key: string, path: string, body: object, agent
   return reply;
 }
 
-/** A client that requests one image after the other while it is switched on. */
-function askForImages({ base, key, door }: Painter): void {
+/** A client that requests one image after the other while it is switched on, at most one per `everyMs`. */
+function askForImages({ base, key, door, everyMs }: Painter): void {
   const { path, body } = DOORS[door]!;
   let running = false;
   const work = async () => {
     while (running) {
+      const next = pause(everyMs);
       const reply = await post(base, key, path, body(randomUUID()));
       let bytes = 0;
       reply.on('data', (chunk: Buffer) => (bytes += chunk.length));
       await once(reply, 'end');
       if (bytes < MIB) throw new Error(`${path}: ${bytes} bytes are no image`);
       parentPort!.postMessage('image');
+      await next;
     }
   };
   parentPort!.on('message', (told: string) => {
