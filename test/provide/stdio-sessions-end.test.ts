@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BOTH, callOf, INITIALIZE, jsonOf, readEvents, stdioTool } from './stdio-tool.ts';
+import { BOTH, callOf, INITIALIZE, jsonOf, PATIENT, readEvents, stdioTool } from './stdio-tool.ts';
 import { atThisLoad } from '../support/at-this-load.ts';
 
 const tool = stdioTool();
@@ -118,7 +118,7 @@ describe('a session ends', () => {
   });
 
   it('with the proxy, in good order, and nothing that a process started is left', async () => {
-    await tool.start(['stop=careless']);
+    await tool.start(['stop=careless'], {}, {}, PATIENT);
     const session = await tool.session();
     await tool.session();
     const own = readEvents(tool.open(null, session));
@@ -133,7 +133,7 @@ describe('a session ends', () => {
   });
 
   it('with the proxy, by force where a process does not want to', async () => {
-    await tool.start(['stop=stubborn']);
+    await tool.start(['stop=stubborn'], {}, {}, { termMs: atThisLoad(200), killMs: atThisLoad(1_000) });
     await tool.session();
     expect(await tool.running.proxy.close()).toBe(0);
     expect(tool.journalled()).toContain('SIGTERM');

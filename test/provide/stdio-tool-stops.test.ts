@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { atThisLoad } from '../support/at-this-load.ts';
-import { callOf, stdioTool } from './stdio-tool.ts';
+import { callOf, PATIENT, stdioTool } from './stdio-tool.ts';
 
 const tool = stdioTool({ shared: true });
 
@@ -22,9 +22,6 @@ describe('stopping', () => {
       await pause(20);
     }
   };
-
-  /** Times that no process needs which ends by itself. */
-  const PATIENT = { termMs: 60_000, killMs: 60_000 };
 
   it('ends the process by the end of its input, after its last call', async () => {
     await tool.start([], {}, {}, PATIENT);

@@ -13,6 +13,9 @@ export const SCRIPT = fileURLToPath(new URL('../support/stdio-mcp-server.ts', im
 /** What clients of the Streamable HTTP transport accept. */
 export const BOTH = 'application/json, text/event-stream';
 
+/** Times that no process needs which ends by itself. */
+export const PATIENT: StopTimes = { termMs: 60_000, killMs: 60_000 };
+
 /** A proxy with one tool `t`, which is the stand-in of `test/support/stdio-mcp-server.ts`, for each test of a file. */
 export interface StdioTool {
   readonly running: RunningProxy;
