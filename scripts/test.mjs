@@ -45,9 +45,9 @@ let interrupted = false;
 if (whole) requireTools();
 if (!checkOnly) requireCache();
 console.log(`tollgate ${checkOnly ? 'checks' : 'tests'}${deep ? ' (deep)' : ''}, Node ${node.version}`);
-if (whole) for (const step of steps) results.push(await run(step));
-const tests = checkOnly ? null : deep && filters.length === 0 ? await runParts() : await runTests(filters);
-process.exitCode = checkOnly ? Number(results.some(({ ok }) => !ok)) : summarise();
+if (whole) for (const step of steps) if (!interrupted) results.push(await run(step));
+const tests = checkOnly || interrupted ? null : deep && filters.length === 0 ? await runParts() : await runTests(filters);
+process.exitCode = tests === null ? Number(interrupted || results.some(({ ok }) => !ok)) : summarise();
 
 /** Reads the names after `--part`. With `--list`, prints all names and exits. */
 function readParts() {
@@ -166,18 +166,20 @@ async function runTests(only) {
 function execute(file, fileArgs) {
   return new Promise((done) => {
     const child = spawn(file, fileArgs, { cwd: CHECKOUT, env, stdio: ['ignore', 'inherit', 'inherit'] });
-    // A terminal's Ctrl-C reaches the child as well, so it is ignored here. The child's exit code counts.
-    const forward = (signal) => child.kill(signal);
-    const ignore = () => (interrupted = true);
-    process.on('SIGTERM', forward);
-    process.on('SIGINT', ignore);
+    // Nothing else is started after a signal. A terminal's Ctrl-C reaches the child as well, so it is not forwarded.
+    const stop = (signal) => {
+      interrupted = true;
+      if (signal === 'SIGTERM') child.kill(signal);
+    };
+    process.on('SIGTERM', stop);
+    process.on('SIGINT', stop);
     child.on('error', (error) => {
       console.error(`${file}: ${error.message}`);
       done(1);
     });
     child.on('close', (code) => {
-      process.off('SIGTERM', forward);
-      process.off('SIGINT', ignore);
+      process.off('SIGTERM', stop);
+      process.off('SIGINT', stop);
       done(code ?? 1);
     });
   });
