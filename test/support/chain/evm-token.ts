@@ -14,6 +14,7 @@ import { mnemonicToAccount, privateKeyToAccount } from 'viem/accounts';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import type { PaymentPayload, PaymentRequirements } from '../../../src/chains/chain.ts';
 import type { Anvil } from './anvil.ts';
+import { receiptOf } from './evm-receipt.ts';
 
 /** The modes of `HostileUsdc`, in the order of its enum. */
 export const HOSTILE_MODES = [
@@ -207,10 +208,9 @@ export function transferFromCall(from: Hex, to: Hex, amount: bigint): Hex {
 /** Deploys a contract of this folder. */
 export async function deployContract(anvil: Anvil, name: string, args: readonly unknown[]): Promise<Hex> {
   const wallet = createWalletClient({ account: DEPLOYER, transport: http(anvil.url) });
-  const client = createPublicClient({ transport: http(anvil.url), pollingInterval: 10 });
   const { abi, bytecode } = artefact(name);
   const hash = await wallet.deployContract({ abi, bytecode, args, chain: null });
-  const receipt = await client.waitForTransactionReceipt({ hash });
+  const receipt = await receiptOf(anvil, hash);
   if (receipt.status !== 'success') throw new Error(`${name} was not deployed`);
   return receipt.contractAddress!;
 }
@@ -241,7 +241,6 @@ const lastSent = new Map<string, Promise<void>>();
 
 function senderOf(anvil: Anvil, account: LocalAccount = DEPLOYER) {
   const wallet = createWalletClient({ account, transport: http(anvil.url) });
-  const client = createPublicClient({ transport: http(anvil.url), pollingInterval: 10 });
   return async (call: { readonly to: Hex; readonly data: Hex }): Promise<Hex> => {
     const turn = `${anvil.url} ${account.address}`;
     // Sends one after the other, because each needs the next nonce.
@@ -256,9 +255,7 @@ function senderOf(anvil: Anvil, account: LocalAccount = DEPLOYER) {
       ),
     );
     const hash = await sending;
-    // If a transaction arrives while anvil mines a block, it may stay in the pool until the next block.
-    const settled = () => client.waitForTransactionReceipt({ hash, timeout: 2_000 });
-    const { status } = await settled().catch(() => anvil.mine(1).then(settled));
+    const { status } = await receiptOf(anvil, hash);
     if (status !== 'success') throw new Error(`Transaction ${hash} reverted`);
     return hash;
   };

@@ -1,10 +1,10 @@
-import { createPublicClient, http } from 'viem';
 import type { Hex } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import type { Chain, ChainSetup, SignedPayment } from '../../../src/chains/chain.ts';
 import { createEvmChain } from '../../../src/chains/evm/evm-chain.ts';
 import { startAnvil } from './anvil.ts';
 import type { Anvil, AnvilOptions } from './anvil.ts';
+import { receiptOf } from './evm-receipt.ts';
 import { deployEvmToken, freshKey, signPayment } from './evm-token.ts';
 import type { AuthorizationTerms, EvmToken, TokenOptions } from './evm-token.ts';
 
@@ -50,7 +50,6 @@ async function worldOn(anvil: Anvil, options: TokenOptions): Promise<EvmWorld> {
     timeoutMs: 5000,
     now: Date.now,
   };
-  const client = createPublicClient({ transport: http(anvil.url), pollingInterval: 5 });
   const opened: Chain[] = [];
   const chainWith = (changes: Partial<ChainSetup>): Chain => {
     const chain = createEvmChain({ ...setup, ...changes });
@@ -75,7 +74,7 @@ async function worldOn(anvil: Anvil, options: TokenOptions): Promise<EvmWorld> {
       chain.read(await signPayment(token, from, await chain.requirements(amount, null), terms)),
     async mined(handed) {
       const given = await handed;
-      if (given.transaction !== null) await client.waitForTransactionReceipt({ hash: given.transaction as Hex });
+      if (given.transaction !== null) await receiptOf(anvil, given.transaction as Hex);
       return given;
     },
     held: () => token.balanceOf(treasury.address),
