@@ -46,7 +46,8 @@ if (whole) requireTools();
 if (!checkOnly) requireCache();
 console.log(`tollgate ${checkOnly ? 'checks' : 'tests'}${deep ? ' (deep)' : ''}, Node ${node.version}`);
 if (whole) for (const step of steps) if (!interrupted) results.push(await run(step));
-const tests = checkOnly || interrupted ? null : deep && filters.length === 0 ? await runParts() : await runTests(filters);
+const tests =
+  checkOnly || interrupted ? null : deep && filters.length === 0 ? await runParts() : await runTests(filters);
 process.exitCode = tests === null ? Number(interrupted || results.some(({ ok }) => !ok)) : summarise();
 
 /** Reads the names after `--part`. With `--list`, prints all names and exits. */
