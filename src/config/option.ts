@@ -206,11 +206,8 @@ function readChecked(
   throw new WrongValue(secret || hasCredentials(value) ? wrong : `is ${show(value)}: it ${wrong}`, takes);
 }
 
-/** Whether a text is a URL with a user or a password. */
-function hasCredentials(value: string): boolean {
-  const url = URL.parse(value);
-  return url !== null && (url.username !== '' || url.password !== '');
-}
+/** Whether a text may be a URL with a user or a password, also if it is not a valid one. */
+const hasCredentials = (value: string): boolean => /:\/\/.*@/s.test(value);
 
 /** A list of texts with a check. Duplicates are removed. In the environment the texts are separated by commas. */
 export function textList(options: Checked & { readonly max: number }): Option<readonly string[]> {

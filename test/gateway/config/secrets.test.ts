@@ -44,6 +44,7 @@ test.each([
   ['media.s3_url', `https://:${CANARY}@s3.example/films`],
   ['media.s3_url', `https://me:${CANARY}@s3.example/films`],
   ['server.public_url', `https://me:${CANARY}@gateway.example`],
+  ['server.public_url', `https://me:${CANARY}@no host`],
   ['telemetry.otlp_endpoint', `ftp://me:${CANARY}@collector.example`],
 ])('%s = %j is refused without its password', (key, value) => {
   const [section, name] = key.split('.');
