@@ -4,7 +4,7 @@ import { databaseName } from '#store/database-name';
 import { type Config, loadConfig } from '#config';
 import { configPath } from './config-path.ts';
 import { CliError } from './cli-error.ts';
-import { refuseCredentials } from './refuse-credentials.ts';
+import { readAddress } from './read-address.ts';
 import { findGateway, realPath, type GatewayFile } from './discovery.ts';
 import { onDatabase } from './target-words.ts';
 import { START } from './own-name.ts';
@@ -110,9 +110,7 @@ const DEFAULT_DATA = '.tollgate';
 function readUrl(flags: TargetFlags, env: Environment): Named['url'] {
   const [text, by, rank] = flags.url === undefined ? [env['TOLLGATE_URL'], 'TOLLGATE_URL', 1] : [flags.url, '--url', 2];
   if (!text) return null;
-  if (!/^https?:/.test(text) || !URL.canParse(text))
-    throw new CliError(`${by} is not an address: ${text}\nGive it as http://127.0.0.1:8402`);
-  refuseCredentials(new URL(text), by, 'admin key goes in --admin-key');
+  readAddress(text, by, 'admin key goes in --admin-key');
   return { base: text.replace(/\/+$/, ''), by, rank };
 }
 

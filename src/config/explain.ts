@@ -85,7 +85,7 @@ function placeIn(file: string | null, line: number | null, value: unknown): stri
 }
 
 /** The user and password of a URL are secret in every option. */
-const USER_OF_URL = /^(\w+:\/\/)[^/@]*@/;
+const USER_OF_URL = /^(\w+:\/\/)[^/?#]*@/;
 
 function shown(secret: boolean, value: unknown): Pick<ExplainedOption, 'value' | 'hidden'> {
   if (value === null || value === undefined) return { value: null, hidden: false };

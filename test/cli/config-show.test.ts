@@ -13,7 +13,7 @@ admin_key = "std::env::MY_ADMIN"
 log_level = "warn"
 
 [telemetry]
-otlp_endpoint = "http://user-canary:pass@collector:4318"
+otlp_endpoint = "http://user-canary:p@ss-canary@collector:4318"
 
 [[models]]
 name = "a/b"

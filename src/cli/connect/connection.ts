@@ -4,7 +4,7 @@ import { isLoopback, printable } from '#wire';
 import { CliError } from '../cli-error.ts';
 import { findGateway, readDevFile } from '../discovery.ts';
 import { OWN_NAME, START } from '../own-name.ts';
-import { refuseCredentials } from '../refuse-credentials.ts';
+import { readAddress } from '../read-address.ts';
 
 export interface ConnectionFlags {
   readonly url?: string;
@@ -89,11 +89,7 @@ function usualData(checkout: string): string {
 
 /** Reads an address as people copy it, with or without the path that clients append. */
 function readBase(text: string, by: string): string {
-  if (!/^https?:\/\//.test(text) || !URL.canParse(text))
-    throw new CliError(`${by} is not the address of a gateway: ${text}\nGive it as ${DEFAULT_BASE}`);
-  const address = new URL(text);
-  refuseCredentials(address, by, `API key goes in --key or ${KEY_VARIABLE}`);
-  const { origin, pathname } = address;
+  const { origin, pathname } = readAddress(text, by, `API key goes in --key or ${KEY_VARIABLE}`);
   const path = pathname.replace(/\/+$/, '').replace(/\/(?:api(?:\/v1)?|v1|mcp|a2a)$/, '');
   return `${origin}${path}`;
 }
