@@ -192,6 +192,19 @@ test('the repeat of a stream of an agent shows its task, with the image', async 
   ]);
   expect(said[0]).toMatchObject({ result: { metadata: { 'tollgate/generation': { cost: '0.04' } } } });
   expect(provider.requests.length).toBe(asked);
+  // The task itself has no room for the image, so it says how to get it.
+  const { id } = (said as [{ result: { id: string } }])[0].result;
+  const shown = await post('/a2a/image/test/paint', rpc('tasks/get', { id }));
+  expect(JSON.parse(shown.text)).toMatchObject({
+    result: {
+      id,
+      status: {
+        state: 'completed',
+        message: { parts: [{ text: expect.stringContaining('with the same messageId') }] },
+      },
+      metadata: { 'tollgate/generation': { cost: '0.04' } },
+    },
+  });
 });
 
 test('what is small enough to be kept is repeated as it was', async () => {

@@ -148,6 +148,11 @@ async function streamed({ deps, ask, service, opened, contextId, out }: Answer):
     ...(parts.length === 0 ? {} : { artifacts: [{ artifactId: ARTIFACT, parts: joined(parts).map(toA2aPart) }] }),
   });
   const large = new LargeStrings();
+  /** The task without an artifact that is too large to be stored. Its message says how to get the answer. */
+  const withoutAnswer = ({ status, ...task }: ReturnType<typeof taskOf>, charged: boolean): string => {
+    const message = said(taskId, contextId, charged ? REPEAT : NOT_STORED);
+    return JSON.stringify({ ...task, artifacts: [], status: { message, ...status } });
+  };
   const send = (event: JsonObject) => out.event(JSON.stringify(translateEvent('1.0', ask.version, event)));
   const sendPart = (part: Part) => {
     const append = parts.length > 0;
@@ -188,7 +193,7 @@ async function streamed({ deps, ask, service, opened, contextId, out }: Answer):
     await tasks.saw(key, {
       state,
       end: state === 'completed' ? 'complete' : 'free',
-      snapshot: snapshot?.toString() ?? JSON.stringify({ ...task, artifacts: [] }),
+      snapshot: snapshot?.toString() ?? withoutAnswer(task, charged),
     });
     return { last: status(name, message), unnoted: snapshot === null ? task : null };
   };
@@ -234,6 +239,9 @@ async function streamed({ deps, ask, service, opened, contextId, out }: Answer):
 }
 
 const ARTIFACT = 'answer';
+const REPEAT =
+  'The answer is too large to be stored with its task. Send the message again, with the same messageId, to get it. That costs nothing.';
+const NOT_STORED = 'The answer was too large to be stored.';
 const WORKING = 'TASK_STATE_WORKING';
 
 const said = (taskId: string, contextId: string, text: string): JsonObject => ({
