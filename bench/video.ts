@@ -18,7 +18,10 @@ import { fastify } from 'fastify';
 import { announcedPort, cpuMicros, type Program, residentBytes, startProgram } from './program.ts';
 
 const MIB = 1024 * 1024;
-const AT_ONCE = 16;
+const LOADS = [
+  ['one by one', 1, 5],
+  ['16 at once', 16, 16],
+] as const;
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
 const { values } = parseArgs({
@@ -58,10 +61,7 @@ async function run(): Promise<void> {
     const rows = new Map<string, Row>();
     for (let round = 0; round < Number(values.rounds); round += 1)
       for (const source of sources)
-        for (const [what, atOnce, count] of [
-          ['one by one', 1, 5],
-          [`${AT_ONCE} at once`, AT_ONCE, AT_ONCE],
-        ] as const)
+        for (const [what, atOnce, count] of LOADS)
           // oxlint-disable-next-line no-await-in-loop -- by turns
           addTo(rows, `${source.name.padEnd(9)} ${what}`, await measured(source, film.length, atOnce, count));
     for (const [name, { ms, cpuMs, bytes, more }] of rows)
@@ -83,8 +83,6 @@ interface Source {
   readonly program: Program;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Resident memory in bytes after its first downloads. */
-  readonly before: number;
 }
 
 /** Sums over all rounds. */
@@ -92,7 +90,7 @@ interface Row {
   readonly ms: number;
   readonly cpuMs: number;
   readonly bytes: number;
-  /** The most memory in bytes in addition to that after the first downloads. */
+  /** The most resident memory in bytes during the downloads, in addition to that just before them. */
   readonly more: number;
 }
 
@@ -124,12 +122,12 @@ async function startBare(kind: string, file: string): Promise<Source> {
   return warmed({ name: kind, program, url: `http://127.0.0.1:${port}/film`, headers: {} });
 }
 
-/** Lets the server compile its code and allocate the buffers for as many downloads as are measured. */
-async function warmed(source: Omit<Source, 'before'>): Promise<Source> {
-  for (let round = 0; round < 3; round += 1)
-    // oxlint-disable-next-line no-await-in-loop -- one by one
-    await download(source);
-  return { ...source, before: residentBytes(source.program.pid) };
+/** Lets the server compile its code, and lets V8 grow its heap. Otherwise the first round would measure that. */
+async function warmed(source: Source): Promise<Source> {
+  for (const [, atOnce, count] of LOADS)
+    // oxlint-disable-next-line no-await-in-loop -- one after another
+    await downloads(source, atOnce, count);
+  return source;
 }
 
 /** The reference: a route that only pipes the file. */
@@ -153,22 +151,31 @@ async function serveFile(kind: string, file: string): Promise<void> {
 
 async function measured(source: Source, length: number, atOnce: number, count: number): Promise<Row> {
   const { pid } = source.program;
-  let most = 0;
+  const before = residentBytes(pid);
+  let most = before;
   const watch = setInterval(() => (most = Math.max(most, residentBytes(pid))), 5);
   const [at, cpu] = [performance.now(), cpuMicros(pid) / 1000];
+  const lengths = await downloads(source, atOnce, count);
+  const row = { ms: performance.now() - at, cpuMs: cpuMicros(pid) / 1000 - cpu };
+  clearInterval(watch);
+  const wrong = lengths.find((bytes) => bytes !== length);
+  if (wrong !== undefined) throw new Error(`${source.name}: ${wrong} bytes came, of ${length}`);
+  return { ...row, bytes: length * count, more: most - before };
+}
+
+/** Downloads the file `count` times, at most `atOnce` at a time. Returns the lengths. */
+async function downloads(source: Source, atOnce: number, count: number): Promise<number[]> {
+  const lengths: number[] = [];
   let begun = 0;
   const client = async () => {
     while (begun < count) {
       begun += 1;
       // oxlint-disable-next-line no-await-in-loop -- one by one
-      const bytes = await download(source);
-      if (bytes !== length) throw new Error(`${source.name}: ${bytes} bytes came, of ${length}`);
+      lengths.push(await download(source));
     }
   };
   await Promise.all(Array.from({ length: atOnce }, client));
-  const row = { ms: performance.now() - at, cpuMs: cpuMicros(pid) / 1000 - cpu };
-  clearInterval(watch);
-  return { ...row, bytes: length * count, more: Math.max(0, most - source.before) };
+  return lengths;
 }
 
 function addTo(rows: Map<string, Row>, name: string, row: Row): void {
