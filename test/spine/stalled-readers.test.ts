@@ -9,10 +9,13 @@ import { ask, modelBlock, startSpine, type Spine } from '../support/spine.ts';
 // A client that takes nothing for too long, or reads too slowly for the clock of its call, pays for what it was given.
 
 const TOKENS = 6_000_000;
+const EVENT_BYTES = 16_000;
+/** Four bytes are a token, and a million tokens cost 2 USD. */
+const EVENT_MICRO_USDC = (EVENT_BYTES / 4) * 2;
 let firehose: Firehose;
 let spine: Spine;
 beforeAll(async () => {
-  firehose = await startFirehose({ events: 3_000, eventBytes: 16_000 });
+  firehose = await startFirehose({ events: 3_000, eventBytes: EVENT_BYTES });
 });
 afterAll(() => firehose.stop());
 afterEach(async () => {
@@ -61,7 +64,7 @@ test('a client that stops reading for good is as good as gone: cut off, and char
 });
 
 test('a client that reads too slowly for the clock of its call does not get it for nothing', async () => {
-  spine = await start(60_000, 1_000);
+  spine = await start(60_000, 2_000);
   const reader = await postLazily(spine.origin, spine.key, long);
   while ((await spine.balance()).locked === 0n) await new Promise((resolve) => setTimeout(resolve, 5));
   // The clock of the call is over while a chunk is with the client.
@@ -71,8 +74,9 @@ test('a client that reads too slowly for the clock of its call does not get it f
   expect(generation).toMatchObject({ state: 'settled', estimated: true });
   // Its lock outlasts whatever such a client may do.
   const { createdAt, expiresAt } = (await spine.app.ledger.find(generation.id))!;
-  expect(expiresAt - createdAt).toBeGreaterThan(1_000 + 60_000 + 34_000);
-  expect(generation.cost_micro_usdc).toBeGreaterThan(100_000);
+  expect(expiresAt - createdAt).toBeGreaterThan(2_000 + 60_000 + 34_000);
+  // It pays for more than one event. How many there were in that time depends on how busy the machine is.
+  expect(generation.cost_micro_usdc).toBeGreaterThan(EVENT_MICRO_USDC);
   expect(await uptime()).not.toBe(0);
 });
 
