@@ -11,7 +11,7 @@ export interface StartFlags {
 }
 
 const HELP = `
-Starts a gateway to try things with: a demo provider with two models, some tools and an agent, an account
+Starts a gateway to try things with: a demo provider with models, tools, an agent, images and videos, an account
 with 10 USD of play money and a key for it. It prints the key and calls to paste, and writes both to <data>/dev.json for programs.
 
 Examples:
