@@ -75,7 +75,7 @@ const CHAT_PLACES: Places = [
   ],
   [
     ['tools', 0],
-    ['type', 'function', 'service', 'allowed_tools'],
+    ['type', 'function', 'service', 'allowed_tools', 'disallowed_tools'],
   ],
   [
     ['tools', 0, 'function'],

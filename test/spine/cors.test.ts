@@ -21,8 +21,8 @@ const preflight = (origin: string, path = '/api/v1/chat/completions') =>
       'access-control-request-headers': 'authorization,content-type',
     },
   });
-const call = (origin: string, body = BODY) =>
-  fetch(`${spine.origin}/api/v1/chat/completions`, {
+const call = (origin: string, body = BODY, path = '/chat/completions') =>
+  fetch(`${spine.origin}/api/v1${path}`, {
     method: 'POST',
     headers: { origin, authorization: `Bearer ${spine.key}`, 'content-type': 'application/json' },
     body,
@@ -41,11 +41,20 @@ test('a listed page is let in, also where its call fails; another is not', async
   expect(asked.headers.get('access-control-allow-origin')).toBe(APP);
   expect(asked.headers.get('access-control-allow-headers')).toBe('authorization,content-type');
   expect(asked.headers.get('access-control-allow-methods')).toContain('POST');
-  for (const body of [BODY, BODY.replace('{', '{"stream":true,'), '{"model":1}']) {
-    const reply = await call(APP, body);
+  for (const [body, path] of [
+    [BODY],
+    [BODY.replace('{', '{"stream":true,')],
+    ['{"model":1}'],
+    [BODY.replace('{', '{"max_tokens":9,'), '/messages'],
+    [BODY, '/messages'],
+  ]) {
+    const reply = await call(APP, body, path);
     expect(reply.headers.get('access-control-allow-origin'), await reply.text()).toBe(APP);
     expect(reply.headers.get('vary')).toContain('Origin');
-    expect(reply.headers.get('access-control-expose-headers')).toContain('x-generation-id');
+    const exposed = reply.headers.get('access-control-expose-headers')!.toLowerCase().split(', ');
+    const own = [...reply.headers.keys()].filter((name) => /^x-(?!content-type-options|accel)|^request-id/.test(name));
+    expect(own).toContain('x-request-id');
+    expect(exposed).toEqual(expect.arrayContaining(own));
     expect(reply.headers.get('access-control-allow-credentials')).toBeNull();
   }
   for (const reply of [await preflight('https://evil.example'), await call('https://evil.example')])

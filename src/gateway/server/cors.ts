@@ -11,6 +11,7 @@ const EXPOSED = [
   'Retry-After',
   'WWW-Authenticate',
   'idempotent-replayed',
+  'request-id',
   'x-cost-usd',
   'x-generation-id',
   'x-max-tokens',
@@ -23,7 +24,10 @@ const EXPOSED = [
   'x-ratelimit-reset-tokens',
   'x-receipt',
   'x-request-id',
+  'x-should-retry',
+  'x-task-status',
   'x-tollgate-dropped',
+  'x-tollgate-wire',
 ];
 
 const DAY_S = 86_400;

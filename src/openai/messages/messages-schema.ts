@@ -51,6 +51,53 @@ const content = (about: string) => ({
   [MUST_BE]: 'a string or an array of blocks',
 });
 
+const toolFields = {
+  tools: {
+    type: ['array', 'null'],
+    maxItems: 1024,
+    items: {
+      type: 'object',
+      properties: {
+        name: { type: 'string', minLength: 1, maxLength: 256, [MUST_BE]: 'the name of the tool' },
+        type: { type: ['string', 'null'], [MUST_BE]: 'the type of the tool, such as "custom"' },
+      },
+      additionalProperties: true,
+      [MUST_BE]: 'an object such as {"name": "…", "input_schema": {"type": "object"}}',
+    },
+    description:
+      'Tools that the client runs. A tool of type `mcp` names a service of the gateway, whose tools the gateway calls. Server tools of Anthropic are dropped for providers that do not support this API.',
+    [MUST_BE]: 'an array of at most 1024 tools',
+  },
+  mcp_servers: {
+    type: ['array', 'null'],
+    maxItems: 32,
+    items: {
+      type: 'object',
+      properties: {
+        name: { type: ['string', 'null'], [MUST_BE]: 'the name of the server' },
+        url: { type: ['string', 'null'], [MUST_BE]: 'the address of the server' },
+        tool_configuration: objectField('`enabled` and `allowed_tools`, as in the first beta of the MCP connector.'),
+      },
+      additionalProperties: true,
+      [MUST_BE]: 'an object with name and url',
+    },
+    description:
+      'MCP servers whose tools the gateway calls. Their `url` is `<this gateway>/mcp/<service>`. Other servers are only for providers that support this API.',
+    [MUST_BE]: 'an array of at most 32 MCP servers',
+  },
+  tool_choice: objectField('`auto`, `any`, `none`, or `tool` with a `name`.', {
+    required: ['type'],
+    properties: {
+      type: {
+        type: 'string',
+        enum: ['auto', 'any', 'tool', 'none'],
+        [MUST_BE]: 'one of auto, any, tool, none',
+      },
+      name: { type: 'string', [MUST_BE]: 'the name of a tool' },
+    },
+  }),
+} as const;
+
 /** JSON schema of `POST /messages`. `counted`: that of `POST /messages/count_tokens`, which needs no `max_tokens`. */
 export function messagesSchema(messagesMax: number, counted = false) {
   return {
@@ -114,33 +161,7 @@ export function messagesSchema(messagesMax: number, counted = false) {
         description: 'Sequences that end the answer.',
         [MUST_BE]: 'an array of at most 64 strings',
       },
-      tools: {
-        type: ['array', 'null'],
-        maxItems: 1024,
-        items: {
-          type: 'object',
-          properties: {
-            name: { type: 'string', minLength: 1, maxLength: 256, [MUST_BE]: 'the name of the tool' },
-            type: { type: ['string', 'null'], [MUST_BE]: 'the type of the tool, such as "custom"' },
-          },
-          additionalProperties: true,
-          [MUST_BE]: 'an object such as {"name": "…", "input_schema": {"type": "object"}}',
-        },
-        description:
-          'Tools that the client runs. A tool of type `mcp` names a service of the gateway, whose tools the gateway calls. Server tools of Anthropic are dropped for providers that do not support this API.',
-        [MUST_BE]: 'an array of at most 1024 tools',
-      },
-      tool_choice: objectField('`auto`, `any`, `none`, or `tool` with a `name`.', {
-        required: ['type'],
-        properties: {
-          type: {
-            type: 'string',
-            enum: ['auto', 'any', 'tool', 'none'],
-            [MUST_BE]: 'one of auto, any, tool, none',
-          },
-          name: { type: 'string', [MUST_BE]: 'the name of a tool' },
-        },
-      }),
+      ...toolFields,
       thinking: objectField('Whether and how much the model thinks.', {
         required: ['type'],
         properties: {

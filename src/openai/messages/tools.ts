@@ -2,6 +2,7 @@ import { GatewayError } from '#wire';
 import type { ChatTool } from '../request/chat-schema.ts';
 import type { ToolNames } from '../translated/tool-names.ts';
 import { CLIENT_TOOLS } from './client-tools.ts';
+import { ofToolset, ownService, type ServiceAt, withoutToolset } from './mcp-tools.ts';
 import type { Json, MessagesBody } from './messages-schema.ts';
 import { invalid } from './text-of-block.ts';
 
@@ -15,8 +16,7 @@ interface ChatTools {
 
 export interface ToolOptions {
   readonly names: ToolNames;
-  /** The service in an MCP address of this gateway; null for another address. */
-  readonly serviceAt: (url: string) => string | null;
+  readonly serviceAt: ServiceAt;
 }
 
 /** Whether the gateway calls a tool of a request, or is named as an MCP server. */
@@ -42,6 +42,7 @@ export function toChatTools(body: MessagesBody, options: ToolOptions): ChatTools
     if (read !== null) tools.push(read);
     else if (tool['name'] !== PLACEHOLDER) dropped.push(String(tool['name'] ?? tool['type']));
   });
+  tools.push(...withoutToolset(body, options.serviceAt));
   const { tool_choice: choice } = body;
   const forced = choice?.type === 'tool' ? choice['name'] : null;
   if (typeof forced === 'string' && dropped.includes(forced))
@@ -69,7 +70,7 @@ function chatChoice({ type, name }: Json, names: ToolNames): unknown {
 function toChatTool(tool: Json, at: string, body: MessagesBody, options: ToolOptions): ChatTool | null {
   const { type, name, description, input_schema: schema, strict } = tool;
   if (type === 'mcp') return ownService(tool, at);
-  if (type === 'mcp_toolset') return ofServer(tool, at, body, options);
+  if (type === 'mcp_toolset') return ofToolset(tool, at, body, options.serviceAt);
   if (name === PLACEHOLDER) return null;
   if (schema === undefined && typeof type === 'string' && type !== 'custom') {
     const family = CLIENT_TOOLS.find(({ prefix }) => type.startsWith(prefix));
@@ -94,42 +95,4 @@ function toChatTool(tool: Json, at: string, body: MessagesBody, options: ToolOpt
       ...(typeof strict === 'boolean' ? { strict } : {}),
     },
   };
-}
-
-function ownService({ service, allowed_tools: allowed }: Json, at: string): ChatTool {
-  if (typeof service !== 'string' || service === '') throw invalid(`${at}.service`, 'the name of a tool service');
-  return { type: 'mcp', service, ...allowedTools(allowed, `${at}.allowed_tools`) };
-}
-
-/**
- * The tools of an MCP server that the request lists. Throws GatewayError unless the server is a service of this
- * gateway.
- */
-function ofServer(
-  tool: Json,
-  at: string,
-  { mcp_servers: servers }: MessagesBody,
-  { serviceAt }: ToolOptions,
-): ChatTool {
-  const { mcp_server_name: name, configs, default_config: base } = tool;
-  const server = servers?.find((one) => one['name'] === name);
-  if (server === undefined) throw invalid(`${at}.mcp_server_name`, 'the name of one of mcp_servers');
-  const service = typeof server['url'] === 'string' ? serviceAt(server['url']) : null;
-  if (service === null)
-    throw new GatewayError(
-      'unprocessable',
-      `The gateway calls only tools of its own services: the url of the MCP server ${String(name).slice(0, 64)} must be <this gateway>/mcp/<service>`,
-      { param: 'mcp_servers' },
-    );
-  const enabled = Object.entries((configs ?? {}) as Record<string, Json | null>);
-  const listed = enabled.filter(([, config]) => config?.['enabled'] === true).map(([one]) => one);
-  const closed = (base as Json | null | undefined)?.['enabled'] === false;
-  return { type: 'mcp', service, ...(closed ? { allowed_tools: listed } : {}) };
-}
-
-function allowedTools(allowed: unknown, at: string): { allowed_tools?: string[] } {
-  if (allowed === undefined || allowed === null) return {};
-  if (!Array.isArray(allowed) || allowed.length > 256 || allowed.some((one) => typeof one !== 'string' || one === ''))
-    throw invalid(at, 'an array of at most 256 names of tools');
-  return { allowed_tools: allowed as string[] };
 }

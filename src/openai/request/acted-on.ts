@@ -32,7 +32,7 @@ const ACTED_ON: ActedOnAt = [
   [['messages', '*', 'content', '*', 'audio_url'], actedOn(['url'])],
   [['messages', '*', 'content', '*', 'input_audio'], actedOn(['data', 'format'])],
   [['messages', '*', 'content', '*', 'file'], actedOn(['filename', 'file_data', 'file_id', 'file_url'])],
-  [['tools', '*'], actedOn(['type', 'function', 'service', 'allowed_tools'])],
+  [['tools', '*'], actedOn(['type', 'function', 'service', 'allowed_tools', 'disallowed_tools'])],
   [['tools', '*', 'function'], actedOn(['name', 'description', 'parameters', 'strict'])],
   [['stream_options'], actedOn(['include_usage'])],
   [['reasoning'], actedOn(['effort', 'max_tokens'])],

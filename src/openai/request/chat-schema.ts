@@ -39,6 +39,7 @@ export interface ChatTool {
   function?: { name: string; [field: string]: unknown };
   service?: string;
   allowed_tools?: string[] | null;
+  disallowed_tools?: string[] | null;
   [field: string]: unknown;
 }
 

@@ -2,6 +2,13 @@ import { MUST_BE, nameSchema } from '#gateway';
 
 const CHOICE = '"auto", "none", "required" or an object such as {"type": "function", "function": {"name": "…"}}';
 
+const toolNames = {
+  type: ['array', 'null'],
+  maxItems: 256,
+  items: { type: 'string', minLength: 1, maxLength: 256, [MUST_BE]: 'the name of a tool' },
+  [MUST_BE]: 'an array of at most 256 names of tools',
+};
+
 export const toolFields = {
   tools: {
     type: ['array', 'null'],
@@ -25,11 +32,12 @@ export const toolFields = {
           [MUST_BE]: 'the name of a tool service',
         },
         allowed_tools: {
-          type: ['array', 'null'],
-          maxItems: 256,
-          items: { type: 'string', minLength: 1, maxLength: 256, [MUST_BE]: 'the name of a tool' },
+          ...toolNames,
           description: 'With type `mcp`: the tools of the service that the model may call. Default all.',
-          [MUST_BE]: 'an array of at most 256 names of tools',
+        },
+        disallowed_tools: {
+          ...toolNames,
+          description: 'With type `mcp`: tools of the service that the model may not call. Default none.',
         },
       },
       allOf: [

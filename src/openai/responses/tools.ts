@@ -105,11 +105,33 @@ function ofService(tool: Json, at: string, options: ToolOptions): ChatTool {
       `The gateway calls only tools of its own services: ${at}.server_url must be <this gateway>/mcp/<service>`,
       { param: `${at}.server_url` },
     );
-  if (allowed === undefined || allowed === null) return { type: 'mcp', service };
-  const names = Array.isArray(allowed) ? (allowed as unknown[]) : (allowed as Json)['tool_names'];
+  const names = toolNames(allowed, `${at}.allowed_tools`);
+  refuseApproval(tool, names, at);
+  return { type: 'mcp', service, ...(names === null ? {} : { allowed_tools: [...names] }) };
+}
+
+/** The names in an array, or in the `tool_names` of an object; null without them. Throws GatewayError. */
+function toolNames(given: unknown, at: string): readonly string[] | null {
+  if (given === undefined || given === null) return null;
+  const names: unknown = Array.isArray(given) ? given : (given as Json)['tool_names'];
   if (!Array.isArray(names) || names.length > 256 || names.some((one) => typeof one !== 'string' || one === ''))
-    throw invalid(`${at}.allowed_tools`, 'an array of at most 256 names of tools');
-  return { type: 'mcp', service, allowed_tools: names as string[] };
+    throw invalid(at, 'an array of at most 256 names of tools');
+  return names as string[];
+}
+
+/**
+ * Throws GatewayError if the client wants to approve calls of these tools. The gateway keeps no responses, so it cannot
+ * wait for an approval. `names`: the allowed tools; null for all.
+ */
+function refuseApproval({ require_approval: approval }: Json, names: readonly string[] | null, at: string): void {
+  if (approval === undefined || approval === null || approval === 'never') return;
+  const never = isObject(approval) ? toolNames(approval['never'], `${at}.require_approval.never`) : null;
+  if (never !== null && names !== null && names.every((name) => never.includes(name))) return;
+  throw new GatewayError(
+    'unprocessable',
+    `The gateway cannot ask for an approval before it calls a tool. Set ${at}.require_approval to "never", or allow only tools that need none`,
+    { param: `${at}.require_approval` },
+  );
 }
 
 function chatChoice(

@@ -71,7 +71,7 @@ export async function resolveServerTools(
   return { all, own, named };
 }
 
-const MEMBERS: readonly string[] = ['type', 'service', 'allowed_tools'];
+const MEMBERS: readonly string[] = ['type', 'service', 'allowed_tools', 'disallowed_tools'];
 
 interface Wanted {
   readonly service: string;
@@ -87,28 +87,40 @@ async function select(
   if (asked.length > SERVICES_MAX)
     throw invalid(`tools names ${asked.length} services, but at most ${SERVICES_MAX} are allowed`, 'tools');
   for (const { tool, at } of asked) {
-    // A misspelt `allowed_tools` must not allow all tools.
+    // A misspelt `allowed_tools` must not allow all tools. A misspelt name in `disallowed_tools` must not, either.
     const stranger = Object.keys(tool).find((key) => !MEMBERS.includes(key));
     if (stranger !== undefined)
       throw invalid(unknownMember(`${at}.${printable(stranger, 64)}`, MEMBERS), `${at}.${printable(stranger, 64)}`);
   }
   const listed = await Promise.all(asked.map(({ tool, at }) => listOf(tool.service!, `${at}.service`, toolsOf)));
-  asked.forEach(({ tool: { service, allowed_tools: allowed }, at }, index) => {
-    const byName = new Map(listed[index]!.map((facts) => [facts.name, facts]));
-    const names = allowed ?? [...byName.keys()];
-    names.forEach((name, place) => {
-      const facts = byName.get(name);
-      if (!facts) {
-        const known = [...byName.keys()].slice(0, 20).map((one) => one.slice(0, 64));
-        throw invalid(
-          `${service} has no tool ${JSON.stringify(name.slice(0, 64))}; it has ${known.join(', ') || 'none'}`,
-          `${at}.allowed_tools[${place}]`,
-        );
-      }
-      wanted.set(JSON.stringify([service, name]), { service: service!, facts });
-    });
+  asked.forEach(({ tool: { service, allowed_tools: allowed, disallowed_tools: disallowed }, at }, index) => {
+    const all = listed[index]!;
+    const allowedHere = namedIn(all, service!, allowed, `${at}.allowed_tools`) ?? all;
+    const notHere = namedIn(all, service!, disallowed, `${at}.disallowed_tools`) ?? [];
+    for (const facts of allowedHere)
+      if (!notHere.includes(facts)) wanted.set(JSON.stringify([service, facts.name]), { service: service!, facts });
   });
   return [...wanted.values()];
+}
+
+/** The tools with these names; null without names. Throws GatewayError for a name that the service does not have. */
+function namedIn(
+  all: readonly ToolFacts[],
+  service: string,
+  names: readonly string[] | null | undefined,
+  at: string,
+): readonly ToolFacts[] | null {
+  if (names === null || names === undefined) return null;
+  const byName = new Map(all.map((facts) => [facts.name, facts]));
+  return names.map((name, place) => {
+    const facts = byName.get(name);
+    if (facts !== undefined) return facts;
+    const known = all.slice(0, 20).map((one) => one.name.slice(0, 64));
+    throw invalid(
+      `${service} has no tool ${JSON.stringify(name.slice(0, 64))}; it has ${known.join(', ') || 'none'}`,
+      `${at}[${place}]`,
+    );
+  });
 }
 
 async function listOf(

@@ -2,6 +2,7 @@ import { createWalletClient, http } from 'viem';
 import type { Hex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { receiptOf } from '../../support/chain/evm-receipt.ts';
 import { deployContract, freshKey } from '../../support/chain/evm-token.ts';
 import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
 import { startRpcFaultProxy } from '../../support/chain/rpc-fault-proxy.ts';
@@ -106,7 +107,8 @@ test('an account with code of its own (EIP-7702) whose key signs is an ordinary 
   await world.anvil.setBalance(account.address, 10n ** 18n);
   const client = createWalletClient({ account, transport: http(world.anvil.url) });
   const authorization = await client.signAuthorization({ contractAddress, executor: 'self', chainId: 84_532 });
-  await client.sendTransaction({ authorizationList: [authorization], to: account.address, chain: null, gas: 200_000n });
+  const asked = { authorizationList: [authorization], to: account.address, chain: null, gas: 200_000n };
+  await receiptOf(world.anvil, await client.sendTransaction(asked));
   expect(await world.anvil.rpc<Hex>('eth_getCode', [account.address, 'latest'])).toMatch(/^0xef0100/);
   await world.token.mint(account.address, 1_000_000n);
   const payment = await world.payment(account);

@@ -47,6 +47,12 @@ describe('names', () => {
       'tools[0].allowed_tools[0]',
     ],
     [
+      'an unknown tool that is not wanted',
+      { tools: [{ type: 'mcp', service: 'kit', disallowed_tools: ['none'] }] },
+      400,
+      'tools[0].disallowed_tools[0]',
+    ],
+    [
       'a member that is not known',
       { tools: [{ type: 'mcp', service: 'kit', allowed: ['none'] }] },
       400,
@@ -68,4 +74,12 @@ test('all tools of a service are there where none are chosen', async () => {
   const body: Completion = await whole(await world.chat(ask({ tools: [{ type: 'mcp', service: 'kit' }] })));
   expect(body.choices[0]!.message.content).toBe('ok');
   expect(model.asked[0]!.tools!.length).toBeGreaterThan(10);
+});
+
+test('a tool that the client does not want is not there', async () => {
+  model.says({ text: 'ok' });
+  const [one, other] = ['json_schema_2020_12_tool', 'test_error_handling'];
+  const chosen = { ...KIT, allowed_tools: [one, other], disallowed_tools: [other] };
+  expect((await world.chat(ask({ tools: [chosen] }))).status).toBe(200);
+  expect(model.asked[0]!.tools!.map(({ function: { name } }) => name)).toEqual([`kit__${one}`]);
 });

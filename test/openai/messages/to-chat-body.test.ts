@@ -12,7 +12,7 @@ import { GatewayError } from '#wire';
 const options = (bridged = false) => ({
   names: createToolNames(),
   thought: () => null,
-  serviceAt: (url: string) => (url === 'https://gateway.example/mcp/demo/toolbox' ? 'demo/toolbox' : null),
+  serviceAt: (url: string) => /^https:\/\/gateway\.example\/mcp\/(.+)/.exec(url)?.[1] ?? null,
   session: null,
   bridged,
 });
@@ -81,6 +81,35 @@ test('servers of this gateway are called by it, others are refused', () => {
   expect(translate(of('https://gateway.example/mcp/demo/toolbox')).body.tools).toEqual([
     { type: 'mcp', service: 'demo/toolbox' },
   ]);
+  expect(() => translate(of('https://elsewhere.example/mcp/x'))).toThrow(/only tools of its own services/);
+});
+
+test('a toolset says which tools are called', () => {
+  const of = (more: object) => ({
+    mcp_servers: [{ type: 'url', name: 's', url: 'https://gateway.example/mcp/kit' }],
+    tools: [{ type: 'mcp_toolset', mcp_server_name: 's', ...more }],
+  });
+  const configs = { a: { enabled: true }, b: { enabled: false }, c: null };
+  const kit = { type: 'mcp', service: 'kit' };
+  expect(translate(of({ configs })).body.tools).toEqual([{ ...kit, disallowed_tools: ['b'] }]);
+  expect(translate(of({ configs, default_config: { enabled: false } })).body.tools).toEqual([
+    { ...kit, allowed_tools: ['a'] },
+  ]);
+});
+
+test('a server without a toolset has its own configuration, as in the first beta', () => {
+  const of = (url: string, tool_configuration?: object) => ({
+    mcp_servers: [{ type: 'url', name: 's', url, tool_configuration }],
+  });
+  const kit = 'https://gateway.example/mcp/kit';
+  expect(translate(of(kit)).body.tools).toEqual([{ type: 'mcp', service: 'kit' }]);
+  expect(translate(of(kit, { enabled: true, allowed_tools: ['a'] })).body.tools).toEqual([
+    { type: 'mcp', service: 'kit', allowed_tools: ['a'] },
+  ]);
+  expect(translate(of(kit, { enabled: false })).body.tools ?? []).toEqual([]);
+  expect(() => translate(of(kit, { allowed_tools: 'a' }))).toThrow(
+    /mcp_servers\[0\]\.tool_configuration\.allowed_tools must be an array/,
+  );
   expect(() => translate(of('https://elsewhere.example/mcp/x'))).toThrow(/only tools of its own services/);
 });
 

@@ -227,6 +227,13 @@ describe('a request that cannot be answered', () => {
       422,
       /only tools of its own services/,
     ],
+    ...['always', {}, { always: { tool_names: ['a'] } }, { never: { tool_names: ['a'] } }].map(
+      (approval): [object, number, RegExp] => [
+        { tools: [{ type: 'mcp', service: 'kit', allowed_tools: ['a', 'b'], require_approval: approval }] },
+        422,
+        /cannot ask for an approval .* tools\[0\]\.require_approval/,
+      ],
+    ),
     [{ model: 'nobody/has' }, 404, /Model not found/],
     [{ input: [] }, 400, /input must be/],
   ])('%j', async (more, status, message) => {
