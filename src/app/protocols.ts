@@ -16,6 +16,7 @@ import { createMcp, oldTransport, type Mcp } from '#mcp';
 import {
   chatRoutes,
   createModelSpeaker,
+  createSealedCalls,
   createSealedThinking,
   embeddingsRoutes,
   completionsRoutes,
@@ -182,15 +183,16 @@ async function mountDoors(
     onError,
     ...keepAlive,
   };
-  const thinking = createSealedThinking(doors.identity.secret('thinking of models'));
+  const secret = doors.identity.secret('thinking of models');
+  const sealed = { thinking: createSealedThinking(secret), calls: createSealedCalls(secret) };
   const quote = (request: CallRequest) => quoteCall({ pipeline, quotes, health: doors.health }, request);
   const priced = { pipeline, idempotency, payments, quotes, quote, config, fetchInput, onError };
   const paidDoors = {
     chat: chatRoutes(chat),
     completions: completionsRoutes(chat),
     embeddings: embeddingsRoutes(chat),
-    messages: messagesRoutes({ ...chat, thinking, limiter: doors.limiter }),
-    responses: responsesRoutes({ ...chat, thinking, limiter: doors.limiter }),
+    messages: messagesRoutes({ ...chat, ...sealed, limiter: doors.limiter }),
+    responses: responsesRoutes({ ...chat, ...sealed, limiter: doors.limiter }),
     images: imageRoutes({ ...priced, blobs }),
     quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(doors, speakers), quote }),
     videos: videoRoutes({ ...videoDoors, fetchInput, idempotency, payments, quotes, quote }),

@@ -2,6 +2,7 @@ export { chatRoutes } from './chat-routes.ts';
 export { completionsRoutes } from './completions/completions-routes.ts';
 export { embeddingsRoutes } from './embeddings/embeddings-routes.ts';
 export { messagesRoutes } from './messages/messages-routes.ts';
+export { createSealedCalls } from './translated/sealed-calls.ts';
 export { createSealedThinking } from './translated/sealed-thinking.ts';
 export { responsesRoutes } from './responses/responses-routes.ts';
 export { createModelSpeaker } from './model-speaker.ts';

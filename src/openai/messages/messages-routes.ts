@@ -5,6 +5,8 @@ import { MESSAGES_PATH } from '#config';
 import { measurePrompt } from '../request/prompt-size.ts';
 import { tokensOf } from '../caps/tokens-of.ts';
 import { isBridged, withoutAlias } from '../translated/model-alias.ts';
+import { NOTHING } from '../reply/needed-back.ts';
+import type { SealedCalls } from '../translated/sealed-calls.ts';
 import type { SealedThinking } from '../translated/sealed-thinking.ts';
 import { createToolNames } from '../translated/tool-names.ts';
 import { addTranslatedDoor, type ChatWire } from '../translated/translated-door.ts';
@@ -20,6 +22,7 @@ import { runsHere } from './tools.ts';
 
 interface MessagesDeps extends CountDeps {
   readonly thinking: SealedThinking;
+  readonly calls: SealedCalls;
 }
 
 /**
@@ -50,7 +53,7 @@ export function messagesRoutes(deps: MessagesDeps): FastifyPluginAsync {
   };
 }
 
-function messagesWire({ config, thinking }: MessagesDeps): ChatWire<MessagesBody> {
+function messagesWire({ config, thinking, calls }: MessagesDeps): ChatWire<MessagesBody> {
   const serviceAtHost = (host: string) => (url: string) => serviceAtAddress(url, [host, hostOfUrl(config.publicUrl)]);
   return {
     path: MESSAGES_PATH,
@@ -73,9 +76,12 @@ function messagesWire({ config, thinking }: MessagesDeps): ChatWire<MessagesBody
       const model = withoutAlias(asked.model, speakers);
       const thinkingOf = { account: caller.account, model };
       const names = createToolNames();
+      const ids = calls(thinkingOf);
+      const shown = shownAs(asked.thinking);
       const { body, dropped } = toChatBody(model === asked.model ? asked : { ...asked, model }, {
         names,
         thought: (shown, signature) => thinking.open(thinkingOf, shown, signature),
+        opened: ids.open,
         serviceAt: serviceAtHost(host),
         session: sessionIn(headers['x-claude-code-session-id']),
         bridged: isBridged(model) && !speakers.model?.has(model),
@@ -83,6 +89,8 @@ function messagesWire({ config, thinking }: MessagesDeps): ChatWire<MessagesBody
       return {
         body,
         dropped,
+        // Thinking that the client does not see comes back with the calls.
+        idOf: (id, call, message) => ids.seal(id, call, shown === 'off' ? message : NOTHING),
         voice: (callId) =>
           createMessageVoice({
             id: `msg_${callId.replace(/^gen-/, '')}`,
@@ -90,7 +98,7 @@ function messagesWire({ config, thinking }: MessagesDeps): ChatWire<MessagesBody
             promptTokens: () => tokensOf(measurePrompt(body).bytes),
             names,
             stopSequences: asked.stop_sequences ?? [],
-            thinking: shownAs(asked.thinking),
+            thinking: shown,
             seals: thinking,
             thinkingOf,
             requestId,

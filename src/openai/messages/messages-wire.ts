@@ -2,6 +2,7 @@ import { isObject } from '#wire';
 import { ANTHROPIC_VERSION, MESSAGES_PATH } from '#config';
 import type { Lists, NativeWire } from '../native/native-wire.ts';
 import { holds } from '../native/native-size.ts';
+import { plainId } from '../translated/sealed-calls.ts';
 import { isSealedHere } from '../translated/sealed-thinking.ts';
 import { CLIENT_TOOLS } from './client-tools.ts';
 import { createMessagesSpeech } from './native-messages.ts';
@@ -12,7 +13,8 @@ type Json = Readonly<Record<string, unknown>>;
 const HEADER = /^[ -~]{1,2048}$/;
 /** Parts that a chat request cannot have. */
 const LOST = /"cache_control"|"citations"|"redacted_thinking"|"signature":\s*"(?!tg[12]\.|")/;
-const SEALED = /"tg[12]\./;
+/** Something that this gateway sealed: thinking, or the id of a call. */
+const SEALED = /"tg(?:[12]\.|3_)/;
 
 /** JSON may escape the letters of a key. */
 const MAY_HAVE_TTL = /"ttl"|\\u00(?:74|6c)/i;
@@ -167,11 +169,23 @@ const hasDocument = ({ type, source }: Json): boolean =>
 const runsThere = ({ type }: Json): boolean =>
   typeof type === 'string' && type !== 'custom' && !CLIENT_TOOLS.some(({ prefix }) => type.startsWith(prefix));
 
-/** Removes thinking that this gateway signed, because a provider that signs its own thinking refuses it. */
+/**
+ * Removes thinking that this gateway signed, because a provider that signs its own thinking refuses it. Sealed ids of
+ * calls become short.
+ */
 function withoutSealed(messages: readonly Turn[]): readonly Turn[] {
   return messages.flatMap((turn) => {
     if (typeof turn.content === 'string') return [turn];
-    const content = turn.content.filter(({ type, signature }) => type !== 'thinking' || !isSealedHere(signature));
+    const content = turn.content
+      .filter(({ type, signature }) => type !== 'thinking' || !isSealedHere(signature))
+      .map(withPlainId);
     return content.length === 0 && turn.content.length > 0 ? [] : [{ ...turn, content }];
   });
 }
+
+const withPlainId = <B extends Json>(block: B): B => {
+  const { type, id, tool_use_id: used } = block;
+  if (type === 'tool_use' && typeof id === 'string') return { ...block, id: plainId(id) };
+  if (type === 'tool_result' && typeof used === 'string') return { ...block, tool_use_id: plainId(used) };
+  return block;
+};

@@ -1,5 +1,6 @@
 import type { ChatMessage, ContentPart } from '../request/chat-schema.ts';
-import { addResult, addUser, GAP, reminderOf } from '../translated/chat-turns.ts';
+import { addMissing, addResult, addUser, GAP, reminderOf } from '../translated/chat-turns.ts';
+import type { OpenedCall } from '../translated/sealed-calls.ts';
 import type { ToolNames } from '../translated/tool-names.ts';
 import type { Block, Json, MessagesBody } from './messages-schema.ts';
 import { invalid, partOfSource, wordsOfBlock } from './text-of-block.ts';
@@ -8,6 +9,8 @@ export interface TurnOptions {
   readonly names: ToolNames;
   /** The text of a thinking block that this gateway signed; null for another block. */
   readonly thought: (shown: string, signature: string) => string | null;
+  /** The call behind an id that the client got. */
+  readonly opened: (id: string) => OpenedCall;
 }
 
 /**
@@ -27,7 +30,7 @@ export function toChatMessages({ messages }: Pick<MessagesBody, 'messages'>, opt
       reminders = [];
       addAssistant(chat, blocks, at, options);
     } else {
-      addUser(chat, [...userParts(chat, blocks, at), ...reminders]);
+      addUser(chat, [...userParts(chat, blocks, at, options), ...reminders]);
       reminders = [];
     }
   });
@@ -36,7 +39,7 @@ export function toChatMessages({ messages }: Pick<MessagesBody, 'messages'>, opt
 }
 
 /** The parts of a user's turn. Its tool results are added to `chat`. */
-function userParts(chat: ChatMessage[], blocks: readonly Block[], at: string): ContentPart[] {
+function userParts(chat: ChatMessage[], blocks: readonly Block[], at: string, { opened }: TurnOptions): ContentPart[] {
   const parts: ContentPart[] = [];
   const ofResults: ContentPart[] = [];
   blocks.forEach((block, index) => {
@@ -51,7 +54,7 @@ function userParts(chat: ChatMessage[], blocks: readonly Block[], at: string): C
         parts.push(partOfSource(block, here));
         break;
       case 'tool_result':
-        addResult(chat, resultOf(block, here, ofResults));
+        addResult(chat, resultOf(block, here, ofResults, opened));
         break;
       default: {
         const text = wordsOfBlock(block);
@@ -63,9 +66,10 @@ function userParts(chat: ChatMessage[], blocks: readonly Block[], at: string): C
 }
 
 /** A tool result. Chat models take no images in it, so its images are added to `shown`, for the message after it. */
-function resultOf(block: Block, at: string, shown: ContentPart[]): ChatMessage {
-  const { tool_use_id: id, content, is_error: failed } = block;
-  if (typeof id !== 'string' || id === '') throw invalid(`${at}.tool_use_id`, 'the id of a tool_use block');
+function resultOf(block: Block, at: string, shown: ContentPart[], opened: TurnOptions['opened']): ChatMessage {
+  const { tool_use_id: given, content, is_error: failed } = block;
+  if (typeof given !== 'string' || given === '') throw invalid(`${at}.tool_use_id`, 'the id of a tool_use block');
+  const { id } = opened(given);
   const texts: string[] = [];
   if (typeof content === 'string') texts.push(content);
   else if (Array.isArray(content))
@@ -88,10 +92,14 @@ function addAssistant(chat: ChatMessage[], blocks: readonly Block[], at: string,
   const texts: string[] = [];
   const thoughts: string[] = [];
   const calls: Json[] = [];
+  const members: Json[] = [];
   blocks.forEach((block, index) => {
     const here = `${at}[${index}]`;
-    if (block.type === 'tool_use') calls.push(callOf(block, here, options.names));
-    else if (block.type === 'thinking') {
+    if (block.type === 'tool_use') {
+      const [call, message] = callOf(block, here, options);
+      calls.push(call);
+      members.push(message);
+    } else if (block.type === 'thinking') {
       const { thinking, signature } = block;
       const thought =
         typeof signature === 'string' ? options.thought(typeof thinking === 'string' ? thinking : '', signature) : null;
@@ -107,14 +115,22 @@ function addAssistant(chat: ChatMessage[], blocks: readonly Block[], at: string,
   const message: ChatMessage = { role: 'assistant', content: text === '' && calls.length > 0 ? null : text };
   const reasoning = [before?.['reasoning_content'] as string | undefined, ...thoughts].filter((one) => one).join(GAP);
   if (reasoning !== '') message['reasoning_content'] = reasoning;
+  for (const one of members) addMissing(message, one);
   if (calls.length > 0) message['tool_calls'] = calls;
   chat.push(message);
 }
 
-function callOf({ id, name, input }: Block, at: string, names: ToolNames): Json {
-  if (typeof id !== 'string' || id === '') throw invalid(`${at}.id`, 'the id of the call');
+/** The call, and the members of its message that the provider wants back. */
+function callOf(
+  { id: given, name, input }: Block,
+  at: string,
+  { names, opened }: TurnOptions,
+): readonly [call: Json, message: Json] {
+  if (typeof given !== 'string' || given === '') throw invalid(`${at}.id`, 'the id of the call');
   if (typeof name !== 'string' || name === '') throw invalid(`${at}.name`, 'the name of a tool');
   if (input !== undefined && (typeof input !== 'object' || input === null))
     throw invalid(`${at}.input`, 'a JSON object');
-  return { id, type: 'function', function: { name: names.short(name), arguments: JSON.stringify(input ?? {}) } };
+  const { id, call, message } = opened(given);
+  const fn = { name: names.short(name), arguments: JSON.stringify(input ?? {}) };
+  return [{ ...call, id, type: 'function', function: fn }, message];
 }

@@ -1,16 +1,19 @@
 import { isObject } from '#wire';
 import type { ChatMessage, ContentPart } from '../request/chat-schema.ts';
-import { addResult, addUser, GAP, reminderOf } from '../translated/chat-turns.ts';
+import { addMissing, addResult, addUser, GAP, reminderOf } from '../translated/chat-turns.ts';
+import type { OpenedCall } from '../translated/sealed-calls.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';
 import { withoutContainers } from './container-runs.ts';
 import { noItemsKept } from './not-kept.ts';
 import type { ToolRegistry } from './tool-registry.ts';
 import { CONTENT, invalid } from './tools.ts';
 
-interface ItemOptions {
+export interface ItemOptions {
   readonly registry: ToolRegistry;
   /** The text of sealed thinking; null if this gateway did not seal it. */
   readonly thought: (sealed: string) => string | null;
+  /** The call behind an id that the client got. */
+  readonly opened: (id: string) => OpenedCall;
 }
 
 interface Conversation {
@@ -132,11 +135,19 @@ function readCall(state: State, item: Json, at: string): void {
   const short = state.options.registry.short(name, typeof namespace === 'string' ? namespace : null, custom);
   const message = assistant(state);
   const calls = (message['tool_calls'] ??= []) as Json[];
-  calls.push({ id, type: 'function', function: { name: short, arguments: text === '' ? '{}' : text } });
+  const opened = state.options.opened(id);
+  addMissing(message, opened.message);
+  calls.push({
+    ...opened.call,
+    id: opened.id,
+    type: 'function',
+    function: { name: short, arguments: text === '' ? '{}' : text },
+  });
 }
 
-function readOutput(state: State, { call_id: id, output }: Json, at: string): void {
-  if (typeof id !== 'string' || id === '') throw invalid(`${at}.call_id`, 'the id of the call');
+function readOutput(state: State, { call_id: given, output }: Json, at: string): void {
+  if (typeof given !== 'string' || given === '') throw invalid(`${at}.call_id`, 'the id of the call');
+  const { id } = state.options.opened(given);
   const parts = partsOf(output ?? '', `${at}.output`);
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text!] : ['[see the next message]']));
   addResult(state.chat, { role: 'tool', tool_call_id: id, content: texts.join('\n') });

@@ -5,6 +5,8 @@ import { RESPONSES_PATH } from '#config';
 import { addCountRoute, type CountDeps } from '../translated/count-route.ts';
 import { hostOfUrl, serviceAtAddress } from '../translated/mcp-address.ts';
 import { isBridged, withoutAlias } from '../translated/model-alias.ts';
+import { NOTHING } from '../reply/needed-back.ts';
+import type { SealedCalls } from '../translated/sealed-calls.ts';
 import type { SealedThinking } from '../translated/sealed-thinking.ts';
 import { addTranslatedDoor, type ChatWire } from '../translated/translated-door.ts';
 import type { ShownThinking } from './response-items.ts';
@@ -18,6 +20,7 @@ import { runsHere } from './tools.ts';
 
 interface ResponsesDeps extends CountDeps {
   readonly thinking: SealedThinking;
+  readonly calls: SealedCalls;
 }
 
 /** `POST /responses`, as clients of OpenAI's Responses API send it. Register it under `/api/v1`. */
@@ -52,7 +55,7 @@ const NAMES: Readonly<Record<string, string>> = {
   verbosity: 'text',
 };
 
-function responsesWire({ config, thinking }: ResponsesDeps): ChatWire<ResponsesBody> {
+function responsesWire({ config, thinking, calls }: ResponsesDeps): ChatWire<ResponsesBody> {
   const serviceAtHost = (host: string) => (url: string) => serviceAtAddress(url, [host, hostOfUrl(config.publicUrl)]);
   return {
     path: RESPONSES_PATH,
@@ -74,10 +77,14 @@ function responsesWire({ config, thinking }: ResponsesDeps): ChatWire<ResponsesB
       const model = withoutAlias(asked.model, speakers);
       const thinkingOf = { account: caller.account, model };
       const registry = createToolRegistry();
+      const ids = calls(thinkingOf);
+      const shown = shownThinking(asked, (text) => thinking.seal(thinkingOf, text));
+      const isReturned = shown !== null && shown.seal !== null;
       const session = headers['session-id'];
       const { body, dropped } = toChatBody(model === asked.model ? asked : { ...asked, model }, {
         registry,
         thought: (sealed) => thinking.open(thinkingOf, '', sealed),
+        opened: ids.open,
         serviceAt: serviceAtHost(host),
         session: typeof session === 'string' && session !== '' && session.length <= SESSION_MAX ? session : null,
         bridged: isBridged(model) && !speakers.model?.has(model),
@@ -85,13 +92,15 @@ function responsesWire({ config, thinking }: ResponsesDeps): ChatWire<ResponsesB
       return {
         body,
         dropped,
+        // Thinking that the client does not return comes back with the calls.
+        idOf: (id, call, message) => ids.seal(id, call, isReturned ? NOTHING : message),
         voice: (callId) =>
           createResponseVoice({
             id: `resp_${callId.replace(/^gen-/, '')}`,
             createdAt: Math.floor(now / 1000),
             asked,
             registry,
-            thinking: shownThinking(asked, (text) => thinking.seal(thinkingOf, text)),
+            thinking: shown,
           }),
       };
     },

@@ -2,6 +2,7 @@ import { isObject } from '#wire';
 import { RESPONSES_PATH } from '#config';
 import type { NativeWire } from '../native/native-wire.ts';
 import { holds } from '../native/native-size.ts';
+import { plainId } from '../translated/sealed-calls.ts';
 import { isSealedHere } from '../translated/sealed-thinking.ts';
 import { isContainerRun, withoutContainers } from './container-runs.ts';
 import { createResponsesSpeech } from './native-responses.ts';
@@ -57,7 +58,7 @@ export const RESPONSES_WIRE: NativeWire = {
   headers: () => ({ sent: {}, dropped: [] }),
   isRetold: isContainerRun,
   changed({ input, metadata, store }) {
-    const told = Array.isArray(input) ? withoutUnknown(withoutContainers(input)) : input;
+    const told = Array.isArray(input) ? withPlainIds(withoutUnknown(withoutContainers(input))) : input;
     const sent = {
       // `metadata` is for the gateway's own logs.
       ...(metadata === undefined ? {} : { metadata: null }),
@@ -102,3 +103,12 @@ const isUnknownThinking = (item: unknown): boolean => {
 
 const withoutUnknown = (input: readonly unknown[]): readonly unknown[] =>
   input.some(isUnknownThinking) ? input.filter((item) => !isUnknownThinking(item)) : input;
+
+/** Sealed ids of calls become short. Returns the same array without such an id. */
+function withPlainIds(input: readonly unknown[]): readonly unknown[] {
+  const plain = input.map((item) => {
+    const id = isObject(item) ? item['call_id'] : null;
+    return typeof id === 'string' && plainId(id) !== id ? { ...(item as Json), call_id: plainId(id) } : item;
+  });
+  return plain.some((item, at) => item !== input[at]) ? plain : input;
+}

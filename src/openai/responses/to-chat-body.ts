@@ -1,12 +1,11 @@
 import { type ChatBody, REASONING_IF_LISTED } from '../request/chat-schema.ts';
 import { GAP, inOneText } from '../translated/chat-turns.ts';
-import { readItems } from './items.ts';
+import { type ItemOptions, readItems } from './items.ts';
 import { refuseKept } from './not-kept.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';
 import { invalid, toChatTools, type ToolOptions } from './tools.ts';
 
-interface ChatBodyOptions extends ToolOptions {
-  readonly thought: (sealed: string) => string | null;
+interface ChatBodyOptions extends ItemOptions, ToolOptions {
   /** The session that a header of the client names; null for none. */
   readonly session: string | null;
   /** The model is an agent or a tool. */

@@ -3,6 +3,7 @@ import type { Frame, SettledFrame } from '#billing/amounts';
 import type { Call } from '#gateway';
 import type { ChatTail } from '../reply/chat-end.ts';
 import { chunksOf } from '../reply/chunks-of.ts';
+import { createNeededBack, furtherMembers, lengthOf, NOTHING } from '../reply/needed-back.ts';
 
 type Json = Record<string, unknown>;
 
@@ -12,12 +13,26 @@ export interface ToolCall {
   readonly name: string;
   /** JSON text, as far as the model wrote it. */
   readonly arguments: string;
+  /** Members that only the provider understands. */
+  readonly further: Readonly<Json>;
 }
+
+/** A call as a member of a message. */
+export const askedOf = ({ id, name, arguments: given, further }: ToolCall): Json => ({
+  ...further,
+  id,
+  type: 'function',
+  function: { name, arguments: given },
+});
 
 /** A finished turn of the model. */
 export interface TurnEnd {
   readonly text: string;
   readonly calls: readonly ToolCall[];
+  /** Members of the message that the provider wants back with its calls, such as its reasoning. */
+  readonly neededBack: Readonly<Json>;
+  /** The characters of what the next round adds to the conversation for this turn. */
+  readonly length: number;
   readonly finishReason: string | null;
   /** Why the reply was cut; null if it was not. */
   readonly cut: GatewayError | null;
@@ -35,6 +50,9 @@ interface ModelTurnOptions {
   readonly first: boolean;
 }
 
+/** Most UTF-16 units that a run adds to a conversation. No context holds so many. */
+export const ADDED_MAX = 8 * 1024 * 1024;
+
 /** Separates the text of a turn from that of the turn before. */
 export const TURN_GAP = '\n\n';
 
@@ -48,7 +66,8 @@ export async function* modelTurn(
   { id, goesOn, first }: ModelTurnOptions,
 ): AsyncGenerator<Frame, TurnEnd | null, undefined> {
   const words: string[] = [];
-  const calls = new Map<number, { id: string; name: string; arguments: string }>();
+  const calls = createCalls();
+  const neededBack = createNeededBack(ADDED_MAX);
   let begun = !first;
 
   /** The chunk for the client; null if it has nothing for the client. */
@@ -56,7 +75,8 @@ export async function* modelTurn(
     const [choice] = (chunk['choices'] ?? []) as Json[];
     if (!choice) return null;
     const { tool_calls: asked, role, ...delta } = (choice['delta'] ?? {}) as Json;
-    if (Array.isArray(asked)) for (const one of asked as Json[]) collect(calls, one);
+    if (Array.isArray(asked)) for (const one of asked as Json[]) calls.collect(one);
+    neededBack.add(delta);
     if (Array.isArray(delta['content'])) delta['content'] = textOfParts(delta['content']);
     if (typeof delta['content'] === 'string' && delta['content'] !== '') {
       const gap = goesOn && words.length === 0 ? TURN_GAP : '';
@@ -91,9 +111,12 @@ export async function* modelTurn(
     const message = (choice?.['message'] ?? {}) as Json;
     if (call.stream) yield* said([...(before === null ? [] : chunksOf(before)), { ...body, usage: undefined }]);
     else heard({ choices: [{ delta: indexed(message, call.id) }] });
+    const text = words.join('');
     return {
-      text: words.join(''),
-      calls: [...calls.values()],
+      text,
+      calls: calls.all(),
+      neededBack: neededBack.members,
+      length: text.length + neededBack.length + calls.length(),
       finishReason: typeof finishReason === 'string' && finishReason !== '' ? finishReason : null,
       cut,
       message: withoutCalls(message),
@@ -119,14 +142,28 @@ function textOfParts(parts: readonly unknown[]): string {
 /** The most calls of one turn. Further calls are ignored, because a reply has room for millions. */
 const CALLS_MAX = 1_024;
 
-function collect(calls: Map<number, { id: string; name: string; arguments: string }>, delta: Json): void {
-  const index = delta['index'] as number;
-  const { name, arguments: more } = (delta['function'] ?? {}) as Json;
-  let known = calls.get(index);
-  if (!known && calls.size >= CALLS_MAX) return;
-  if (!known) calls.set(index, (known = { id: String(delta['id']), name: '', arguments: '' }));
-  if (typeof name === 'string') known.name ||= name;
-  if (typeof more === 'string') known.arguments += more;
+/** Collects the calls of a turn from their deltas. */
+function createCalls() {
+  const calls = new Map<number, { id: string; name: string; arguments: string; further: Readonly<Json> }>();
+  let furtherLength = 0;
+  return {
+    collect(delta: Json): void {
+      const index = delta['index'] as number;
+      const { name, arguments: more } = (delta['function'] ?? {}) as Json;
+      let known = calls.get(index);
+      if (!known && calls.size >= CALLS_MAX) return;
+      if (!known) calls.set(index, (known = { id: String(delta['id']), name: '', arguments: '', further: NOTHING }));
+      if (typeof name === 'string') known.name ||= name;
+      if (typeof more === 'string') known.arguments += more;
+      const further = furtherMembers(delta);
+      if (further === NOTHING) return;
+      furtherLength += lengthOf(further);
+      if (furtherLength <= ADDED_MAX) known.further = { ...known.further, ...further };
+    },
+    all: (): readonly ToolCall[] => [...calls.values()],
+    /** The characters of all arguments and further members. */
+    length: () => [...calls.values()].reduce((sum, { arguments: given }) => sum + given.length, furtherLength),
+  };
 }
 
 /**
@@ -143,6 +180,7 @@ function indexed(message: Json, turnId: string): Json {
       const fn = (typeof call['function'] === 'object' && call['function'] !== null ? call['function'] : {}) as Json;
       const given = fn['arguments'];
       return {
+        ...call,
         index,
         id: typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : `call_${turnId}_${index}`,
         function: { ...fn, arguments: typeof given === 'object' && given !== null ? JSON.stringify(given) : given },

@@ -20,7 +20,7 @@ import { maxCostOf } from '../request/max-cost.ts';
 import { toCall, type ChatContext } from '../chat-to-call.ts';
 import { allAtMost } from './all-at-most.ts';
 import { callTool, type CallToolOptions, type ToolSaid } from './call-tool.ts';
-import { modelTurn, TURN_GAP, type ToolCall, type TurnEnd } from './model-turn.ts';
+import { ADDED_MAX, askedOf, modelTurn, TURN_GAP, type ToolCall, type TurnEnd } from './model-turn.ts';
 import { activityFrame, runSettled, type RunEnd, type ToolActivity } from './run-reply.ts';
 import { createRunTally, type RunTally } from './run-tally.ts';
 import type { ServerTool, ServerTools } from './server-tools.ts';
@@ -44,8 +44,6 @@ interface RunFramesOptions {
 /** Most tools that run at the same time, and most tool calls of one turn. */
 const CONCURRENT_MAX = 8;
 const CALLS_MAX = 64;
-/** Most UTF-16 units that a run adds to a conversation. No context holds so many. */
-const ADDED_MAX = 8 * 1024 * 1024;
 
 /** The state of a run. */
 interface State {
@@ -177,16 +175,10 @@ async function* converse(state: State, body: ChatBody): AsyncGenerator<Frame, Ru
         state.providerName,
         calls.map((call, index) => activity(call, said[index]!)),
       );
-    const asked = calls.map(({ id, name, arguments: given }) => ({
-      id,
-      type: 'function',
-      function: { name, arguments: given },
-    }));
-    added.push({ role: 'assistant', content: turn.text === '' ? null : turn.text, tool_calls: asked });
+    const content = turn.text === '' ? null : turn.text;
+    added.push({ role: 'assistant', content, ...turn.neededBack, tool_calls: calls.map(askedOf) });
     calls.forEach(({ id }, index) => added.push({ role: 'tool', tool_call_id: id, content: said[index]!.text }));
-    state.addedLength +=
-      turn.text.length + asked.reduce((sum, { function: { arguments: given } }) => sum + given.length, 0);
-    state.addedLength += said.reduce((sum, { text }) => sum + text.length, 0);
+    state.addedLength += said.reduce((sum, { text }) => sum + text.length, turn.length);
     if (gone.aborted) return null;
     if (state.addedLength > ADDED_MAX) return ended('length', tooLong());
   }
@@ -284,7 +276,7 @@ const isOwn = ({ own }: ServerTools, name: string) => own.some((tool) => tool.fu
 const remainingMs = ({ until }: State) => until - performance.now();
 
 const tooLong = () =>
-  new GatewayError('unprocessable', `The results of the tools have more than ${ADDED_MAX} characters together`);
+  new GatewayError('unprocessable', `The tool calls and their results have more than ${ADDED_MAX} characters together`);
 const outOfTime = () => new GatewayError('provider_unavailable', 'The run took longer than a call may take');
 
 /**

@@ -3,7 +3,7 @@ import type { Frame, SettledFrame } from '#billing/amounts';
 import type { ChatTail } from '../reply/chat-end.ts';
 import type { ReplyAbout } from '../chat-reply.ts';
 import type { ChatMessage } from '../request/chat-schema.ts';
-import type { ToolCall } from './model-turn.ts';
+import { askedOf, type ToolCall } from './model-turn.ts';
 import type { RunTally } from './run-tally.ts';
 import type { ServerTool } from './server-tools.ts';
 
@@ -60,11 +60,7 @@ export function runSettled(
   { about, text, tally, provider, providerName, added }: RunReply,
   { finishReason, calls, note, message }: RunEnd,
 ): SettledFrame {
-  const asked = calls.map(({ id, name, arguments: given }) => ({
-    id,
-    type: 'function',
-    function: { name, arguments: given },
-  }));
+  const asked = calls.map(askedOf);
   const more: Json = {};
   // Without these messages, the client's next request would lack the results of the tools.
   if (asked.length > 0 && added.length > 0) more['tollgate'] = { messages: added };

@@ -2,6 +2,8 @@ import { isObject } from '#wire';
 import { createByteOutput } from '../stream/byte-output.ts';
 import { textForm, writeTexts } from '../stream/chunk-template.ts';
 import { type EventForm, findRun } from '../stream/event-runs.ts';
+import { createNeededBack, furtherMembers, NOTHING } from '../reply/needed-back.ts';
+import { type ClientId, ID_MAX } from './sealed-calls.ts';
 import { type ChatEnd, type ChatFault, type ChatSaid, jsonInside, type Voice } from './voice.ts';
 
 type Json = Record<string, unknown>;
@@ -18,10 +20,12 @@ const BLANK_LINE = '\n\n';
 const COMMENT = 0x3a;
 const LETTER_D = 0x64;
 
-export function createChatPieces(): ChatPieces {
+/** `idOf`: default: the provider's ids. */
+export function createChatPieces(idOf: ClientId = OWN_ID): ChatPieces {
   /** The form of chunks in which only the text is new. */
   let form: EventForm | null = null;
   const texts = createByteOutput();
+  const ids = createIds(idOf);
 
   const runAt = (bytes: Buffer, at: number, events: number) =>
     findRun(form!, bytes, at + DATA.length, bytes.length, true, events, Infinity);
@@ -59,7 +63,7 @@ export function createChatPieces(): ChatPieces {
           const chunk = JSON.parse(event.slice(DATA.length)) as Json;
           const delta = deltaOf(chunk);
           form = (delta && formOf(event, delta)) ?? form;
-          if (delta) sayDelta(delta, voice);
+          if (delta) sayDelta(delta, voice, ids);
           // Some servers write null for an absent member.
           if ((chunk['usage'] ?? null) !== null || (chunk['error'] ?? null) !== null) end = endOf(chunk);
         }
@@ -90,8 +94,26 @@ function formOf(event: string, delta: Json): EventForm | null {
   return textForm(event.slice(DATA.length, start), event.slice(start + inside.length));
 }
 
-function sayDelta(delta: Json, voice: Voice): void {
+const OWN_ID: ClientId = (id) => id;
+
+/** Makes the ids of the calls of one reply. The first call gets the members of the message. */
+function createIds(idOf: ClientId) {
+  const neededBack = createNeededBack(ID_MAX);
+  let called = false;
+  return {
+    /** A delta, or the whole message, before its calls. */
+    hear: (message: Json) => neededBack.add(message),
+    of(id: string, call: Json): string {
+      const members = called ? NOTHING : neededBack.members;
+      called = true;
+      return idOf(id, furtherMembers(call), members);
+    },
+  };
+}
+
+function sayDelta(delta: Json, voice: Voice, ids: ReturnType<typeof createIds>): void {
   const { tool_calls: calls } = delta;
+  ids.hear(delta);
   const thinking = thinkingOf(delta);
   if (thinking !== '') voice.thinking(jsonInside(thinking));
   const text = textOf(delta);
@@ -100,7 +122,8 @@ function sayDelta(delta: Json, voice: Voice): void {
   for (const call of calls as readonly Json[]) {
     const index = call['index'] as number;
     const { name, arguments: given } = (call['function'] ?? {}) as Json;
-    if (typeof call['id'] === 'string') voice.call(index, call['id'], typeof name === 'string' ? name : '');
+    if (typeof call['id'] === 'string')
+      voice.call(index, ids.of(call['id'], call), typeof name === 'string' ? name : '');
     if (typeof given === 'string' && given !== '') voice.arguments(index, jsonInside(given));
   }
 }
@@ -141,22 +164,26 @@ function endOf(chunk: Json): ChatEnd {
 const noteOf = ({ tollgate }: Json): ChatFault | null =>
   (tollgate as { readonly note?: ChatFault } | undefined)?.note ?? null;
 
-/** Splits a chat completion into its content and its end. */
-export function readCompletion(completion: Json): { readonly said: ChatSaid; readonly end: ChatEnd } {
+/** Splits a chat completion into its content and its end. `idOf`: default: the provider's ids. */
+export function readCompletion(
+  completion: Json,
+  idOf: ClientId = OWN_ID,
+): { readonly said: ChatSaid; readonly end: ChatEnd } {
   const message = (choiceOf(completion)?.['message'] ?? {}) as Json;
   const calls = Array.isArray(message['tool_calls']) ? (message['tool_calls'] as readonly unknown[]) : [];
+  const ids = createIds(idOf);
+  ids.hear(message);
   return {
     said: {
       thinking: thinkingOf(message),
       text: textOf(message),
       calls: calls.filter(isObject).map((call, index) => {
         const { name, arguments: given } = (call['function'] ?? {}) as Json;
+        const { id } = call;
+        // Unique in the whole conversation.
+        const own = typeof id === 'string' && id !== '' ? id : `call_${String(completion['id'])}_${index}`;
         return {
-          // Unique in the whole conversation.
-          id:
-            typeof call['id'] === 'string' && call['id'] !== ''
-              ? call['id']
-              : `call_${String(completion['id'])}_${index}`,
+          id: ids.of(own, call),
           name: typeof name === 'string' ? name : '',
           arguments: typeof given === 'string' ? given : given === undefined ? '' : JSON.stringify(given),
         };

@@ -29,6 +29,11 @@ export function addResult(chat: ChatMessage[], result: ChatMessage): void {
   chat.splice(parted ? -1 : chat.length, 0, result);
 }
 
+/** Adds the members that a message does not have yet. */
+export function addMissing(message: ChatMessage, members: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(members)) message[name] ??= value;
+}
+
 /** Joins content that has only text parts into one string, because many servers take no parts. */
 export function inOneText(message: ChatMessage): ChatMessage {
   const { content } = message;

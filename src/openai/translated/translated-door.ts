@@ -43,6 +43,7 @@ import { refusePrivateMedia, refusePrivateUrls } from '../request/media-hosts.ts
 import { asNative, createSpeaks, type RoutedBody } from '../native/ask-native.ts';
 import type { NativeAsked, NativeWire } from '../native/native-wire.ts';
 import { withoutAlias } from './model-alias.ts';
+import type { ClientId } from './sealed-calls.ts';
 import { createTranslatedHeaders } from './translated-headers.ts';
 import { translatingSink } from './translating-sink.ts';
 import type { Voice } from './voice.ts';
@@ -54,6 +55,8 @@ export interface Translation {
   readonly dropped: readonly string[];
   /** The voice for the reply of the call with this id. */
   voice(callId: string): Voice;
+  /** Makes the ids of tool calls for the client. Default: the provider's ids. */
+  readonly idOf?: ClientId;
 }
 
 /** The facts of a request besides its body. */
@@ -140,7 +143,7 @@ export function addTranslatedDoor<B extends RoutedBody>(
     { rate }: Admission,
     { translation, native, caller, payment, key, bodyHash }: Read,
   ): Asked<OpenedChat> {
-    const { body, dropped, voice } = translation;
+    const { body, dropped, voice, idOf } = translation;
     const options = { keepAlive, onError: (error: unknown) => deps.onError(error, request) };
     const gone = new Departure();
     const client = createHttpSink(
@@ -164,6 +167,7 @@ export function addTranslatedDoor<B extends RoutedBody>(
       const translated = translatingSink(paidSink(sink, payment), {
         stream: opened.about.stream,
         voice: () => voice(opened.id),
+        idOf,
         sent: opened.about.sent,
         headers: (chat, isNative) => headersOf(chat, dropped, isNative),
       });

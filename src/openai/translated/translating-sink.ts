@@ -1,6 +1,7 @@
 import type { ReplySink } from '#wire';
 import type { SentRequest } from '../reply/altered-headers.ts';
 import { type ChatPieces, createChatPieces, readCompletion } from './chat-pieces.ts';
+import type { ClientId } from './sealed-calls.ts';
 import { faultOf, type Voice } from './voice.ts';
 
 interface TranslationOptions {
@@ -10,6 +11,8 @@ interface TranslationOptions {
    * and errors.
    */
   readonly voice: () => Voice;
+  /** Makes the ids of tool calls. Default: the provider's ids. */
+  readonly idOf?: ClientId | undefined;
   /** Says whether the provider that answers speaks the wire. Its reply passes unchanged. */
   readonly sent: Pick<SentRequest, 'isNative'>;
   /** Changes the head of the chat reply into that of the wire. */
@@ -29,9 +32,9 @@ export function translatingSink(client: ReplySink, options: TranslationOptions):
   return options.stream ? streamed(client, options) : whole(client, options);
 }
 
-function streamed(client: ReplySink, { voice: open, headers, sent }: TranslationOptions): ReplySink {
+function streamed(client: ReplySink, { voice: open, idOf, headers, sent }: TranslationOptions): ReplySink {
   let opened: { readonly voice: Voice; readonly pieces: ChatPieces } | null = null;
-  const speaker = () => (opened ??= { voice: open(), pieces: createChatPieces() });
+  const speaker = () => (opened ??= { voice: open(), pieces: createChatPieces(idOf) });
   /** The reply of a provider has begun, so no other provider is asked. */
   let isSettled = false;
   let begun = false;
@@ -87,7 +90,7 @@ function streamed(client: ReplySink, { voice: open, headers, sent }: Translation
 }
 
 /** The head waits for the end, because the translated reply has another length. */
-function whole(client: ReplySink, { voice, headers, sent }: TranslationOptions): ReplySink {
+function whole(client: ReplySink, { voice, idOf, headers, sent }: TranslationOptions): ReplySink {
   let head: Headers = {};
   const chunks: Uint8Array[] = [];
   const end = (bytes: Uint8Array | string) => {
@@ -98,6 +101,7 @@ function whole(client: ReplySink, { voice, headers, sent }: TranslationOptions):
     chunks.push(asBytes(bytes));
     const { said, end: ended } = readCompletion(
       JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>,
+      idOf,
     );
     const { status, body } = voice().whole(said, ended);
     const text = JSON.stringify(body);

@@ -54,3 +54,19 @@ test('and as a stream: whole calls in one chunk', async () => {
   ]);
   expect(last.choices[0]!.finish_reason).toBe('tool_calls');
 });
+
+test.each([false, true])('a call has the members that its provider added; streamed: %s', async (stream) => {
+  const extra_content = { google: { thought_signature: 'S' } };
+  const own = { id: 'c1', type: 'function', function: { name: 'mine', arguments: '{}' }, extra_content };
+  const choice = { index: 0, [stream ? 'delta' : 'message']: { tool_calls: [{ index: 0, ...own }] } };
+  const text = JSON.stringify({ choices: [{ ...choice, finish_reason: 'tool_calls' }] });
+  const raw = stream
+    ? { type: 'text/event-stream', text: `data: ${text}\n\ndata: [DONE]\n\n` }
+    : { type: 'application/json', text };
+  model.says({ raw });
+  const response = await world.chat(ask({ tools: [OWN, KIT], stream }));
+  const calls = stream
+    ? (await streamed(response)).chunks.flatMap(({ choices }) => choices[0]!.delta.tool_calls ?? [])
+    : (await whole(response)).choices[0]!.message.tool_calls;
+  expect(calls).toEqual([stream ? { index: 0, ...own } : own]);
+});

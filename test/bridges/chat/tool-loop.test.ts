@@ -145,6 +145,89 @@ describe('lets the model use a tool until it answers', () => {
   });
 });
 
+describe('gives the model back what its provider wants back', () => {
+  const SIGNED = { google: { thought_signature: 'S' } };
+  const asked = { id: 'call_a', type: 'function', function: { name: ECHO, arguments: JSON.stringify(ADA) } };
+  const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
+  const whole = (message: object) => ({
+    type: 'application/json',
+    text: JSON.stringify({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }], usage }),
+  });
+  const stream = (...deltas: readonly object[]) => {
+    const chunks = [
+      ...deltas.map((delta) => ({ choices: [{ index: 0, delta, finish_reason: null }] })),
+      { choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] },
+      { choices: [], usage },
+    ];
+    const events = [...chunks.map((chunk) => JSON.stringify(chunk)), '[DONE]'];
+    return { type: 'text/event-stream', text: events.map((event) => `data: ${event}\n\n`).join('') };
+  };
+  const detail = { type: 'reasoning.text', index: 0 };
+  const called = [{ ...asked, extra_content: SIGNED }];
+
+  test.each([
+    ['in one piece', whole({ content: null, reasoning_content: 'I look.', tool_calls: called })],
+    [
+      'in pieces',
+      stream(
+        { reasoning_content: 'I ' },
+        { reasoning_content: 'look.' },
+        { tool_calls: [{ index: 0, ...asked, function: { name: ECHO, arguments: '' } }] },
+        { tool_calls: [{ index: 0, function: { arguments: JSON.stringify(ADA) }, extra_content: SIGNED }] },
+      ),
+    ],
+  ])('its reasoning and the signature of its call, %s', async (_, raw) => {
+    model.says({ raw }, { text: 'It is Ada.' });
+    await (await world.chat(ask({ stream: raw.type === 'text/event-stream' }))).text();
+    expect(model.asked[1]!.messages[1]).toEqual({
+      role: 'assistant',
+      content: null,
+      reasoning_content: 'I look.',
+      tool_calls: called,
+    });
+  });
+
+  test.each([
+    [
+      'in one piece',
+      whole({
+        reasoning: 'I look.',
+        reasoning_details: [{ ...detail, text: 'I look.', signature: 's' }],
+        tool_calls: [asked],
+      }),
+    ],
+    [
+      'in pieces',
+      stream(
+        { reasoning: 'I ', reasoning_details: [{ ...detail, text: 'I ', signature: null }] },
+        { reasoning: 'look.', reasoning_details: [{ ...detail, text: 'look.' }] },
+        { reasoning_details: [{ ...detail, signature: 's' }] },
+        { tool_calls: [{ index: 0, ...asked }] },
+      ),
+    ],
+  ])('its reasoning under the names that the provider uses, %s', async (_, raw) => {
+    model.says({ raw }, { text: 'It is Ada.' });
+    await (await world.chat(ask({ stream: raw.type === 'text/event-stream' }))).text();
+    expect(model.asked[1]!.messages[1]).toEqual({
+      role: 'assistant',
+      content: null,
+      reasoning: 'I look.',
+      reasoning_details: [{ ...detail, text: 'I look.', signature: 's' }],
+      tool_calls: [asked],
+    });
+  });
+
+  test('as far as a conversation has room', async () => {
+    const long = { index: 0, extra_content: { huge: 'x'.repeat(512 * 1024) } };
+    const deltas = Array.from({ length: 17 }, (_, at) => ({ tool_calls: [at === 0 ? { ...asked, ...long } : long] }));
+    model.says({ raw: stream(...deltas) }, { text: 'never' });
+    const { last } = await streamed(await world.chat(ask({ stream: true })));
+    expect(last).toMatchObject({ choices: [{ finish_reason: 'length' }] });
+    expect(last.tollgate!.note!.message).toContain('more than');
+    expect(model.asked).toHaveLength(1);
+  });
+});
+
 test('tools of one turn run side by side, and what fails is told to the model for nothing', async () => {
   model.says(
     {

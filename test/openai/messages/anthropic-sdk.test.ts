@@ -264,6 +264,52 @@ test('the tool runner of the SDK calls tools until the model answers', async () 
   expect((message as Anthropic.Message).content).toEqual([{ type: 'text', text: 'Sunny.' }]);
 });
 
+describe('a provider that wants back what it sent with a call', () => {
+  const extra_content = { google: { thought_signature: 'S' } };
+  const named = { type: 'function', function: { name: 'weather', arguments: '{"city":"Oslo"}' } };
+  const calls = [
+    { id: 'call_1', ...named, extra_content },
+    { id: 'call_2', ...named },
+  ];
+  const indexed = calls.map((one, index) => ({ index, ...one }));
+  const WHOLE = { body: completion({ content: null, reasoning: 'Cold.', tool_calls: calls }, 'tool_calls') };
+  const STREAM = {
+    chunks: [
+      chunk({ reasoning: 'Co' }),
+      chunk({ reasoning: 'ld.' }),
+      chunk({ tool_calls: [indexed[0]] }),
+      chunk({ tool_calls: [indexed[1]] }),
+      chunk({}, 'tool_calls'),
+      usage(),
+    ],
+  };
+
+  test.each([
+    ['whole, without thinking', WHOLE, {}, { reasoning: 'Cold.' }],
+    ['streamed, without thinking', STREAM, {}, { reasoning: 'Cold.' }],
+    ['streamed, with thinking', STREAM, { thinking: { type: 'adaptive' } }, { reasoning_content: 'Cold.' }],
+  ])('gets it, %s', async (_, answer, more, reasoning) => {
+    upstream.answer = () => answer;
+    const asked = ask('Weather?', { tools: [WEATHER], ...more });
+    const { content } = await ('chunks' in answer
+      ? client.messages.stream(asked).finalMessage()
+      : client.messages.create(asked));
+    const ids = content.flatMap((block) => (block.type === 'tool_use' ? [block.id] : []));
+    expect(ids).toEqual([expect.stringMatching(/^tg3_[a-zA-Z0-9_-]+$/) as string, 'call_2']);
+    const results = ids.map((id) => ({ type: 'tool_result' as const, tool_use_id: id, content: 'rain' }));
+    upstream.answer = () => ({ body: completion({ content: 'Bring a coat.' }) });
+    await client.messages.create({
+      ...asked,
+      messages: [...asked.messages, { role: 'assistant', content }, { role: 'user', content: results }],
+    });
+    expect((upstream.asked.at(-1)!['messages'] as unknown[]).slice(1)).toEqual([
+      { role: 'assistant', content: null, ...reasoning, tool_calls: calls },
+      { role: 'tool', tool_call_id: 'call_1', content: 'rain' },
+      { role: 'tool', tool_call_id: 'call_2', content: 'rain' },
+    ]);
+  });
+});
+
 test('countTokens is an estimate that costs nothing', async () => {
   const before = await spine.balance();
   const { input_tokens } = await client.messages.countTokens({

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { messagesSchema, type MessagesBody } from '../../../src/openai/messages/messages-schema.ts';
 import { toChatBody } from '../../../src/openai/messages/to-chat-body.ts';
 import { measurePrompt } from '../../../src/openai/request/prompt-size.ts';
+import { createSealedCalls } from '../../../src/openai/translated/sealed-calls.ts';
 import { createToolNames } from '../../../src/openai/translated/tool-names.ts';
 import { createReadBody } from '../../../src/openai/translated/translated-door.ts';
 import { anyCharacter } from '../../support/any-character.ts';
@@ -30,7 +31,8 @@ test('the bytes of all texts of a prompt are counted, whatever they are and howe
           ? json.replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
           : json;
         const body = await read(Buffer.from(written), {});
-        const options = { names: createToolNames(), thought: () => null, serviceAt: () => null };
+        const { open: opened } = createSealedCalls(Buffer.alloc(32))({ account: 'a', model: 'm' });
+        const options = { names: createToolNames(), opened, thought: () => null, serviceAt: () => null };
         const { bytes, messages, images } = measurePrompt(
           toChatBody(body, { ...options, session: null, bridged: false }).body,
         );

@@ -4,12 +4,15 @@ import fc from 'fast-check';
 import { chatSchema, type ChatBody } from '../../../src/openai/request/chat-schema.ts';
 import { toChatBody } from '../../../src/openai/messages/to-chat-body.ts';
 import { type MessagesBody, messagesSchema } from '../../../src/openai/messages/messages-schema.ts';
+import { createSealedCalls } from '../../../src/openai/translated/sealed-calls.ts';
 import { createToolNames } from '../../../src/openai/translated/tool-names.ts';
 import { GatewayError } from '#wire';
 
 // Requests of the Messages API as chat requests.
 
+const { open: opened } = createSealedCalls(Buffer.alloc(32))({ account: 'a', model: 'm' });
 const options = (bridged = false) => ({
+  opened,
   names: createToolNames(),
   thought: () => null,
   serviceAt: (url: string) => /^https:\/\/gateway\.example\/mcp\/(.+)/.exec(url)?.[1] ?? null,

@@ -15,6 +15,7 @@ import { createResponsesSpeech } from '../../../src/openai/responses/native-resp
 import { type ResponsesBody, responsesSchema } from '../../../src/openai/responses/responses-schema.ts';
 import { RESPONSES_WIRE } from '../../../src/openai/responses/responses-wire.ts';
 import { toChatBody } from '../../../src/openai/responses/to-chat-body.ts';
+import { createSealedCalls } from '../../../src/openai/translated/sealed-calls.ts';
 import { createToolRegistry } from '../../../src/openai/responses/tool-registry.ts';
 import { makeOffer } from '../support/offers.ts';
 import { CONTEXT } from '../support/replies.ts';
@@ -322,6 +323,7 @@ describe('whatever a client asks', () => {
           const options = {
             registry: createToolRegistry(),
             thought: () => 'x',
+            opened: createSealedCalls(Buffer.alloc(32))({ account: 'a', model: 'm' }).open,
             serviceAt: () => null,
             session: null,
             bridged: false,

@@ -116,6 +116,29 @@ describe('the bytes of a request', () => {
     expect(upstream.reached.at(-1)!.body).not.toHaveProperty('metadata');
   });
 
+  test('have short ids in place of those that this gateway sealed', async () => {
+    const [mine, plain] = [`tg3_${'a'.repeat(5_000)}`, expect.stringMatching(/^call_[0-9a-f]{24}$/) as string];
+    const user = { role: 'user', content: 'Hi' };
+    const use = (id: string) => ({ type: 'tool_use', id, name: 'f', input: {} });
+    const result = (id: string) => ({ type: 'tool_result', tool_use_id: id, content: 'x' });
+    const turns = (id: string) => [
+      user,
+      { role: 'assistant', content: [use(id), use('toolu_1')] },
+      { role: 'user', content: [result(id), result('toolu_1')] },
+    ];
+    upstream.answer = () => ({ text: message() });
+    await post('/messages', JSON.stringify({ model: NATIVE, max_tokens: 50, messages: turns(mine) }));
+    expect(upstream.reached.at(-1)!.body['messages']).toEqual(turns(plain));
+    const items = (id: string) => [
+      user,
+      { type: 'function_call', call_id: id, name: 'f', arguments: '{}' },
+      { type: 'function_call_output', call_id: id, output: 'x' },
+    ];
+    upstream.answer = () => ({ text: response() });
+    await post('/responses', JSON.stringify({ model: NATIVE, input: items(mine) }));
+    expect(upstream.reached.at(-1)!.body['input']).toEqual(items(plain));
+  });
+
   test('have a lower cap where the model gives no more', async () => {
     upstream.answer = () => ({ text: message() });
     const body = { model: NATIVE, max_tokens: 64_000, messages: [{ role: 'user', content: 'Hi' }] };

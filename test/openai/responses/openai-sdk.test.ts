@@ -211,6 +211,53 @@ describe('responses.stream', () => {
   });
 });
 
+describe('a provider that wants back what it sent with a call', () => {
+  const extra_content = { google: { thought_signature: 'S' } };
+  const weather = { id: 'a', type: 'function', function: { name: 'weather', arguments: '{}' }, extra_content };
+  const patch = { id: 'b', type: 'function', function: { name: 'apply_patch', arguments: '{"content":"x"}' } };
+  const calls = [weather, { ...patch, extra_content }];
+  const message = { content: null, reasoning_content: 'Cold.', tool_calls: calls };
+
+  test.each([
+    ['whole', false, []],
+    ['streamed', true, []],
+    ['streamed, with encrypted thinking', true, ['reasoning.encrypted_content' as const]],
+  ])('gets it, %s', async (_, stream, include) => {
+    upstream.answer = () =>
+      stream
+        ? {
+            chunks: [
+              chunk({ reasoning_content: 'Cold.' }),
+              chunk({ tool_calls: calls.map((one, index) => ({ index, ...one })) }),
+              chunk({}, 'tool_calls'),
+              usage(),
+            ],
+          }
+        : { body: completion(message, 'tool_calls') };
+    const input = [{ role: 'user' as const, content: 'Look' }];
+    const given = { model: MODEL, input, tools: TOOLS, include };
+    const { output }: OpenAI.Responses.Response = await (stream
+      ? client.responses.stream(given).finalResponse()
+      : client.responses.create(given));
+    const results: Readonly<Record<string, string>> = { function_call: 'sun', custom_tool_call: 'patched' };
+    const outputs = output.flatMap((item) =>
+      'call_id' in item ? [{ type: `${item.type}_output`, call_id: item.call_id, output: results[item.type] }] : [],
+    );
+    const sealed = { call_id: expect.stringMatching(/^tg3_[a-zA-Z0-9_-]+$/) as string };
+    expect(outputs).toMatchObject([sealed, sealed]);
+    upstream.answer = () => ({ body: completion({ content: 'Fine.' }) });
+    await client.responses.create({
+      ...given,
+      input: [...input, ...output, ...outputs] as OpenAI.Responses.ResponseInput,
+    });
+    expect((asked()['messages'] as unknown[]).slice(1)).toEqual([
+      { role: 'assistant', ...message },
+      { role: 'tool', tool_call_id: 'a', content: 'sun' },
+      { role: 'tool', tool_call_id: 'b', content: 'patched' },
+    ]);
+  });
+});
+
 describe('a request that cannot be answered', () => {
   test.each([
     [

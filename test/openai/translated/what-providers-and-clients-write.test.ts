@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { atThisLoad } from '../../support/at-this-load.ts';
 import { asChunk } from '../../../src/openai/reply/whole-reply.ts';
 import { readItems } from '../../../src/openai/responses/items.ts';
@@ -7,8 +7,12 @@ import { createToolRegistry } from '../../../src/openai/responses/tool-registry.
 import { createChatPieces, readCompletion } from '../../../src/openai/translated/chat-pieces.ts';
 import { addResult } from '../../../src/openai/translated/chat-turns.ts';
 import { serviceAtAddress } from '../../../src/openai/translated/mcp-address.ts';
+import { createSealedCalls } from '../../../src/openai/translated/sealed-calls.ts';
 import { createSealedThinking } from '../../../src/openai/translated/sealed-thinking.ts';
 import type { Voice } from '../../../src/openai/translated/voice.ts';
+
+const sealed = createSealedCalls(randomBytes(32));
+const ids = sealed({ account: 'a', model: 'm' });
 
 const quiet = (texts: string[]) =>
   new Proxy({} as Voice, {
@@ -61,7 +65,7 @@ test('the result of a tool stands behind its call, whatever the user said in bet
 });
 
 test('thoughts between two calls of one turn do not part it; those of a turn that was broken off are dropped', () => {
-  const options = { registry: createToolRegistry(), thought: (sealed: string) => sealed };
+  const options = { registry: createToolRegistry(), thought: (text: string) => text, opened: ids.open };
   const call = (id: string) => ({ type: 'function_call', call_id: id, name: 'f', arguments: '{}' });
   const think = (text: string) => ({ type: 'reasoning', encrypted_content: text });
   const { chat } = readItems(
@@ -109,6 +113,50 @@ test('a character that came in two halves has the signature of the whole', () =>
   expect(seals.open(of, 'toll \u{1f600}', signing.signature())).toBe('toll \u{1f600}');
 });
 
+describe('the id of a call', () => {
+  const call = { extra_content: { google: { thought_signature: 'S' } } };
+  const message = { reasoning_content: 'Hm.' };
+  const nothing = { call: {}, message: {} };
+
+  test('contains what the provider wants back, in characters that every client takes', () => {
+    const id = ids.seal('call_1', call, message);
+    expect(id).toMatch(/^[a-zA-Z0-9_-]+$/);
+    expect(ids.open(id)).toEqual({ id: 'call_1', call, message });
+  });
+
+  test('is that of the provider if there is nothing to give back', () => {
+    expect(ids.seal('call_1', {}, {})).toBe('call_1');
+    expect(ids.open('call_1')).toEqual({ id: 'call_1', ...nothing });
+  });
+
+  test('contains the members of the call alone if those of the message are too long, and else none', () => {
+    const long = 'x'.repeat(13_000);
+    expect(ids.open(ids.seal('call_1', call, { reasoning: long }))).toEqual({ id: 'call_1', call, message: {} });
+    expect(ids.seal('call_1', { extra_content: long }, message)).toBe('call_1');
+  });
+
+  test('is the provider’s own for another model, which gets no members', () => {
+    const id = ids.seal('call_1', call, message);
+    expect(sealed({ account: 'a', model: 'other' }).open(id)).toEqual({ id: 'call_1', ...nothing });
+  });
+
+  test('is short and always the same if another account or gateway made it, or if it was altered', () => {
+    const id = ids.seal('call_1', call, message);
+    const altered = `${id.slice(0, -9)}${id.at(-9) === 'x' ? 'y' : 'x'}${id.slice(-8)}`;
+    const readers = [
+      [sealed({ account: 'b', model: 'm' }), id],
+      [createSealedCalls(randomBytes(32))({ account: 'a', model: 'm' }), id],
+      [ids, altered],
+      [ids, `tg3_${'x'.repeat(100_000)}`],
+    ] as const;
+    for (const [reader, given] of readers) {
+      const opened = reader.open(given);
+      expect(opened).toEqual({ id: expect.stringMatching(/^call_[0-9a-f]{24}$/) as string, ...nothing });
+      expect(reader.open(given)).toEqual(opened);
+    }
+  });
+});
+
 test('an address that is no UTF-8 is of no service', () => {
   const at = (url: string) => serviceAtAddress(url, ['here.example']);
   expect(at('https://here.example/mcp/%E0%A4%A')).toBeNull();
@@ -123,7 +171,11 @@ test('what ran in a container is told as text of the model, with what came of it
     { type: 'shell_call_output', call_id: 'call_1', output: [{ stdout: 'a.txt', stderr: '' }] },
     { role: 'user', content: 'And now?' },
   ];
-  const { chat } = readItems(input, { registry: createToolRegistry(), thought: () => null });
+  const { chat } = readItems(input, {
+    registry: createToolRegistry(),
+    thought: () => null,
+    opened: ids.open,
+  });
   const said = [
     '[shell_call: {"action":{"commands":["ls"]}}]',
     '[shell_call_output: {"output":[{"stdout":"a.txt","stderr":""}]}]',
