@@ -39,6 +39,7 @@ export function loadConfig(options: LoadOptions): Config {
 
   const values = readSections(table, options, reading);
   refuseKeylessStore(values.media, reading);
+  refuseNarrowStore(values.media, reading);
   // OTEL_LOGS_EXPORTER applies to all programs of a machine, so a missing endpoint is a problem only if the file asks
   // for logs.
   const isOfFile = lookup(options.env, SECTIONS.telemetry.logs_exporter.env!) === undefined;
@@ -77,6 +78,21 @@ function refuseKeylessStore(media: OptionValues['media'], reading: Reading): voi
   ] as const)
     if (typeof s3Url === 'string' && value === null)
       complain(reading, `media.${key}`, 'is missing: media.s3_url is given', wanted);
+}
+
+/** Complains about a limit of stored files below that of one file: no video would ever fit. */
+function refuseNarrowStore({ fileBytesMax, ...limits }: OptionValues['media'], reading: Reading): void {
+  for (const [key, value] of [
+    ['account_bytes_max', limits.accountBytesMax],
+    ['bytes_max', limits.bytesMax],
+  ] as const)
+    if (typeof value === 'number' && value < fileBytesMax)
+      complain(
+        reading,
+        `media.${key}`,
+        `is ${value}, and media.file_bytes_max is ${fileBytesMax}, so no video would fit`,
+        `at least ${fileBytesMax}, or a smaller media.file_bytes_max`,
+      );
 }
 
 /** The values of one section. Precedence: flags, environment, file, defaults. */

@@ -39,13 +39,13 @@ export function serviceNameFault(name: string): string | null {
 }
 
 /**
- * Prefixes with which a door names the services of other protocols, such as `a2a/weather` at the chat door. The key is
- * the table of the blocks that the door itself serves.
+ * Prefixes with which a door names other services: those of other protocols, such as `a2a/weather` at the chat door,
+ * and models by their aliases (`anthropic/`). The key is the table of the blocks that the door itself serves.
  */
 const BRIDGED: Readonly<Record<string, readonly string[]>> = {
-  models: ['a2a/', 'mcp/'],
-  tools: ['a2a/', 'model/'],
-  agents: ['mcp/', 'model/'],
+  models: ['a2a/', 'mcp/', 'image/', 'video/', 'anthropic/'],
+  tools: ['a2a/', 'model/', 'image/', 'video/'],
+  agents: ['mcp/', 'model/', 'image/', 'video/'],
 };
 
 /**

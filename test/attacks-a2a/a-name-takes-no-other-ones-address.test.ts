@@ -35,6 +35,14 @@ test.each([
   ['tools', 'model/gpt'],
   ['agents', 'model/gpt'],
   ['agents', 'mcp/files'],
+  ['models', 'image/a/paint'],
+  ['models', 'video/a/film'],
+  // The alias of the model gpt at /messages.
+  ['models', 'anthropic/gpt'],
+  ['tools', 'image/a/paint'],
+  ['tools', 'video/a/film'],
+  ['agents', 'image/a/paint'],
+  ['agents', 'video/a/film'],
 ])('no provider who dials in has %s called %s', (table, name) => {
   const document = { version: 1, [table]: [{ name, display_name: 'X', provider_name: 'X' }] };
   let problems: readonly { readonly key: string; readonly wrong: string }[] = [];

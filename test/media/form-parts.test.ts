@@ -19,6 +19,20 @@ test('fields and files are told apart, and empty ones are there', () => {
   ]);
 });
 
+test('names without quotes are read, as .NET writes them', () => {
+  const parts = formParts(
+    form(
+      'Content-Type: text/plain; charset=utf-8\r\nContent-Disposition: form-data; name=model\r\n\r\nm',
+      'Content-Disposition: form-data; name=image; filename=a.png\r\n\r\npng',
+    ),
+    TYPE,
+  );
+  expect(parts.map(({ name, isFile, content }) => [name, isFile, content.toString()])).toEqual([
+    ['model', false, 'm'],
+    ['image', true, 'png'],
+  ]);
+});
+
 test('it reads what the platform writes', async () => {
   const written = new FormData();
   written.append('prompt', 'Ein Schlagbaum, früh');

@@ -47,7 +47,9 @@ export function formParts(bytes: Buffer, contentType: string): readonly FormPart
 
 function readHead(head: string): Omit<FormPart, 'content'> {
   const disposition = /^content-disposition:\s*form-data\s*;(.*)$/im.exec(head)?.[1];
-  const name = /(?:^|;)\s*name="([^"]{1,256})"/i.exec(disposition ?? '')?.[1];
+  // The name may be without quotes (RFC 2183), as .NET writes it.
+  const found = /(?:^|;)\s*name=(?:"([^"]{1,256})"|([^\s";]{1,256}))/i.exec(disposition ?? '');
+  const name = found?.[1] ?? found?.[2];
   if (disposition === undefined || name === undefined) throw broken('a part has no name');
   if (/^content-transfer-encoding:\s*(?!binary|8bit|7bit)/im.test(head))
     throw broken('the Content-Transfer-Encoding of a part is not binary');

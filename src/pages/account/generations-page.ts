@@ -2,7 +2,7 @@ import { GatewayError } from '#wire';
 import { type FoundLocks, type LockPlace, type LocksAsked, type LockRecord, type LockState } from '#billing';
 import { PRIMITIVES } from '#config';
 import type { CallView } from './generation-view.ts';
-import { parseTime } from './time.ts';
+import { parseDay, parseTime } from './time.ts';
 
 /** The query of a list of calls, after validation. */
 export interface GenerationsQuery {
@@ -125,7 +125,7 @@ const DAY_MS = 86_400_000;
 
 function instant(text: string, param: 'from' | 'to'): number {
   const day = DAY.test(text);
-  const at = day ? Date.parse(text) : parseTime(text);
+  const at = day ? parseDay(text) : parseTime(text);
   if (Number.isNaN(at))
     throw new GatewayError(
       'invalid_request',

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
+import { type KeyStore, refuseRestricted } from '#auth';
 import type { Deposit } from '#chains';
 import type { Admission } from '#gateway';
 import { fundPageSchema, noBody, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
@@ -7,12 +8,24 @@ import { depositSchema, viewDeposit } from './fund-views.ts';
 import { requireFunds, type Funds } from './funds.ts';
 import { formsOf, ownWallet } from './own-wallet.ts';
 
+interface DepositsDeps {
+  readonly funds: Funds | null;
+  readonly keys: Pick<KeyStore, 'find'>;
+}
+
+const SEE = 'see deposits';
+
 /** Adds `/deposits`, the deposits to the caller's account. `app` must already admit callers. */
 export function addDepositsRoutes(
   app: FastifyInstance,
-  funds: Funds | null,
+  { funds, keys }: DepositsDeps,
   admissionOf: (request: FastifyRequest) => Admission,
 ): void {
+  const accountOf = async (request: FastifyRequest, what: string): Promise<string> => {
+    const { account, key } = admissionOf(request).caller;
+    await refuseRestricted(keys, key, what);
+    return account;
+  };
   const find = async (account: string, id: string): Promise<Deposit | null> => {
     const deposit = await requireFunds(funds).chains.depositRows.find(id);
     return deposit?.account === account ? deposit : null;
@@ -31,7 +44,7 @@ export function addDepositsRoutes(
       },
     },
     async (request) => {
-      const { account } = admissionOf(request).caller;
+      const account = await accountOf(request, SEE);
       const { depositRows } = requireFunds(funds).chains;
       const page = await readPage(
         request.query,
@@ -58,7 +71,7 @@ export function addDepositsRoutes(
       },
     },
     async (request) => {
-      const deposit = await find(admissionOf(request).caller.account, request.params.id);
+      const deposit = await find(await accountOf(request, SEE), request.params.id);
       // The same answer for a deposit that doesn't exist and for a deposit of another account.
       if (deposit === null) throw new GatewayError('not_found', 'Deposit not found', { param: 'id' });
       return { data: viewDeposit(deposit) };
@@ -78,7 +91,7 @@ export function addDepositsRoutes(
       },
     },
     async (request) => {
-      const { account } = admissionOf(request).caller;
+      const account = await accountOf(request, 'claim deposits');
       const { chains } = requireFunds(funds);
       const bound = (await chains.wallets.list(account)).map(({ wallet }) => ownWallet(wallet));
       const claimed: Deposit[] = [];

@@ -23,7 +23,7 @@ export function fundsRoutes(deps: FundsDeps): FastifyPluginAsync {
     await app.register(async (own) => {
       const admissionOf = requireAdmission(own, deps.admit);
       addTopupTransaction(own, deps.funds, admissionOf);
-      addDepositsRoutes(own, deps.funds, admissionOf);
+      addDepositsRoutes(own, deps, admissionOf);
       addWithdrawalsRoutes(own, deps, admissionOf);
       addWalletsRoutes(own, deps, admissionOf);
     });

@@ -223,6 +223,7 @@ describe('keys over HTTP', () => {
       [{ expires_at: 'tomorrow' }, 'expires_at'],
       [{ expires_at: '2027-01-01T00:00:00' }, 'expires_at'],
       [{ expires_at: '2027-13-01T00:00:00Z' }, 'expires_at'],
+      [{ expires_at: '2030-02-30T00:00:00Z' }, 'expires_at'],
       [{ expires_at: '2020-01-01T00:00:00Z' }, 'expires_at'],
       [{ allowed_services: 'all' }, 'allowed_services'],
       [{ allowed_services: [] }, 'allowed_services'],

@@ -19,13 +19,21 @@ export const MEDIA_CASES = {
     fallback: 256 * 1024 * 1024,
   },
   'media.account_bytes_max': {
+    beside: 'file_bytes_max = 4096\n',
     toml: '4096',
     wrong: '1',
     of: (c) => c.media.accountBytesMax,
     is: 4096,
     fallback: 4 * 1024 ** 3,
   },
-  'media.bytes_max': { toml: '4096', wrong: '1', of: (c) => c.media.bytesMax, is: 4096, fallback: 20 * 1024 ** 3 },
+  'media.bytes_max': {
+    beside: 'file_bytes_max = 4096\n',
+    toml: '4096',
+    wrong: '1',
+    of: (c) => c.media.bytesMax,
+    is: 4096,
+    fallback: 20 * 1024 ** 3,
+  },
   'media.free_bytes_min': { toml: '4096', wrong: '-1', of: (c) => c.media.freeBytesMin, is: 4096, fallback: 1024 ** 3 },
   'media.s3_url': {
     toml: '"https://s3.example/films/gate/"',

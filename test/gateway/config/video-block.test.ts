@@ -56,3 +56,10 @@ describe('the price of a video', () => {
 });
 
 const decimal = (millionths: number) => `${Math.floor(millionths / 1e6)}.${String(millionths % 1e6).padStart(6, '0')}`;
+
+test.each(['account_bytes_max', 'bytes_max'])('a store whose %s has no room for a file is refused', (key) => {
+  expect(load(`[media]\nfile_bytes_max = 5000\n${key} = 5000`).media.fileBytesMax).toBe(5000);
+  expect(problemsOf(`[media]\nfile_bytes_max = 5001\n${key} = 5000`)).toMatchObject([
+    { key: `media.${key}`, wrong: 'is 5000, and media.file_bytes_max is 5001, so no video would fit' },
+  ]);
+});

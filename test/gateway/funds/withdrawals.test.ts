@@ -257,7 +257,16 @@ describe('an API key', () => {
     ['a list of services', { allowedServices: ['test/model'] }],
   ])('with %s may not', async (_what, fields) => {
     const { key } = await world.spine.tenant(`limited-${Object.keys(fields)[0]!.toLowerCase()}`, '0', fields);
-    expect(await withdraw(bearer(key))).toMatchObject({ status: 403, body: { error: { type: 'permission_denied' } } });
+    const refused = { status: 403, body: { error: { type: 'permission_denied' } } };
+    expect(await withdraw(bearer(key))).toMatchObject(refused);
+    // Nor does it see who pays in.
+    for (const [method, path] of [
+      ['GET', '/withdrawals'],
+      ['GET', '/deposits'],
+      ['GET', '/deposits/x'],
+      ['POST', '/deposits/claim'],
+    ] as const)
+      expect(await world.call(method, path, { headers: bearer(key) }), path).toMatchObject(refused);
   });
 
   test('of a wallet pays that wallet', async () => {
