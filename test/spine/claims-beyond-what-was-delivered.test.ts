@@ -144,6 +144,25 @@ test("of the operator's own model: charged as claimed; flagged where the claim d
   expect((await told.call('own/model', true)).generation).toMatchObject({ cost_micro_usdc: 5 + 2 * 4_000, flags: [] });
 });
 
+test('reasoning that a service counts only in its total is charged like reasoning in the completion', async () => {
+  const claim = {
+    prompt_tokens: 5,
+    completion_tokens: 3,
+    total_tokens: 1_008,
+    completion_tokens_details: { reasoning_tokens: 1_000 },
+  };
+  const { call } = await worldOf(hi(claim));
+  for (const stream of [false, true]) {
+    const own = await call('own/model', stream);
+    expect(own.generation).toMatchObject({ cost_micro_usdc: 5 + 2 * 1_003, tokens_completion: 1_003, flags: [] });
+    expect(own.text).toMatch(/"completion_tokens":1003,"total_tokens":1008/);
+    expect((await call('tunnel/model', stream)).generation).toMatchObject({
+      cost_micro_usdc: 5 + 2 * PLAUSIBLE,
+      flags: ['usage_implausible'],
+    });
+  }
+});
+
 test.each([
   ['reasoning that is shown', { reasoning_content: 'step '.repeat(400) }, 410],
   [
