@@ -26,7 +26,7 @@ export { ANTHROPIC_VERSION, keyHeaders, MESSAGES_PATH, RESPONSES_PATH } from './
 export { isKey, keypairFileOption, privateKeyOption } from './key-options.ts';
 export { indexLines } from './lines.ts';
 export { IMAGE_PATHS, VIDEOS_PATH } from './media-paths.ts';
-export type { ModelFacts, NativeWireName } from './model-facts.ts';
+export { IMAGE_TOKENS_MAX, type ModelFacts, type NativeWireName } from './model-facts.ts';
 export { serviceNameFault, SORT_SUFFIXES } from './names.ts';
 export { option } from './option.ts';
 export { otlpHeaderPairs } from './otlp-headers.ts';

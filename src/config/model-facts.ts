@@ -4,10 +4,15 @@ import type { CapName } from '#wire';
 export const NATIVE_WIRES = ['messages', 'responses'] as const;
 export type NativeWireName = (typeof NATIVE_WIRES)[number];
 
+/** The most tokens of an image for a model that does not say. Most models have fewer. */
+export const IMAGE_TOKENS_MAX = 2048;
+
 export interface ModelFacts {
   /** The model's name at the upstream API. */
   readonly upstreamModel: string;
   readonly contextLength: number;
+  /** The most tokens of an image in a prompt. Absent: IMAGE_TOKENS_MAX. */
+  readonly imageTokensMax?: number;
   /** The provider's limit of completion tokens. null if it declares none. */
   readonly maxOutputTokens: number | null;
   readonly inputModalities: readonly string[];

@@ -52,6 +52,7 @@ export {
   splice,
   withMembers,
 } from './json/raw-json.ts';
+export { uniqueMembersOf } from './json/unique-members.ts';
 export { syntaxFault } from './json/syntax-error.ts';
 export { createLines } from './lines.ts';
 export { NEVER_ABORTED } from './never-aborted.ts';

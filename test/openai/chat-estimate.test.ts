@@ -55,6 +55,47 @@ describe('the estimate of a chat call', () => {
     expect(budget(body({ messages: [{ role: 'user', content: 'x'.repeat(100_000) }] })).promptTokensMax).toBe(8192);
   });
 
+  it.each([
+    ['a file at an address', { type: 'file', file: { file_data: 'https://a.example/x.pdf' } }],
+    ['a file at an address of its own name', { type: 'file', file: { file_url: 'https://a.example/x.pdf' } }],
+    ['a PDF', { type: 'file', file: { filename: 'x.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' } }],
+    ['base64 of any type', { type: 'file', file: { file_data: 'JVBERi0=' } }],
+    [
+      'a text with an address',
+      { type: 'file', file: { file_data: 'data:text/plain,a', file_url: 'https://a.example' } },
+    ],
+    ['a file in a text', { type: 'text', text: 'hi', file: { file_data: 'JVBERi0=' } }],
+    ['a video at an address', { type: 'video_url', video_url: { url: 'https://a.example/x.mp4' } }],
+    ['a video', { type: 'video_url', video_url: { url: 'data:video/mp4;base64,AAAA' } }],
+    ['a sound at an address', { type: 'audio_url', audio_url: { url: 'https://a.example/x.mp3' } }],
+    ['a sound at the address of a store', { type: 'input_audio', input_audio: { data: 's3://a/x.mp3' } }],
+  ])('is the context for %s, because the request does not show its tokens', (_what, part) => {
+    const request = body({
+      max_tokens: 7,
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }, part] }],
+    });
+    expect(budget(request)).toMatchObject({ promptTokensMax: 8192, completionCap: 7 });
+    // As before, a cap of the model itself is sent.
+    expect(budget({ ...request, max_tokens: null }).keptBy).toBe('provider');
+  });
+
+  it.each([
+    ['a text', { type: 'file', file: { filename: 'x.txt', file_data: 'data:text/plain;base64,SGk=' } }],
+    ['a sound', { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }],
+    ['a sound in its URL', { type: 'audio_url', audio_url: { url: 'data:audio/mp3;base64,AAAA' } }],
+    ['nothing', { type: 'text', text: 'hi', file: null, video: null, audio: null }],
+    ['only a name', { type: 'text', text: 'hi', filename: 'x.pdf' }],
+  ])('is the bytes for a file with %s in it', (_what, part) => {
+    expect(budget(body({ messages: [{ role: 'user', content: [part] }] })).promptTokensMax).toBeLessThan(200);
+  });
+
+  it('bounds an image by what the model declares', () => {
+    const request = body({ messages: [{ role: 'user', content: [picture, picture] }] });
+    const model = { contextLength: 128_000, imageTokensMax: 26_000 };
+    expect(budget(request, makeOffer({ model })).promptTokensMax).toBe(4 + 16 + 64 + 52_000);
+    expect(budget(request, makeOffer({ model: { imageTokensMax: 1_000_000 } })).promptTokensMax).toBe(8192);
+  });
+
   it('caps the completion by the client, else by the model, else by the context', () => {
     expect(budget(body({ max_tokens: 7 })).completionCap).toBe(7);
     expect(budget(body({ max_tokens: 9, max_completion_tokens: 8 })).completionCap).toBe(8);

@@ -57,6 +57,48 @@ describe('a claim of usage', () => {
     });
   });
 
+  it('counts reasoning as completion if it is the rest of the total', () => {
+    const claim = (reasoning: number, total: number) => ({
+      prompt_tokens: 10,
+      completion_tokens: 3,
+      total_tokens: total,
+      completion_tokens_details: { reasoning_tokens: reasoning },
+    });
+    const trusted = readUsage(claim(987, 1_000), CONTEXT, of(5));
+    expect(trusted).toMatchObject({
+      usage: { prompt: 10n, completion: 990n },
+      details: { reasoning: 987 },
+      flags: [],
+      shown: { prompt_tokens: 10, completion_tokens: 990, total_tokens: 1_000 },
+    });
+    // The claim of a service that counts reasoning inside the completion.
+    expect(readUsage({ ...claim(987, 1_000), completion_tokens: 990 }, CONTEXT, of(5))).toEqual(trusted);
+    // What the model does not declare is paid only as far as output came.
+    const dialled = { ...CONTEXT, unseen: { max: 0, usual: 0 } };
+    expect(readUsage(claim(987, 1_000), dialled, of(5))).toMatchObject({
+      usage: { completion: 5n + 32n },
+      flags: ['usage_implausible'],
+      shown: { completion_tokens: 37, total_tokens: 47 },
+    });
+    expect(readUsage(claim(987, 1_000), dialled, of(958))).toMatchObject({ usage: { completion: 990n }, flags: [] });
+    const declared = { ...CONTEXT, unseen: { max: 1_000, usual: 0 } };
+    expect(readUsage(claim(987, 1_000), declared, of(5))).toMatchObject({ usage: { completion: 990n }, flags: [] });
+    // Beyond the cap.
+    expect(readUsage(claim(9_987, 10_000), CONTEXT, of(5))).toMatchObject({
+      usage: { completion: 1_000n },
+      flags: ['usage_implausible'],
+    });
+    // A total that is neither of the two sums.
+    for (const total of [999, 1_001, 12])
+      expect(readUsage(claim(987, total), CONTEXT, of(5))).toMatchObject({
+        usage: { completion: 3n },
+        flags: ['usage_implausible'],
+        shown: { completion_tokens: 3, total_tokens: 13 },
+      });
+    const most = Number.MAX_SAFE_INTEGER;
+    expect(readUsage(claim(most, most), CONTEXT, of(5)).usage).toEqual({ prompt: 10n, completion: 3n });
+  });
+
   it('keeps its details', () => {
     const claim = {
       ...USAGE,

@@ -68,6 +68,56 @@ test('of a provider that dialled in: a field of the request that it did not get 
   });
 });
 
+test.each([
+  ['chat/completions', { type: 'file', file: { file_data: 'https://a.example/a.pdf' } }],
+  ['chat/completions', { type: 'file', file: { file_data: 'data:application/pdf;base64,JVBERi0=' } }],
+  ['messages', { type: 'document', source: { type: 'url', url: 'https://a.example/a.pdf' } }],
+  ['responses', { type: 'input_file', file_url: 'https://a.example/a.pdf' }],
+])('the pages of a file are a prompt, at /%s: %j', async (path, part) => {
+  const { world } = await worldOf({
+    words: ['hi'],
+    usage: { ...usage(3), prompt_tokens: 50_000, total_tokens: 50_003 },
+  });
+  const said = [{ role: 'user', content: [part] }];
+  const response = await world.spine.post(`/${path}`, {
+    model: 'tunnel/model',
+    ...(path === 'responses' ? { max_output_tokens: 50, input: said } : { max_tokens: 50, messages: said }),
+  });
+  await response.text();
+  expect(await world.spine.generation(response.headers.get('x-generation-id'))).toMatchObject({
+    cost_micro_usdc: 50_000 + 2 * 3,
+    flags: [],
+  });
+});
+
+test('an image has at most the tokens that its model declares', async () => {
+  const upstream = await startScriptedUpstream(() => ({
+    words: ['hi'],
+    usage: { ...usage(3), prompt_tokens: 50_000, total_tokens: 50_003 },
+  }));
+  const world = await startTunnelSpine();
+  const image = { type: 'image_url', image_url: { url: 'https://a.example/a.png' } };
+  const seeing = (name: string, params: string) =>
+    offeredModel({ url: upstream.url, name, params }).replace(
+      '[models.pricing]',
+      'input_modalities = ["text", "image"]\n[models.pricing]',
+    );
+  await world.dialIn({ services: seeing('tunnel/usual', '') + seeing('tunnel/tiles', 'image_tokens_max = 26000') });
+  const charged = async (model: string) => {
+    const messages = [{ role: 'user', content: [image, image] }];
+    const response = await world.spine.post('/chat/completions', ask('', { model, messages }));
+    expect(await response.text()).toContain('hi');
+    return world.spine.generation(response.headers.get('x-generation-id'));
+  };
+  expect(await charged('tunnel/tiles')).toMatchObject({ tokens_prompt: 50_000, flags: [] });
+  expect(await charged('tunnel/usual')).toMatchObject({
+    tokens_prompt: 4 + 16 + 64 + 2 * 2_048,
+    flags: ['usage_implausible'],
+  });
+  expect(await world.endpoints('tunnel/tiles')).toMatchObject([{ image_tokens_max: 26_000 }]);
+  expect((await world.endpoints('tunnel/usual'))?.[0]).not.toHaveProperty('image_tokens_max');
+});
+
 test('what a model declares to reason unseen is allowed beside it, and shown to consumers', async () => {
   const { world, call } = await worldOf(hi(usage(1_500)), 'hidden_reasoning_max = 1000\nhidden_reasoning_usual = 300');
   for (const model of ['tunnel/model', 'own/model']) {
@@ -92,6 +142,25 @@ test("of the operator's own model: charged as claimed; flagged where the claim d
   });
   const told = await worldOf(hi(usage(4_000, { completion_tokens_details: { reasoning_tokens: 3_990 } })));
   expect((await told.call('own/model', true)).generation).toMatchObject({ cost_micro_usdc: 5 + 2 * 4_000, flags: [] });
+});
+
+test('reasoning that a service counts only in its total is charged like reasoning in the completion', async () => {
+  const claim = {
+    prompt_tokens: 5,
+    completion_tokens: 3,
+    total_tokens: 1_008,
+    completion_tokens_details: { reasoning_tokens: 1_000 },
+  };
+  const { call } = await worldOf(hi(claim));
+  for (const stream of [false, true]) {
+    const own = await call('own/model', stream);
+    expect(own.generation).toMatchObject({ cost_micro_usdc: 5 + 2 * 1_003, tokens_completion: 1_003, flags: [] });
+    expect(own.text).toMatch(/"completion_tokens":1003,"total_tokens":1008/);
+    expect((await call('tunnel/model', stream)).generation).toMatchObject({
+      cost_micro_usdc: 5 + 2 * PLAUSIBLE,
+      flags: ['usage_implausible'],
+    });
+  }
 });
 
 test.each([

@@ -1,4 +1,4 @@
-import { actedOn, type ActedOnAt, type JsonObject, lookAlikeAt, membersAlong, RawJsonError } from '#wire';
+import { actedOn, type ActedOnAt, type JsonObject, lookAlikeAt, RawJsonError, uniqueMembersOf } from '#wire';
 import { MAX_COST_META } from '#gateway';
 import { X402 } from './paid-message.ts';
 import { A2aError } from '../wire/a2a-error.ts';
@@ -72,13 +72,12 @@ export function refuseLookAlikes(params: JsonObject): void {
 }
 
 /**
- * Refuses parameters with duplicate keys, because readers differ in which of the values they take. Throws A2aError
- * `InvalidParams`.
+ * Refuses parameters with duplicate keys at any level, because readers differ in which of the values they take. Throws
+ * A2aError `InvalidParams`.
  */
 export function refuseRepeatedKeys(paramsText: string): void {
   try {
-    if (membersAlong(paramsText, ['message', 'metadata']).has('configuration'))
-      membersAlong(paramsText, ['configuration']);
+    uniqueMembersOf(paramsText);
   } catch (error) {
     if (!(error instanceof RawJsonError)) throw error;
     throw new A2aError('InvalidParams', `The parameters are ambiguous: ${error.message}`);

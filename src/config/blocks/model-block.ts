@@ -15,7 +15,7 @@ import {
   PROMPT_PRICE,
 } from './price-option.ts';
 import { perUnit, rates } from './rates.ts';
-import { NATIVE_WIRES, type NativeWireName } from '../model-facts.ts';
+import { IMAGE_TOKENS_MAX, NATIVE_WIRES, type NativeWireName } from '../model-facts.ts';
 
 const MODALITIES = ['text', 'image', 'audio', 'video', 'file', 'embeddings', 'embedding'];
 const TOKENS_MAX = 100_000_000;
@@ -64,6 +64,13 @@ const offer = {
   ),
   'params.wires': wires(),
   'params.forward': forwardedFields(),
+  'params.image_tokens_max': optionalWhole({
+    min: 1,
+    max: 1_000_000,
+    meaning:
+      'Largest number of tokens that one image in a request may have. A call locks the price of this many for each image, and a claim beyond the lock is not charged. Raise it if the usage of the model reports more: `26000` for gpt-4o-mini.',
+    absent: String(IMAGE_TOKENS_MAX),
+  }),
   'params.hidden_reasoning_max': optionalTokens(
     'For a model that does not show its reasoning: how many tokens its usage may report for one answer beyond the output that came. More are not charged.',
     "`0` in a provider's file; in a gateway's own file all that the usage reports",
@@ -154,6 +161,7 @@ export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target
     const {
       'params.wires': spoken,
       'params.forward': forward,
+      'params.image_tokens_max': imageTokensMax,
       'params.hidden_reasoning_max': hiddenMax,
       'params.hidden_reasoning_usual': hiddenUsual,
     } = values;
@@ -181,6 +189,7 @@ export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target
         ...(cap === null ? {} : { cap }),
         ...(spoken.length === 0 ? {} : { wires: spoken }),
         ...(forward === null ? {} : { forward }),
+        ...(imageTokensMax === null ? {} : { imageTokensMax }),
         ...(hiddenMax === null ? {} : { hiddenReasoning: { max: hiddenMax, usual: hiddenUsual ?? 0 } }),
       },
     };
@@ -203,6 +212,7 @@ export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target
       ...(model.maxOutputTokens === null ? {} : { max_output_tokens: model.maxOutputTokens }),
       ...(model.wires === undefined ? {} : { wires: model.wires }),
       ...(model.forward === undefined ? {} : { forward: model.forward }),
+      ...(model.imageTokensMax === undefined ? {} : { image_tokens_max: model.imageTokensMax }),
       ...(model.hiddenReasoning === undefined
         ? {}
         : { hidden_reasoning_max: model.hiddenReasoning.max, hidden_reasoning_usual: model.hiddenReasoning.usual }),

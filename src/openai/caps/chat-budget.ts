@@ -3,7 +3,7 @@ import type { Usage } from '#billing/amounts';
 import type { Offer } from '#gateway';
 import type { ChatBody } from '../request/chat-schema.ts';
 import type { UnseenTokens } from '../reply/chat-usage.ts';
-import { promptTokensMax, type PromptSize } from '../request/prompt-size.ts';
+import { promptTokensMax, type PromptSize, tokensInRequest } from '../request/prompt-size.ts';
 import { isEmbedder } from '../embeddings/is-embedder.ts';
 import { takenCap } from './taken-cap.ts';
 import { tokensOf } from './tokens-of.ts';
@@ -42,16 +42,20 @@ export function askedCap(body: ChatBody): number | null {
 export function chatBudget(body: ChatBody, size: PromptSize, offer: Offer): ChatBudget {
   const { contextLength } = offer.model!;
   const { name, bound } = takenCap(offer);
-  const prompt = promptTokensMax(size, contextLength);
   const asked = askedCap(body);
   const completionCap = Math.min(asked ?? Infinity, bound ?? Infinity, contextLeft(size, contextLength));
-  const sent = name !== 'none' && (asked !== null || (bound !== null && prompt + completionCap <= contextLength));
+  const sent = name !== 'none' && (asked !== null || (bound !== null && fitsContext(size, completionCap, offer)));
   return {
-    promptTokensMax: prompt,
+    promptTokensMax: promptTokensMax(size, offer.model!),
     completionCap,
     completionTokensMax: completionCap * (body.n ?? 1),
     keptBy: sent ? 'provider' : asked === null ? 'model' : 'gateway',
   };
+}
+
+/** Whether an answer of `tokens` fits into the context beside the longest that the prompt in the request can be. */
+export function fitsContext(size: PromptSize, tokens: number, { model }: Offer): boolean {
+  return tokensInRequest(size, model!) + tokens <= model!.contextLength;
 }
 
 /**
@@ -59,7 +63,7 @@ export function chatBudget(body: ChatBody, size: PromptSize, offer: Offer): Chat
  * that part only.
  */
 export function withPrompt(budget: ChatBudget, received: PromptSize, offer: Offer): ChatBudget {
-  const prompt = promptTokensMax(received, offer.model!.contextLength);
+  const prompt = promptTokensMax(received, offer.model!);
   return prompt < budget.promptTokensMax ? { ...budget, promptTokensMax: prompt } : budget;
 }
 

@@ -229,6 +229,10 @@ export const endpointsSchema = {
             required: Object.keys(endpointProperties),
             properties: {
               ...endpointProperties,
+              image_tokens_max: {
+                type: 'integer',
+                description: 'Most tokens of an image in a prompt, as the provider declares it.',
+              },
               hidden_reasoning_tokens: {
                 type: 'object',
                 description: 'Hidden reasoning tokens, as the provider declares them.',

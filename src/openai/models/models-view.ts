@@ -241,6 +241,7 @@ function viewEndpoint(offer: Offer, standings: Standings): Record<string, unknow
     supports_implicit_caching: false,
     supports_tool_choice: { auto: true, none: true, required: true, function: true },
     supported_parameters: union([SUPPORTED_PARAMETERS, forwardedBeside(offer)]),
+    ...(offer.model?.imageTokensMax ? { image_tokens_max: offer.model.imageTokensMax } : {}),
     ...(offer.model?.hiddenReasoning ? { hidden_reasoning_tokens: offer.model.hiddenReasoning } : {}),
   };
 }

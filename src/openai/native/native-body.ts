@@ -1,4 +1,4 @@
-import { foldName, GatewayError, isObject, RawJsonError, splice, withMembers } from '#wire';
+import { foldName, GatewayError, isObject, RawJsonError, splice, uniqueMembersOf, withMembers } from '#wire';
 import type { Offer } from '#gateway';
 import {
   CAPS,
@@ -19,7 +19,7 @@ interface NativeBody {
 
 /**
  * The client's body for `offer`, with the provider's name of the model. `cap`: the most tokens of the answer; null
- * to keep the client's value. Throws GatewayError `invalid_request`.
+ * to keep the client's value. Throws GatewayError `invalid_request` for a duplicate key at any level.
  */
 export function nativeBody({ wire, text, asked }: NativeAsked, offer: Offer, cap: number | null): NativeBody {
   const changes: Record<string, string | null> = {};
@@ -42,7 +42,9 @@ export function nativeBody({ wire, text, asked }: NativeAsked, offer: Offer, cap
   }
   const whole = text.trim();
   try {
-    return { text: splice(whole, [withMembers(whole, { start: 0, end: whole.length }, changes)]), dropped };
+    // The gateway checks the last of several values of a key, but a provider may take the first.
+    const members = uniqueMembersOf(whole);
+    return { text: splice(whole, [withMembers(whole, { start: 0, end: whole.length }, changes, members)]), dropped };
   } catch (error) {
     if (!(error instanceof RawJsonError)) throw error;
     throw new GatewayError('invalid_request', `The body cannot be forwarded: ${error.message}`, { cause: error });

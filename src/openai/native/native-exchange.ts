@@ -1,7 +1,7 @@
 import { readCapRefusal } from '#wire';
 import { pricesCache } from '#billing/amounts';
 import type { Exchange, Offer, ReplyReader, UpstreamRequest } from '#gateway';
-import { chatBudget, unseenTokens, type ChatBudget } from '../caps/chat-budget.ts';
+import { chatBudget, fitsContext, unseenTokens, type ChatBudget } from '../caps/chat-budget.ts';
 import { learnCap, speaksOfCap, takenCap } from '../caps/taken-cap.ts';
 import type { ChatExchange } from '../chat-exchange.ts';
 import type { SentRequest } from '../reply/altered-headers.ts';
@@ -154,16 +154,10 @@ export class NativeExchange implements Exchange, SentRequest {
   }
 
   #nativeBudget(offer: Offer): ChatBudget {
-    const { asked, wire } = this.#options.native;
-    const { contextLength } = offer.model!;
     const cap = this.#cap;
     const budget = chatBudget({ model: '', messages: [], max_tokens: cap }, this.size, offer);
     const { bound } = takenCap(offer);
-    const fits = bound !== null && budget.promptTokensMax + budget.completionCap <= contextLength;
-    return {
-      ...budget,
-      promptTokensMax: wire.hidesPrompt(asked) ? contextLength : budget.promptTokensMax,
-      keptBy: cap !== null || fits ? 'provider' : 'model',
-    };
+    const isSent = cap !== null || (bound !== null && fitsContext(this.size, budget.completionCap, offer));
+    return { ...budget, keptBy: isSent ? 'provider' : 'model' };
   }
 }

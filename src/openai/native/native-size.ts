@@ -24,6 +24,7 @@ export function measureNative({ wire, text, asked }: Pick<NativeAsked, 'wire' | 
     audio: false,
     video: false,
     tools: Array.isArray(tools) && tools.length > 0,
+    hidden: wire.hidesPrompt(asked),
   };
 }
 

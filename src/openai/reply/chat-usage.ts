@@ -1,3 +1,4 @@
+import { isObject } from '#wire';
 import { promptTokens, type Usage } from '#billing/amounts';
 import type { ProviderFlag } from '#gateway';
 import type { ChatBudget } from '../caps/chat-budget.ts';
@@ -92,11 +93,14 @@ const completionsOf = ({ completionCap, completionTokensMax }: ChatBudget): numb
   completionTokensMax / completionCap;
 
 /** Tokens that the claim itself says were not shown: reasoning, and rejected predictions of the client. */
-function reasoningOf(claim: object): number {
+const reasoningOf = (claim: object): number =>
+  detail(claim, 'reasoning_tokens') + detail(claim, 'rejected_prediction_tokens');
+
+/** A part of the completion tokens, as the claim has it; 0 if it has none. */
+function detail(claim: object, name: string): number {
   const { completion_tokens_details: details } = claim as { completion_tokens_details?: unknown };
-  if (typeof details !== 'object' || details === null) return 0;
-  const { reasoning_tokens: reasoning, rejected_prediction_tokens: rejected } = details as Record<string, unknown>;
-  return (isCount(reasoning) ? reasoning : 0) + (isCount(rejected) ? rejected : 0);
+  const count = isObject(details) ? details[name] : 0;
+  return isCount(count) ? count : 0;
 }
 
 /**
@@ -154,18 +158,18 @@ export function claimedCompletion(claim: unknown): number | null {
 }
 
 /**
- * `adds` is false if the claim's total is not the sum of its parts. Some services count thinking in the total only.
- * The parts are billed.
+ * `adds` is false if the claim's total is not the sum of its parts. The parts are billed. Gemini and xAI count thinking
+ * in the total, and not in the completion. If the claim names exactly this difference as reasoning, it counts as
+ * completion, as with a service that counts it there.
  */
 function parseClaim(claim: unknown): { prompt: number; completion: number; adds: boolean } | null {
-  if (typeof claim !== 'object' || claim === null) return null;
-  const {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: total,
-  } = claim as Record<string, unknown>;
+  if (!isObject(claim)) return null;
+  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = claim;
   if (!isCount(prompt) || !isCount(completion)) return null;
-  return { prompt, completion, adds: total === undefined || total === null || total === prompt + completion };
+  if (total === undefined || total === null || total === prompt + completion) return { prompt, completion, adds: true };
+  const reasoning = detail(claim, 'reasoning_tokens');
+  const isApart = isCount(total) && reasoning > 0 && total === prompt + completion + reasoning;
+  return { prompt, completion: isApart ? completion + reasoning : completion, adds: isApart };
 }
 
 /** Whether a value is a valid number of tokens. */

@@ -1,6 +1,8 @@
-import { foldName } from '#wire';
+import { foldName, isObject } from '#wire';
+import { IMAGE_TOKENS_MAX, type ModelFacts } from '#config';
 import type { ChatBody, ContentPart } from './chat-schema.ts';
 import { FOR_ANOTHER_ROUTER, FOR_THE_GATEWAY } from './field-names.ts';
+import { isPlainFile } from './plain-file.ts';
 
 /** The size of a call's prompt, measured once. */
 export interface PromptSize {
@@ -14,6 +16,8 @@ export interface PromptSize {
   readonly audio: boolean;
   readonly video: boolean;
   readonly tools: boolean;
+  /** The prompt has tokens that are not in the request, such as the pages of a file that the provider fetches. */
+  readonly hidden: boolean;
 }
 
 /**
@@ -23,11 +27,6 @@ export interface PromptSize {
 const TOKENS_PER_MESSAGE = 16;
 const TOKENS_PER_CALL = 64;
 const TOKENS_OF_TOOLS = 512;
-/**
- * An image without its own price is billed by its tokens. Providers report these tokens as a part of the prompt,
- * even if the image has a price.
- */
-const TOKENS_PER_IMAGE = 2048;
 
 /**
  * Fields that no provider turns into prompt tokens. All other fields count, because they may be forwarded, and some
@@ -73,6 +72,7 @@ export function measurePrompt(body: ChatBody): PromptSize {
   let images = 0;
   let audio = false;
   let video = false;
+  let hidden = false;
   for (const message of body.messages) {
     for (const field in message) {
       const value = message[field];
@@ -88,9 +88,12 @@ export function measurePrompt(body: ChatBody): PromptSize {
             video ||= part.type === 'video_url';
             bytes += jsonBytes(part);
           }
+          for (const name in part) hidden ||= !PART_FIELDS.has(name) && hidesTokens(name, part[name]);
         }
       } else bytes += jsonBytes(value);
-      if (!MESSAGE_FIELDS.has(field) && isImage(field)) images += countOf(value);
+      if (MESSAGE_FIELDS.has(field)) continue;
+      if (isImage(field)) images += countOf(value);
+      hidden ||= hidesTokens(field, value);
     }
   }
   const tools = (body.tools?.length ?? 0) > 0 || body['functions'] !== undefined;
@@ -99,7 +102,7 @@ export function measurePrompt(body: ChatBody): PromptSize {
     bytes += valueBytes(body[field]);
     if (IMAGES.has(foldName(field))) images += countOf(body[field]);
   }
-  return { bytes, messages: body.messages.length, images, audio, video, tools };
+  return { bytes, messages: body.messages.length, images, audio, video, tools, hidden };
 }
 
 /**
@@ -120,13 +123,36 @@ const isImage = (name: string): boolean => foldName(name).includes('image');
 const countOf = (value: unknown): number =>
   Array.isArray(value) ? value.length : value === null || value === undefined ? 0 : 1;
 
-/** The most tokens that this prompt can have, at most `contextLength`. */
-export function promptTokensMax(size: PromptSize, contextLength: number): number {
+/**
+ * Whether a member of a part or of a message has tokens that are not in the request: a file or a sound that the
+ * provider fetches, and the pages or pictures of a file that it unpacks. A sound has fewer tokens than bytes.
+ */
+function hidesTokens(name: string, value: unknown): boolean {
+  if (value === null || value === undefined) return false;
+  const folded = foldName(name);
+  if (folded.includes('video')) return true;
+  if (folded.includes('file')) return folded !== 'filename' && !(isObject(value) && isPlainFile(value));
+  return folded.includes('audio') && (isObject(value) ? Object.values(value) : [value]).some(isAddress);
+}
+
+/** An address, unless the data is in it. Base64 has no colon. */
+const isAddress = (value: unknown): boolean => typeof value === 'string' && /^\s*(?!data:)[a-z][\w.+-]*:/i.test(value);
+
+/** The facts of a model that bound a prompt. */
+type PromptFacts = Pick<ModelFacts, 'contextLength' | 'imageTokensMax'>;
+
+/** The most tokens that this prompt can have, at most the context. */
+export function promptTokensMax(size: PromptSize, facts: PromptFacts): number {
+  return size.hidden ? facts.contextLength : tokensInRequest(size, facts);
+}
+
+/** The most tokens of the part of the prompt that is in the request, at most the context. */
+export function tokensInRequest(size: PromptSize, { contextLength, imageTokensMax }: PromptFacts): number {
   const tokens =
     size.bytes +
     TOKENS_PER_CALL +
     size.messages * TOKENS_PER_MESSAGE +
-    size.images * TOKENS_PER_IMAGE +
+    size.images * (imageTokensMax ?? IMAGE_TOKENS_MAX) +
     (size.tools ? TOKENS_OF_TOOLS : 0);
   return Math.min(tokens, contextLength);
 }

@@ -3,6 +3,7 @@ import { RESPONSES_PATH } from '#config';
 import type { NativeWire } from '../native/native-wire.ts';
 import { holds } from '../native/native-size.ts';
 import { plainId } from '../translated/sealed-calls.ts';
+import { isPlainFile } from '../request/plain-file.ts';
 import { isSealedHere } from '../translated/sealed-thinking.ts';
 import { isContainerRun, withoutContainers } from './container-runs.ts';
 import { createResponsesSpeech } from './native-responses.ts';
@@ -73,12 +74,7 @@ export const RESPONSES_WIRE: NativeWire = {
   speech: createResponsesSpeech,
 };
 
-/**
- * Whether a part is a file that is not plain text in the request. Its text or pages may have more tokens than the
- * request has bytes.
- */
-const hasFile = ({ type, file_data: data }: Json): boolean =>
-  type === 'input_file' && !(typeof data === 'string' && /^data:text\//i.test(data));
+const hasFile = (part: Json): boolean => part['type'] === 'input_file' && !isPlainFile(part);
 
 /** Whether a request or an item has a tool that runs at the provider. */
 const hasHostedTool = ({ tools }: Json): boolean =>

@@ -3,7 +3,7 @@ export class RawJsonError extends Error {
   override readonly name = 'RawJsonError';
 }
 
-const QUOTE = 0x22;
+export const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 export const COMMA = 0x2c;
 export const COLON = 0x3a;
@@ -112,3 +112,6 @@ export function unexpected(text: string, at: number, wanted: string): RawJsonErr
   const found = at < text.length ? JSON.stringify(text[at]) : 'the end';
   return new RawJsonError(`expected ${wanted} but found ${found} (at position ${at})`);
 }
+
+export const duplicate = (key: string, at: number): RawJsonError =>
+  new RawJsonError(`duplicate key ${JSON.stringify(key)} in an object (at position ${at})`);

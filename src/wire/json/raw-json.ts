@@ -4,6 +4,7 @@ import {
   COLON,
   COMMA,
   decodeKey,
+  duplicate,
   keyEnd,
   OPEN_BRACE,
   OPEN_BRACKET,
@@ -70,8 +71,7 @@ function read(
     const start = skipSpace(text, i + 1);
     const along = key === path[depth] && text.charCodeAt(start) === OPEN_BRACE;
     const end = along ? read(text, start, path, depth + 1).end : valueEnd(text, start);
-    if (members.has(key))
-      throw new RawJsonError(`duplicate key ${JSON.stringify(key)} in an object (at position ${keyStart})`);
+    if (members.has(key)) throw duplicate(key, keyStart);
     members.set(key, { keyStart, start, end });
     i = skipSpace(text, end);
     const next = text.charCodeAt(i);
@@ -212,10 +212,15 @@ export function removeMember(text: string, at: number, key: string): Edit | null
 
 /**
  * One edit that sets (JSON text) or removes (null) several members of the object at `span`. Separate edits could
- * overlap at a comma. Other members keep their position, spelling and white space. New members come last.
+ * overlap at a comma. Other members keep their position, spelling and white space. New members come last. `members`:
+ * those of the object, if they are known.
  */
-export function withMembers(text: string, span: Span, change: Readonly<Record<string, string | null>>): Edit {
-  const members = membersOf(text, span.start);
+export function withMembers(
+  text: string,
+  span: Span,
+  change: Readonly<Record<string, string | null>>,
+  members = membersOf(text, span.start),
+): Edit {
   const changes = new Map(Object.entries(change));
   let body = '';
   let before: Member | null = null;

@@ -73,6 +73,8 @@ test('a key that stands twice is refused wherever it would count', async () => {
     `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":${message('')},"message":${message('')}}}`,
     `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":${message(',"metadata":{"a":1,"a":2}')}}}`,
     `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":${message('')},"configuration":{"taskPushNotificationConfig":null,"taskPushNotificationConfig":{"url":"https://x.example"}}}}`,
+    `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":${message('').replace('"text":"task x"', '"url":"https://10.0.0.1/a","url":"https://a.example/a"')}}}`,
+    `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":${message('').replace('"text":"task x"', '"data":{"a":[{"b":1,"b":2}]}')}}}`,
     `{"jsonrpc":"2.0","id":1,"method":"CancelTask","params":{"id":"${id}","id":"other"}}`,
     `{"jsonrpc":"2.0","id":1,"id":2,"method":"GetTask","params":{"id":"${id}"}}`,
     `{"jsonrpc":"2.0","id":1,"method":"GetTask","method":"CancelTask","params":{"id":"${id}"}}`,

@@ -112,6 +112,13 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
       is: ['top_n_sigma'],
       fallback: undefined,
     },
+    'params.image_tokens_max': {
+      toml: '26_000',
+      wrong: ['0', '-1', '1.5', '1_000_001', '"1"'],
+      of: ({ service }) => service.primitive === 'model' && service.model.imageTokensMax,
+      is: 26_000,
+      fallback: undefined,
+    },
     'params.hidden_reasoning_max': {
       toml: '5000',
       wrong: ['-1', '1.5', '"1"'],

@@ -2,8 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { elementsOf, membersOf } from '../../../src/wire/json/raw-json.ts';
+import { uniqueMembersOf } from '../../../src/wire/json/unique-members.ts';
 import { RawJsonError } from '../../../src/wire/json/json-scan.ts';
-import { entriesOf, object, space, value } from './json-text.ts';
+import { entriesOf, key, object, space, value } from './json-text.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';
 const same = (a: unknown, b: unknown) => expect(isDeepStrictEqual(a, b)).toBe(true);
@@ -58,11 +59,47 @@ describe('reading members of a JSON text in place', () => {
     ['__proto__', '{"__proto__":1,"__proto__":2}'],
     ['the empty key', '{"":1, "":2}'],
   ])('refuses %s twice', (_name, text) => {
+    expect(() => uniqueMembersOf(text)).toThrow(/duplicate key/);
     expect(() => membersOf(text)).toThrow(RawJsonError);
     expect(() => membersOf(text)).toThrow(/duplicate key/);
   });
 
+  it('finds the same members where no object at any level has a key twice', () => {
+    fc.assert(
+      fc.property(object, value, space, (text, before, gap) => {
+        const whole = `[${before},${gap}${text}${gap}]`;
+        same(uniqueMembersOf(whole, before.length + 2), membersOf(whole, before.length + 2));
+      }),
+      { numRuns: deep ? 200_000 : 400 },
+    );
+  });
+
+  it('finds a key twice at any level, and only there', () => {
+    fc.assert(
+      fc.property(object, value, key, space, (text, before, name, gap) => {
+        const inside = `{"a":${before},${gap}${name}:${text}${gap},"b":[${before}]}`;
+        const twice = inside.replace(/\}$/, `,${gap}${name}${gap}:1}`);
+        const at = (one: string) => () => uniqueMembersOf(`{"c":[${text},{"d":${one}}],"e":${text}}`);
+        const decoded = JSON.parse(name) as string;
+        if (decoded !== 'a' && decoded !== 'b') expect(at(inside)).not.toThrow();
+        expect(at(twice)).toThrow(`duplicate key ${JSON.stringify(decoded === 'a' ? 'a' : decoded)}`);
+      }),
+      { numRuns: deep ? 100_000 : 400 },
+    );
+  });
+
+  it('finds a key twice among many, as it is spelt', () => {
+    const many = Array.from({ length: 40 }, (_, n) => `"k${n}":"\\"k1\\":{"`).join(',');
+    expect(uniqueMembersOf(`{${many}}`).size).toBe(40);
+    for (const n of [0, 11, 12, 39])
+      expect(() => uniqueMembersOf(`{"a":[{${many},"\\u006b${n}":1}]}`)).toThrow(`duplicate key "k${n}"`);
+    expect(() => uniqueMembersOf('{"a":1,"b":{"a":2,"a":3}}')).toThrow(
+      'duplicate key "a" in an object (at position 18)',
+    );
+  });
+
   it('lets the same key stand in other objects', () => {
+    expect([...uniqueMembersOf('{"a":{"a":1,"b":[{"a":1}]},"b":{"a":1}}').keys()]).toEqual(['a', 'b']);
     expect([...membersOf('{"a":{"a":1,"b":[{"a":1}]},"b":{"a":1}}').keys()]).toEqual(['a', 'b']);
   });
 

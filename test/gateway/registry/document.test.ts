@@ -24,6 +24,7 @@ const FULL = [
     'pricing.input_cache_write': '1.25',
     'params.forward': '["top_n_sigma"]',
     'params.wires': '["messages", "responses"]',
+    'params.image_tokens_max': '26000',
     'params.hidden_reasoning_max': '9',
     'params.hidden_reasoning_usual': '3',
   }),

@@ -52,6 +52,13 @@ const MESSAGES_BODY = `{ "max_tokens":50,
 const RESPONSES_BODY = `{"model":"${NATIVE}","max_output_tokens": 50,"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"Hi"}]},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAAAB"}],"include":["reasoning.encrypted_content"],"tools":[{"type":"web_search"}],"store":false,"stream":true}`;
 
 describe('the bytes of a request', () => {
+  test('keep numbers that no double holds', async () => {
+    upstream.answer = () => ({ text: message() });
+    const body = MESSAGES_BODY.replace('"future_field":{', '"future_field":{"seed":12345678901234567890,');
+    expect((await post('/messages', body)).status).toBe(200);
+    expect(upstream.reached.at(-1)!.text).toBe(body.replace(`"${NATIVE}"`, '"upstream-of-Acme"'));
+  });
+
   test.each([
     ['messages', MESSAGES_BODY, () => ({ text: message() })],
     ['responses', RESPONSES_BODY, () => ({ text: responseEvents().join('') })],
@@ -196,6 +203,41 @@ describe('the bytes of a request', () => {
     const before = upstream.reached.length;
     const twice = await post('/messages', MESSAGES_BODY.replace('"max_tokens":50,', '"max_tokens":50,"max_tokens":9,'));
     expect(twice.status).toBe(400);
+    const said = (content: string) =>
+      `{"model":"${NATIVE}","max_tokens":50,"messages":[{"role":"user","content":[${content}]}]}`;
+    const input = (part: string) => `{"model":"${NATIVE}","input":[{"role":"user","content":[${part}]}]}`;
+    for (const [path, body, key] of [
+      [
+        'messages',
+        said('{"type":"text","text":"Hi","cache_control":{"type":"ephemeral","ttl":"1h","ttl":"5m"}}'),
+        'ttl',
+      ],
+      [
+        'messages',
+        said(
+          '{"type":"document","source":{"type":"file","file_id":"file_1","file_id":null,"type":"text","media_type":"text/plain","data":"x"}}',
+        ),
+        'file_id',
+      ],
+      [
+        'responses',
+        input('{"type":"input_file","file_id":"file_1","file_data":"data:text/plain,a","file_\\u0069d":null}'),
+        'file_id',
+      ],
+      [
+        'responses',
+        input('{"type":"input_file","file_url":"https://10.0.0.1/a","file_url":"https://a.example/a"}'),
+        'file_url',
+      ],
+    ] as const) {
+      // oxlint-disable-next-line no-await-in-loop -- one provider answers for all
+      const reply = await post(`/${path}`, body);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      expect([reply.status, await reply.text()]).toEqual([
+        400,
+        expect.stringContaining(`The body cannot be forwarded: duplicate key \\"${key}\\" in an object (at position `),
+      ]);
+    }
     const kept = await post(
       '/responses',
       JSON.stringify({ model: NATIVE, input: 'Hi', previous_response_id: 'resp_1' }),
