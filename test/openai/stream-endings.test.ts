@@ -94,6 +94,21 @@ describe('a stream that is free', () => {
       events(chunkOf([delta('a', 'error', 0)]), chunkOf([delta('b', 'stop', 1)], { usage: USAGE }), '[DONE]'),
       'complete',
     ],
+    [
+      'has one failed choice, and one that never finishes',
+      events(
+        chunkOf([delta('a', null, 0)]),
+        chunkOf([delta('b', null, 1)]),
+        chunkOf([delta('', 'error', 0)]),
+        '[DONE]',
+      ),
+      'complete',
+    ],
+    [
+      'has two failed choices',
+      events(chunkOf([delta('a', 'error', 0)]), chunkOf([delta('b', 'error', 1)], { usage: USAGE }), '[DONE]'),
+      'free',
+    ],
   ])('when it %s', (_name, body, outcome) => {
     expect(stream(body).end!.outcome).toBe(outcome);
   });

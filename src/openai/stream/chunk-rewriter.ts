@@ -142,7 +142,7 @@ export function createChunkRewriter(
         outputBytes: tally.bytes,
         otherBytes: tally.otherBytes,
         finishReasons: [...choicesRead.finishReasons.values()],
-        choices: Math.max(1, choicesRead.finishReasons.size),
+        choices: Math.max(1, choicesRead.count),
         malformed: !held && !overCap,
         overCap,
       };
