@@ -1,6 +1,7 @@
 import { failedByItsOwnWords } from '#wire/replies';
 import type { ByteOutput } from './byte-output.ts';
 import type { Produced, ReplyContext } from '../reply/chat-end.ts';
+import { largerClaim } from '../reply/chat-usage.ts';
 import { cutDeltas } from '../caps/output-bound.ts';
 import { createKnownForms } from './known-forms.ts';
 import { roomOf, type OutputTally } from './output-tally.ts';
@@ -82,15 +83,12 @@ export function createChunkRewriter(
     return true;
   }
 
-  /**
-   * The latest claim counts, because some providers report a running total. The claim is removed from the chunk,
-   * because only the last chunk carries usage.
-   */
+  /** The claim is removed from the chunk, because only the last chunk carries usage. */
   function takeClaim(chunk: Json): boolean {
     const given = chunk['usage'];
     if (given !== undefined) chunk['usage'] = undefined;
     if (given === undefined || given === null) return false;
-    claim = given;
+    claim = largerClaim(claim, given);
     return true;
   }
 

@@ -150,6 +150,28 @@ test('numbers alone are kept of the usage of a message', () => {
   expect(speech.last(CUT, null)).not.toContain(big);
 });
 
+test('usage of a message that falls at the end of its stream is charged and shown as it was before', async () => {
+  const zeros = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
+  const fallen = event('message_delta', { delta: { stop_reason: 'end_turn' }, usage: zeros });
+  upstream.answer = () => ({ text: messageEvents().toSpliced(-1, 0, fallen).join('') });
+  const reply = await ask({ stream: true });
+  const [, told] = /event: message_delta\ndata: (.*)/.exec(await reply.text())!;
+  expect(JSON.parse(told!)).toMatchObject({ delta: { stop_reason: 'end_turn' }, usage: MESSAGE_USAGE });
+  expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({
+    tokens_prompt: 40,
+    tokens_completion: 9,
+    flags: [],
+  });
+});
+
+test('the end of a message may have smaller counts than its beginning, which is an estimate', () => {
+  const speech = createMessagesSpeech('m');
+  const start = { message: { usage: MESSAGE_USAGE } };
+  speech.take('message_start', start, JSON.stringify(start));
+  speech.take('message_delta', { usage: { ...MESSAGE_USAGE, input_tokens: 2 } }, '');
+  expect(speech.claim).toMatchObject({ prompt_tokens: 30 });
+});
+
 test('of whole items at most 2 MiB are kept for a cut response', () => {
   const speech = createResponsesSpeech('m');
   const item = { type: 'x', text: 'x'.repeat(512 * 1024) };
