@@ -24,6 +24,21 @@ describe('a stream that fails', () => {
       events(chunkOf([delta('a')]), { error: { message: 'secret sk-1', code: 500 } }),
       'reported an error',
     ],
+    [
+      'names an event an error, and then reports usage',
+      `${events(chunkOf([delta('a')]))}event: error\ndata: {"message":"overloaded"}\n\n${events(chunkOf([], { usage: USAGE }), '[DONE]')}`,
+      'reported an error',
+    ],
+    [
+      'names an event of a known form an error',
+      events(...Array(4).fill(chunkOf([delta('a')]))) + `event: error\n${events(chunkOf([delta('a')]))}`,
+      'reported an error',
+    ],
+    [
+      'has an error in place of a chunk',
+      events(chunkOf([delta('a')]), { object: 'error', message: 'secret sk-1', code: 400 }, '[DONE]'),
+      'reported an error',
+    ],
   ])('throws when it %s', (_name, body, message) => {
     const { error } = stream(body);
     expect(error).toBeInstanceOf(UpstreamFailure);

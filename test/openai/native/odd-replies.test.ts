@@ -139,6 +139,17 @@ test('an event in several lines teaches no form that breaks the stream', async (
   for (const word of ['one ', 'two ', 'three']) expect(came).toContain(`"text":"${word}"`);
 });
 
+test('a stream with an event that is named an error fails, and is free, also if its data has another type', async () => {
+  const named = `event: error\ndata: ${JSON.stringify({ type: 'overloaded', message: 'secret' })}\n\n`;
+  upstream.answer = () => ({ text: messageEvents().toSpliced(-2, 0, named).join('') });
+  const reply = await ask({ stream: true });
+  const came = await reply.text();
+  expect(came).toContain('"type":"api_error"');
+  expect(came).not.toContain('message_stop');
+  expect(came).not.toContain('secret');
+  expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({ cost_micro_usdc: 0 });
+});
+
 test('numbers alone are kept of the usage of a message', () => {
   const speech = createMessagesSpeech('m');
   const big = 'x'.repeat(100);
