@@ -2,6 +2,7 @@ import type { GatewayError } from '#wire';
 import type { Frame, SettledFrame } from '#billing/amounts';
 import type { Call } from '#gateway';
 import type { ChatTail } from '../reply/chat-end.ts';
+import { CALLS_MAX } from '../reply/calls-max.ts';
 import { chunksOf } from '../reply/chunks-of.ts';
 
 type Json = Record<string, unknown>;
@@ -115,9 +116,6 @@ function textOfParts(parts: readonly unknown[]): string {
     .filter((text) => typeof text === 'string')
     .join('');
 }
-
-/** The most calls of one turn. Further calls are ignored, because a reply has room for millions. */
-const CALLS_MAX = 1_024;
 
 function collect(calls: Map<number, { id: string; name: string; arguments: string }>, delta: Json): void {
   const index = delta['index'] as number;
