@@ -120,5 +120,8 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
 /** The type is written into the `event:` line. */
 const TYPE = /^[\w.-]{1,128}$/;
 
-/** Writes JSON as one line, because several lines would need a `data:` field each. */
-const oneLine = (json: string): string => (/[\n\r]/.test(json) ? JSON.stringify(JSON.parse(json)) : json);
+/**
+ * Writes JSON as one line, because several lines would need a `data:` field each. Outside of its strings a line end is
+ * only white space, and a string has none.
+ */
+const oneLine = (json: string): string => json.replaceAll(/[\n\r]/g, ' ');

@@ -150,6 +150,14 @@ test('a stream with an event that is named an error fails, and is free, also if 
   expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({ cost_micro_usdc: 0 });
 });
 
+test('an event in several lines keeps its numbers as they were written', async () => {
+  const input = '"input":{"id":12345678901234567890}';
+  const lines = ['"index":1,', `"content_block":{"type":"tool_use","id":"t","name":"f",${input}}}`];
+  const block = `event: content_block_start\ndata: {"type":"content_block_start",\ndata: ${lines.join('\ndata: ')}\n\n`;
+  upstream.answer = () => ({ text: messageEvents().toSpliced(-2, 0, block).join('') });
+  expect(await (await ask({ stream: true })).text()).toContain(input);
+});
+
 test('numbers alone are kept of the usage of a message', () => {
   const speech = createMessagesSpeech('m');
   const big = 'x'.repeat(100);
