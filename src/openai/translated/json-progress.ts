@@ -31,4 +31,11 @@ export function createJsonProgress(): JsonProgress {
   };
 }
 
+/** Whether a text is an object or an array of which all brackets are closed. */
+export function isWholeJson(text: string): boolean {
+  const progress = createJsonProgress();
+  progress.push(text);
+  return progress.isWhole;
+}
+
 const SPACES: ReadonlySet<string> = new Set([' ', '\t', '\n', '\r']);
