@@ -16,6 +16,7 @@ export {
   type JsonLimits,
   jsonText,
   NotUtf8,
+  parseExact,
   parseJson,
   readJson,
   readJsonText,

@@ -6,8 +6,8 @@ const deep = process.env['TOLLGATE_DEEP'] === '1';
 
 function scan(chunks: readonly Buffer[], bytesMax?: number): string[] {
   const found: string[] = [];
-  const scanner = createSseScanner((bytes, start, end) => {
-    found.push(bytes.toString('utf8', start, end));
+  const scanner = createSseScanner((bytes, start, end, _refused, isError) => {
+    found.push((isError ? 'error: ' : '') + bytes.toString('utf8', start, end));
     return true;
   }, bytesMax);
   for (const chunk of chunks) scanner.push(chunk);
@@ -36,6 +36,17 @@ describe('the event scanner', () => {
     ['blank lines between events', '\n\n\ndata: a\n\n\n\ndata: b\n\n', ['a', 'b']],
     ['a last event without its blank line', 'data: a\n\ndata: b', ['a', 'b']],
     ['a last line without its end', 'data: a\ndata: b', ['a\nb']],
+    ['an error by its name', 'event: error\ndata: a\n\ndata: b\n\n', ['error: a', 'b']],
+    ['an error whose lines end in CRLF', 'event:error\r\ndata: a\r\n\r\ndata: b\r\n\r\n', ['error: a', 'b']],
+    ['an error whose name comes last', 'data: a\nevent: error\n\ndata: b', ['error: a', 'b']],
+    ['an error with more fields', 'id: 1\nevent: error\nid: 2\ndata: a\n\n', ['error: a']],
+    ['the last of two names', 'event: error\nevent: x\ndata: a\n\nevent: x\nevent: error\ndata: b', ['a', 'error: b']],
+    ['a name without data', 'event: error\n\ndata: a\n\n', ['a']],
+    [
+      'names like that of an error',
+      'event: errors\ndata: a\n\nevent: Error\ndata: b\n\nevents: error\ndata: c',
+      ['a', 'b', 'c'],
+    ],
     ['nothing', '', []],
   ])('reads %s', (_name, text, wanted) => {
     expect(whole(text)).toEqual(wanted);
@@ -57,6 +68,8 @@ describe('the event scanner', () => {
       ' ',
       '\uFEFF',
       'event: e',
+      'event: error',
+      'event: error\n',
       'data: {"a":1}\n\n',
     );
     fc.assert(

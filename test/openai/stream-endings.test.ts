@@ -24,6 +24,21 @@ describe('a stream that fails', () => {
       events(chunkOf([delta('a')]), { error: { message: 'secret sk-1', code: 500 } }),
       'reported an error',
     ],
+    [
+      'names an event an error, and then reports usage',
+      `${events(chunkOf([delta('a')]))}event: error\ndata: {"message":"overloaded"}\n\n${events(chunkOf([], { usage: USAGE }), '[DONE]')}`,
+      'reported an error',
+    ],
+    [
+      'names an event of a known form an error',
+      events(...Array(4).fill(chunkOf([delta('a')]))) + `event: error\n${events(chunkOf([delta('a')]))}`,
+      'reported an error',
+    ],
+    [
+      'has an error in place of a chunk',
+      events(chunkOf([delta('a')]), { object: 'error', message: 'secret sk-1', code: 400 }, '[DONE]'),
+      'reported an error',
+    ],
   ])('throws when it %s', (_name, body, message) => {
     const { error } = stream(body);
     expect(error).toBeInstanceOf(UpstreamFailure);
@@ -93,6 +108,21 @@ describe('a stream that is free', () => {
       'has one failed choice of two',
       events(chunkOf([delta('a', 'error', 0)]), chunkOf([delta('b', 'stop', 1)], { usage: USAGE }), '[DONE]'),
       'complete',
+    ],
+    [
+      'has one failed choice, and one that never finishes',
+      events(
+        chunkOf([delta('a', null, 0)]),
+        chunkOf([delta('b', null, 1)]),
+        chunkOf([delta('', 'error', 0)]),
+        '[DONE]',
+      ),
+      'complete',
+    ],
+    [
+      'has two failed choices',
+      events(chunkOf([delta('a', 'error', 0)]), chunkOf([delta('b', 'error', 1)], { usage: USAGE }), '[DONE]'),
+      'free',
     ],
   ])('when it %s', (_name, body, outcome) => {
     expect(stream(body).end!.outcome).toBe(outcome);

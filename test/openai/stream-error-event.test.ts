@@ -17,6 +17,10 @@ async function streamed(chunks: ScriptedReply['chunks']) {
 it.each([
   ['breaks off', [events(chunkOf([delta('half')]))]],
   ['reports an error', [events(chunkOf([delta('half')])), events({ error: { message: 'provider-secret' } })]],
+  [
+    'names an error',
+    [`${events(chunkOf([delta('half')]))}event: error\n`, events({ message: 'provider-secret' }, '[DONE]')],
+  ],
   ['sends no JSON', [events(chunkOf([delta('half')])), 'data: {oops\n\n']],
 ])('a stream that %s after its first byte ends with one error event', async (_name, chunks) => {
   const { status, text, state } = await streamed(chunks);

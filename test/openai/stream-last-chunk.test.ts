@@ -44,6 +44,27 @@ describe('the last chunk of a stream', () => {
         '[DONE]',
       ),
     ],
+    [
+      'as a running total that falls',
+      events(
+        chunkOf([delta('a')]),
+        { ...stop, usage: USAGE },
+        chunkOf([], { usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 } }),
+        '[DONE]',
+      ),
+    ],
+    [
+      'as a running total, of which one part falls',
+      events(
+        chunkOf([delta('a')], { usage: { ...USAGE, completion_tokens: 1, total_tokens: 13 } }),
+        { ...stop, usage: { prompt_tokens: 0, completion_tokens: 5, total_tokens: 5 } },
+        '[DONE]',
+      ),
+    ],
+    [
+      'before a claim that is invalid',
+      events(chunkOf([delta('a')]), { ...stop, usage: USAGE }, chunkOf([], { usage: {} }), '[DONE]'),
+    ],
     ['without [DONE]', events(chunkOf([delta('a')]), stop, usageChunk)],
     ['in an event that nothing closes', events(chunkOf([delta('a')]), stop, usageChunk).trimEnd()],
     [

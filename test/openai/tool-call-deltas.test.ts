@@ -115,6 +115,16 @@ describe('streamed tool calls', () => {
     expect(new Set(calls.map((call) => call.id)).size).toBe(2);
   });
 
+  it('are joined where the provider puts null beside each of them', () => {
+    const beside = (call: Call) => [null as unknown as Call, call];
+    const { calls } = joined([
+      beside({ index: 0, id: 'a', type: 'function', function: { name: 'look', arguments: '{"q"' } }),
+      beside({ index: 0, function: { arguments: ':1' } }),
+      beside({ index: 0, function: { arguments: '}' } }),
+    ]);
+    expect(calls).toEqual([first]);
+  });
+
   it('stay apart when many deltas of one are followed by another without index', () => {
     const more = Array.from({ length: 40 }, (_, i) => [{ function: { arguments: `${i % 10}` } }]);
     const { calls } = joined([

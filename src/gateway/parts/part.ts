@@ -1,4 +1,4 @@
-import type { ErrorCode, LargeStrings } from '#wire';
+import { type ErrorCode, type LargeStrings, parseExact } from '#wire';
 
 /** A part of a message to a primitive or from it. Every protocol has its own form of it. */
 export type Part = TextPart | DataPart | FilePart;
@@ -99,16 +99,15 @@ export function encodePartsEvent(event: PartsEvent): Uint8Array {
   return Buffer.from(`${JSON.stringify(event)}\n`);
 }
 
-/** Decodes the events of one data frame. A frame has only whole lines. */
+/** Decodes the events of one data frame. A frame has only whole lines. Data keeps numbers that a double cannot hold. */
 export function decodePartsEvents(bytes: Uint8Array): readonly PartsEvent[] {
   const events: PartsEvent[] = [];
   for (let from = 0; from < bytes.byteLength;) {
     const end = bytes.indexOf(LINE_END, from);
-    events.push(
-      JSON.parse(
-        Buffer.from(bytes.buffer, bytes.byteOffset + from, (end === -1 ? bytes.byteLength : end) - from).toString(),
-      ) as PartsEvent,
-    );
+    const line = Buffer.from(bytes.buffer, bytes.byteOffset + from, (end === -1 ? bytes.byteLength : end) - from);
+    const event = JSON.parse(line.toString()) as PartsEvent;
+    const isData = event.type === 'part' && event.part.kind === 'data';
+    events.push(isData ? (parseExact(line.toString()) as PartsEvent) : event);
     if (end === -1) break;
     from = end + 1;
   }

@@ -1,3 +1,4 @@
+import { createJsonProgress, type JsonProgress } from '../translated/json-progress.ts';
 import type { SealedThinking, ThinkingOf } from '../translated/sealed-thinking.ts';
 
 interface BlocksOptions {
@@ -26,10 +27,12 @@ interface Block {
   /** Index of the call; -1 for other blocks. */
   readonly call: number;
   /**
-   * The inside of a JSON string: the text that came before the block was open. For a call and for sealed thinking,
-   * all of the text.
+   * The inside of a JSON string: the text that came before the block was open. For sealed thinking, all of the text.
+   * For an open call, the arguments that `progress` has not read.
    */
   held: string;
+  /** How far the arguments of a call have come; null for other blocks. */
+  readonly progress: JsonProgress | null;
   /** Signs thinking that is shown; null for other blocks. */
   readonly signing: ReturnType<SealedThinking['signing']> | null;
 }
@@ -52,6 +55,8 @@ const DELTAS = {
 export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: BlocksOptions): Blocks {
   /** The open block and those that wait for it. */
   const waiting: Block[] = [];
+  /** The calls among them. */
+  const calls = new Map<number, Block>();
   let index = -1;
   let called = false;
 
@@ -72,9 +77,10 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
     if (block.held !== '' && !sealed(block)) delta([block.held]);
   }
 
-  function add(block: Omit<Block, 'held' | 'signing'>): Block {
+  function add(block: Omit<Block, 'held' | 'progress' | 'signing'>): Block {
     const signing = block.kind === 'thinking' && thinks === 'shown' ? seals.signing(thinkingOf) : null;
-    const added: Block = { ...block, held: '', signing };
+    const progress = block.kind === 'call' ? createJsonProgress() : null;
+    const added: Block = { ...block, held: '', progress, signing };
     waiting.push(added);
     if (waiting.length === 1) open(added);
     else advance();
@@ -83,13 +89,14 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
 
   /** Ends the blocks that cannot continue, and opens the next one. */
   function advance(): void {
-    while (waiting.length > 1 && (waiting[0]!.kind !== 'call' || isWhole(waiting[0]!.held))) {
+    while (waiting.length > 1 && (waiting.length > WAITING_MAX || isWhole(waiting[0]!))) {
       end(waiting.shift()!);
       open(waiting[0]!);
     }
   }
 
   function end(block: Block): void {
+    calls.delete(block.call);
     if (block.kind === 'thinking') {
       const signature = block.signing?.signature() ?? seals.seal(thinkingOf, textOf(block.held));
       write(event('content_block_delta', { index, delta: { type: 'signature_delta', signature } }));
@@ -122,11 +129,11 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
     },
     call(call, id, name) {
       called = true;
-      add({ kind: 'call', call, start: { type: 'tool_use', id, name, input: {} } });
+      calls.set(call, add({ kind: 'call', call, start: { type: 'tool_use', id, name, input: {} } }));
     },
     arguments(call, json) {
-      const block = waiting.find((one) => one.kind === 'call' && one.call === call);
-      // A call that has ended had complete arguments, so more of them are ignored.
+      const block = calls.get(call);
+      // A call that has ended had complete arguments, or too many blocks waited for it. More of them are ignored.
       if (block) say(block, [json]);
     },
     close() {
@@ -146,13 +153,14 @@ const THINKING = { type: 'thinking', thinking: '', signature: '' };
 /** Parses a text from the inside of its JSON string. */
 const textOf = (json: string): string => JSON.parse(`"${json}"`) as string;
 
-/** Whether the arguments of a call are complete JSON. */
-function isWhole(held: string): boolean {
-  if (held === '') return false;
-  try {
-    JSON.parse(textOf(held));
-    return true;
-  } catch {
-    return false;
-  }
+/** The most blocks that wait, with the open one. A reply has room for millions. */
+const WAITING_MAX = 1_024;
+
+/** Whether the open block cannot continue: it is no call, or its arguments are complete. */
+function isWhole(open: Block): boolean {
+  const { progress } = open;
+  if (progress === null) return true;
+  progress.push(textOf(open.held));
+  open.held = '';
+  return progress.isWhole;
 }

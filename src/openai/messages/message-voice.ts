@@ -1,3 +1,5 @@
+import { objectIn } from '../bridge/to-ask.ts';
+import { ELSEWHERE } from '../reply/whole-reply.ts';
 import type { SealedThinking, ThinkingOf } from '../translated/sealed-thinking.ts';
 import type { ToolNames } from '../translated/tool-names.ts';
 import { type ChatEnd, type ChatSaid, faultOf, hasFailed, type Voice } from '../translated/voice.ts';
@@ -117,10 +119,5 @@ function contentOf({ thinking, text, calls }: ChatSaid, options: MessageVoiceOpt
 /** Arguments are an object on this wire. Anything else that a model wrote is passed on as text inside an object. */
 function inputOf(given: string): unknown {
   if (given.trim() === '') return {};
-  try {
-    const parsed: unknown = JSON.parse(given);
-    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? parsed : { arguments: given };
-  } catch {
-    return { arguments: given };
-  }
+  return objectIn(given, ELSEWHERE) ?? { arguments: given };
 }

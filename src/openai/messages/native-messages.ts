@@ -21,7 +21,10 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** Reads the replies of Anthropic's Messages API. `model` is the name that they carry. */
 export function createMessagesSpeech(model: string): NativeSpeech {
-  /** The latest value of each count. A stream states some counts at its beginning, and all at its end. */
+  /**
+   * The latest value of each count. A stream states some counts at its beginning, which may be estimates, and all at
+   * its end.
+   */
   let usage: Json = {};
   let held: Json | null = null;
   let finish: string | null = null;
@@ -72,11 +75,15 @@ export function createMessagesSpeech(model: string): NativeSpeech {
         case 'content_block_stop':
           open = null;
           return text;
-        case 'message_delta':
+        case 'message_delta': {
+          const before = usage;
           take(given['usage']);
+          const larger = held === null ? usage : largerUsage(before, usage);
+          held = larger === usage ? given : { ...given, usage: { ...(given['usage'] as object), ...larger } };
+          usage = larger;
           stopped((given['delta'] as Json | null | undefined)?.['stop_reason']);
-          held = given;
           return null;
+        }
         case 'message_stop':
           isOver = true;
           return null;
@@ -124,6 +131,8 @@ export function createMessagesSpeech(model: string): NativeSpeech {
 
 /** Only these counts are kept, because a stream may send its usage thousands of times, with any other members. */
 const COUNTS = ['input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const;
+const OF_PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const;
+const OF_OUTPUT = ['output_tokens', 'output_tokens_details'] as const;
 const STOP = event('message_stop', {});
 
 /**
@@ -137,6 +146,14 @@ function sizeOfBlock(block: Json): EventSize {
   if (type !== 'tool_use') return { texts: [], other: jsonBytes(block) };
   const given = isObject(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : null;
   return { texts: stringsOf(name, given), other: FRAME_BYTES };
+}
+
+/** The usage after a second end of a message. A running total never falls, so smaller counts replace no larger ones. */
+function largerUsage(before: Json, now: Json): Json {
+  const sum = (usage: Json, names: readonly string[]) =>
+    names.reduce((total, name) => total + (isCount(usage[name]) ? usage[name] : 0), 0);
+  const fallen = [OF_PROMPT, OF_OUTPUT].filter((names) => sum(now, names) < sum(before, names)).flat();
+  return fallen.length === 0 ? now : { ...now, ...Object.fromEntries(fallen.map((name) => [name, before[name]])) };
 }
 
 /** The claim in the form of chat. Anthropic does not count cached tokens as input tokens. */

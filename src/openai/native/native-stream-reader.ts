@@ -5,7 +5,7 @@ import { createByteOutput } from '../stream/byte-output.ts';
 import { runDiscountOf } from '../caps/output-bound.ts';
 import { createOutputTally, roomOf } from '../stream/output-tally.ts';
 import { joined } from '../stream/joined.ts';
-import { parseChunk } from '../stream/parse-chunk.ts';
+import { failByName, parseChunk } from '../stream/parse-chunk.ts';
 import { createSseScanner, SseError } from '../stream/sse.ts';
 import { checkWireBytes, lineTooLong } from '../stream/stream-too-large.ts';
 import type { ReplyContext } from '../reply/chat-end.ts';
@@ -35,7 +35,8 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
   let retryAfterS: number | undefined;
 
   /** Returns false after the last event. */
-  function readEvent(bytes: Buffer, start: number, end: number, refused: boolean): boolean {
+  function readEvent(bytes: Buffer, start: number, end: number, refused: boolean, isError: boolean): boolean {
+    if (isError) failByName(bytes.subarray(start, end), bytes.toString('utf8', start, end));
     return (!refused && forms.take(bytes, start, end, false) === end) || parsed(bytes, start, end);
   }
 
@@ -119,5 +120,8 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
 /** The type is written into the `event:` line. */
 const TYPE = /^[\w.-]{1,128}$/;
 
-/** Writes JSON as one line, because several lines would need a `data:` field each. */
-const oneLine = (json: string): string => (/[\n\r]/.test(json) ? JSON.stringify(JSON.parse(json)) : json);
+/**
+ * Writes JSON as one line, because several lines would need a `data:` field each. Outside of its strings a line end is
+ * only white space, and a string has none.
+ */
+const oneLine = (json: string): string => json.replaceAll(/[\n\r]/g, ' ');

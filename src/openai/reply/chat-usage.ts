@@ -152,6 +152,23 @@ export function cutUsage(
   };
 }
 
+/**
+ * The claim that counts after a stream has made both. Some providers report a running total, which never falls. So a
+ * later claim with a smaller count keeps the larger one. An invalid claim replaces no valid one.
+ */
+export function largerClaim(earlier: unknown, later: unknown): unknown {
+  const before = parseClaim(earlier);
+  if (!before) return later;
+  const now = parseClaim(later);
+  if (!now) return earlier;
+  if (now.prompt >= before.prompt && now.completion >= before.completion) return later;
+  if (now.prompt <= before.prompt && now.completion <= before.completion) return earlier;
+  const prompt = Math.max(before.prompt, now.prompt);
+  const completion = Math.max(before.completion, now.completion);
+  const total = prompt + completion;
+  return { ...(later as object), prompt_tokens: prompt, completion_tokens: completion, total_tokens: total };
+}
+
 /** Completion tokens of a valid claim; null for any other. */
 export function claimedCompletion(claim: unknown): number | null {
   return parseClaim(claim)?.completion ?? null;

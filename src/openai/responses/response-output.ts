@@ -1,5 +1,15 @@
 import { jsonInside } from '../translated/voice.ts';
-import { callItem, inputOf, messageItem, reasoningItem, type ShownThinking, textOf } from './response-items.ts';
+import {
+  callItem,
+  inputOf,
+  type ItemStatus,
+  messageItem,
+  reasoningItem,
+  type ShownThinking,
+  statusOf,
+  statusOfCall,
+  textOf,
+} from './response-items.ts';
 import type { Json } from './responses-schema.ts';
 import type { ToolRegistry } from './tool-registry.ts';
 
@@ -20,8 +30,11 @@ interface Output {
   thinking(json: string): void;
   call(index: number, callId: string, name: string): void;
   arguments(index: number, json: string): void;
-  /** Ends all items. Returns them in the order in which they began. */
-  close(): readonly Json[];
+  /**
+   * Ends all items by the status of the response. If it failed, an item without an end gets none. Returns the ended
+   * items in the order in which they began.
+   */
+  close(status: string): readonly Json[];
 }
 
 interface Item {
@@ -37,12 +50,15 @@ interface Item {
 }
 
 /** Several calls may be open at the same time. A message or thinking ends when another item begins. */
-export function createOutput({ id, registry, thinking: shown, emit, emitRun }: OutputOptions): Output {
+export function createOutput(options: OutputOptions): Output {
+  const { id, registry, thinking: shown, emit, emitRun } = options;
   const done: Json[] = [];
   const calls = new Map<number, Item>();
   const tail = id.replace(/^resp_/, '');
   let count = 0;
   let said: Item | null = null;
+  /** The item that came last, or was continued last. */
+  let latest: Item | null = null;
 
   const at = ({ id: itemId, place }: Item) => `,"item_id":"${itemId}","output_index":${place}`;
   const added = ({ place }: Item, item: Json) =>
@@ -51,7 +67,7 @@ export function createOutput({ id, registry, thinking: shown, emit, emitRun }: O
   function begin(kind: Item['kind'], prefix: string, callId = '', name = ''): Item {
     endSaid();
     const place = count++;
-    return { kind, id: `${prefix}_${tail}_${place}`, place, callId, name, held: '' };
+    return (latest = { kind, id: `${prefix}_${tail}_${place}`, place, callId, name, held: '' });
   }
 
   function beginMessage(): Item {
@@ -68,13 +84,13 @@ export function createOutput({ id, registry, thinking: shown, emit, emitRun }: O
     return item;
   }
 
-  function endSaid(): void {
+  function endSaid(status: ItemStatus = 'completed'): void {
     if (said === null) return;
     const item = said;
     said = null;
     const text = textOf(item.held);
     if (item.kind === 'message') {
-      const whole = messageItem(item.id, text);
+      const whole = messageItem(item.id, text, status);
       const [part] = whole['content'] as readonly Json[];
       emit('response.output_text.done', `${at(item)},"content_index":0,"text":"${item.held}","logprobs":[]`);
       emit('response.content_part.done', `${at(item)},"content_index":0,"part":${JSON.stringify(part)}`);
@@ -85,25 +101,14 @@ export function createOutput({ id, registry, thinking: shown, emit, emitRun }: O
       const part = JSON.stringify({ type: 'summary_text', text });
       emit('response.reasoning_summary_part.done', `${at(item)},"summary_index":0,"part":${part}`);
     }
-    finish(item, reasoningItem(item.id, text, shown!));
+    finish(item, reasoningItem(item.id, text, shown!, status));
   }
 
-  function endCall(item: Item): void {
+  function endCall(item: Item, ofResponse: string): void {
     const given = textOf(item.held);
-    if (registry.named(item.name).custom) {
-      // The text for the tool is known only when its JSON wrapper is complete.
-      const input = jsonInside(inputOf(given));
-      if (input !== '') emit('response.custom_tool_call_input.delta', `${at(item)},"delta":"${input}"`);
-      emit('response.custom_tool_call_input.done', `${at(item)},"input":"${input}"`);
-    } else {
-      const { name } = registry.named(item.name);
-      const whole = given === '' ? '{}' : item.held;
-      emit(
-        'response.function_call_arguments.done',
-        `${at(item)},"name":${JSON.stringify(name)},"arguments":"${whole}"`,
-      );
-    }
-    finish(item, callItem(item.id, item.callId, item.name, given, registry));
+    const status = statusOfCall(given, item === latest, ofResponse);
+    if (status === 'completed') emitArguments(item, given, at(item), options);
+    finish(item, callItem(item.id, item.callId, item.name, given, registry, status));
   }
 
   function finish({ place }: Item, whole: Json): void {
@@ -114,12 +119,14 @@ export function createOutput({ id, registry, thinking: shown, emit, emitRun }: O
   return {
     text(run) {
       if (said?.kind !== 'message') said = beginMessage();
+      latest = said;
       said.held += run.join('');
       emitRun('response.output_text.delta', `${at(said)},"content_index":0,"delta":"`, run, '","logprobs":[]');
     },
     thinking(json) {
       if (shown === null) return;
       if (said?.kind !== 'reasoning') said = beginReasoning(shown.summary);
+      latest = said;
       said.held += json;
       if (shown.summary)
         emit('response.reasoning_summary_text.delta', `${at(said)},"summary_index":0,"delta":"${json}"`);
@@ -139,17 +146,39 @@ export function createOutput({ id, registry, thinking: shown, emit, emitRun }: O
     arguments(index, json) {
       const item = calls.get(index);
       if (!item) return;
+      latest = item;
       item.held += json;
       if (!registry.named(item.name).custom)
         emit('response.function_call_arguments.delta', `${at(item)},"delta":"${json}"`);
     },
-    close() {
-      endSaid();
-      for (const item of calls.values()) endCall(item);
+    close(status) {
+      // A client may run a tool as soon as its call has ended.
+      if (status === 'failed') return done.filter(Boolean);
+      endSaid(statusOf(said === latest, status));
+      for (const item of calls.values()) endCall(item, status);
       calls.clear();
       return done;
     },
   };
+}
+
+/** The events with the complete arguments of a call. `at`: the members that name its item. */
+function emitArguments(
+  { name: short, held }: Item,
+  given: string,
+  at: string,
+  { registry, emit }: Pick<OutputOptions, 'registry' | 'emit'>,
+): void {
+  const { name, custom } = registry.named(short);
+  if (!custom) {
+    const whole = given === '' ? '{}' : held;
+    emit('response.function_call_arguments.done', `${at},"name":${JSON.stringify(name)},"arguments":"${whole}"`);
+    return;
+  }
+  // The text for the tool is known only when its JSON wrapper is complete.
+  const input = jsonInside(inputOf(given));
+  if (input !== '') emit('response.custom_tool_call_input.delta', `${at},"delta":"${input}"`);
+  emit('response.custom_tool_call_input.done', `${at},"input":"${input}"`);
 }
 
 const EMPTY_PART = JSON.stringify({ type: 'output_text', text: '', annotations: [], logprobs: [] });

@@ -1,6 +1,6 @@
 import { type ChatEnd, type ChatSaid, faultOf, hasFailed, type Voice } from '../translated/voice.ts';
 import { createOutput } from './response-output.ts';
-import { callItem, messageItem, reasoningItem, type ShownThinking } from './response-items.ts';
+import { callItem, messageItem, reasoningItem, type ShownThinking, statusOf, statusOfCall } from './response-items.ts';
 import { endOfResponse, errorOf, responseBase, type ResponseFacts } from './response-object.ts';
 import type { Json } from './responses-schema.ts';
 import type { ToolRegistry } from './tool-registry.ts';
@@ -44,8 +44,8 @@ export function createResponseVoice(options: ResponseVoiceOptions): Voice {
     arguments: output.arguments,
     ping: () => void (out += ': keep-alive\n\n'),
     end(end) {
-      const items = output.close();
       const ended = endOfResponse(end);
+      const items = output.close(ended.status);
       tell(`response.${ended.status}`, { ...base, output: items, ...ended });
     },
     failNative(fault) {
@@ -69,11 +69,15 @@ function wholeResponse(base: Json, said: ChatSaid, end: ChatEnd, options: Respon
   }
   const { thinking, text, calls } = said;
   const { id, registry, thinking: shown } = options;
+  const ended = endOfResponse(end);
   const items: Json[] = [];
   const next = (prefix: string) => `${prefix}_${id.replace(/^resp_/, '')}_${items.length}`;
-  if (thinking !== '' && shown !== null) items.push(reasoningItem(next('rs'), thinking, shown));
-  if (text !== '') items.push(messageItem(next('msg'), text));
-  for (const { id: callId, name, arguments: given } of calls)
-    items.push(callItem(next('fc'), callId, name, given, registry));
-  return { status: 200, body: { ...base, output: items, ...endOfResponse(end) } };
+  if (thinking !== '' && shown !== null)
+    items.push(reasoningItem(next('rs'), thinking, shown, statusOf(text === '' && calls.length === 0, ended.status)));
+  if (text !== '') items.push(messageItem(next('msg'), text, statusOf(calls.length === 0, ended.status)));
+  for (const [index, { id: callId, name, arguments: given }] of calls.entries()) {
+    const status = statusOfCall(given, index === calls.length - 1, ended.status);
+    items.push(callItem(next('fc'), callId, name, given, registry, status));
+  }
+  return { status: 200, body: { ...base, output: items, ...ended } };
 }

@@ -1,10 +1,11 @@
 import { failedByItsOwnWords } from '#wire/replies';
 import type { ByteOutput } from './byte-output.ts';
 import type { Produced, ReplyContext } from '../reply/chat-end.ts';
+import { largerClaim } from '../reply/chat-usage.ts';
 import { cutDeltas } from '../caps/output-bound.ts';
 import { createKnownForms } from './known-forms.ts';
 import { roomOf, type OutputTally } from './output-tally.ts';
-import { choicesOf, parseChunk } from './parse-chunk.ts';
+import { choicesOf, failByName, parseChunk } from './parse-chunk.ts';
 import { createStreamedChoices } from './streamed-choices.ts';
 
 type Json = Record<string, unknown>;
@@ -21,9 +22,9 @@ interface ChunkRewriter {
   readonly overCap: boolean;
   /**
    * Rewrites the payload of one event and writes it to the output. `refused`: `rewriteKnown` did not take this
-   * event. Returns false after the last event.
+   * event. `isError`: the provider names it an error. Returns false after the last event.
    */
-  rewrite(bytes: Buffer, start: number, end: number, refused: boolean): boolean;
+  rewrite(bytes: Buffer, start: number, end: number, refused: boolean, isError: boolean): boolean;
   /**
    * Rewrites the events on the wire that begin with the payload at `start`, as long as they have a known form.
    * Returns the place after them, or `start` if it took no event.
@@ -53,6 +54,8 @@ export function createChunkRewriter(
   /** Returns false when the output ran past its budget. */
   function take(text: string, chunk: Json): boolean {
     if (chunk['error']) throw failedByItsOwnWords(chunk['error']);
+    // vLLM puts its error in the place of a chunk.
+    if (chunk['object'] === 'error') throw failedByItsOwnWords(chunk);
     const claims = takeClaim(chunk);
     const choices = choicesOf(chunk);
     if (!choices) return true;
@@ -82,15 +85,12 @@ export function createChunkRewriter(
     return true;
   }
 
-  /**
-   * The latest claim counts, because some providers report a running total. The claim is removed from the chunk,
-   * because only the last chunk carries usage.
-   */
+  /** The claim is removed from the chunk, because only the last chunk carries usage. */
   function takeClaim(chunk: Json): boolean {
     const given = chunk['usage'];
     if (given !== undefined) chunk['usage'] = undefined;
     if (given === undefined || given === null) return false;
-    claim = given;
+    claim = largerClaim(claim, given);
     return true;
   }
 
@@ -123,7 +123,8 @@ export function createChunkRewriter(
     get overCap() {
       return overCap;
     },
-    rewrite(bytes, start, end, refused) {
+    rewrite(bytes, start, end, refused, isError) {
+      if (isError) failByName(bytes.subarray(start, end), bytes.toString('utf8', start, end));
       if (!refused && forms.take(bytes, start, end, false) === end) return true;
       const text = bytes.toString('utf8', start, end);
       if (bytes[start] === 0x5b && text.trim() === '[DONE]') {
@@ -142,7 +143,7 @@ export function createChunkRewriter(
         outputBytes: tally.bytes,
         otherBytes: tally.otherBytes,
         finishReasons: [...choicesRead.finishReasons.values()],
-        choices: Math.max(1, choicesRead.finishReasons.size),
+        choices: Math.max(1, choicesRead.count),
         malformed: !held && !overCap,
         overCap,
       };

@@ -57,5 +57,8 @@ function varyingField(chunk: Json): { key: string; place: (chunk: Json, value: s
 }
 
 const deltaOf = (chunk: Json): Json => (chunk['choices'] as Json[])[0]!['delta'] as Json;
+/** The function of the first call. Some providers put null beside it. */
 const argumentsOf = (delta: Json): Json | undefined =>
-  (delta['tool_calls'] as Json[])[0]?.['function'] as Json | undefined;
+  (delta['tool_calls'] as unknown[]).find((call): call is Json => typeof call === 'object' && call !== null)?.[
+    'function'
+  ] as Json | undefined;

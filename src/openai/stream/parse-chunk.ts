@@ -1,5 +1,5 @@
 import { GatewayError, parseJson, tooLarge, TooMuchStructure, type JsonLimits } from '#wire';
-import { malformed } from '#wire/replies';
+import { failedByItsOwnWords, malformed } from '#wire/replies';
 
 type Json = Record<string, unknown>;
 
@@ -21,6 +21,15 @@ export function parseChunk(bytes: Buffer, text: string, limits: JsonLimits = EVE
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
     throw malformed('its stream has an event that is not a JSON object');
   return parsed as Json;
+}
+
+/**
+ * Parses an event that its provider names an error, and throws its failure. The error is a member of the event, or the
+ * event itself.
+ */
+export function failByName(bytes: Buffer, text: string): never {
+  const event = parseChunk(bytes, text);
+  throw failedByItsOwnWords(event['error'] ?? event);
 }
 
 /** The choices of a chunk; empty if it has only usage; null for an event that is not a chunk. */

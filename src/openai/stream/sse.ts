@@ -33,13 +33,14 @@ const EVENT_BYTES_MAX = 1024 * 1024;
  * Finds events without decoding the bytes. `onData` gets the payload of each event as a range of a buffer that is
  * valid only during the call. It returns false to stop. `takeRun` may take several events at once. It gets the place
  * of a payload and the end of the bytes, and returns the place after the blank line of the last event that it took.
- * `refused` tells `onData` that `takeRun` did not take the event.
+ * `refused` tells `onData` that `takeRun` did not take the event. `isError`: the event is named `error`. `takeRun`
+ * does not get such an event.
  *
- * Lines end in LF, CRLF or CR. Comments and other fields are skipped. Lines of data are joined by LF. Time is linear
- * in the bytes, however they are split. Throws SseError at a line or event above `bytesMax`.
+ * Lines end in LF, CRLF or CR. Comments, other fields and other names are skipped. Lines of data are joined by LF. Time
+ * is linear in the bytes, however they are split. Throws SseError at a line or event above `bytesMax`.
  */
 export function createSseScanner(
-  onData: (bytes: Buffer, start: number, end: number, refused: boolean) => boolean,
+  onData: (bytes: Buffer, start: number, end: number, refused: boolean, isError: boolean) => boolean,
   bytesMax: number = EVENT_BYTES_MAX,
   takeRun: (bytes: Buffer, start: number, end: number) => number = takeNone,
 ): SseScanner {
@@ -47,12 +48,14 @@ export function createSseScanner(
   const line = createByteBuffer(bytesMax, () => tooLong(bytesMax, isData(line.bytes, 0)));
   const data = createByteBuffer(bytesMax, () => tooLong(bytesMax, true));
   let hasData = false;
+  /** The unfinished event is named `error`. */
+  let isError = false;
   let afterCr = false;
   let firstLine = true;
   let stopped = false;
 
-  function dispatch(bytes: Buffer, start: number, end: number, refused: boolean): void {
-    if (end > start && !onData(bytes, start, end, refused)) stopped = true;
+  function dispatch(bytes: Buffer, start: number, end: number, refused: boolean, named: boolean): void {
+    if (end > start && !onData(bytes, start, end, refused, named)) stopped = true;
   }
 
   function takeLine(bytes: Buffer, from: number, end: number): void {
@@ -63,12 +66,14 @@ export function createSseScanner(
     }
     if (start === end) {
       if (hasData) {
-        dispatch(data.bytes, 0, data.length, false);
+        dispatch(data.bytes, 0, data.length, false, isError);
         data.clear();
         hasData = false;
       }
+      isError = false;
       return;
     }
+    if (isName(bytes, start)) isError = namesError(bytes, start, end);
     if (!isData(bytes, start) || (end > start + 4 && bytes[start + 4] !== COLON) || end < start + 4) return;
     if (hasData) data.push(LF_BYTES, 0, 1);
     hasData = true;
@@ -113,8 +118,8 @@ export function createSseScanner(
     let i = from;
     while (!stopped) {
       const at = isName(chunk, i) ? chunk.indexOf(LF, i) + 1 : i;
-      // The `event:` line continues in the next chunk.
-      if (at < i) break;
+      // The `event:` line continues in the next chunk, or names an error.
+      if (at < i || (at > i && namesError(chunk, i, at - 1))) break;
       if (!isData(chunk, at) || chunk[at + 4] !== COLON) break;
       const start = chunk[at + 5] === SPACE ? at + 6 : at + 5;
       const after = takeRun(chunk, start, chunk.length);
@@ -127,7 +132,7 @@ export function createSseScanner(
       if (end === -1 || chunk[end + 1] !== LF) break;
       if (end - at > bytesMax || at - i > bytesMax) throw tooLong(bytesMax, end - at > bytesMax);
       firstLine = false;
-      dispatch(chunk, start, end, true);
+      dispatch(chunk, start, end, true, false);
       i = end + 2;
     }
     return i;
@@ -139,7 +144,7 @@ export function createSseScanner(
       let i = 0;
       while (i < chunk.length) {
         if (stopped) return;
-        if (plain && !hasData && !afterCr && line.length === 0) i = byEvent(chunk, i);
+        if (plain && !hasData && !isError && !afterCr && line.length === 0) i = byEvent(chunk, i);
         if (!stopped && i < chunk.length) i = byLine(chunk, i);
       }
     },
@@ -147,7 +152,7 @@ export function createSseScanner(
       if (stopped) return;
       if (line.length > 0) takeLine(line.bytes, 0, line.length);
       line.clear();
-      if (hasData) dispatch(data.bytes, 0, data.length, false);
+      if (hasData) dispatch(data.bytes, 0, data.length, false, isError);
       hasData = false;
       data.clear();
     },
@@ -157,6 +162,7 @@ export function createSseScanner(
 const takeNone = (_bytes: Buffer, start: number) => start;
 
 const LF_BYTES = Buffer.from('\n');
+const ERROR = Buffer.from('error');
 
 function isData(bytes: Buffer, at: number): boolean {
   return bytes[at] === 0x64 && bytes[at + 1] === 0x61 && bytes[at + 2] === 0x74 && bytes[at + 3] === 0x61;
@@ -164,7 +170,20 @@ function isData(bytes: Buffer, at: number): boolean {
 
 /** Whether `event:` is at this place. */
 function isName(bytes: Buffer, at: number): boolean {
-  return bytes[at] === 0x65 && bytes[at + 1] === 0x76 && bytes[at + 4] === 0x74 && bytes[at + 5] === COLON;
+  return (
+    bytes[at] === 0x65 &&
+    bytes[at + 1] === 0x76 &&
+    bytes[at + 2] === 0x65 &&
+    bytes[at + 3] === 0x6e &&
+    bytes[at + 4] === 0x74 &&
+    bytes[at + 5] === COLON
+  );
+}
+
+/** Whether the `event:` line at this place names an error. */
+function namesError(bytes: Buffer, at: number, end: number): boolean {
+  const from = bytes[at + 6] === SPACE ? at + 7 : at + 6;
+  return end - from === ERROR.length && bytes.compare(ERROR, 0, ERROR.length, from, end) === 0;
 }
 
 const tooLong = (bytesMax: number, ofData: boolean) =>

@@ -9,6 +9,8 @@ type Json = Record<string, unknown>;
 interface StreamedChoices {
   /** By the index of the choice. */
   readonly finishReasons: ReadonlyMap<number, string>;
+  /** How many choices the stream has, finished or not. */
+  readonly count: number;
   /** Normalises the choices of `chunk` in place and counts their output. */
   read(chunk: Json, choices: readonly Json[]): ReadChoices;
 }
@@ -23,9 +25,13 @@ interface ReadChoices {
 export function createStreamedChoices(callId: string, tally: OutputTally): StreamedChoices {
   const toolCalls = createToolCallDeltas(callId);
   const finishReasons = new Map<number, string>();
+  const seen = new Set<number>();
 
   return {
     finishReasons,
+    get count() {
+      return seen.size;
+    },
     read(chunk, choices) {
       let finishes = false;
       let opensCall = false;
@@ -35,6 +41,7 @@ export function createStreamedChoices(callId: string, tally: OutputTally): Strea
       choices.forEach((choice, position) => {
         if (typeof choice['index'] !== 'number') choice['index'] = position;
         const index = choice['index'] as number;
+        seen.add(index);
         if (typeof choice['delta'] !== 'object' || choice['delta'] === null) choice['delta'] = {};
         const delta = choice['delta'] as Json;
         if (Array.isArray(delta['tool_calls'])) {

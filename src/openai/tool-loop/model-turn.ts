@@ -2,6 +2,7 @@ import type { GatewayError } from '#wire';
 import type { Frame, SettledFrame } from '#billing/amounts';
 import type { Call } from '#gateway';
 import type { ChatTail } from '../reply/chat-end.ts';
+import { CALLS_MAX } from '../reply/calls-max.ts';
 import { chunksOf } from '../reply/chunks-of.ts';
 import { createNeededBack, furtherMembers, lengthOf, NOTHING } from '../reply/needed-back.ts';
 
@@ -138,9 +139,6 @@ function textOfParts(parts: readonly unknown[]): string {
     .filter((text) => typeof text === 'string')
     .join('');
 }
-
-/** The most calls of one turn. Further calls are ignored, because a reply has room for millions. */
-const CALLS_MAX = 1_024;
 
 /** Collects the calls of a turn from their deltas. */
 function createCalls() {

@@ -1,4 +1,5 @@
 import { isObject } from '#wire';
+import { CALLS_MAX } from '../reply/calls-max.ts';
 import { createByteOutput } from '../stream/byte-output.ts';
 import { textForm, writeTexts } from '../stream/chunk-template.ts';
 import { type EventForm, findRun } from '../stream/event-runs.ts';
@@ -121,6 +122,7 @@ function sayDelta(delta: Json, voice: Voice, ids: ReturnType<typeof createIds>):
   if (!Array.isArray(calls)) return;
   for (const call of calls as readonly Json[]) {
     const index = call['index'] as number;
+    if (index >= CALLS_MAX) continue;
     const { name, arguments: given } = (call['function'] ?? {}) as Json;
     if (typeof call['id'] === 'string')
       voice.call(index, ids.of(call['id'], call), typeof name === 'string' ? name : '');

@@ -43,6 +43,18 @@ test('structured content is data, unless a text says the same', async () => {
   expect(await saidFor([], { structuredContent: structured })).toEqual([{ kind: 'data', data: structured }]);
 });
 
+test('structured content keeps its large integers, also beside a text that says the same', async () => {
+  const number = '12345678901234567890';
+  const said = async (text: string) => {
+    const more = `"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":{"id":${number}}`;
+    const server = await startTools({ say: {} }, () => `{"resultType":"complete",${more}}`);
+    const { say } = await startBridgeWorld({ tools: { files: { url: server.url } } });
+    return (await say('files/say', '{}')).parts;
+  };
+  expect(JSON.stringify((await said('found')).at(-1))).toBe(`{"kind":"data","data":{"id":${number}}}`);
+  expect(await said(`{"id": ${number}}`)).toEqual([{ kind: 'text', text: `{"id": ${number}}` }]);
+});
+
 test('content of a kind that nobody knows is data, and what is no content is nothing', async () => {
   const parts = await saidFor([
     { type: 'hologram', x: 1 },

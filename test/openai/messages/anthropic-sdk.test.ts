@@ -47,6 +47,8 @@ const ask = (
   ...more,
 });
 
+const DEEP = `${'{"a":'.repeat(200)}1${'}'.repeat(200)}`;
+
 describe('messages.create', () => {
   test('answers a text, with the use and the cost of it', async () => {
     upstream.answer = () => ({ body: completion({ content: 'Good morning' }) });
@@ -136,6 +138,19 @@ describe('messages.create', () => {
       },
       { role: 'tool', tool_call_id: 'call_1', content: 'Error: rain' },
     ]);
+  });
+
+  test.each([
+    ['an integer that a double cannot hold', '{"id":12345678901234567890}', '{"id":12345678901234567890}'],
+    ['text that is no JSON', '{"id":', '{"arguments":"{\\"id\\":"}'],
+    ['a list', '[1]', '{"arguments":"[1]"}'],
+    ['a structure that is too deep to read', DEEP, `{"arguments":${JSON.stringify(DEEP)}}`],
+    ['nothing', ' ', '{}'],
+  ])('writes the arguments of a call as the model wrote them: %s', async (_name, given, input) => {
+    const tool_calls = [{ id: 'call_1', type: 'function', function: { name: 'weather', arguments: given } }];
+    upstream.answer = () => ({ body: completion({ content: null, tool_calls }, 'tool_calls') });
+    const reply = await client.messages.create(ask('x', { tools: [WEATHER] })).asResponse();
+    expect(await reply.text()).toContain(`"name":"weather","input":${input}}`);
   });
 });
 

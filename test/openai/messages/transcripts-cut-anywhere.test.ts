@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createMessageVoice } from '../../../src/openai/messages/message-voice.ts';
 import { createSealedThinking } from '../../../src/openai/translated/sealed-thinking.ts';
+import { jsonInside } from '../../../src/openai/translated/voice.ts';
 import { createToolNames } from '../../../src/openai/translated/tool-names.ts';
 import {
   cutAt,
@@ -13,27 +14,26 @@ import {
   transcriptOf,
   translated,
 } from '../translated/support/transcripts.ts';
+import { call, chunk, eventsOf, usage } from '../translated/support/transcript-upstream.ts';
 
 // Transcripts of chat streams as the events of a message, wherever the network cuts them.
 
 const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 150;
 const seals = createSealedThinking(Buffer.alloc(32, 7));
-const eventsFor = (reads: readonly Buffer[]) =>
-  translated(
-    createMessageVoice({
-      id: 'msg_1',
-      model: 'acme/small',
-      promptTokens: () => 3,
-      names: createToolNames(),
-      stopSequences: [],
-      thinking: 'shown',
-      seals,
-      thinkingOf: { account: 'a', model: 'm' },
-      requestId: 'r',
-      managesContext: false,
-    }),
-    reads,
-  );
+const voiceOf = () =>
+  createMessageVoice({
+    id: 'msg_1',
+    model: 'acme/small',
+    promptTokens: () => 3,
+    names: createToolNames(),
+    stopSequences: [],
+    thinking: 'shown',
+    seals,
+    thinkingOf: { account: 'a', model: 'm' },
+    requestId: 'r',
+    managesContext: false,
+  });
+const eventsFor = (reads: readonly Buffer[]) => translated(voiceOf(), reads);
 
 interface Event {
   readonly type: string;
@@ -180,4 +180,46 @@ test('a transcript is the same message after a cut at every byte', () => {
   const blocks = blocksOf(whole);
   for (let at = 1; at < GOLDEN.length; at++)
     deepEqual(blocksOf(eventsFor([GOLDEN.subarray(0, at), GOLDEN.subarray(at)])), blocks);
+});
+
+const END = { finish: 'tool_calls', stopSequence: null, usage: { cost: 1 }, fault: null, tollgate: undefined };
+
+test('a thousand calls beside an unfinished one take time linear in what it says', () => {
+  const voice = voiceOf();
+  voice.begin();
+  voice.call(0, 'a', 'f');
+  const { user } = process.cpuUsage();
+  voice.arguments(0, jsonInside(`{"a":"${'x'.repeat(4 * 1024 * 1024)}`));
+  for (let index = 1; index < 1_000; index++) {
+    voice.call(index, `id${index}`, 'g');
+    voice.arguments(0, 'y');
+  }
+  voice.arguments(0, jsonInside('"}'));
+  voice.end(END);
+  const blocks = blocksOf(voice.take());
+  // To read four megabytes each time takes ten seconds of the processor's time.
+  expect((process.cpuUsage().user - user) / 1_000).toBeLessThan(2_000);
+  expect(blocks).toHaveLength(1_000);
+  expect(blocks[0]!.text).toHaveLength(4 * 1024 * 1024 + 999 + '{"a":""}'.length);
+});
+
+test('a message has at most 1,024 calls, because a call without a name counts as no output', () => {
+  const calls = Array.from({ length: 3_000 }, (_, index) => call(index, { id: `id${index}` }));
+  const events = eventsFor([Buffer.from(eventsOf([chunk({ content: 'a' }), ...calls, chunk({}, 'stop'), usage()]))]);
+  expect(blocksOf(events)).toHaveLength(1 + 1_024);
+});
+
+test('at most 1,024 blocks wait for a call that does not end', () => {
+  const voice = voiceOf();
+  voice.begin();
+  voice.call(0, 'a', 'f');
+  voice.arguments(0, '{');
+  for (let i = 0; i < 550; i++) {
+    voice.text(['a']);
+    voice.thinking('b');
+  }
+  voice.arguments(0, '}');
+  voice.end(END);
+  const blocks = blocksOf(voice.take());
+  expect([blocks.length, blocks[0]!.text]).toEqual([1_101, '{']);
 });

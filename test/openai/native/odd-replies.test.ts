@@ -139,6 +139,25 @@ test('an event in several lines teaches no form that breaks the stream', async (
   for (const word of ['one ', 'two ', 'three']) expect(came).toContain(`"text":"${word}"`);
 });
 
+test('a stream with an event that is named an error fails, and is free, also if its data has another type', async () => {
+  const named = `event: error\ndata: ${JSON.stringify({ type: 'overloaded', message: 'secret' })}\n\n`;
+  upstream.answer = () => ({ text: messageEvents().toSpliced(-2, 0, named).join('') });
+  const reply = await ask({ stream: true });
+  const came = await reply.text();
+  expect(came).toContain('"type":"api_error"');
+  expect(came).not.toContain('message_stop');
+  expect(came).not.toContain('secret');
+  expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({ cost_micro_usdc: 0 });
+});
+
+test('an event in several lines keeps its numbers as they were written', async () => {
+  const input = '"input":{"id":12345678901234567890}';
+  const lines = ['"index":1,', `"content_block":{"type":"tool_use","id":"t","name":"f",${input}}}`];
+  const block = `event: content_block_start\ndata: {"type":"content_block_start",\ndata: ${lines.join('\ndata: ')}\n\n`;
+  upstream.answer = () => ({ text: messageEvents().toSpliced(-2, 0, block).join('') });
+  expect(await (await ask({ stream: true })).text()).toContain(input);
+});
+
 test('numbers alone are kept of the usage of a message', () => {
   const speech = createMessagesSpeech('m');
   const big = 'x'.repeat(100);
@@ -148,6 +167,28 @@ test('numbers alone are kept of the usage of a message', () => {
     speech.take('message_delta', { usage: { output_tokens: i, input_tokens: null, [`x${i}`]: big } }, '');
   expect(speech.claim).toMatchObject({ prompt_tokens: 40, completion_tokens: 4 });
   expect(speech.last(CUT, null)).not.toContain(big);
+});
+
+test('usage of a message that falls at the end of its stream is charged and shown as it was before', async () => {
+  const zeros = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
+  const fallen = event('message_delta', { delta: { stop_reason: 'end_turn' }, usage: zeros });
+  upstream.answer = () => ({ text: messageEvents().toSpliced(-1, 0, fallen).join('') });
+  const reply = await ask({ stream: true });
+  const [, told] = /event: message_delta\ndata: (.*)/.exec(await reply.text())!;
+  expect(JSON.parse(told!)).toMatchObject({ delta: { stop_reason: 'end_turn' }, usage: MESSAGE_USAGE });
+  expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({
+    tokens_prompt: 40,
+    tokens_completion: 9,
+    flags: [],
+  });
+});
+
+test('the end of a message may have smaller counts than its beginning, which is an estimate', () => {
+  const speech = createMessagesSpeech('m');
+  const start = { message: { usage: MESSAGE_USAGE } };
+  speech.take('message_start', start, JSON.stringify(start));
+  speech.take('message_delta', { usage: { ...MESSAGE_USAGE, input_tokens: 2 } }, '');
+  expect(speech.claim).toMatchObject({ prompt_tokens: 30 });
 });
 
 test('of whole items at most 2 MiB are kept for a cut response', () => {

@@ -95,7 +95,88 @@ test('responses.parse reads an answer of a schema', async () => {
 test('a reply that reached its cap is incomplete', async () => {
   upstream.answer = () => ({ body: completion({ content: 'Good' }, 'length') });
   const reply = await client.responses.create({ model: MODEL, input: 'Hi' });
-  expect(reply).toMatchObject({ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } });
+  expect(reply).toMatchObject({
+    status: 'incomplete',
+    incomplete_details: { reason: 'max_output_tokens' },
+    output: [{ type: 'message', status: 'incomplete' }],
+  });
+});
+
+describe('a call that was cut does not come as completed', () => {
+  const PATCH = '{"content":"*** Beg';
+  const calls = [
+    call(0, { id: 'a', name: 'weather', args: '{"c":1}' }),
+    call(1, { id: 'b', name: 'apply_patch', args: PATCH }),
+    call(2, { id: 'c', name: 'weather', args: '{"path":"/ho' }),
+  ];
+  const output = [
+    { type: 'message', status: 'completed' },
+    { type: 'function_call', call_id: 'a', status: 'completed', arguments: '{"c":1}' },
+    { type: 'custom_tool_call', call_id: 'b', status: 'incomplete', input: '' },
+    { type: 'function_call', call_id: 'c', status: 'incomplete', arguments: '{"path":"/ho' },
+  ];
+  const asked = { model: MODEL, input: 'x', tools: TOOLS };
+  const eventsOf = async () => {
+    const events: OpenAI.Responses.ResponseStreamEvent[] = [];
+    for await (const event of await client.responses.create({ ...asked, stream: true })) events.push(event);
+    return events;
+  };
+  const named = (events: readonly OpenAI.Responses.ResponseStreamEvent[], name: string) =>
+    events.flatMap((event) => (event.type === name ? [event] : []));
+
+  test('at its cap, in a stream', async () => {
+    upstream.answer = () => ({ chunks: [chunk({ content: 'I look' }), ...calls, chunk({}, 'length'), usage()] });
+    const events = await eventsOf();
+    const done = named(events, 'response.output_item.done') as OpenAI.Responses.ResponseOutputItemDoneEvent[];
+    expect(done.map(({ item }) => item)).toMatchObject(output);
+    expect(named(events, 'response.function_call_arguments.done')).toMatchObject([{ arguments: '{"c":1}' }]);
+    expect(named(events, 'response.custom_tool_call_input.done')).toEqual([]);
+    expect(events.at(-1)).toMatchObject({ type: 'response.incomplete', response: { status: 'incomplete', output } });
+    const joined = await client.responses.stream(asked).finalResponse();
+    expect(joined.output).toMatchObject(output);
+  });
+
+  test('at its cap, in one piece', async () => {
+    const tool_calls = [
+      { id: 'a', type: 'function', function: { name: 'weather', arguments: '{"c":1}' } },
+      { id: 'b', type: 'function', function: { name: 'apply_patch', arguments: PATCH } },
+      { id: 'c', type: 'function', function: { name: 'weather', arguments: '{"path":"/ho' } },
+    ];
+    upstream.answer = () => ({ body: completion({ content: 'I look', tool_calls }, 'length') });
+    expect((await client.responses.create(asked)).output).toMatchObject(output);
+  });
+
+  test('at its cap, also if its arguments are whole', async () => {
+    upstream.answer = () => ({ chunks: [calls[0]!, chunk({}, 'length'), usage()] });
+    const { output: items } = await client.responses.stream(asked).finalResponse();
+    expect(items).toMatchObject([{ type: 'function_call', status: 'incomplete', arguments: '{"c":1}' }]);
+  });
+
+  test('where the provider breaks off', async () => {
+    const said = [chunk({ content: 'I look' }), ...calls];
+    upstream.answer = () => ({ cut: said.map((one) => `data: ${JSON.stringify(one)}\n\n`).join('') });
+    const events = await eventsOf();
+    const done = named(events, 'response.output_item.done') as OpenAI.Responses.ResponseOutputItemDoneEvent[];
+    expect(done.map(({ item }) => item)).toMatchObject([output[0]]);
+    expect(named(events, 'response.function_call_arguments.done')).toEqual([]);
+    const failed = { status: 'failed', output: [output[0]] };
+    expect(events.at(-1)).toMatchObject({ type: 'response.failed', response: failed });
+  });
+});
+
+test('thinking and text that reached the cap are incomplete', async () => {
+  const thinking = { reasoning: { summary: 'auto' as const } };
+  upstream.answer = () => ({ chunks: [chunk({ reasoning_content: 'Hm' }), chunk({}, 'length'), usage()] });
+  const thought = await client.responses.stream({ model: MODEL, input: 'x', ...thinking }).finalResponse();
+  expect(thought.output).toMatchObject([{ type: 'reasoning', status: 'incomplete' }]);
+  const said = [chunk({ reasoning_content: 'Hm' }), chunk({ content: 'Half' }), chunk({}, 'length'), usage()];
+  upstream.answer = () => ({ chunks: said });
+  const { output } = await client.responses.stream({ model: MODEL, input: 'x', ...thinking }).finalResponse();
+  expect(output).toMatchObject([
+    { type: 'reasoning' },
+    { type: 'message', status: 'incomplete', content: [{ text: 'Half' }] },
+  ]);
+  expect(output[0]).not.toHaveProperty('status');
 });
 
 describe('responses.stream', () => {

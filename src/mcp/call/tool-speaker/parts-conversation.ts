@@ -2,6 +2,7 @@ import {
   createEventReader,
   type ErrorCode,
   type JsonObject,
+  parseExact,
   parseMessage,
   type SseEvent,
   UpstreamFailure,
@@ -96,7 +97,12 @@ function ending(end: ReplyEnd, { askedForInput }: PartsConversationOptions): End
   if (end.outcome === 'pending') return failed(end, askedForInput);
   if (end.outcome === 'free') return failed(end, failureText(said));
   if (end.outcome === 'cut') return { events: [], end: { ...end, tail: toEnd(end, 'cut', failureText(said)) } };
-  const events = resultParts(said).map((part): PartsEvent => ({ type: 'part', part }));
+  const rounded = resultParts(said);
+  // Data is written again, so it needs the numbers that a double cannot hold.
+  const parts = rounded.some(({ kind }) => kind === 'data')
+    ? resultParts((parseExact(response.text) as { readonly result: JsonObject }).result)
+    : rounded;
+  const events = parts.map((part): PartsEvent => ({ type: 'part', part }));
   return { events, end: { ...end, tail: toEnd(end, 'stop', null) } };
 }
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isObject, type JsonObject } from '#wire';
+import { isObject, type JsonObject, parseExact } from '#wire';
 import type { FilePart, Part } from '#gateway';
 
 /**
@@ -72,7 +72,7 @@ function file(
 function says(text: string, value: unknown): boolean {
   if (!/^\s*[[{"\dtfn-]/.test(text)) return false;
   try {
-    return isDeepStrictEqual(JSON.parse(text), value);
+    return isDeepStrictEqual(parseExact(text), value);
   } catch {
     return false;
   }
