@@ -1,4 +1,4 @@
-import { actedOn, type ActedOnAt, type JsonObject, lookAlikeAt, membersAlong, RawJsonError } from '#wire';
+import { actedOn, type ActedOnAt, type JsonObject, lookAlikeAt, RawJsonError, refuseRepeatsAt } from '#wire';
 import { MAX_COST_META } from '#gateway';
 import { X402 } from './paid-message.ts';
 import { A2aError } from '../wire/a2a-error.ts';
@@ -10,6 +10,11 @@ const METADATA = actedOn([
   ...Object.values(X402),
 ]);
 const PUSH = actedOn(['id', 'taskId', 'url', 'token', 'authentication', 'pushNotificationConfig']);
+const AUTHENTICATION = actedOn(['scheme', 'schemes', 'credentials']);
+const pushAt = (...path: readonly string[]): ActedOnAt => [
+  [path, PUSH],
+  [[...path, 'authentication'], AUTHENTICATION],
+];
 const MESSAGE = actedOn([
   'kind',
   'messageId',
@@ -50,10 +55,11 @@ export const PROTOCOL_NAMES: ActedOnAt = [
       ...'pushNotificationConfig taskPushNotificationConfig pushNotification'.split(' '),
     ]),
   ],
-  [['configuration', 'pushNotificationConfig'], PUSH],
-  [['configuration', 'taskPushNotificationConfig'], PUSH],
-  [['pushNotificationConfig'], PUSH],
-  [['config', 'pushNotificationConfig'], PUSH],
+  [['authentication'], AUTHENTICATION],
+  ...pushAt('configuration', 'pushNotificationConfig'),
+  ...pushAt('configuration', 'taskPushNotificationConfig'),
+  ...pushAt('pushNotificationConfig'),
+  ...pushAt('config', 'pushNotificationConfig'),
 ];
 
 /**
@@ -72,13 +78,12 @@ export function refuseLookAlikes(params: JsonObject): void {
 }
 
 /**
- * Refuses parameters with duplicate keys, because readers differ in which of the values they take. Throws A2aError
- * `InvalidParams`.
+ * Refuses duplicate keys in every object that the gateway reads, because readers differ in which of the values they
+ * take. Throws A2aError `InvalidParams`.
  */
 export function refuseRepeatedKeys(paramsText: string): void {
   try {
-    if (membersAlong(paramsText, ['message', 'metadata']).has('configuration'))
-      membersAlong(paramsText, ['configuration']);
+    refuseRepeatsAt(paramsText, ACTED_ON);
   } catch (error) {
     if (!(error instanceof RawJsonError)) throw error;
     throw new A2aError('InvalidParams', `The parameters are ambiguous: ${error.message}`);

@@ -1,3 +1,5 @@
+import { membersWithin } from './raw-json.ts';
+
 /**
  * The names on which the gateway or a provider acts in one kind of object. `exact` has the accepted spellings. `meant`
  * maps each folded spelling to its name.
@@ -102,6 +104,14 @@ export type ActedOnAt = readonly (readonly [path: readonly string[], names: Acte
 export function lookAlikeAt(object: object, at: ActedOnAt, path = ''): LookAlikeFault | null {
   const found = search(object, treeOf(at));
   return found && lookAlikeFault(path + found.path, found);
+}
+
+/**
+ * Throws RawJsonError for a duplicate key in an object at one of the paths of `at`. `text` must be valid JSON. One pass
+ * in linear time.
+ */
+export function refuseRepeatsAt(text: string, at: ActedOnAt): void {
+  membersWithin(text, treeOf(at));
 }
 
 /** The paths as a tree, so that a common beginning of several paths is walked once. */

@@ -40,21 +40,35 @@ export interface Edit extends Span {
  * however the key is escaped, because parsers differ in which value they take. Linear time, no recursion.
  */
 export function membersOf(text: string, at = 0): Members {
-  return read(text, at, NOWHERE, 0).members;
+  return read(text, at, null).members;
 }
 
-/** Like membersOf, and also throws for duplicate keys in the objects along `path`, in the same pass. */
+/** The values inside an object or an array that are read too: members by their key, and every element. */
+interface ReadInside {
+  readonly below: ReadonlyMap<string, ReadInside>;
+  readonly each: ReadInside | null;
+}
+
+/** Like membersOf, and also throws for duplicate keys in the objects that `inside` names, in the same pass. */
+export function membersWithin(text: string, inside: ReadInside): Members {
+  return read(text, 0, inside).members;
+}
+
+const NOTHING: ReadInside = { below: new Map(), each: null };
+
+/** Like membersWithin, for the objects along `path`. */
 export function membersAlong(text: string, path: readonly string[]): Members {
-  return read(text, 0, path, 0).members;
+  const inside = path.reduceRight<ReadInside>(
+    (deeper, name) => ({ below: new Map([[name, deeper]]), each: null }),
+    NOTHING,
+  );
+  return membersWithin(text, inside);
 }
-
-const NOWHERE: readonly string[] = [];
 
 function read(
   text: string,
   at: number,
-  path: readonly string[],
-  depth: number,
+  inside: ReadInside | null,
 ): { readonly members: Members; readonly end: number } {
   const members = new Map<string, Member>();
   let i = skipSpace(text, at);
@@ -68,8 +82,8 @@ function read(
     i = skipSpace(text, behindKey);
     if (text.charCodeAt(i) !== COLON) throw unexpected(text, i, 'a colon');
     const start = skipSpace(text, i + 1);
-    const along = key === path[depth] && text.charCodeAt(start) === OPEN_BRACE;
-    const end = along ? read(text, start, path, depth + 1).end : valueEnd(text, start);
+    const deeper = inside?.below.get(key);
+    const end = deeper === undefined ? valueEnd(text, start) : endWithin(text, start, deeper);
     if (members.has(key))
       throw new RawJsonError(`duplicate key ${JSON.stringify(key)} in an object (at position ${keyStart})`);
     members.set(key, { keyStart, start, end });
@@ -77,6 +91,23 @@ function read(
     const next = text.charCodeAt(i);
     if (next === CLOSE_BRACE) return { members, end: i + 1 };
     if (next !== COMMA) throw unexpected(text, i, 'a comma or the end of the object');
+    i = skipSpace(text, i + 1);
+  }
+}
+
+/** The index after the value at `start`. Throws as membersWithin does. */
+function endWithin(text: string, start: number, inside: ReadInside): number {
+  const first = text.charCodeAt(start);
+  if (first === OPEN_BRACE) return read(text, start, inside).end;
+  const { each } = inside;
+  if (first !== OPEN_BRACKET || each === null) return valueEnd(text, start);
+  let i = skipSpace(text, start + 1);
+  if (text.charCodeAt(i) === CLOSE_BRACKET) return i + 1;
+  for (;;) {
+    i = skipSpace(text, endWithin(text, i, each));
+    const next = text.charCodeAt(i);
+    if (next === CLOSE_BRACKET) return i + 1;
+    if (next !== COMMA) throw unexpected(text, i, 'a comma or the end of the array');
     i = skipSpace(text, i + 1);
   }
 }
