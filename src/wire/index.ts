@@ -54,6 +54,7 @@ export {
   type Members,
   membersAlong,
   membersOf,
+  readableMembers,
   setMember,
   type Span,
   splice,
