@@ -48,6 +48,7 @@ export {
   type Members,
   membersAlong,
   membersOf,
+  readableMembers,
   setMember,
   type Span,
   splice,

@@ -2,6 +2,7 @@ import { createByteBuffer } from './byte-buffer.ts';
 
 const NEWLINE = 10;
 const EMPTY = Buffer.alloc(0);
+const ENDING_BYTES_MAX = 1_024;
 
 interface LinesOptions {
   /** The longest line in bytes, without its line end. */
@@ -10,21 +11,33 @@ interface LinesOptions {
   readonly line: (text: string) => void;
   /** Called with the beginning of a longer line. The rest of that line is skipped. */
   readonly tooLong: (beginning: string) => void;
+  /** Called with the last bytes of such a line, at most 1 KiB, when the line has ended. */
+  readonly tooLongEnd?: (ending: string) => void;
 }
 
 /** Splits bytes into lines, in linear time and with at most one line in memory. */
-export function createLines({ bytesMax, line, tooLong }: LinesOptions): { push(chunk: Buffer): void; end(): void } {
+export function createLines({ bytesMax, line, tooLong, tooLongEnd }: LinesOptions): {
+  push(chunk: Buffer): void;
+  end(): void;
+} {
   // Bytes are copied. If a line arrives byte by byte, keeping the chunks would take a hundred bytes of memory per byte.
   const held = createByteBuffer(bytesMax, () => new Error(`a line is longer than ${bytesMax} bytes`));
   let skipping = false;
+  let ending = EMPTY;
 
+  const skip = (part: Buffer) => {
+    if (!tooLongEnd) return;
+    ending = Buffer.concat([ending, part.subarray(-ENDING_BYTES_MAX)]).subarray(-ENDING_BYTES_MAX);
+  };
   const hold = (part: Buffer) => {
-    if (skipping || part.length === 0) return;
+    if (part.length === 0) return;
+    if (skipping) return skip(part);
     if (held.length + part.length <= bytesMax) return held.push(part, 0, part.length);
-    const beginning = Buffer.concat([held.bytes.subarray(0, held.length), part]).toString('utf8', 0, bytesMax);
+    const begun = Buffer.concat([held.bytes.subarray(0, held.length), part]);
     held.clear();
     skipping = true;
-    tooLong(beginning);
+    skip(begun);
+    tooLong(begun.toString('utf8', 0, bytesMax));
   };
   const give = (bytes: Buffer) => {
     const text = bytes.toString('utf8');
@@ -34,8 +47,10 @@ export function createLines({ bytesMax, line, tooLong }: LinesOptions): { push(c
   const finish = (rest: Buffer) => {
     if (held.length === 0 && !skipping && rest.length <= bytesMax) return give(rest);
     hold(rest);
-    if (!skipping) give(held.bytes.subarray(0, held.length));
+    if (skipping) tooLongEnd?.(ending.toString('utf8'));
+    else give(held.bytes.subarray(0, held.length));
     held.clear();
+    ending = EMPTY;
     skipping = false;
   };
 

@@ -17,6 +17,91 @@ describe('a tool that misbehaves', () => {
     await tool.running.logged('the tool wrote a line that is too long; the line is ignored');
   });
 
+  // The TypeScript SDK writes the id of a response last.
+  it.each(['version id result', 'result version id', 'result id version'])(
+    'answers with more than 4 MiB: only the one who asked gets an error, at once (%s)',
+    async (order) => {
+      await tool.start();
+      const other = tool.post(callOf('never', {}, 'other'));
+      const reply = await tool.post(callOf('large', { order }, 'a'));
+      expect(reply.status).toBe(200);
+      expect(jsonOf(reply)).toMatchObject({
+        id: 'a',
+        error: { code: -32000, message: expect.stringContaining('longer than 4194304 bytes') as unknown },
+      });
+      await tool.running.logged('the tool wrote an answer that is too long; its client gets an error');
+      await tool.post(callOf('crash', {}, 'end'));
+      expect(jsonOf(await other)).toMatchObject({ id: 'other', error: { code: -32000 } });
+    },
+  );
+
+  it('answers with more than 4 MiB and no id: the only one who waits gets an error, and of two nobody', async () => {
+    await tool.start();
+    const alone = await tool.post(callOf('large', { order: 'version result' }, 'alone'));
+    expect(jsonOf(alone)).toMatchObject({ id: 'alone', error: { code: -32000 } });
+    const two = [callOf('never', {}, 'b'), callOf('large', { order: 'version result' }, 'c')].map((call) =>
+      tool.post(call),
+    );
+    await tool.running.logged('the request of the answer is not known, so its client waits');
+    await tool.post(callOf('crash', {}, 'end'));
+    for (const reply of await Promise.all(two)) expect(reply.status).toBe(502);
+  });
+
+  it.each([
+    ['a key twice', (id: number) => `{"jsonrpc":"2.0","id":${id},"result":{},"result":{}}`, 'duplicate key'],
+    ['NaN', (id: number) => `{"jsonrpc":"2.0","id":${id},"result":{"mean":NaN}}`, 'not valid JSON'],
+    ['NaN before the id', (id: number) => `{"result":{"mean":NaN},"jsonrpc":"2.0","id":${id}}`, 'not valid JSON'],
+    ['half of it', (id: number) => `{"jsonrpc":"2.0","id":${id},"result":{"text":"half of`, 'not valid JSON'],
+  ])('answers with %s: the one who asked gets an error, at once', async (_what, line, words) => {
+    await tool.start();
+    await tool.post(callOf('echo'));
+    const [before] = tool.got('tools/call').map(({ id }) => Number(id));
+    const other = tool.post(callOf('never', {}, 'other'));
+    await expect.poll(() => tool.got('"never"')).toHaveLength(1);
+    const reply = await tool.post(callOf('line', { line: line(before! + 2) }, 'a'));
+    expect(jsonOf(reply)).toMatchObject({
+      id: 'a',
+      error: { code: -32000, message: expect.stringContaining(words) as unknown },
+    });
+    await tool.running.logged('the tool wrote an answer that cannot be read; its client gets an error');
+    await tool.post(callOf('crash', {}, 'end'));
+    expect((await other).status).toBe(502);
+  });
+
+  it('answers so in a session: the one who asked gets an error, and the session goes on', async () => {
+    await tool.start([], {}, { shared: false });
+    const session = await tool.session();
+    for (const call of [
+      callOf('large', { order: 'version id result' }, 'a'),
+      callOf('large', { order: 'result version id' }, 'b'),
+      callOf('large', { order: 'result version' }, 'c'),
+      callOf('line', { line: '{"jsonrpc":"2.0","id":"d","result":{},"result":{}}' }, 'd'),
+    ])
+      expect(jsonOf(await tool.post(call, { ...session, accept: 'application/json' }))).toMatchObject({
+        id: call.id,
+        error: { code: -32000 },
+      });
+    const after = await tool.post(callOf('echo', { a: 1 }, 'e'), { ...session, accept: 'application/json' });
+    expect(textOf(after)).toEqual({ a: 1 });
+  });
+
+  it('writes a batch: each element is a message', async () => {
+    await tool.start([], {}, { shared: false });
+    const session = await tool.session();
+    const batch = [
+      { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'first' } },
+      7,
+      { jsonrpc: '2.0', id: 'a', result: { n: 12 } },
+    ];
+    const reply = await tool.post(callOf('line', { line: JSON.stringify(batch) }, 'a'), session);
+    const events = reply.body
+      .toString()
+      .trim()
+      .split('\n\n')
+      .map((event) => JSON.parse(event.replace('event: message\ndata: ', '')) as unknown);
+    expect(events).toEqual([batch[0], batch[2]]);
+  });
+
   it('complains: its standard error is in the log, in lines of bounded length', async () => {
     await tool.start();
     await tool.post(callOf('noise'));

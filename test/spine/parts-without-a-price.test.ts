@@ -99,6 +99,7 @@ test.each(PRIVATE)('a file of a message at %s is refused as well', async (url) =
   for (const [version, method, role, part, param] of [
     ['1.0', 'SendMessage', 'ROLE_USER', { url }, 'url'],
     ['0.3', 'message/send', 'user', { kind: 'file', file: { uri: url } }, 'file.uri'],
+    ['0.3', 'message/send', 'user', { kind: 'file', file: { file_with_uri: url } }, 'file.fileWithUri'],
   ] as const) {
     const message = { messageId: crypto.randomUUID(), role, parts: [part] };
     const response = await fetch(`${spine.origin}/a2a/fixture/agent`, {

@@ -14,6 +14,7 @@ import { createInterface } from 'node:readline';
  *   stop=stubborn  exits neither when its stdin closes nor on SIGTERM, and neither does its child process
  * Tools by name: echo (returns its arguments), env (its environment), slow (progress twice, then like echo; with
  * hold=true no response), crash (exits), noise (writes to stderr), huge (writes a line of 5 MB, then the response),
+ * large (a response of 5 MB, with its members in the order of `arguments.order`),
  * never (no answer), count (how often it was called in this process), line (writes the text of `arguments.line` as a
  * line), ask (sends a request and a ping to the client, then the response), elicit (sends a request to the client and
  * returns the client's answer).
@@ -119,6 +120,16 @@ function call(
     case 'huge':
       process.stdout.write(`${'y'.repeat(5_000_000)}\n`);
       return reply(text(null));
+    case 'large': {
+      const members: Record<string, string> = {
+        id: `"id":${JSON.stringify(id)}`,
+        result: `"result":{"text":"${'y'.repeat(5_000_000)}"}`,
+        version: '"jsonrpc":"2.0"',
+      };
+      const { order } = params.arguments as { order: string };
+      const written = order.split(' ').map((name) => members[name]);
+      return void process.stdout.write(`{${written.join(',')}}\n`);
+    }
     case 'ask':
       write({ id: 'server-1', method: 'sampling/createMessage', params: {} });
       write({ id: 'server-2', method: 'ping' });

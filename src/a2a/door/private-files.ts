@@ -11,12 +11,19 @@ export function refusePrivateFiles({ message }: JsonObject): void {
   for (const [index, part] of parts.entries()) {
     if (!isObject(part)) continue;
     const { url, file } = part;
-    const uri = isObject(file) ? file['uri'] : undefined;
-    const found = isPrivate(url) ? 'url' : isPrivate(uri) ? 'file.uri' : null;
+    const { uri, fileWithUri } = isObject(file) ? file : NO_FILE;
+    const found = isPrivate(url)
+      ? 'url'
+      : isPrivate(uri)
+        ? 'file.uri'
+        : isPrivate(fileWithUri)
+          ? 'file.fileWithUri'
+          : null;
     if (found === null) continue;
     const param = `message.parts[${index}].${found}`;
     throw new A2aError('InvalidParams', `${param} must name a host of the public internet`, { param });
   }
 }
 
+const NO_FILE: JsonObject = {};
 const isPrivate = (address: unknown): boolean => typeof address === 'string' && namesPrivateHost(address);

@@ -10,6 +10,11 @@ const METADATA = actedOn([
   ...Object.values(X402),
 ]);
 const PUSH = actedOn(['id', 'taskId', 'url', 'token', 'authentication', 'pushNotificationConfig']);
+const AUTHENTICATION = actedOn(['scheme', 'schemes', 'credentials']);
+const pushAt = (...path: readonly string[]): ActedOnAt => [
+  [path, PUSH],
+  [[...path, 'authentication'], AUTHENTICATION],
+];
 const MESSAGE = actedOn([
   'kind',
   'messageId',
@@ -50,10 +55,11 @@ export const PROTOCOL_NAMES: ActedOnAt = [
       ...'pushNotificationConfig taskPushNotificationConfig pushNotification'.split(' '),
     ]),
   ],
-  [['configuration', 'pushNotificationConfig'], PUSH],
-  [['configuration', 'taskPushNotificationConfig'], PUSH],
-  [['pushNotificationConfig'], PUSH],
-  [['config', 'pushNotificationConfig'], PUSH],
+  [['authentication'], AUTHENTICATION],
+  ...pushAt('configuration', 'pushNotificationConfig'),
+  ...pushAt('configuration', 'taskPushNotificationConfig'),
+  ...pushAt('pushNotificationConfig'),
+  ...pushAt('config', 'pushNotificationConfig'),
 ];
 
 /**

@@ -5,7 +5,7 @@ import { agentRequest } from '../agent/agent-request.ts';
 import type { Link } from '../agent/link.ts';
 import type { CardFacts } from '../cards/read-card.ts';
 import { sightOf } from '../tasks/tasks-of-agents.ts';
-import { type A2aEvent, readEvent } from '../wire/read-result.ts';
+import { type A2aEvent, isOfTask, readEvent } from '../wire/read-result.ts';
 import { isInterrupted, isTerminal } from '../wire/task-state.ts';
 import { translateError } from '../wire/translate-error.ts';
 import { translateResult } from '../wire/translate-result.ts';
@@ -120,10 +120,11 @@ export class AgentTalk {
         ? said.text
         : JSON.stringify(translateResult(operation, link.version, ask.version, said.value));
     const tail = { text, event, error: null, cut: null };
-    if (event.kind === 'message') return toEnd(offer, event, tail, this.#message.sofar(true));
+    // A message is the answer only if no task has begun. In the stream of a task, the end of the task is the answer.
+    if (event.kind === 'message' && this.task === null) return toEnd(offer, event, tail, this.#message.sofar(true));
     const first = this.task === null;
     const task = (this.task ??= await this.#begin(event));
-    if (event.taskId !== task.key.taskId) throw broken('the agent sent an event of another task', status);
+    if (!isOfTask(event, task.key.taskId)) throw broken('the agent sent an event of another task', status);
     const ended = await this.#saw(task, event, first);
     if (ended !== null) return ended;
     update(task, event);

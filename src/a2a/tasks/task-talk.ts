@@ -13,7 +13,7 @@ import { withTaskCost } from '../door/metadata.ts';
 import { beganBy, keyOf, sightOf, versionIn } from './tasks-of-agents.ts';
 import { A2A_ERRORS } from '../wire/a2a-error.ts';
 import { isStreaming } from '../wire/methods.ts';
-import { readEvent } from '../wire/read-result.ts';
+import { isOfTask, readEvent } from '../wire/read-result.ts';
 import { isTerminal } from '../wire/task-state.ts';
 import { translateError } from '../wire/translate-error.ts';
 import { translateResult } from '../wire/translate-result.ts';
@@ -78,7 +78,7 @@ export function createTaskTalk(
           return refusedEnd(translateError(link.version, version, said.error));
         }
         const event = readEvent(link.version, said.value);
-        if (event === null || event.kind === 'message' || event.taskId !== taskId)
+        if (event === null || (event.kind === 'message' && !streams) || !isOfTask(event, taskId))
           throw broken('the agent answered with another task', reply.status);
         heard.hear(said.text);
         const asking = { link, taskId, id: requestId, requestId, replyBytesMax, send };

@@ -36,6 +36,10 @@ export function readEvent(version: A2aVersion, value: unknown): A2aEvent | null 
   return event === null ? null : toA2aEvent(event, value);
 }
 
+/** Whether an event in the stream of a task belongs to that task. A message need not name its task. */
+export const isOfTask = ({ kind, taskId }: A2aEvent, id: string): boolean =>
+  taskId === id || (kind === 'message' && taskId === null);
+
 function toA2aEvent({ kind, value }: EventValue, whole: unknown): A2aEvent {
   const status = isObject(value['status']) ? value['status'] : {};
   const state = kind === 'task' || kind === 'status' ? stateOf(status['state']) : null;

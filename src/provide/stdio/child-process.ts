@@ -17,8 +17,10 @@ interface ChildOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Called with each line of stdout. */
   readonly line: (text: string) => void;
-  /** Called when a line of stdout is longer than MESSAGE_BYTES_MAX. */
-  readonly tooLong: () => void;
+  /** Called with the beginning of a line of stdout that is longer than MESSAGE_BYTES_MAX. */
+  readonly tooLong: (beginning: string) => void;
+  /** Called with the last bytes of such a line. */
+  readonly tooLongEnd: (ending: string) => void;
   /** Called with each line of stderr, shortened. */
   readonly complaint: (text: string) => void;
 }
@@ -45,7 +47,7 @@ const FLUSH_MS = 500;
 /**
  * Starts a process without a shell. It gets its own process group, so that its children can be ended together with it.
  */
-export function startChild({ target, env, line, tooLong, complaint }: ChildOptions): Child {
+export function startChild({ target, env, line, tooLong, tooLongEnd, complaint }: ChildOptions): Child {
   const passed = Object.fromEntries(PASSED_ON.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
   const child = spawn(target.command, [...target.args], {
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -65,7 +67,7 @@ export function startChild({ target, env, line, tooLong, complaint }: ChildOptio
   };
 
   child.stdin.on('error', () => {});
-  const output = createLines({ bytesMax: MESSAGE_BYTES_MAX, line, tooLong });
+  const output = createLines({ bytesMax: MESSAGE_BYTES_MAX, line, tooLong, tooLongEnd });
   child.stdout.on('data', (chunk: Buffer) => output.push(chunk));
   child.stdout.on('end', () => output.end());
   const complaints = createLines({

@@ -1,4 +1,4 @@
-import { isObject, parseRaw, type JsonObject, type RawMessage } from '#wire';
+import { elementsOf, isObject, parseRaw, RawJsonError, type JsonObject, type RawMessage } from '#wire';
 
 /** The parsed value is only for reading. To write it again could change numbers and the order of keys. */
 type Written = Pick<RawMessage, 'text' | 'value'>;
@@ -48,6 +48,20 @@ export function parseMessage(written: string): Message | null | undefined {
   const id = members.get('id');
   if (id === undefined) return { kind: 'notification', method, ...raw };
   return keyOf(value['id']) === null ? null : { kind: 'request', idText: text.slice(id.start, id.end), method, ...raw };
+}
+
+/**
+ * The texts of the messages of a batch, which servers of 2025-03-26 may write. Any other text is returned as the only
+ * element.
+ */
+export function elementsOfBatch(text: string): readonly string[] {
+  if (!/^\s*\[\s*\{/.test(text)) return [text];
+  try {
+    return elementsOf(text, 0).map(({ start, end }) => text.slice(start, end));
+  } catch (error) {
+    if (error instanceof RawJsonError) return [text];
+    throw error;
+  }
 }
 
 /**

@@ -1,7 +1,8 @@
 import type { CommandTarget } from '#config';
 import type { Log } from '../log.ts';
-import { startChild, type Child } from './child-process.ts';
-import { parseMessage, type Message } from './json-rpc.ts';
+import { MESSAGE_BYTES_MAX, startChild, type Child } from './child-process.ts';
+import { elementsOfBatch, parseMessage, type Message } from './json-rpc.ts';
+import { idAtEnd, inPlaceOf, readLostAnswer } from './lost-answer.ts';
 
 export interface ProcessOptions {
   readonly service: string;
@@ -11,24 +12,63 @@ export interface ProcessOptions {
   readonly log: Log;
 }
 
+/** Handles the messages of a process. */
+interface MessageTaker {
+  take(message: Message): void;
+  /** The id of the only open request, as JSON text. null unless exactly one is open. */
+  onlyOpen(): string | null;
+}
+
 /** Number of characters that are logged of a line that isn't a message. */
 const GARBAGE_CHARS_SHOWN = 200;
 
-/** Starts a tool's process that writes one JSON-RPC message per line. Other lines are logged and skipped. */
+const TOO_LONG = `The tool's answer is longer than ${MESSAGE_BYTES_MAX} bytes, the most that a message may have. Ask for a smaller answer`;
+const NOT_JSON = "The tool's answer is not valid JSON";
+const TWICE = "The tool's answer is ambiguous: it has a duplicate key";
+
+/**
+ * Starts a tool's process that writes one JSON-RPC message, or one batch of messages, per line. If a response cannot be
+ * read, its request is answered with an error at once. Other lines are logged and skipped.
+ */
 export function startMessageProcess(
   { service, target, env, log }: ProcessOptions,
-  take: (message: Message) => void,
+  { take, onlyOpen }: MessageTaker,
 ): Child {
+  /** The beginning of a line that is too long showed that it is a response, but not its id. */
+  let awaitsId = false;
+
+  function replace(idText: string | null, why: string): void {
+    const id = idText ?? onlyOpen();
+    const error = id === null ? null : inPlaceOf(id, why);
+    if (error) take(error);
+    else log.warn({ service }, 'the request of the answer is not known, so its client waits');
+  }
+
+  function read(text: string): void {
+    const message = parseMessage(text);
+    if (message) return take(message);
+    const facts = { service, text: text.slice(0, GARBAGE_CHARS_SHOWN) };
+    const lost = readLostAnswer(text);
+    if (lost === null) return log.warn(facts, 'the tool wrote a line that is not JSON-RPC; the line is ignored');
+    log.warn(facts, 'the tool wrote an answer that cannot be read; its client gets an error');
+    replace(lost.idText, message === undefined ? NOT_JSON : TWICE);
+  }
+
   return startChild({
     target,
     env,
-    line(text) {
-      const message = parseMessage(text);
-      if (message) return take(message);
-      const facts = { service, text: text.slice(0, GARBAGE_CHARS_SHOWN) };
-      log.warn(facts, 'the tool wrote a line that is not JSON-RPC; the line is ignored');
+    line: (text) => elementsOfBatch(text).forEach(read),
+    tooLong(beginning) {
+      const lost = readLostAnswer(beginning);
+      if (lost === null) return log.warn({ service }, 'the tool wrote a line that is too long; the line is ignored');
+      log.warn({ service }, 'the tool wrote an answer that is too long; its client gets an error');
+      if (lost.idText === null) awaitsId = true;
+      else replace(lost.idText, TOO_LONG);
     },
-    tooLong: () => log.warn({ service }, 'the tool wrote a line that is too long; the line is ignored'),
+    tooLongEnd(ending) {
+      if (awaitsId) replace(idAtEnd(ending), TOO_LONG);
+      awaitsId = false;
+    },
     complaint: (text) => log.info({ service, text }, 'the tool says'),
   });
 }

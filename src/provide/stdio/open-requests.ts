@@ -10,10 +10,16 @@ interface OpenRequest {
 /** The unanswered requests of one client. */
 export class OpenRequests {
   /** In order of arrival. Progress tokens are made comparable by `keyOf`. */
-  readonly #open = new Map<string, OpenRequest & { readonly token: string | null }>();
+  readonly #open = new Map<string, OpenRequest & { readonly token: string | null; readonly idText: string }>();
 
   get size(): number {
     return this.#open.size;
+  }
+
+  /** The id of the only open request, as JSON text. null unless exactly one is open. */
+  get onlyId(): string | null {
+    const [first] = this.#open.values();
+    return first && this.size === 1 ? first.idText : null;
   }
 
   has({ value }: Request): boolean {
@@ -21,7 +27,11 @@ export class OpenRequests {
   }
 
   add(request: Request, of: OpenRequest): void {
-    this.#open.set(keyOf(request.value['id'])!, { ...of, token: keyOf(metaOf(request)['progressToken']) });
+    this.#open.set(keyOf(request.value['id'])!, {
+      ...of,
+      token: keyOf(metaOf(request)['progressToken']),
+      idText: request.idText,
+    });
   }
 
   /** Removes and returns the request with this id. Returns undefined if there is no such request. */

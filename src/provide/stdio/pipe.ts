@@ -49,13 +49,16 @@ interface Asked {
   readonly token: string | null;
 }
 
+const onlyKey = (open: ReadonlyMap<number, unknown>): string | null =>
+  open.size === 1 ? String([...open.keys()][0]) : null;
+
 /** Starts a server's process that many clients share. */
 export function openPipe(options: ProcessOptions): Pipe {
   const { target } = options;
   const open = new Map<number, Asked>();
   let lastId = 0;
 
-  const child = startMessageProcess(options, take);
+  const child = startMessageProcess(options, { take, onlyOpen: () => onlyKey(open) });
 
   function take(message: Message): void {
     if (message.kind === 'notification') return passOn(message);

@@ -52,7 +52,7 @@ export function startSession(options: SessionOptions): Session {
   let dead = false;
   let usedAt = performance.now();
 
-  const child = startMessageProcess(options, take);
+  const child = startMessageProcess(options, { take, onlyOpen: () => requests.onlyId });
 
   const busy = () => client.isAttached() || requests.isWaiting();
 

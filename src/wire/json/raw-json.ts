@@ -144,6 +144,32 @@ function isKey(text: string, start: number, end: number, key: string): boolean {
 }
 
 /**
+ * The members of the object that begins `text`, up to the first fault or the end of the text. The values are JSON text.
+ * The value at the fault is empty. Of duplicate keys the last counts, as in JSON.parse.
+ */
+export function readableMembers(text: string): ReadonlyMap<string, string> {
+  const members = new Map<string, string>();
+  let i = skipSpace(text, 0);
+  if (text.charCodeAt(i) !== OPEN_BRACE) return members;
+  try {
+    do {
+      const keyStart = skipSpace(text, i + 1);
+      const behindKey = keyEnd(text, keyStart);
+      const key = decodeKey(text, keyStart, behindKey);
+      const start = skipSpace(text, skipSpace(text, behindKey) + 1);
+      members.set(key, '');
+      const end = valueEnd(text, start);
+      i = skipSpace(text, end);
+      // A number at the end of the text may go on behind it.
+      if (i < text.length) members.set(key, text.slice(start, end));
+    } while (text.charCodeAt(i) === COMMA);
+  } catch (error) {
+    if (!(error instanceof RawJsonError)) throw error;
+  }
+  return members;
+}
+
+/**
  * The first `countMax` elements of the array that begins at `at`, after white space. Reads and throws as membersOf
  * does.
  */

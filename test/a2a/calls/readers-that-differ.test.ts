@@ -98,6 +98,35 @@ test('a key that stands twice is refused wherever it would count', async () => {
   await calls.talk(url).call('CancelTask', { id });
 });
 
+const FILE = '"uri":"http://169.254.169.254/latest","uri":"https://files.example/a.png"';
+const PART = '{"kind":"text","text":"task x"}';
+const PUSH =
+  '"url":"https://client.example","authentication":{"schemes":["Bearer"],"credentials":"a","credentials":"b"}';
+const TWO_RUNS = '"metadata":{"tollgate/run":{"token":"a"},"tollgate/run":{"token":"b"}}';
+
+test.each([
+  ['the address of a file', `[${PART},{"kind":"file","file":{${FILE}}}]`, ''],
+  ['an escaped address', `[{"kind":"file","file":{${FILE.replace('"uri"', '"\\u0075ri"')}}}]`, ''],
+  ['a file', `[{"kind":"file","file":{"uri":"http://10.0.0.1/a"},"file":{"uri":"https://files.example/a"}}]`, ''],
+  ['the url of a part', `[{"url":"http://10.0.0.1/a","url":"https://files.example/a"}]`, ''],
+  ['a run token', `[${PART}]`, `,${TWO_RUNS}`],
+  ['a secret for a webhook', `[${PART}]`, `,"configuration":{"pushNotificationConfig":{${PUSH}}}`],
+])('%s that stands twice is refused, and no agent gets it', async (_what, parts, more) => {
+  const { url, agent } = await calls.serve({ version: 'both' });
+  const before = agent.received.length;
+  const params = `{"message":{"kind":"message","messageId":"${crypto.randomUUID()}","role":"user","parts":${parts}}${more}}`;
+  const { status, text } = await post(
+    url,
+    `{"jsonrpc":"2.0","id":1,"method":"message/send","params":${params}}`,
+    '0.3',
+    calls.world.spine.key,
+  );
+  expect(status, text).toBe(200);
+  const { error } = JSON.parse(text) as { error?: { code: number; message: string } };
+  expect(error).toMatchObject({ code: -32_602, message: expect.stringMatching(/ambiguous: duplicate key/) as unknown });
+  expect(agent.received.length).toBe(before);
+});
+
 test('names that objects have of their own are names like others', async () => {
   const { url, agent } = await calls.serve({ version: 'both' });
   const odd =

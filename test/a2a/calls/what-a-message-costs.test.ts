@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { BRIDGES } from './support/doors.ts';
 import { costOf, heldBy, LEGACY_RPC, MESSAGE_PRICE, useCallsWorld, WIRES } from './support/calls-world.ts';
+import { serveRaw, statusEvent, taskResult, writeEvent } from './support/raw-served.ts';
 
 const calls = useCallsWorld();
 
@@ -102,4 +104,95 @@ test('per task: a second task in the same context is another one', async () => {
   const talk = calls.talk(url);
   const first = await talk.task('task one');
   expect(await calls.spent(() => talk.task('task two', { message: { contextId: first.contextId } }))).toBe(10_000n);
+});
+
+const says = (text: string, taskId?: string) => ({
+  message: {
+    messageId: `m ${text}`,
+    role: 'ROLE_AGENT',
+    parts: [{ text }],
+    ...(taskId === undefined ? {} : { taskId }),
+  },
+});
+
+/** An agent whose task says two messages in its stream. The stream ends, and then the task stands as given. */
+const serveTalkative = (taskId: string, ends: string, inStream: boolean) =>
+  serveRaw(calls.world, (exchange) => {
+    const { request, response, result } = exchange;
+    if (request.method === 'GetTask') return result(taskResult(taskId, ends).task);
+    writeEvent(exchange, taskResult(taskId, 'WORKING'));
+    writeEvent(exchange, says('one moment', taskId));
+    if (request.method === 'SendStreamingMessage') writeEvent(exchange, says('nearly there'));
+    if (inStream || request.method === 'SubscribeToTask') writeEvent(exchange, statusEvent(taskId, ends));
+    response.end();
+  });
+
+test.each([
+  ['FAILED', false, 0n],
+  ['FAILED', true, 0n],
+  ['COMPLETED', false, MESSAGE_PRICE],
+  ['COMPLETED', true, MESSAGE_PRICE],
+] as const)(
+  'a message in the stream of a task that is %s later (in the stream: %s) costs %s',
+  async (ends, inStream, cost) => {
+    const taskId = `t-says-${ends}-${inStream}`;
+    const { url } = await serveTalkative(taskId, ends, inStream);
+    const talk = calls.talk(url);
+    expect(
+      await calls.spent(async () => {
+        const told = JSON.stringify(await (await talk.stream('work')).rest());
+        expect(told).toContain('one moment');
+        expect(told).toContain('nearly there');
+        if (inStream) expect(told).toContain(`TASK_STATE_${ends}`);
+        else expect(await calls.locked()).toBe(MESSAGE_PRICE);
+        const shown = (await talk.get(taskId)).raw;
+        expect(shown['metadata']).toMatchObject({ 'tollgate/generation': { cost: cost === 0n ? '0' : '0.001' } });
+      }),
+    ).toBe(cost);
+  },
+);
+
+test('whoever listens to a task hears its messages and its end', async () => {
+  const { url } = await serveTalkative('t-heard', 'FAILED', false);
+  const talk = calls.talk(url);
+  expect(
+    await calls.spent(async () => {
+      await (await talk.stream('work')).rest();
+      const heard = JSON.stringify(await (await talk.subscribe('t-heard')).rest());
+      expect(heard).toContain('one moment');
+      expect(heard).toContain('TASK_STATE_FAILED');
+    }),
+  ).toBe(0n);
+});
+
+test.each(BRIDGES)('a message in the stream of a task is not its end: $name', async (door) => {
+  const failed = await serveTalkative(`t-fails ${door.name}`, 'FAILED', false);
+  const done = await serveTalkative(`t-done ${door.name}`, 'COMPLETED', false);
+  expect(
+    await calls.spent(async () => {
+      expect(await door.ask(calls, failed.service)).toMatchObject({ state: 'failed', cost: 0, finish: 'error' });
+      const told = await door.ask(calls, done.service);
+      expect(told).toMatchObject({ state: 'completed', cost: Number(MESSAGE_PRICE), finish: 'stop' });
+      expect(told.said).toContain('nearly there');
+    }),
+  ).toBe(MESSAGE_PRICE);
+});
+
+test('a message of another task breaks the stream, and the task goes on', async () => {
+  const { url } = await serveRaw(calls.world, (exchange) => {
+    const { request, response, result } = exchange;
+    if (request.method === 'GetTask') return result(taskResult('t-own', 'FAILED').task);
+    writeEvent(exchange, taskResult('t-own', 'WORKING'));
+    writeEvent(exchange, says('not mine', 't-foreign'));
+    response.end();
+  });
+  const talk = calls.talk(url);
+  expect(
+    await calls.spent(async () => {
+      const stream = await talk.stream('work');
+      await stream.next();
+      await expect(stream.next()).rejects.toThrow('the task continues');
+      expect((await talk.get('t-own')).state).toBe('failed');
+    }),
+  ).toBe(0n);
 });

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { elementsOf, membersOf } from '../../../src/wire/json/raw-json.ts';
+import { elementsOf, membersOf, readableMembers } from '../../../src/wire/json/raw-json.ts';
 import { uniqueMembersOf } from '../../../src/wire/json/unique-members.ts';
 import { RawJsonError } from '../../../src/wire/json/json-scan.ts';
 import { entriesOf, key, object, space, value } from './json-text.ts';
@@ -126,5 +126,22 @@ describe('reading members of a JSON text in place', () => {
 
   it.each(['{}', '[1,]', '[,1]', '[1', '[1 2]', '["a]'])('refuses to read elements of %s', (text) => {
     expect(() => elementsOf(text, 0)).toThrow(RawJsonError);
+  });
+
+  it('reads the members before a fault, and names the one that has it', () => {
+    for (const [text, members] of [
+      ['{"id":1,"result":{"a":[1', { id: '1', result: '' }],
+      ['{"id":1,"result":NaN,"b": "c" }', { id: '1', result: 'NaN', b: '"c"' }],
+      ['{"id":1,"id":2,"result":{}}', { id: '2', result: '{}' }],
+      ['{"result":{},"id":12', { result: '{}', id: '' }],
+      ['{"result":{},"id', { result: '{}' }],
+      [' {"a":"b} \\" ,","c":1}', { a: '"b} \\" ,"', c: '1' }],
+      ['{}', {}],
+      ['{', {}],
+      ['[{"id":1}]', {}],
+      ['words', {}],
+      ['', {}],
+    ] as const)
+      expect(Object.fromEntries(readableMembers(text)), text).toEqual(members);
   });
 });

@@ -2,17 +2,19 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createLines } from '../../../src/wire/lines.ts';
 
-function cut(chunks: readonly Buffer[], bytesMax = 1_000): { lines: string[]; tooLong: string[] } {
+function cut(chunks: readonly Buffer[], bytesMax = 1_000) {
   const lines: string[] = [];
   const tooLong: string[] = [];
+  const endings: string[] = [];
   const splitter = createLines({
     bytesMax,
     line: (text) => lines.push(text),
     tooLong: (beginning) => tooLong.push(beginning),
+    tooLongEnd: (ending) => endings.push(ending),
   });
   for (const chunk of chunks) splitter.push(chunk);
   splitter.end();
-  return { lines, tooLong };
+  return { lines, tooLong, endings };
 }
 
 describe('bytes as lines', () => {
@@ -41,8 +43,28 @@ describe('bytes as lines', () => {
     expect(cut([Buffer.from(`a\n${long}`), Buffer.from(`${long}\nb\n${long}`)], 10)).toEqual({
       lines: ['a', 'b'],
       tooLong: ['x'.repeat(10), 'x'.repeat(10)],
+      endings: [long + long, long],
     });
-    expect(cut([Buffer.from(`${'y'.repeat(10)}\n`)], 10)).toEqual({ lines: ['y'.repeat(10)], tooLong: [] });
+    expect(cut([Buffer.from(`${'y'.repeat(10)}\n`)], 10)).toEqual({
+      lines: ['y'.repeat(10)],
+      tooLong: [],
+      endings: [],
+    });
+  });
+
+  it('that are too long are told by their last 1,024 bytes too, however they are cut', () => {
+    const text = Array.from({ length: 400 }, (_, index) => `${index},`).join('');
+    const bytes = Buffer.from(`${text}\nb`);
+    for (const size of [1, 7, 1_000, 1_024, 1_025, 5_000]) {
+      const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+        bytes.subarray(index * size, (index + 1) * size),
+      );
+      expect(cut(chunks, 100)).toEqual({
+        lines: ['b'],
+        tooLong: [text.slice(0, 100)],
+        endings: [text.slice(-1_024)],
+      });
+    }
   });
 
   it('take linear time in single bytes, and memory for one line', () => {
