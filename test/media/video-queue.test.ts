@@ -369,6 +369,8 @@ test.each([
   ['an address that is not public', { image_url: 'https://127.0.0.1/a.png' }, 400, 'image_url'],
   ['an address without TLS', { image_url: 'http://example.com/a.png' }, 400, 'image_url'],
   ['a data URL of another kind', { image_url: `data:image/png;base64,${btoa('<svg>')}aa` }, 400, 'image_url'],
+  ['a data URL of many parameters', { image_url: `data:${';a'.repeat(6_000_000)}` }, 400, 'image_url'],
+  ['text that is no base64', { image_url: { b64: 'Ł'.repeat(4) } }, 400, 'image_url'],
   ['too many references', { reference_image_urls: ['a', 'b', 'c', 'd', 'e'] }, 400, 'reference_image_urls'],
   ['long metadata', { metadata: { a: 'x'.repeat(4_096) } }, 400, 'metadata'],
   ['a cap below its price', { max_cost: 0.01 }, 422, null],
