@@ -8,8 +8,10 @@ import { type Queued, startVideoProvider, videoBlock, type VideoProvider } from 
 // The life of a video: queued, looked at, fetched, given out, and charged when it is here.
 
 const LISTED =
-  'durations = ["4s"]\naspect_ratios = ["16:9", "9:16"]\nsupported_params = ["seed", "negative_prompt", "generate_audio", "frame_rate", "image_url", "camera_fixed", "camera_motion"]';
+  'durations = ["4s"]\naspect_ratios = ["16:9", "9:16"]\nsupported_params = ["seed", "negative_prompt", "generate_audio", "frame_rate", "image_url", "camera_fixed", "camera_motion", "end_image", "reference_images", "video_reference", "audio_reference"]';
 
+const INSIDE = 'http://169.254.169.254/latest';
+const LISTS = { model: 'test/listed' };
 const PNG = png(64, 64);
 
 let provider: VideoProvider;
@@ -369,6 +371,11 @@ test.each([
   ['an address that is not public', { image_url: 'https://127.0.0.1/a.png' }, 400, 'image_url'],
   ['an address without TLS', { image_url: 'http://example.com/a.png' }, 400, 'image_url'],
   ['a data URL of another kind', { image_url: `data:image/png;base64,${btoa('<svg>')}aa` }, 400, 'image_url'],
+  ['a last frame inside', { ...LISTS, end_image: INSIDE }, 400, 'end_image_url'],
+  ['references that are no list', { ...LISTS, reference_images: INSIDE }, 400, 'reference_image_urls'],
+  ['a reference inside', { ...LISTS, reference_images: [INSIDE] }, 400, 'reference_image_urls[0]'],
+  ['a video inside', { ...LISTS, video_reference: INSIDE }, 400, 'video_url'],
+  ['sound inside', { ...LISTS, audio_reference: INSIDE }, 400, 'audio_url'],
   ['a data URL of many parameters', { image_url: `data:${';a'.repeat(6_000_000)}` }, 400, 'image_url'],
   ['text that is no base64', { image_url: { b64: 'Ł'.repeat(4) } }, 400, 'image_url'],
   ['too many references', { reference_image_urls: ['a', 'b', 'c', 'd', 'e'] }, 400, 'reference_image_urls'],

@@ -79,12 +79,24 @@ const NOTHING: Readonly<Record<string, readonly unknown[]>> = {
   watermark: [false],
 };
 
-/** Other names of fields. If a request has both names, both must have the same value. */
+/** Our names of fields, with the names that the APIs of providers have for them. */
+export const WIRE_NAMES: Readonly<Record<string, string>> = {
+  frame_rate: 'fps',
+  image_url: 'input_reference',
+  end_image_url: 'end_image',
+  reference_image_urls: 'reference_images',
+  video_url: 'video_reference',
+  audio_url: 'audio_reference',
+};
+
+/**
+ * Other names of fields. A client may use the names of the APIs, so their values get the same checks. If a request has
+ * both names, both must have the same value.
+ */
 const ALIASES: Readonly<Record<string, string>> = {
   seconds: 'duration',
-  input_reference: 'image_url',
   variants: 'n',
-  fps: 'frame_rate',
+  ...Object.fromEntries(Object.entries(WIRE_NAMES).map(([name, inApi]) => [inApi, name])),
 };
 
 /** Names that some APIs have for the number of videos. They are refused, because they would change what is paid for. */

@@ -3,7 +3,7 @@ import { malformed } from '#wire/replies';
 import type { Offer, UpstreamRequest } from '#gateway';
 import { VIDEOS_PATH } from '#config';
 import type { MediaInput } from '../request/media-input.ts';
-import { sizeIn, type VideoAsk } from '../request/video-ask.ts';
+import { sizeIn, type VideoAsk, WIRE_NAMES } from '../request/video-ask.ts';
 import { planAt, unprocessable } from '../video-price.ts';
 
 /* An API that has `POST /videos`, `GET /videos/{id}`, `GET /videos/{id}/content` and `DELETE /videos/{id}`. */
@@ -18,16 +18,6 @@ export interface SeenJob {
   /** Short values of the answer that clients know. */
   readonly raw: Readonly<Record<string, unknown>>;
 }
-
-/** Our names of fields, with the names that such an API has for them. */
-const WIRE_NAMES: Readonly<Record<string, string>> = {
-  frame_rate: 'fps',
-  image_url: 'input_reference',
-  end_image_url: 'end_image',
-  reference_image_urls: 'reference_images',
-  video_url: 'video_reference',
-  audio_url: 'audio_reference',
-};
 
 /** Fields that an offer takes if it lists no fields at all, because most APIs of this kind take them. */
 const USUAL: ReadonlySet<string> = new Set(['frame_rate', 'image_url', 'negative_prompt', 'seed']);
