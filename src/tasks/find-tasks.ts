@@ -61,9 +61,11 @@ export function createTaskSearch({
     },
 
     async list({ account, within }, query): Promise<TaskPage> {
-      const { primitive, service, contextId = null, state = null, since = null, after = null } = query;
+      const { primitive, service, contextId = null, state = null, since = null, after = null, pageNames } = query;
       const from =
-        after === null ? { updatedAt: Number.MAX_SAFE_INTEGER, taskId: '', service: '' } : readPageToken(after);
+        after === null
+          ? { updatedAt: Number.MAX_SAFE_INTEGER, taskId: '', service: '' }
+          : readPageToken(after, pageNames);
       // No task has such a text, and the database may even refuse it as a parameter.
       if ([service, contextId, state].some((text) => text !== null && !isStorable(text)))
         return { tasks: [], total: 0, next: null };

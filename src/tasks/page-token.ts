@@ -1,4 +1,5 @@
 import { GatewayError } from '#wire';
+import type { PageNames } from './task.ts';
 import { isStorable } from './task-rows.ts';
 
 /** The last task of a page. The next page begins after it. */
@@ -18,8 +19,10 @@ export function toPageToken({ updatedAt, taskId, service }: PageEnd): string {
   return Buffer.from(JSON.stringify([updatedAt, taskId, service])).toString('base64url');
 }
 
+const A2A_NAMES: PageNames = { after: 'pageToken', next: 'nextPageToken' };
+
 /** The inverse of toPageToken. Throws GatewayError `invalid_request` for another text. */
-export function readPageToken(token: string): PageEnd {
+export function readPageToken(token: string, { after, next }: PageNames = A2A_NAMES): PageEnd {
   const parts = token.length <= TOKEN_LENGTH_MAX ? parse(Buffer.from(token, 'base64url').toString()) : null;
   if (Array.isArray(parts) && parts.length === 3) {
     const [updatedAt, taskId, service] = parts as unknown[];
@@ -28,10 +31,8 @@ export function readPageToken(token: string): PageEnd {
   }
   throw new GatewayError(
     'invalid_request',
-    'pageToken must be the nextPageToken of a page of this list. Leave it out for the first page',
-    {
-      param: 'pageToken',
-    },
+    `${after} must be the ${next} of a page of this list. Leave it out for the first page`,
+    { param: after },
   );
 }
 

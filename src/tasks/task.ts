@@ -119,6 +119,12 @@ export interface TaskPage {
   readonly next: string | null;
 }
 
+/** The names of an API for the position in a list. */
+export interface PageNames {
+  readonly after: string;
+  readonly next: string;
+}
+
 interface TaskQuery {
   readonly primitive: Primitive;
   /** null for all services. */
@@ -129,6 +135,8 @@ interface TaskQuery {
   readonly since?: number | null;
   /** `next` of the previous page. */
   readonly after?: string | null;
+  /** For errors: what the client's API calls `after` and `next`. Default: the names of A2A. */
+  readonly pageNames?: PageNames;
   readonly limit: number;
 }
 

@@ -2,6 +2,7 @@ import { createDueWorker, type Database } from '#store';
 import type { Primitive } from '#config';
 import type { KeptTasks } from './create-tasks.ts';
 import { createDueTasks, type Released } from './due-tasks.ts';
+import { lastPartOf } from './last-part.ts';
 import { asItWas, createOfferLooks } from './offer-looks.ts';
 import { toTask, type TaskRow } from './task-rows.ts';
 import type { Look, Task } from './task.ts';
@@ -65,11 +66,13 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
   const { tickMs = TICK_MS, slowMs = SLOW_MS } = options;
   const due = createDueTasks(database, { now });
 
-  /** The next pause after a look that saw no change. */
+  /** The next pause after a look that saw no change. One look falls into the last part of a task's time. */
   const pauseAfter = (task: TaskRow, longest: number, least = 0): Released => {
     const lookMs = Math.min(Math.max(Math.ceil(task.lookMs * PAUSE_GROWTH), least), lookMsMax, longest);
     const at = now() + Math.max(least, Math.ceil(lookMs * (1 - JITTER * random())));
-    return { task, lookMs, nextLookAt: task.live ? Math.min(at, Math.max(task.expiresAt, now())) : at };
+    const lastPart = lastPartOf(task);
+    const latest = now() < lastPart ? lastPart : Math.max(task.expiresAt, now());
+    return { task, lookMs, nextLookAt: task.live ? Math.min(at, latest) : at };
   };
 
   const attend = async (task: TaskRow, onSlow: () => void, onLooked: () => void): Promise<Released | null> => {

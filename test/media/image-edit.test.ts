@@ -192,6 +192,8 @@ test('a large image is taken as it is, and a long text elsewhere is refused', as
   await edited(ask({ model: 'test/json', images: [{ b64: dataUrl(large) }] }));
   expect(last().body['images']).toEqual([{ image_url: dataUrl(large) }]);
   expect(await refusal(ask({ style: 'x'.repeat(300_000) }))).toMatchObject({ status: 400, param: 'style' });
+  const standsIn = '\u0000long string 0';
+  expect(await refusal(ask({ images: [dataUrl(large), standsIn] }))).toMatchObject({ status: 400, param: 'images[1]' });
   const tooLarge = Buffer.concat([base, Buffer.alloc(20 * 1024 * 1024)]);
   expect(await refusal(ask({ images: [{ b64: dataUrl(tooLarge) }] }))).toMatchObject({
     status: 400,

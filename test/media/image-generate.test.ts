@@ -316,6 +316,22 @@ describe('what the provider answers', () => {
     expect(await spine.balance()).toEqual(before);
   });
 
+  test('many items that are no images are not all looked at', async () => {
+    provider.answer(answerWith(...Array.from({ length: 18 }, () => ({})), { b64_json: b64 }));
+    expect((await generate(ask())).status).toBe(500);
+    expect((await painted(ask({ n: 3 }))).images.length).toBe(1);
+  });
+
+  test('texts that are long where none belongs are left out', async () => {
+    const long = 'x'.repeat(3_000);
+    const raw = { size: long, usage: { input_tokens: 1, output_tokens: 2, total_tokens: 3, [long]: 4 } };
+    provider.answer((_request, response) => json(response, 200, { data: [{ b64_json: b64 }], created: 1, ...raw }));
+    expect((await painted(ask())).provider_metadata.raw).toEqual({
+      created: 1,
+      usage: { input_tokens: 1, output_tokens: 2, total_tokens: 3 },
+    });
+  });
+
   test('a refusal of the request is told, and free', async () => {
     provider.answer((_request, response) =>
       json(response, 400, { error: { message: 'Your request was rejected by the safety system.' } }),

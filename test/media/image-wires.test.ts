@@ -30,7 +30,12 @@ beforeAll(async () => {
     toml:
       UNHURRIED +
       sold.replace('model = "upstream-paint"', 'model = "test/paint"').replace('image-secret-canary', inner.key) +
-      imageBlock({ url: painter.url, name: 'test/routed', params: 'edits = true\nwire = "openrouter"' }),
+      imageBlock({
+        url: painter.url,
+        name: 'test/routed',
+        params: 'edits = true\nwire = "openrouter"',
+        lines: 'supported_params = ["input_references"]',
+      }),
   });
 });
 afterAll(async () => {
@@ -103,6 +108,12 @@ test("OpenRouter's API has one path, with references for an edit", async () => {
   const { images } = edit;
   expect((await outer.post('/image/generate', ask({ model: 'test/routed', aspect_ratio: '16:9' }))).status).toBe(200);
   expect([painter.requests.at(-1)!.path, painter.requests.at(-1)!.body]).toMatchObject(['/v1/images', { n: 1 }]);
+  // They would be neither checked nor charged.
+  const unread = { input_references: [{ type: 'image_url', image_url: { url: 'http://169.254.169.254/latest' } }] };
+  for (const [path, more] of [['/image/generate', unread] as const, ['/image/edit', { ...unread, images }] as const]) {
+    const refused = await outer.post(path, ask({ model: 'test/routed', ...more }));
+    expect([refused.status, await refused.json()]).toMatchObject([422, { error: { param: 'input_references' } }]);
+  }
   const response = await outer.post('/image/edit', ask({ model: 'test/routed', images }));
   expect([response.status, await response.json()]).toMatchObject([200, { usage: { cost: 0.04 } }]);
   expect(painter.requests.at(-1)!.body['input_references']).toEqual([

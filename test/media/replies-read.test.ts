@@ -105,8 +105,19 @@ describe('long strings', () => {
   });
 
   test('that claim to be taken out are what they are', () => {
-    const text = '\u0000long string 7';
-    expect(bytesOfString(text, { strings: [] }).toString()).toBe(text);
+    const long = 'a'.repeat(3_000);
+    const markIn = (text: string) => {
+      const outline = withoutLongStrings(Buffer.from(text));
+      return { outline, found: JSON.parse(outline.json.toString()) as string[] };
+    };
+    // Whoever has seen a mark of one text does not know the mark of the next.
+    const seen = markIn(JSON.stringify([long])).found[0]!;
+    for (const claim of ['\u0000long string 0', seen]) {
+      const { outline, found } = markIn(JSON.stringify([long, claim]));
+      expect(bytesOfString(found[0]!, outline).toString()).toBe(long);
+      expect(bytesOfString(found[1]!, outline).toString()).toBe(claim);
+      expect(textOfString(found[1]!, outline)).toBe(claim);
+    }
   });
 
   test('without an end are refused', () => {

@@ -23,7 +23,7 @@ beforeAll(async () => {
   await once(web, 'listening');
   base = `http://127.0.0.1:${(web.address() as AddressInfo).port}`;
   provider = await startVideoProvider();
-  const lines = 'durations = ["4s"]\nsupported_params = ["image_url", "reference_image_urls"]';
+  const lines = 'durations = ["4s"]\nsupported_params = ["image_url", "reference_image_urls", "end_image"]';
   const files = videoBlock({ url: provider.url, lines });
   spine = await startSpine({
     // Its own machine counts as the public internet.
@@ -48,6 +48,14 @@ test('it is sent the files, and another the addresses', async () => {
   expect((await queue(asked, 'test/by-address')).status).toBe(200);
   const sent = provider.requests.findLast(({ method }) => method === 'POST')!;
   expect(sent.body).toMatchObject({ input_reference: { image_url: `${base}/first.png` } });
+});
+
+test('a name of its own is read like ours', async () => {
+  expect((await queue({ end_image: `${base}/last.png`, reference_images: [`${base}/a.png`] })).status).toBe(200);
+  const file = `<image/png, ${IMAGE.length}>`;
+  expect(provider.requests.at(-1)!.body).toMatchObject({ end_image: file, 'reference_images[]': file });
+  const both = await queue({ end_image: `${base}/last.png`, end_image_url: `${base}/first.png` });
+  expect([both.status, await both.text()]).toMatchObject([400, expect.stringContaining('different values') as string]);
 });
 
 test.each([

@@ -15,7 +15,7 @@ interface World {
   readonly spine: Spine;
   readonly dataDir: string;
   pass(ms: number): void;
-  queue(): Promise<Response>;
+  queue(more?: object): Promise<Response>;
   retrieve(id: string): Promise<Response>;
 }
 
@@ -38,7 +38,8 @@ async function startWorld(media: string): Promise<World> {
     pass(ms) {
       passed += ms;
     },
-    queue: () => spine.post('/video/queue', { model: 'test/film', prompt: 'A tollgate', duration: '4s' }),
+    queue: (more = {}) =>
+      spine.post('/video/queue', { model: 'test/film', prompt: 'A tollgate', duration: '4s', ...more }),
     retrieve: (id) => spine.post('/video/retrieve', { task_id: id, wait_for_final: true }),
   };
 }
@@ -59,6 +60,38 @@ test('a video that takes too long is free, and its provider is told', async () =
   expect(await spine.balance()).toEqual(before);
   await expect.poll(() => provider.last().cancelled, { timeout: 60_000 }).toBe(true);
   expect(await spine.faults()).toEqual([]);
+});
+
+/** Two variants. The file of the first is here, and the second is still being made. */
+async function startHalf({ provider, spine, dataDir, queue }: World) {
+  const before = await spine.balance();
+  provider.begin(() => ({ status: provider.jobs.size === 0 ? 'completed' : 'in_progress' }));
+  const { id } = (await (await queue({ n: 2 })).json()) as Queued;
+  await expect.poll(() => filesIn(dataDir), { timeout: 60_000 }).toHaveLength(1);
+  const [first, second] = [...provider.jobs.values()];
+  return { id, first: first!, second: second!, paid: async () => before.available - (await spine.balance()).available };
+}
+
+test('in the last part of its time a task ends with the videos that are here, and the others are cancelled', async () => {
+  const world = await startWorld('free_bytes_min = 0');
+  const { id, first, second, paid } = await startHalf(world);
+  world.pass(2 * HOUR_MS - 30_000);
+  expect((await world.retrieve(id)).headers.get('content-type')).toBe('video/mp4');
+  expect(await paid()).toBe(450_000n);
+  await expect.poll(() => second.cancelled, { timeout: 60_000 }).toBe(true);
+  expect(first.cancelled).toBe(false);
+  expect(await world.spine.faults()).toEqual([]);
+});
+
+test('a task with little time waits for all of its videos, too', async () => {
+  const world = await startWorld('free_bytes_min = 0\nvideo_ttl_ms = 60000');
+  const { id, second, paid } = await startHalf(world);
+  world.pass(3_000);
+  second.status = 'completed';
+  expect((await world.retrieve(id)).headers.get('content-type')).toBe('application/zip');
+  expect(await paid()).toBe(900_000n);
+  expect(second.cancelled).toBe(false);
+  expect(await world.spine.faults()).toEqual([]);
 });
 
 test('files are kept for a day, and nothing of them after that', async () => {

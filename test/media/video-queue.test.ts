@@ -1,13 +1,18 @@
 import { execFileSync } from 'node:child_process';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { png } from './support/image-provider.ts';
 import { tinyMp4 } from './support/tiny-mp4.ts';
 import { type Queued, startVideoProvider, videoBlock, type VideoProvider } from './support/video-provider.ts';
 
 // The life of a video: queued, looked at, fetched, given out, and charged when it is here.
 
 const LISTED =
-  'durations = ["4s"]\naspect_ratios = ["16:9", "9:16"]\nsupported_params = ["seed", "negative_prompt", "generate_audio", "frame_rate", "image_url", "camera_fixed"]';
+  'durations = ["4s"]\naspect_ratios = ["16:9", "9:16"]\nsupported_params = ["seed", "negative_prompt", "generate_audio", "frame_rate", "image_url", "camera_fixed", "camera_motion", "end_image", "reference_images", "video_reference", "audio_reference"]';
+
+const INSIDE = 'http://169.254.169.254/latest';
+const LISTS = { model: 'test/listed' };
+const PNG = png(64, 64);
 
 let provider: VideoProvider;
 let spine: Spine;
@@ -366,6 +371,13 @@ test.each([
   ['an address that is not public', { image_url: 'https://127.0.0.1/a.png' }, 400, 'image_url'],
   ['an address without TLS', { image_url: 'http://example.com/a.png' }, 400, 'image_url'],
   ['a data URL of another kind', { image_url: `data:image/png;base64,${btoa('<svg>')}aa` }, 400, 'image_url'],
+  ['a last frame inside', { ...LISTS, end_image: INSIDE }, 400, 'end_image_url'],
+  ['references that are no list', { ...LISTS, reference_images: INSIDE }, 400, 'reference_image_urls'],
+  ['a reference inside', { ...LISTS, reference_images: [INSIDE] }, 400, 'reference_image_urls[0]'],
+  ['a video inside', { ...LISTS, video_reference: INSIDE }, 400, 'video_url'],
+  ['sound inside', { ...LISTS, audio_reference: INSIDE }, 400, 'audio_url'],
+  ['a data URL of many parameters', { image_url: `data:${';a'.repeat(6_000_000)}` }, 400, 'image_url'],
+  ['text that is no base64', { image_url: { b64: 'Ł'.repeat(4) } }, 400, 'image_url'],
   ['too many references', { reference_image_urls: ['a', 'b', 'c', 'd', 'e'] }, 400, 'reference_image_urls'],
   ['long metadata', { metadata: { a: 'x'.repeat(4_096) } }, 400, 'metadata'],
   ['a cap below its price', { max_cost: 0.01 }, 422, null],
@@ -378,14 +390,10 @@ test.each([
 });
 
 test('a picture goes as a file of a form, an address as it is', async () => {
-  const png = Buffer.from(
-    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
-    'base64',
-  );
   const one = await queued(
-    ask({ prompt: undefined, image_url: { b64: `data:image/png;base64,${png.toString('base64')}` } }),
+    ask({ prompt: undefined, image_url: { b64: `data:image/png;base64,${PNG.toString('base64')}` } }),
   );
-  expect(sent()).toMatchObject({ input_reference: `<image/png, ${png.length}>`, seconds: '4' });
+  expect(sent()).toMatchObject({ input_reference: `<image/png, ${PNG.length}>`, seconds: '4' });
   await (await final(one.id)).arrayBuffer();
   const two = await queued(ask({ image_url: 'https://pictures.example/a.png' }));
   expect(sent()).toMatchObject({ input_reference: { image_url: 'https://pictures.example/a.png' } });
@@ -401,6 +409,23 @@ test('an API that reads only forms is sent a form', async () => {
   const { id } = await queued(ask({ seed: 3 }));
   expect(sent()).toMatchObject({ prompt: 'A tollgate', seconds: '4', seed: '3' });
   await (await final(id)).arrayBuffer();
+});
+
+test.each([
+  ['what looks like a file', { file: { type: 'a/b', bytes: 3_000_000 } }],
+  ['what looks like an address', { file: null, url: 'https://pictures.example/a.png' }],
+  ['an object', { type: 'pan' }],
+  ['a list', [{ type: 'pan' }]],
+  ['a list of nothing', [null]],
+])('%s in a field of the provider goes as it is', async (_what, value) => {
+  const asked = ask({ model: 'test/listed', camera_motion: value });
+  const { id } = await queued(asked);
+  expect(sent()['camera_motion']).toEqual(value);
+  await (await final(id)).arrayBuffer();
+  const picture = `data:;base64,${PNG.toString('base64')}`;
+  const withFile = await queued({ ...asked, image_url: picture });
+  expect(sent()).toMatchObject({ camera_motion: JSON.stringify(value), input_reference: `<image/png, ${PNG.length}>` });
+  await (await final(withFile.id)).arrayBuffer();
 });
 
 test('a provider that refuses the request is heard, and nothing is charged', async () => {

@@ -81,6 +81,18 @@ test('videos.list shows the own ones, page by page', async () => {
     await expect.poll(async () => (await own.videos.retrieve(id)).status, { timeout: 60_000 }).toBe('completed');
 });
 
+test.each([
+  ['after=video_123', 'after', /^after must be the last_id of a page of this list/],
+  ['order=asc', 'order', /^order must be desc: the most recently changed videos come first/],
+])('a list with %s is refused, and the error names the field', async (query, param, message) => {
+  const response = await spine.get(`/videos?${query}`);
+  expect([response.status, await response.json()]).toMatchObject([
+    400,
+    { error: { param, message: expect.stringMatching(message) as string } },
+  ]);
+  expect((await spine.get('/videos?order=desc')).status).toBe(200);
+});
+
 test('videos.delete cancels one that goes on, and takes the file of a finished one', async () => {
   const before = await spine.balance();
   provider.begin(() => ({ status: 'in_progress' }));

@@ -24,9 +24,11 @@ for (const char of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 const COMMA = 0x2c;
 const DATA_URL_HEAD_MAX = 128;
 
+export const isDataUrl = (value: Buffer): boolean => value.toString('latin1', 0, 5).toLowerCase() === 'data:';
+
 /** The base64 of a value that may be a data URL. */
 export function base64Of(value: Buffer): Buffer {
-  if (value.toString('latin1', 0, 5) !== 'data:') return value;
+  if (!isDataUrl(value)) return value;
   const comma = value.subarray(0, DATA_URL_HEAD_MAX).indexOf(COMMA);
   return comma === -1 ? value : value.subarray(comma + 1);
 }

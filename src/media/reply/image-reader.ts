@@ -32,6 +32,8 @@ export interface ReaderContext {
 
 /** A larger reply is read in several turns of the event loop. */
 const IN_TURNS_BYTES = 1024 * 1024;
+/** Faulty items of a reply that are checked in addition to the images that were asked for. Each one costs time. */
+const FAULTY_MAX = 16;
 const LIMITS: JsonLimits = { jsonDepthMax: 32, jsonKeysMax: 2_000, jsonElementsMax: 20_000, repairText: true };
 
 /** Parses a reply without its images, or an event of a stream. Throws UpstreamFailure if it is not a JSON object. */
@@ -116,7 +118,7 @@ function* readReply(arrived: ReplyBytes, n: number, inputs: number): Generator<v
   let faulty = 0;
   let elsewhere = 0;
   for (const item of data as readonly unknown[]) {
-    if (images.length === n) break;
+    if (images.length === n || faulty === n + FAULTY_MAX) break;
     const { b64_json: inBase64, data_url: dataUrl, url, seed, revised_prompt: revised } = isObject(item) ? item : {};
     const value = [inBase64, dataUrl, url].find((one) => typeof one === 'string');
     const base64 = typeof value === 'string' ? base64Of(bytesOfString(value, outline)) : null;
@@ -150,6 +152,8 @@ function* readReply(arrived: ReplyBytes, n: number, inputs: number): Generator<v
 }
 
 const RAW = ['created', 'size', 'quality', 'background', 'output_format'];
+/** Longer texts are left out. A mark of a long string is longer, too. */
+const RAW_CHARS_MAX = 64;
 const COUNTS = ['input_tokens', 'output_tokens', 'total_tokens'];
 
 /** The members of a reply that clients know, if they have the types that clients expect. */
@@ -157,7 +161,7 @@ export function rawOf(reply: Readonly<Record<string, unknown>>): Record<string, 
   const raw: Record<string, unknown> = {};
   for (const name of RAW) {
     const value = reply[name];
-    if (typeof value === 'number' || (typeof value === 'string' && value.length <= 64)) raw[name] = value;
+    if (typeof value === 'number' || (typeof value === 'string' && value.length <= RAW_CHARS_MAX)) raw[name] = value;
   }
   const { usage } = reply;
   if (isObject(usage) && COUNTS.every((name) => Number.isSafeInteger(usage[name])))
@@ -166,7 +170,9 @@ export function rawOf(reply: Readonly<Record<string, unknown>>): Record<string, 
 }
 
 const countsOf = (usage: Readonly<Record<string, unknown>>) =>
-  Object.fromEntries(Object.entries(usage).filter(([, value]) => Number.isSafeInteger(value)));
+  Object.fromEntries(
+    Object.entries(usage).filter(([name, value]) => name.length <= RAW_CHARS_MAX && Number.isSafeInteger(value)),
+  );
 
 const detailsOf = (usage: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(

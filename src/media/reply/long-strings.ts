@@ -1,9 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import { malformed } from '#wire/replies';
 
 /** A JSON text without its long strings. */
 interface Outline {
-  /** The text with a short mark instead of each long string. */
+  /** The text with a mark instead of each long string. */
   readonly json: Buffer;
+  /** The beginning of its marks. The index of the string follows. */
+  readonly mark: string;
   /** The bytes between the quotes, as they were written. */
   readonly strings: readonly Buffer[];
 }
@@ -18,9 +21,14 @@ const QUOTES_MAX = 200_000;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** A text that no model writes, and that is not base64. */
-const MARK = '\u0000long string ';
-const markText = (index: number) => JSON.stringify(MARK + String(index));
+/** Reads the strings of an outline. */
+type Strings = Pick<Outline, 'mark' | 'strings'>;
+
+/**
+ * A text that is not base64, and that nobody could write into the JSON text, because it is made after the text has
+ * arrived. It is longer than any text of a provider's reply that clients get unchanged.
+ */
+const newMark = () => `\u0000long string ${randomBytes(32).toString('hex')} `;
 
 /**
  * Takes the long strings out of a JSON text, so that images in it are neither parsed nor copied. It searches
@@ -41,41 +49,45 @@ export function* outlineInTurns(bytes: Buffer, longerThan = LONG): Generator<voi
   let from = 0;
   let at = 0;
   const quotes = { left: QUOTES_MAX };
+  const mark = newMark();
   for (;;) {
     const start = bytes.indexOf(QUOTE, at);
     if (start === -1) break;
     const end = yield* stringEnd(bytes, start, quotes);
     if (end - start > longerThan) {
-      parts.push(bytes.subarray(from, start), Buffer.from(markText(strings.length)));
+      parts.push(bytes.subarray(from, start), Buffer.from(JSON.stringify(mark + String(strings.length))));
       strings.push(bytes.subarray(start + 1, end));
       from = end + 1;
     }
     at = end + 1;
   }
-  if (strings.length === 0) return { json: bytes, strings };
+  if (strings.length === 0) return { json: bytes, mark, strings };
   parts.push(bytes.subarray(from));
-  return { json: Buffer.concat(parts), strings };
+  return { json: Buffer.concat(parts), mark, strings };
 }
 
-/** The indices of the strings that were taken out of a parsed value. A text that only looks like a mark counts, too. */
-export function longStringsIn(value: unknown): readonly number[] {
-  if (typeof value === 'string') return value.startsWith(MARK) ? [Number(value.slice(MARK.length))] : [];
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([name, member]) => [...longStringsIn(name), ...longStringsIn(member)]);
+/** The number of strings that were taken out of a parsed value. */
+export function longStringsIn(value: unknown, { mark }: Pick<Outline, 'mark'>): number {
+  if (typeof value === 'string') return value.startsWith(mark) ? 1 : 0;
+  if (typeof value !== 'object' || value === null) return 0;
+  let count = 0;
+  for (const [name, member] of Object.entries(value))
+    count += longStringsIn(name, { mark }) + longStringsIn(member, { mark });
+  return count;
 }
 
 /**
  * The bytes of a parsed string, which may have been taken out. Escapes in a string that was taken out are not
  * decoded.
  */
-export function bytesOfString(text: string, { strings }: Pick<Outline, 'strings'>): Buffer {
-  const index = text.startsWith(MARK) ? Number(text.slice(MARK.length)) : NaN;
+export function bytesOfString(text: string, { mark, strings }: Strings): Buffer {
+  const index = text.startsWith(mark) ? Number(text.slice(mark.length)) : NaN;
   return strings[index] ?? Buffer.from(text, 'utf8');
 }
 
 /** The text of a parsed string, which may have been taken out; null if it is too long or not a valid JSON string. */
-export function textOfString(text: string, outline: Pick<Outline, 'strings'>): string | null {
-  if (!text.startsWith(MARK)) return text;
+export function textOfString(text: string, outline: Strings): string | null {
+  if (!text.startsWith(outline.mark)) return text;
   const bytes = bytesOfString(text, outline);
   if (bytes.byteLength > TEXT_BYTES_MAX) return null;
   try {

@@ -1,5 +1,5 @@
 import { GatewayError, isObject, ownTurn } from '#wire';
-import { checkBase64, headOf, isWholeDataUrl, base64Of } from '../reply/found-image.ts';
+import { checkBase64, headOf, isDataUrl, isWholeDataUrl, base64Of } from '../reply/found-image.ts';
 import { type ImageHead, readImageHead } from '../reply/image-head.ts';
 
 /** A checked image of a request. */
@@ -65,7 +65,7 @@ function sourceOf(text: string, param: string, parts: BodyParts, as: 'any' | 'ba
   const bytes = parts.fileOf(text);
   if (bytes !== null) return { kind: 'file', bytes, param };
   const given = parts.bytesOf(text);
-  if (given.toString('latin1', 0, 5) === 'data:') {
+  if (isDataUrl(given)) {
     if (!isWholeDataUrl(given)) throw fault(param, 'must be a data URL in base64, such as data:image/png;base64,…');
     return { kind: 'base64', text: base64Of(given), param };
   }
@@ -166,7 +166,7 @@ function image(head: ImageHead | null, param: string, content: Pick<InputImage, 
 const tooLong = (param: string) => fault(param, `is larger than ${INPUT_BYTES_MAX} bytes`);
 
 /** Checks a text. A long one is checked in several turns of the event loop. */
-async function isBase64(text: Buffer): Promise<boolean> {
+export async function isBase64(text: Buffer): Promise<boolean> {
   const checking = checkBase64(text);
   for (;;) {
     const { done, value } = checking.next();

@@ -29,17 +29,17 @@ export async function readJsonBody(bytes: Buffer, limits: JsonLimits): Promise<R
     });
   }
   const value = await readJson(outline.json, limits);
-  refuseLongTexts(value, outline.strings.length);
+  refuseLongTexts(value, outline);
   return { value, bytesOf: (text) => bytesOfString(text, outline), fileOf: NO_FILE };
 }
 
 /** Refuses long texts outside of `images` and `mask`, because a provider would get the mark instead of the text. */
-function refuseLongTexts(value: unknown, taken: number): void {
+function refuseLongTexts(value: unknown, outline: ReturnType<typeof withoutLongStrings>): void {
+  const taken = outline.strings.length;
   if (!isObject(value) || taken === 0) return;
   const { images, image, mask, ...rest } = value;
-  const seen = new Set([images, image, mask].flatMap(longStringsIn));
-  const elsewhere = Object.entries(rest).find(([, member]) => longStringsIn(member).length > 0);
-  if (elsewhere === undefined && seen.size === taken) return;
+  const elsewhere = Object.entries(rest).find(([, member]) => longStringsIn(member, outline) > 0);
+  if (elsewhere === undefined && longStringsIn([images, image, mask], outline) === taken) return;
   const param = elsewhere?.[0];
   throw new GatewayError('invalid_request', `${param ?? 'The body'} has a text of more than ${LONG_TEXT} bytes`, {
     param,

@@ -100,6 +100,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
       await blobs.giveRoomBack(task.taskId);
       progress.ended(task);
     },
+    onLeft: (task, jobs) => cancelEach(pipeline, task, jobs, closing.signal, unseen),
     onSeen: progress.seen,
     onUnseen: unseen,
     now,
@@ -135,13 +136,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
       return viewVideo({ blobs, progress, now }, task);
     },
 
-    async find(id, caller) {
-      const named = fromVideoId(id);
-      const task = named && (await tasks.find(named.key, ownerOf(caller)));
-      if (!task || task.provider !== named.provider)
-        throw new GatewayError('not_found', 'There is no such video', { param: 'task_id' });
-      return task;
-    },
+    find: (id, caller) => findVideo(tasks, id, caller),
 
     async wait(task, gone) {
       const until = performance.now() + WAIT_MS;
@@ -159,7 +154,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
       const seen = await refresh(task);
       if (!seen.live) return seen;
       await refuseFinished(blobs, seen);
-      await cancelJobs(pipeline, seen, closing.signal);
+      await cancelJobs(pipeline, seen, notesOf(seen).jobs, closing.signal);
       await tasks.saw(seen, { state: 'failed', end: 'free', snapshot: resultToText(CANCELLED) });
       await blobs.giveRoomBack(seen.taskId);
       const ended = await again(seen);
@@ -172,7 +167,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
     },
 
     gaveUp(task) {
-      cancelJobs(pipeline, task, closing.signal).catch((error: unknown) => unseen(error, task));
+      cancelEach(pipeline, task, notesOf(task).jobs, closing.signal, unseen);
       tell(task, { files: [], error: TOO_LATE, raw: {} }).catch((error: unknown) => unseen(error, task));
     },
 
@@ -181,6 +176,14 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
       await fetching.close();
     },
   };
+}
+
+async function findVideo(tasks: Pick<Tasks, 'find'>, id: string, caller: Caller): Promise<Task> {
+  const named = fromVideoId(id);
+  const task = named && (await tasks.find(named.key, ownerOf(caller)));
+  if (!task || task.provider !== named.provider)
+    throw new GatewayError('not_found', 'There is no such video', { param: 'task_id' });
+  return task;
 }
 
 const aboutVideo = ({ taskId, service }: Task, cause: unknown) =>
@@ -192,12 +195,17 @@ async function refuseFinished(blobs: Pick<Blobs, 'find'>, task: Task): Promise<v
 }
 
 /** Rejects with GatewayError if the provider does not confirm that its jobs are cancelled. */
-async function cancelJobs(pipeline: Pick<Pipeline, 'prepare' | 'run'>, task: Task, signal: AbortSignal): Promise<void> {
+async function cancelJobs(
+  pipeline: Pick<Pipeline, 'prepare' | 'run'>,
+  task: Task,
+  jobs: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
   try {
     await askProvider(
       { pipeline, task, method: 'video/cancel', timeoutMs: CANCEL_MS, signal },
       async (send, requestId) => {
-        for (const job of notesOf(task).jobs) await askForJson(send, cancelJob(job, requestId));
+        for (const job of jobs) await askForJson(send, cancelJob(job, requestId));
       },
     );
   } catch (cause) {
@@ -205,4 +213,15 @@ async function cancelJobs(pipeline: Pick<Pipeline, 'prepare' | 'run'>, task: Tas
       throw new GatewayError('unprocessable', 'The provider cannot cancel the video, so it continues', { cause });
     throw cause;
   }
+}
+
+/** Cancels jobs, each with a request of its own, because a provider that refuses one may cancel the others. */
+function cancelEach(
+  pipeline: Pick<Pipeline, 'prepare' | 'run'>,
+  task: Task,
+  jobs: readonly string[],
+  signal: AbortSignal,
+  onError: (error: unknown, task: Task) => void,
+): void {
+  for (const job of jobs) cancelJobs(pipeline, task, [job], signal).catch((error: unknown) => onError(error, task));
 }

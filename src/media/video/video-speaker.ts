@@ -73,7 +73,7 @@ export function createVideoSpeaker(options: VideoSpeakerOptions): Speaker {
       const image = files.length === 0 ? {} : { image_url: urlOf(files[0]!) };
       const more = isObject(given) ? given : {};
       const body = check(withOwnVideoNames({ ...more, model: name, prompt, ...image }, new Set()));
-      const ask = toVideoAsk(body, caller.account, config.webhooks.allowPrivate);
+      const ask = await toVideoAsk(body, caller.account, config.webhooks.allowPrivate);
       const spoken = spokenVideo(createMakeVideos(making, ask, requestId), options, caller);
       const context = { caller, payment: null, requestId, headers: {}, receipts: 'on-request' } as const;
       const room = caller.anonymous ? {} : { room: roomForVideos(tasks, blobs, caller.account, ask.n) };

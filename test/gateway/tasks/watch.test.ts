@@ -29,9 +29,9 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     expect(await untilNextLook(one, clock)).toBe(8_000);
   });
 
-  it('looks no later than when the time of a task is over', async () => {
+  it('looks in the last part of the time of a task, and when its time is over', async () => {
     const { one, clock } = await tasksWorld(engine);
-    await one.tasks.begin(newTask('task-1', { ttlMs: 2_500 }), null);
+    await one.tasks.begin(newTask('task-1', { ttlMs: 2_400 }), null);
     await one.tasks.begin(newTask('task-2', { ttlMs: 1_500 }), null);
     const looks = countLooks(() => null);
     const given: string[] = [];
@@ -41,7 +41,11 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     clock.now += 500;
     await looks.reached(1);
     await released(one, clock);
-    expect(await untilNextLook(one, clock)).toBe(500);
+    expect(await untilNextLook(one, clock)).toBe(100);
+    clock.now += 100;
+    await looks.reached(2);
+    await released(one, clock);
+    expect(await untilNextLook(one, clock)).toBe(300);
   });
 
   it('settles by the end that it sees', async () => {

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '#wire';
+import { MUST_BE } from '#gateway';
 import { ownerOf } from '#tasks';
 import { toVideoId } from '../video-task.ts';
 import { openaiVideo } from './openai-video.ts';
@@ -10,6 +11,13 @@ import { videoSchema } from './video-schema.ts';
 
 const PAGE = 20;
 const PAGE_MAX = 100;
+const PAGE_NAMES = { after: 'after', next: 'last_id' } as const;
+const orderField = {
+  type: 'string',
+  enum: ['desc'],
+  description: 'Only `desc` is supported: the most recently changed come first.',
+  [MUST_BE]: 'desc: the most recently changed videos come first',
+};
 const deletedSchema = {
   type: 'object',
   properties: {
@@ -109,6 +117,7 @@ export function addOpenaiDoors(
           properties: {
             after: { type: 'string', maxLength: 2048, description: '`last_id` of the page before.' },
             limit: { type: 'integer', minimum: 1, maximum: PAGE_MAX, default: PAGE, description: 'Of one page.' },
+            order: orderField,
           },
         },
         response: {
@@ -130,7 +139,8 @@ export function addOpenaiDoors(
     },
     async (request) => {
       const { after = null, limit = PAGE } = request.query;
-      const page = await tasks.list(ownerOf(callerOf(request)), { primitive: 'video', service: null, after, limit });
+      const query = { primitive: 'video', service: null, after, limit, pageNames: PAGE_NAMES } as const;
+      const page = await tasks.list(ownerOf(callerOf(request)), query);
       const data = await Promise.all(page.tasks.map(async (task) => openaiVideo(task, await videos.view(task))));
       return { object: 'list', data, has_more: page.next !== null, last_id: page.next };
     },

@@ -26,7 +26,7 @@ import {
 import { requireAdmission } from '#auth';
 import type { Blobs, Tasks } from '#tasks';
 import { answerError } from '../../media-error.ts';
-import { toVideoAsk } from '../request/video-ask.ts';
+import { toVideoAsk, type VideoAsk } from '../request/video-ask.ts';
 import { roomForVideos } from '../room-for-videos.ts';
 import { createMakeVideos, type MakeVideosDeps } from '../run/make-videos.ts';
 import { addVideoQuote } from './quote-videos.ts';
@@ -82,6 +82,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
     door: VideoDoor,
     { rate }: Admission,
     { body, caller, payment, key, bodyHash }: VideoRequest,
+    ask: VideoAsk,
   ): Asked<OpenedCall> {
     const gone = new AbortController();
     const client = createHttpSink(
@@ -91,7 +92,6 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
       () => rateHeaders(rate),
     );
     const onError = (error: unknown) => deps.onError(error, request);
-    const ask = toVideoAsk(body, caller.account, webhooks.allowPrivate);
     const callRequest: CallRequest = {
       ...videoToCall(body, ask, createMakeVideos(making, ask, request.id), {
         caller,
@@ -140,7 +140,8 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
           const admission = admissionOf(request);
           const video = await read(request.body ?? EMPTY, request.headers, admission.caller);
           try {
-            await serve(asked(request, reply, door, admission, video));
+            const ask = await toVideoAsk(video.body, video.caller.account, webhooks.allowPrivate);
+            await serve(asked(request, reply, door, admission, video, ask));
           } catch (error) {
             tellPayment(reply, video.payment);
             throw error;

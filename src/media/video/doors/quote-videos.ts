@@ -46,7 +46,7 @@ function createQuotable({ limits, billing, webhooks }: QuoteConfig) {
     readHeaders: typeof headers,
   ): Promise<CallRequest> => {
     const { body } = await read(bytes, readHeaders, caller);
-    const ask = toVideoAsk(body, caller.account, webhooks.allowPrivate, true);
+    const ask = await toVideoAsk(body, caller.account, webhooks.allowPrivate, true);
     const { receipts } = billing;
     return videoToCall(body, ask, NOT_RUN, { caller, payment: null, requestId, headers, receipts });
   };

@@ -1,5 +1,6 @@
 import { GatewayError, isObject, outboundUrlFault } from '#wire';
-import type { FetchInput } from '../../request/input-images.ts';
+import { base64Of, isDataUrl, isWholeDataUrl } from '../../reply/found-image.ts';
+import { type FetchInput, isBase64 } from '../../request/input-images.ts';
 
 /** A picture, a video or sound that a request brings as input. */
 export interface MediaInput {
@@ -15,16 +16,19 @@ export interface MediaInput {
 type Kind = 'image' | 'video' | 'audio';
 
 const FILE_BYTES_MAX = 20 * 1024 * 1024;
-const DATA_URL = /^data:([a-z0-9.+-]{1,64}\/[a-z0-9.+-]{1,64})?(?:;[a-z0-9=._-]{1,64})*;base64,/i;
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 const fault = (param: string, message: string) => new GatewayError('invalid_request', `${param} ${message}`, { param });
 
 /**
  * Reads an input: text, `{url}` or `{b64}`; null if it is absent. The type of a data URL comes from its bytes. Only
- * the text of an address is checked, because the provider fetches it. Throws GatewayError `invalid_request`.
+ * the text of an address is checked, because the provider fetches it. Rejects with GatewayError `invalid_request`.
  */
-export function readInput(value: unknown, param: string, kind: Kind, allowPrivate: boolean): MediaInput | null {
+export async function readInput(
+  value: unknown,
+  param: string,
+  kind: Kind,
+  allowPrivate: boolean,
+): Promise<MediaInput | null> {
   if (value === null || value === undefined) return null;
   const text = isObject(value) ? (value['url'] ?? value['b64'] ?? value['image_url']) : value;
   if (typeof text !== 'string' || text === '')
@@ -34,17 +38,16 @@ export function readInput(value: unknown, param: string, kind: Kind, allowPrivat
     if (wrong !== null) throw fault(param, wrong);
     return { param, kind, url: text, file: null };
   }
-  const head = DATA_URL.exec(text);
-  if (head === null && (text.startsWith('data:') || !isObject(value)))
+  const given = Buffer.from(text, 'utf8');
+  if (!isWholeDataUrl(given) && (isDataUrl(given) || !isObject(value)))
     throw fault(param, 'must be an https URL or a data URL in base64');
-  const base64 = head === null ? text : text.slice(head[0].length);
-  return toInput(param, kind, bytesOf(base64, param));
+  return toInput(param, kind, await bytesOf(base64Of(given), param));
 }
 
-function bytesOf(base64: string, param: string): Buffer {
-  if (base64.length > Math.ceil(FILE_BYTES_MAX / 3) * 4) throw tooLong(param);
-  if (base64.length % 4 !== 0 || !BASE64.test(base64)) throw fault(param, 'is not base64');
-  return Buffer.from(base64, 'base64');
+async function bytesOf(base64: Buffer, param: string): Promise<Buffer> {
+  if (base64.byteLength > Math.ceil(FILE_BYTES_MAX / 3) * 4) throw tooLong(param);
+  if (!(await isBase64(base64))) throw fault(param, 'is not base64');
+  return Buffer.from(base64.toString('latin1'), 'base64');
 }
 
 function toInput(param: string, kind: Kind, bytes: Buffer): MediaInput {

@@ -4,6 +4,7 @@ import type { ProviderPreferences } from '#gateway';
 import { METADATA_BYTES_MAX } from '../../request/image-fields.ts';
 import type { FetchInput } from '../../request/input-images.ts';
 import { type MediaInput, readInput, withFile } from './media-input.ts';
+import { REFERENCES_MAX, REFERENCES_RIGHT } from './video-fields.ts';
 
 /** A checked body of either door. */
 export interface VideoBody {
@@ -78,12 +79,24 @@ const NOTHING: Readonly<Record<string, readonly unknown[]>> = {
   watermark: [false],
 };
 
-/** Other names of fields. If a request has both names, both must have the same value. */
+/** Our names of fields, with the names that the APIs of providers have for them. */
+export const WIRE_NAMES: Readonly<Record<string, string>> = {
+  frame_rate: 'fps',
+  image_url: 'input_reference',
+  end_image_url: 'end_image',
+  reference_image_urls: 'reference_images',
+  video_url: 'video_reference',
+  audio_url: 'audio_reference',
+};
+
+/**
+ * Other names of fields. A client may use the names of the APIs, so their values get the same checks. If a request has
+ * both names, both must have the same value.
+ */
 const ALIASES: Readonly<Record<string, string>> = {
   seconds: 'duration',
-  input_reference: 'image_url',
   variants: 'n',
-  fps: 'frame_rate',
+  ...Object.fromEntries(Object.entries(WIRE_NAMES).map(([name, inApi]) => [inApi, name])),
 };
 
 /** Names that some APIs have for the number of videos. They are refused, because they would change what is paid for. */
@@ -121,18 +134,21 @@ export function withOwnVideoNames(body: unknown, keeps: ReadonlySet<string>): un
   return named;
 }
 
-/** Reads a checked body. `quotes`: it needs no prompt. Throws GatewayError `invalid_request`. */
-export function toVideoAsk(body: VideoBody, account: string, allowPrivate: boolean, quotes = false): VideoAsk {
+/** Reads a checked body. `quotes`: it needs no prompt. Rejects with GatewayError `invalid_request`. */
+export async function toVideoAsk(
+  body: VideoBody,
+  account: string,
+  allowPrivate: boolean,
+  quotes = false,
+): Promise<VideoAsk> {
   refuseLongMetadata(body.metadata ?? null);
   const inputs: Partial<Record<InputName, MediaInput>> = {};
   for (const [name, kind] of Object.entries(INPUTS)) {
-    const input = readInput(body[name], name, kind, allowPrivate);
+    // oxlint-disable-next-line no-await-in-loop -- one after the other, so that the first fault is the one that is told
+    const input = await readInput(body[name], name, kind, allowPrivate);
     if (input !== null) inputs[name as InputName] = input;
   }
-  const listed = Array.isArray(body['reference_image_urls']) ? body['reference_image_urls'] : [];
-  const references = listed.flatMap(
-    (one: unknown, at) => readInput(one, `reference_image_urls[${at}]`, 'image', allowPrivate) ?? [],
-  );
+  const references = await readReferences(body['reference_image_urls'] ?? [], allowPrivate);
   const prompt = text(body['prompt']);
   if (!quotes && (prompt === null || prompt === '') && inputs.image_url === undefined)
     throw fault('prompt', 'prompt is missing. It may be omitted only if image_url is given');
@@ -156,6 +172,19 @@ export function toVideoAsk(body: VideoBody, account: string, allowPrivate: boole
     more,
     callbackUrl: callbackOf(body, allowPrivate),
   };
+}
+
+async function readReferences(listed: unknown, allowPrivate: boolean): Promise<readonly MediaInput[]> {
+  // The schema of a door that does not have this field leaves it unchecked.
+  if (!Array.isArray(listed) || listed.length > REFERENCES_MAX)
+    throw fault('reference_image_urls', `reference_image_urls must be ${REFERENCES_RIGHT}`);
+  const references: MediaInput[] = [];
+  for (const [at, one] of listed.entries()) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other, so that the first fault is the one that is told
+    const input = await readInput(one, `reference_image_urls[${at}]`, 'image', allowPrivate);
+    if (input !== null) references.push(input);
+  }
+  return references;
 }
 
 /** The request with the bytes of all its inputs. Rejects with GatewayError `invalid_request`, which names the input. */

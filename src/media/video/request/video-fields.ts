@@ -14,9 +14,10 @@ import {
 /* The fields of requests for videos. A field that is null counts as absent, because clients send either. */
 
 const VIDEOS_MAX = 4;
-const REFERENCES_MAX = 4;
+export const REFERENCES_MAX = 4;
 const SECONDS_MAX = 3600;
 const RESOLUTIONS = ['480p', '720p', '1080p', '4k'] as const;
+export const REFERENCES_RIGHT = `an array of at most ${REFERENCES_MAX} https URLs or data URLs`;
 const MODEL_RIGHT = 'the name of a video model: 1 to 256 characters without control characters';
 
 const modelField = {
@@ -84,7 +85,7 @@ export const spokenFields = {
     maxItems: REFERENCES_MAX,
     items: { ...oneInput, [MUST_BE]: 'an https URL or a data URL' },
     description: `Up to ${REFERENCES_MAX} pictures of what is to appear.`,
-    [MUST_BE]: `an array of at most ${REFERENCES_MAX} https URLs or data URLs`,
+    [MUST_BE]: REFERENCES_RIGHT,
   },
   ...COMMON,
 } as const;

@@ -1,6 +1,6 @@
 import { UpstreamFailure } from '#wire';
 import type { Pipeline } from '#gateway';
-import type { Blob, Blobs, Look, Sight, Task } from '#tasks';
+import { type Blob, type Blobs, lastPartOf, type Look, type Sight, type Task } from '#tasks';
 import { filesOf, notesOf, resultToText, secondsIn, type VideoNotes, type VideoResult } from '../video-task.ts';
 import { lookAtJob, type SeenJob, seenJob } from '../wires/openai-videos.ts';
 import { askProvider } from './ask-provider.ts';
@@ -13,6 +13,8 @@ interface LookAtVideosOptions {
   readonly fetching: Pick<FetchVideos, 'want' | 'givenUp'>;
   /** Called before the end of a task is noted; it may be called again for the same end. */
   readonly onEnd: (task: Task, result: VideoResult) => Promise<void>;
+  /** Called when a task ends while these jobs still run. Nobody will fetch their files. */
+  readonly onLeft: (task: Task, jobs: readonly string[]) => void;
   /** Called after each look that got an answer. */
   readonly onSeen: (task: Task, jobs: readonly SeenJob[]) => void;
   /** Called if a provider could not be asked. */
@@ -23,17 +25,17 @@ interface LookAtVideosOptions {
 const LOOK_MS = 20_000;
 /** A job that its provider does not know this long after its creation is lost. */
 const LOST_MS = 60_000;
-/** This long before its time is over, a task ends with the videos that are here. */
-const LAST_MS = 60_000;
+const RUNNING: ReadonlySet<SeenJob['state']> = new Set(['queued', 'generating']);
 /** A video shorter than this part of the requested length is charged by its actual length. */
 const SHORT = 0.8;
 
 /**
  * Looks at the jobs of a task, and has the files of finished jobs fetched. The task ends when every job has ended,
- * and the file of every finished job is here. Only these files are charged.
+ * and the file of every finished job is here. In the last part of its time, it ends with the files that are here. Only
+ * these files are charged.
  */
 export function createLookAtVideos(options: LookAtVideosOptions): Look {
-  const { blobs, fetching, onEnd, onSeen, onUnseen, now } = options;
+  const { blobs, fetching, onEnd, onLeft, onSeen, onUnseen, now } = options;
 
   return async (task, signal) => {
     const notes = notesOf(task);
@@ -59,16 +61,23 @@ export function createLookAtVideos(options: LookAtVideosOptions): Look {
       for (const [at, place] of places.entries())
         if (seen[at]!.state === 'completed') fetching.want(task, place, notes.jobs[place]!);
     }
-    const isLast = task.expiresAt - now() <= LAST_MS;
+    const isLast = now() >= lastPartOf(task);
     const isOver = seen?.every(({ state }) => state === 'failed') === true;
     if (!isOver && !(isLast && here.size > 0)) return seen === null ? null : goesOn(task, seen, here.size);
-    return end(
+    const sight = await end(
       task,
       notes,
       [...here].sort(([a], [b]) => a - b),
       seen ?? [],
       onEnd,
     );
+    const left = places.filter((_, at) => seen === null || RUNNING.has(seen[at]!.state));
+    if (left.length > 0)
+      onLeft(
+        task,
+        left.map((place) => notes.jobs[place]!),
+      );
+    return sight;
   };
 }
 

@@ -3,7 +3,7 @@ import { malformed } from '#wire/replies';
 import type { Offer, UpstreamRequest } from '#gateway';
 import { VIDEOS_PATH } from '#config';
 import type { MediaInput } from '../request/media-input.ts';
-import { sizeIn, type VideoAsk } from '../request/video-ask.ts';
+import { sizeIn, type VideoAsk, WIRE_NAMES } from '../request/video-ask.ts';
 import { planAt, unprocessable } from '../video-price.ts';
 
 /* An API that has `POST /videos`, `GET /videos/{id}`, `GET /videos/{id}/content` and `DELETE /videos/{id}`. */
@@ -18,16 +18,6 @@ export interface SeenJob {
   /** Short values of the answer that clients know. */
   readonly raw: Readonly<Record<string, unknown>>;
 }
-
-/** Our names of fields, with the names that such an API has for them. */
-const WIRE_NAMES: Readonly<Record<string, string>> = {
-  frame_rate: 'fps',
-  image_url: 'input_reference',
-  end_image_url: 'end_image',
-  reference_image_urls: 'reference_images',
-  video_url: 'video_reference',
-  audio_url: 'audio_reference',
-};
 
 /** Fields that an offer takes if it lists no fields at all, because most APIs of this kind take them. */
 const USUAL: ReadonlySet<string> = new Set(['frame_rate', 'image_url', 'negative_prompt', 'seed']);
@@ -47,39 +37,45 @@ const STATES: Readonly<Record<string, SeenJob['state']>> = {
   expired: 'failed',
 };
 
-type Value = string | number | boolean | MediaInput | readonly MediaInput[];
+/** The fields of one job, by the names of the API. */
+interface JobFields {
+  /** JSON of any type. A client may send any value in a field that the offer lists. */
+  readonly values: Readonly<Record<string, unknown>>;
+  readonly inputs: Readonly<Record<string, MediaInput | readonly MediaInput[]>>;
+}
 
 /**
  * Fields of one job for an offer. Throws GatewayError `unprocessable` for the first field that the offer does not
  * take.
  */
-export function jobFields(ask: VideoAsk, offer: Offer): Readonly<Record<string, Value>> {
+export function jobFields(ask: VideoAsk, offer: Offer): JobFields {
   const facts = offer.media!;
   const { must, lists } = takenBy(offer);
   const plan = planAt(ask, offer);
   const { width, height } = ask.size ?? sizeIn(plan.resolution, ratioAt(ask, offer));
-  const fields: Record<string, Value> = {
+  const inputs: Record<string, MediaInput | readonly MediaInput[]> = {};
+  const values: Record<string, unknown> = {
     model: facts.upstreamModel,
     seconds: String(plan.seconds),
     size: `${width}x${height}`,
   };
-  if (ask.prompt !== null) fields['prompt'] = ask.prompt;
-  if (lists('resolution')) fields['resolution'] = plan.resolution;
-  if (lists('aspect_ratio') && ask.aspectRatio !== null) fields['aspect_ratio'] = ask.aspectRatio;
+  if (ask.prompt !== null) values['prompt'] = ask.prompt;
+  if (lists('resolution')) values['resolution'] = plan.resolution;
+  if (lists('aspect_ratio') && ask.aspectRatio !== null) values['aspect_ratio'] = ask.aspectRatio;
   if (ask.audio) must('generate_audio');
-  if (lists('generate_audio')) fields['generate_audio'] = ask.audio;
-  const put = (name: string, value: Value) => {
+  if (lists('generate_audio')) values['generate_audio'] = ask.audio;
+  const put = <T>(fields: Record<string, T>, name: string, value: T) => {
     must(name);
     fields[WIRE_NAMES[name] ?? name] = value;
   };
-  if (ask.seed !== null) put('seed', ask.seed);
-  for (const [name, input] of Object.entries(ask.inputs)) put(name, input);
-  if (ask.references.length > 0) put('reference_image_urls', ask.references);
+  if (ask.seed !== null) put(values, 'seed', ask.seed);
+  for (const [name, input] of Object.entries(ask.inputs)) put(inputs, name, input);
+  if (ask.references.length > 0) put(inputs, 'reference_image_urls', ask.references);
   for (const [name, value] of Object.entries(ask.more)) {
-    if (name === 'user') fields['user'] = value as string;
-    else put(name, value as Value);
+    if (name === 'user') values['user'] = value;
+    else put(values, name, value);
   }
-  return fields;
+  return { values, inputs };
 }
 
 function takenBy({ media, provider, service }: Offer) {
@@ -105,42 +101,37 @@ function ratioAt({ aspectRatio }: VideoAsk, { media, provider }: Offer): string 
   );
 }
 
-const isInput = (value: Value): value is MediaInput => typeof value === 'object' && !Array.isArray(value);
+const listOf = (input: MediaInput | readonly MediaInput[]): readonly MediaInput[] =>
+  'file' in input ? [input] : input;
 
 /** Whether the API has to be sent a form, because it does not read files in JSON. */
-export const hasFiles = (fields: Readonly<Record<string, Value>>): boolean =>
-  Object.values(fields).some((value) =>
-    isInput(value) ? value.file !== null : Array.isArray(value) && value.some(({ file }: MediaInput) => file !== null),
-  );
+export const hasFiles = ({ inputs }: JobFields): boolean =>
+  Object.values(inputs).some((input) => listOf(input).some(({ file }) => file !== null));
 
 /** The request that creates a job, as JSON. */
-export function createAsJson(fields: Readonly<Record<string, Value>>, requestId: string): UpstreamRequest {
-  const asJson = (value: Value): unknown =>
-    Array.isArray(value)
-      ? value.map(({ url }: MediaInput) => ({ image_url: url }))
-      : isInput(value)
-        ? { image_url: value.url }
-        : value;
-  const body = JSON.stringify(Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, asJson(value)])));
+export function createAsJson({ values, inputs }: JobFields, requestId: string): UpstreamRequest {
+  const named = Object.entries(inputs).map(([name, input]) => {
+    const addresses = listOf(input).map(({ url }) => ({ image_url: url }));
+    return [name, 'file' in input ? addresses[0] : addresses];
+  });
+  const body = JSON.stringify({ ...values, ...Object.fromEntries(named) });
   return { method: 'POST', path: VIDEOS_PATH, headers: headersOf(requestId, 'application/json'), body };
 }
 
 /** The same request as a form, with files as raw bytes. */
-export async function createAsForm(
-  fields: Readonly<Record<string, Value>>,
-  requestId: string,
-): Promise<UpstreamRequest> {
+export async function createAsForm({ values, inputs }: JobFields, requestId: string): Promise<UpstreamRequest> {
   const form = new FormData();
-  const append = (name: string, value: Value) => {
-    if (Array.isArray(value)) for (const one of value as readonly MediaInput[]) append(`${name}[]`, one);
-    else if (!isInput(value)) form.append(name, String(value));
-    else if (value.file === null) form.append(`${name}[image_url]`, value.url);
-    else {
-      const { bytes, type } = value.file;
-      form.append(name, new File([new Uint8Array(bytes)], `input.${type.split('/')[1]}`, { type }));
+  for (const [name, value] of Object.entries(values))
+    form.append(name, typeof value === 'string' ? value : JSON.stringify(value));
+  for (const [name, input] of Object.entries(inputs))
+    for (const { url, file } of listOf(input)) {
+      const field = 'file' in input ? name : `${name}[]`;
+      if (file === null) form.append(`${field}[image_url]`, url);
+      else {
+        const { bytes, type } = file;
+        form.append(field, new File([new Uint8Array(bytes)], `input.${type.split('/')[1]}`, { type }));
+      }
     }
-  };
-  for (const [name, value] of Object.entries(fields)) append(name, value);
   const encoded = new Response(form);
   const body = Buffer.from(await encoded.arrayBuffer());
   return {

@@ -1,0 +1,12 @@
+import type { Task } from './task.ts';
+
+const LAST_MS_MAX = 60_000;
+/** A short task has a shorter last part, because otherwise its last part could begin with the task. */
+const SHARE = 8;
+
+/**
+ * When the last part of a task's time begins, in epoch milliseconds. A look in it may end a task with the output that
+ * is there.
+ */
+export const lastPartOf = ({ createdAt, expiresAt }: Pick<Task, 'createdAt' | 'expiresAt'>): number =>
+  expiresAt - Math.min(LAST_MS_MAX, Math.floor((expiresAt - createdAt) / SHARE));
