@@ -99,3 +99,16 @@ test('events come back as they were written, one by one, with their ids', async 
   );
   expect(await world.faults()).toEqual([]);
 });
+
+test.each(['input_required', 'task'])('a result of the type %s is complete, and paid', async (type) => {
+  const text = `{"jsonrpc":"2.0","id":7,"result":{"resultType":"${type}","content":[ ]}}`;
+  const server = await startScripted({
+    answer: ({ message }, response) => (message.method === 'tools/call' ? json(response, text) : undefined),
+  });
+  const world = await startWorld({ url: server.url });
+  const gateway = await world.gateway();
+  const answer = await post(gateway.url, 'alice', await open(gateway.url, 'alice'), CALL);
+  expect(await answer.text()).toContain(`{"resultType":"${type}","content":[ ]`);
+  expect(gateway.endings).toEqual(['t: complete, 1000']);
+  expect(await world.faults()).toEqual([]);
+});

@@ -1,6 +1,6 @@
 import { errorText, type NotificationMessage, type RequestMessage, type ResponseMessage, resultText } from '#wire';
 import type { ReplyEnd, UpstreamExchange, UpstreamReply } from '#gateway';
-import { freeEnd, toEnd } from '../../turn/ending.ts';
+import { asComplete, freeEnd, toEnd } from '../../turn/ending.ts';
 import { toEvent } from '../../turn/events.ts';
 import { providerFailure, refuseCredentialStatus } from '../../turn/provider-failure.ts';
 import { createRunningRequests, ID_IN_USE } from '../../turn/running-requests.ts';
@@ -74,7 +74,8 @@ export function createLegacyToLegacy({
           if (answer?.kind === 'response') {
             answered = true;
             reply.discard();
-            return toEnd(message, place.offer, answer, { text: turn.toClient(answer.text), status: 200, eventId });
+            const tail = { text: turn.toClient(answer.text), status: 200, eventId };
+            return toEnd(message, place.offer, asComplete(answer), tail);
           }
           if (events) yield toEvent(turn, received);
           else if (answer?.kind === 'request') refuseRequest(session, answer, place);
