@@ -26,10 +26,12 @@ export interface Received {
   readonly eventId: string | null;
 }
 
-/** An event without a message. It sets an event id, or the time to wait before a reconnect. */
+/** An event without a message. It may set an event id, or the time to wait before a reconnect. */
 export interface Marker {
   readonly message: null;
   readonly raw: string;
+  /** Whether the event has data. The data is not a JSON-RPC message, so clients do not get the event. */
+  readonly unread: boolean;
   readonly eventId: string | null;
   readonly retryMs: number | null;
 }
@@ -37,13 +39,14 @@ export interface Marker {
 /**
  * The messages of a server's reply (JSON or an event stream), one by one as they arrive. A reply with a status of 400
  * or above counts if its body is a JSON-RPC message. Throws UpstreamFailure for anything else, and for a body or event
- * of more than `bytesMax` bytes.
+ * of more than `bytesMax` bytes. `strict`: throws UpstreamFailure for an event whose data is not a message.
  */
 export async function* readReply(
   reply: UpstreamReply,
   bytesMax: number,
+  { strict = false }: { readonly strict?: boolean } = {},
 ): AsyncGenerator<Received | Marker, void, undefined> {
-  if (hasEvents(reply)) return yield* readEvents(reply, bytesMax);
+  if (hasEvents(reply)) return yield* readEvents(reply, bytesMax, strict);
   yield await readOne(reply, bytesMax);
 }
 
@@ -109,15 +112,26 @@ export async function* readEventData(
   }
 }
 
-async function* readEvents(reply: UpstreamReply, bytesMax: number): AsyncGenerator<Received | Marker, void, undefined> {
+/**
+ * An event without a message may be a keep-alive, such as `event: ping`. Clients of MCP skip it, so it ends no call. An
+ * event with another name than `message` is still a message if it parses as one.
+ */
+async function* readEvents(
+  reply: UpstreamReply,
+  bytesMax: number,
+  strict: boolean,
+): AsyncGenerator<Received | Marker, void, undefined> {
   for await (const { data, raw, id, retry } of readEventData(reply, bytesMax)) {
     if (data.length > OWN_TURN_BYTES) await ownTurn();
     const said = data === '' ? null : parseGuarded(data, reply.status);
-    if (data !== '' && !said) throw broken('the provider sent an event that is no JSON-RPC message', reply.status);
+    if (!said) {
+      const unread = data !== '';
+      if (unread && strict) throw broken('the provider sent an event that is no JSON-RPC message', reply.status);
+      yield { message: null, raw, unread, eventId: id, retryMs: retry };
+      continue;
+    }
     const message = scrubbed(said, reply);
-    yield message
-      ? { message, raw: message === said ? raw : eventOf(message.text, id), eventId: id }
-      : { message: null, raw, eventId: id, retryMs: retry };
+    yield { message, raw: message === said ? raw : eventOf(message.text, id), eventId: id };
   }
 }
 

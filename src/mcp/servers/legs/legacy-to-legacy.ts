@@ -2,7 +2,7 @@ import { errorText, type NotificationMessage, type RequestMessage, type Response
 import type { ReplyEnd, UpstreamExchange, UpstreamReply } from '#gateway';
 import { asComplete, freeEnd, toEnd } from '../../turn/ending.ts';
 import { toEvent } from '../../turn/events.ts';
-import { providerFailure, refuseCredentialStatus } from '../../turn/provider-failure.ts';
+import { providerFailure, refuseCredentialStatus, withoutResponse } from '../../turn/provider-failure.ts';
 import { createRunningRequests, ID_IN_USE } from '../../turn/running-requests.ts';
 import type { LegacySession } from '../../turn/session.ts';
 import type { Leg, McpTail, Place } from '../../turn/turn.ts';
@@ -67,8 +67,13 @@ export function createLegacyToLegacy({
         }
         const signal = AbortSignal.any([place.signal, cancelled]);
         const reading = { session, send: place.send, signal, bytesMax: replyBytesMax, onExchange };
+        let unread = false;
         for await (const received of readResumed(reply, reading)) {
           const { message: answer, eventId } = received;
+          if (answer === null && received.unread) {
+            unread = true;
+            continue;
+          }
           // A response to another request would get through this stream without payment.
           if (answer?.kind === 'response' && answer.id !== message.id) continue;
           if (answer?.kind === 'response') {
@@ -80,7 +85,7 @@ export function createLegacyToLegacy({
           if (events) yield toEvent(turn, received);
           else if (answer?.kind === 'request') refuseRequest(session, answer, place);
         }
-        throw providerFailure('it ended its answer without a response', reply.status);
+        throw withoutResponse(reply.status, unread);
       } catch (error) {
         if (cancelled.aborted && error === cancelled.reason) return freeEnd(null, 'cancelled');
         throw error;

@@ -3,7 +3,7 @@ import { refuseOtherAnswer, type ReplyEnd } from '#gateway';
 import type { HeldCalls } from '../held-calls.ts';
 import { eventBytes } from '../../turn/events.ts';
 import { LATE } from '../../turn/mailbox.ts';
-import { providerFailure } from '../../turn/provider-failure.ts';
+import { withoutResponse } from '../../turn/provider-failure.ts';
 import { nameOf } from '../../wire/param-headers.ts';
 import { ERROR } from '../../wire/revisions.ts';
 import type { Leg, Place, Turn } from '../../turn/turn.ts';
@@ -81,7 +81,7 @@ async function* follow(
         kept = true;
         return endAsking(seals, turn, place, questions.toInputRequests(), id);
       }
-      if (received === null) throw providerFailure('the provider ended its answer without a response', call.status);
+      if (received === null) throw withoutResponse(call.status);
       const { message } = received;
       // A stream may hold the response to another request, and that response is skipped. A reply that is a single
       // message must be the answer.
