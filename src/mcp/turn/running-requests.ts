@@ -1,4 +1,4 @@
-import { type Answer, errorText, type RequestId, type RequestMessage } from '#wire';
+import { type Answer, errorText, type RequestId, type RequestMessage, UpstreamFailure } from '#wire';
 import { ERROR } from '../wire/revisions.ts';
 
 /**
@@ -61,6 +61,13 @@ export function createRunningRequests<T = null>(): RunningRequests<T> {
     find: (session, id) => running.get(keyOf(session, id)),
   };
 }
+
+/**
+ * Whether a request that ended with `error` instead of a response is free, and no failure of its provider: the client
+ * has cancelled it, and a server need not answer it any more. An answer that is too large is still paid.
+ */
+export const endsCancelled = ({ unwanted }: Running, error: unknown): boolean =>
+  unwanted.aborted && !(error instanceof UpstreamFailure && error.tooLarge);
 
 /** Runs a request with a signal that aborts when it is cancelled. Refuses a request whose id is already running. */
 export async function runCancellable<T>(

@@ -62,6 +62,25 @@ test('one that does not answer is not waited for: the reply ends without a respo
   expect(await world.faults()).toEqual([]);
 });
 
+test('a server that ends the stream of a cancelled call without a response has not failed', async () => {
+  const held = Promise.withResolvers<ReturnType<typeof events>>();
+  const server = await startScripted({
+    async answer({ message }, response) {
+      if (message.method === 'tools/call') held.resolve(events(response, ': begun\n\n'));
+      if (message.method === 'notifications/cancelled') (await held.promise).end();
+    },
+  });
+  const world = await startWorld({ url: server.url, cancelGraceMs: 60_000 });
+  const gateway = await world.gateway();
+  const id = await open(gateway.url, 'alice');
+  const answer = post(gateway.url, 'alice', id, CALL);
+  await held.promise;
+  await post(gateway.url, 'alice', id, CANCEL);
+  expect([(await answer).status, await (await answer).text()]).toEqual([202, '']);
+  expect([gateway.endings, gateway.failures()]).toEqual([['t: cancelled, 0'], 0]);
+  expect(await world.faults()).toEqual([]);
+});
+
 test("another session's request with the same id goes on", async () => {
   const server = await startScripted({
     answer({ message, session }, response) {

@@ -3,7 +3,7 @@ import type { ReplyEnd, UpstreamExchange, UpstreamReply } from '#gateway';
 import { asComplete, freeEnd, toEnd } from '../../turn/ending.ts';
 import { toEvent } from '../../turn/events.ts';
 import { providerFailure, refuseCredentialStatus, withoutResponse } from '../../turn/provider-failure.ts';
-import { createRunningRequests, ID_IN_USE } from '../../turn/running-requests.ts';
+import { createRunningRequests, endsCancelled, ID_IN_USE } from '../../turn/running-requests.ts';
 import type { LegacySession } from '../../turn/session.ts';
 import type { Leg, McpTail, Place } from '../../turn/turn.ts';
 import { ERROR } from '../../wire/revisions.ts';
@@ -87,7 +87,7 @@ export function createLegacyToLegacy({
         }
         throw withoutResponse(reply.status, unread);
       } catch (error) {
-        if (cancelled.aborted && error === cancelled.reason) return freeEnd(null, 'cancelled');
+        if (endsCancelled(running, error)) return freeEnd(null, 'cancelled');
         throw error;
       } finally {
         running.end();

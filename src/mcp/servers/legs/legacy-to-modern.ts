@@ -12,7 +12,7 @@ import type { ReplyEnd } from '#gateway';
 import { NoAnswer, type ClientRequests } from '../../turn/client-requests.ts';
 import { freeEnd, toEnd } from '../../turn/ending.ts';
 import { providerFailure } from '../../turn/provider-failure.ts';
-import { createRunningRequests, type Running } from '../../turn/running-requests.ts';
+import { createRunningRequests, endsCancelled, type Running } from '../../turn/running-requests.ts';
 import { ERROR } from '../../wire/revisions.ts';
 import type { LegacySession } from '../../turn/session.ts';
 import type { Leg, McpTail, Place, Turn } from '../../turn/turn.ts';
@@ -66,7 +66,7 @@ export function createLegacyToModern(options: LegacyToModernOptions): LegacyToMo
     try {
       return yield* converse(turn, session, place, running);
     } catch (error) {
-      if (running.cancelled.aborted) return freeEnd(null, 'cancelled');
+      if (endsCancelled(running, error)) return freeEnd(null, 'cancelled');
       throw error instanceof RawJsonError
         ? providerFailure(`the provider's answer is not MCP: ${error.message}`, null, error)
         : error;
@@ -91,7 +91,7 @@ export function createLegacyToModern(options: LegacyToModernOptions): LegacyToMo
       try {
         continued = yield* goOn(turn, session, asked, number, signal);
       } catch (error) {
-        if (cancelled.aborted || !(error instanceof NoAnswer)) throw error;
+        if (unwanted.aborted || !(error instanceof NoAnswer)) throw error;
         return refuse(turn, place, error.message);
       }
     }
