@@ -12,6 +12,7 @@ import {
   parseMessage,
   type JsonRpcMessage,
   type RequestId,
+  type RequestMessage,
   type ResponseMessage,
 } from '#wire';
 import type { UpstreamReply } from '../upstream.ts';
@@ -151,15 +152,30 @@ function scrubbed<M extends JsonRpcMessage | null | undefined>(message: M, { scr
 }
 
 /**
+ * The response with the id as the request has it; null for a response to another request. Some servers write a numeric
+ * id as a string, and the clients of their language accept that.
+ */
+export function answerTo(
+  { id, idText }: Pick<RequestMessage, 'id' | 'idText'>,
+  response: ResponseMessage,
+): ResponseMessage | null {
+  if (response.id === id) return response;
+  if (!isIdOf(response, id)) return null;
+  const { start, end } = response.members.get('id')!;
+  return parseMessage(splice(response.text, [{ start, end, text: idText }])) as ResponseMessage;
+}
+
+/** Whether a response answers the request with the id `asked`, which the server may have written as a string. */
+export const isIdOf = ({ id }: Pick<ResponseMessage, 'id'>, asked: RequestId): boolean =>
+  id === asked || (typeof asked === 'number' && id === String(asked));
+
+/**
  * Throws UpstreamFailure for a response whose id is not `asked`. Such a response is malformed, and nothing is charged
  * for it. An error may have no id if the server could not read the request.
  */
-export function refuseOtherAnswer(
-  { id, idText, error }: ResponseMessage,
-  asked: RequestId,
-  status: number | null,
-): void {
-  if (id === asked || (id === null && error !== undefined)) return;
+export function refuseOtherAnswer(response: ResponseMessage, asked: RequestId, status: number | null): void {
+  const { id, idText, error } = response;
+  if (isIdOf(response, asked) || (id === null && error !== undefined)) return;
   const [given, right] = [idText.slice(0, ID_SHOWN), JSON.stringify(asked).slice(0, ID_SHOWN)];
   throw broken(`the provider's response has the id ${given}, but the request has the id ${right}`, status);
 }

@@ -22,7 +22,7 @@ test.each<[string, (response: ServerResponse) => unknown, number, object]>([
   ['stream without a response', (response) => events(response).end(': nothing\n\n'), 200, FAILED],
   [
     'stream with a response to another request',
-    (response) => events(response).end('data: {"jsonrpc":"2.0","id":"7","result":{}}\n\n'),
+    (response) => events(response).end('data: {"jsonrpc":"2.0","id":"seven","result":{}}\n\n'),
     200,
     FAILED,
   ],

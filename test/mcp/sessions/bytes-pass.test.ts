@@ -112,3 +112,22 @@ test.each(['input_required', 'task'])('a result of the type %s is complete, and 
   expect(gateway.endings).toEqual(['t: complete, 1000']);
   expect(await world.faults()).toEqual([]);
 });
+
+test.each([
+  ['a response', (text: string) => text, 'application/json'],
+  ['an event', (text: string) => `data: ${text}\n\n`, 'text/event-stream'],
+])('%s that has a numeric id as a string gets the number of its request', async (_name, write, type) => {
+  const server = await startScripted({
+    answer({ message }, response) {
+      if (message.method !== 'tools/call') return;
+      response.writeHead(200, { 'content-type': type });
+      response.end(write('{"jsonrpc":"2.0","id" : "7","result":{"content":[ ]}}'));
+    },
+  });
+  const world = await startWorld({ url: server.url });
+  const gateway = await world.gateway();
+  const answer = await post(gateway.url, 'alice', await open(gateway.url, 'alice'), CALL);
+  expect(await answer.text()).toMatch(/^\{"jsonrpc":"2\.0","id" : 7,"result":\{"content":\[ \]/);
+  expect(gateway.endings).toEqual(['t: complete, 1000']);
+  expect(await world.faults()).toEqual([]);
+});

@@ -1,5 +1,5 @@
 import { errorText, type NotificationMessage, type RequestMessage, type ResponseMessage, resultText } from '#wire';
-import type { ReplyEnd, UpstreamExchange, UpstreamReply } from '#gateway';
+import { answerTo, type ReplyEnd, type UpstreamExchange, type UpstreamReply } from '#gateway';
 import { asComplete, freeEnd, toEnd } from '../../turn/ending.ts';
 import { toEvent } from '../../turn/events.ts';
 import { providerFailure, refuseCredentialStatus, withoutResponse } from '../../turn/provider-failure.ts';
@@ -74,13 +74,14 @@ export function createLegacyToLegacy({
             unread = true;
             continue;
           }
-          // A response to another request would get through this stream without payment.
-          if (answer?.kind === 'response' && answer.id !== message.id) continue;
           if (answer?.kind === 'response') {
+            const own = answerTo(message, answer);
+            // A response to another request would get through this stream without payment.
+            if (own === null) continue;
             answered = true;
             reply.discard();
-            const tail = { text: turn.toClient(answer.text), status: 200, eventId };
-            return toEnd(message, place.offer, asComplete(answer), tail);
+            const tail = { text: turn.toClient(own.text), status: 200, eventId };
+            return toEnd(message, place.offer, asComplete(own), tail);
           }
           if (events) yield toEvent(turn, received);
           else if (answer?.kind === 'request') refuseRequest(session, answer, place);

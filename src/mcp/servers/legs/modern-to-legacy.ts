@@ -1,5 +1,5 @@
 import { errorText, type JsonRpcError, type RequestMessage, resultText, type Seals } from '#wire';
-import { refuseOtherAnswer, type ReplyEnd } from '#gateway';
+import { isIdOf, refuseOtherAnswer, type ReplyEnd } from '#gateway';
 import type { HeldCalls } from '../held-calls.ts';
 import { eventBytes } from '../../turn/events.ts';
 import { LATE } from '../../turn/mailbox.ts';
@@ -86,7 +86,7 @@ async function* follow(
       // A stream may hold the response to another request, and that response is skipped. A reply that is a single
       // message must be the answer.
       if (message.kind === 'response' && received.raw === null) refuseOtherAnswer(message, call.id, call.status);
-      if (message.kind === 'response' && (message.id === call.id || received.raw === null)) {
+      if (message.kind === 'response' && (isIdOf(message, call.id) || received.raw === null)) {
         call.over();
         return endWithResponse(seals, turn, place, call, message);
       }

@@ -10,7 +10,7 @@ import {
   splice,
   withMembers,
 } from '#wire';
-import { hasEvents, type Offer, readOne, readReply, refuseOtherAnswer, type ReplyEnd } from '#gateway';
+import { answerTo, hasEvents, type Offer, readOne, readReply, refuseOtherAnswer, type ReplyEnd } from '#gateway';
 import { toEnd } from '../../turn/ending.ts';
 import { withoutResponse } from '../../turn/provider-failure.ts';
 import { standardHeaders } from '../../wire/param-headers.ts';
@@ -138,10 +138,11 @@ function withState(text: string, params: Member, { state }: Continued): string {
  * The response, if it belongs to this request. An error about a request that the server could not read has no id; it
  * gets the client's id. Throws UpstreamFailure for a response to another request.
  */
-function answered({ message: { id, idText } }: Turn, response: ResponseMessage): ResponseMessage {
-  if (response.id === id) return response;
-  refuseOtherAnswer(response, id, 200);
-  return parseMessage(errorText(idText, response.error!)) as ResponseMessage;
+function answered({ message }: Turn, response: ResponseMessage): ResponseMessage {
+  const answer = answerTo(message, response);
+  if (answer !== null) return answer;
+  refuseOtherAnswer(response, message.id, 200);
+  return parseMessage(errorText(message.idText, response.error!)) as ResponseMessage;
 }
 
 /** Some servers answer errors with status 200 where the revision has another status. */
