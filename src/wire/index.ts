@@ -12,6 +12,7 @@ export { isLoopback, parseHost } from './host-name.ts';
 export { isIssuerUrl } from './issuer-url.ts';
 export {
   guardStructure,
+  hasByteOrderMark,
   isExactNumber,
   type JsonLimits,
   jsonText,

@@ -2,6 +2,7 @@ import {
   tooLarge,
   UpstreamFailure,
   guardStructure,
+  hasByteOrderMark,
   TooMuchStructure,
   OWN_TURN_BYTES,
   ownTurn,
@@ -61,14 +62,15 @@ export function hasEvents({ status, headers }: UpstreamReply): boolean {
 }
 
 /**
- * The whole body of a reply as text. Its size and structure are bounded, so that parsing it does not block other calls
- * for long. Throws UpstreamFailure if it is too large.
+ * The whole body of a reply as text, without a byte order mark, which the clients of MCP drop too. Its size and
+ * structure are bounded, so that parsing it does not block other calls for long. Throws UpstreamFailure if it is too
+ * large.
  */
 export async function readText(reply: UpstreamReply, bytesMax: number): Promise<string> {
   const body = await readAll(reply, bytesMax);
   if (body.byteLength > OWN_TURN_BYTES) await ownTurn();
   guard(body, reply.status);
-  return body.toString('utf8');
+  return body.toString('utf8', hasByteOrderMark(body) ? 3 : 0);
 }
 
 /** The message of a reply that is a single message. Throws like readReply. */

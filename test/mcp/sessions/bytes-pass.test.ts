@@ -131,3 +131,16 @@ test.each([
   expect(gateway.endings).toEqual(['t: complete, 1000']);
   expect(await world.faults()).toEqual([]);
 });
+
+test.each([0, 20_000])('a byte order mark before a response with %i characters of text is dropped', async (chars) => {
+  const body = `{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"${'x'.repeat(chars)}"}]}}`;
+  const server = await startScripted({
+    answer: ({ message }, response) => (message.method === 'tools/call' ? json(response, `\uFEFF${body}`) : undefined),
+  });
+  const world = await startWorld({ url: server.url });
+  const gateway = await world.gateway();
+  const answer = await post(gateway.url, 'alice', await open(gateway.url, 'alice'), CALL);
+  expect((await answer.text()).startsWith(body.slice(0, -2))).toBe(true);
+  expect(gateway.endings).toEqual(['t: complete, 1000']);
+  expect(await world.faults()).toEqual([]);
+});
