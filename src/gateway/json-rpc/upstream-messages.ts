@@ -7,10 +7,12 @@ import {
   OWN_TURN_BYTES,
   ownTurn,
   createEventReader,
+  elementsOf,
   type SseEvent,
   splice,
   isObject,
   parseMessage,
+  RawJsonError,
   type JsonRpcMessage,
   type RequestId,
   type RequestMessage,
@@ -19,8 +21,7 @@ import {
 import type { UpstreamReply } from '../upstream.ts';
 
 /**
- * One message of a server. `raw`: the text of the event that contained it; null for a JSON reply, which is a single
- * message.
+ * One message of a server. `raw`: the text of an event with this message; null for a JSON reply.
  */
 export interface Received {
   readonly message: JsonRpcMessage;
@@ -41,7 +42,8 @@ export interface Marker {
 /**
  * The messages of a server's reply (JSON or an event stream), one by one as they arrive. A reply with a status of 400
  * or above counts if its body is a JSON-RPC message. Throws UpstreamFailure for anything else, and for a body or event
- * of more than `bytesMax` bytes. `strict`: throws UpstreamFailure for an event whose data is not a message.
+ * of more than `bytesMax` bytes. `strict`: throws UpstreamFailure also for an event whose data is not a message, and for
+ * an array of messages.
  */
 export async function* readReply(
   reply: UpstreamReply,
@@ -49,7 +51,7 @@ export async function* readReply(
   { strict = false }: { readonly strict?: boolean } = {},
 ): AsyncGenerator<Received | Marker, void, undefined> {
   if (hasEvents(reply)) return yield* readEvents(reply, bytesMax, strict);
-  yield await readOne(reply, bytesMax);
+  yield* await readBody(reply, bytesMax, !strict);
 }
 
 /** Whether a reply is an event stream. Otherwise it is one message. */
@@ -75,17 +77,41 @@ export async function readText(reply: UpstreamReply, bytesMax: number): Promise<
 
 /** The message of a reply that is a single message. Throws like readReply. */
 export async function readOne(reply: UpstreamReply, bytesMax: number): Promise<Received> {
+  return (await readBody(reply, bytesMax, false))[0]!;
+}
+
+async function readBody(reply: UpstreamReply, bytesMax: number, batches: boolean): Promise<readonly Received[]> {
   const text = await readText(reply, bytesMax);
   if (text.length > OWN_TURN_BYTES) await ownTurn();
-  const message = scrubbed(parseMessage(text), reply);
-  if (!message)
+  const message = parseMessage(text);
+  const messages = message ? [message] : batches ? readBatch(text) : [];
+  if (messages.length === 0)
     throw broken(
       reply.status >= 400
         ? `the provider answered with status ${reply.status}`
         : 'the provider answered with no JSON-RPC message',
       reply.status,
     );
-  return { message, raw: null, eventId: null };
+  return messages.map((one) => ({ message: scrubbed(one, reply), raw: null, eventId: null }));
+}
+
+/** Most messages in one array of a server. */
+const BATCH_MAX = 1_000;
+
+/**
+ * The messages of an array, which revision 2025-03-26 of MCP has. Elements that are not messages are left out. Empty for
+ * any other text, and for an array that is too long.
+ */
+function readBatch(text: string): readonly JsonRpcMessage[] {
+  if (!/^[\t\n\r ]*\[/.test(text)) return [];
+  try {
+    const elements = elementsOf(text, 0, BATCH_MAX + 1);
+    if (elements.length > BATCH_MAX) return [];
+    return elements.flatMap(({ start, end }) => parseMessage(text.slice(start, end)) ?? []);
+  } catch (error) {
+    if (error instanceof RawJsonError) return [];
+    throw error;
+  }
 }
 
 /** The whole events of a reply as they arrive. Throws UpstreamFailure for an event that is too large. */
@@ -130,7 +156,14 @@ async function* readEvents(
     if (!said) {
       const unread = data !== '';
       if (unread && strict) throw broken('the provider sent an event that is no JSON-RPC message', reply.status);
-      yield { message: null, raw, unread, eventId: id, retryMs: retry };
+      const batch = unread ? readBatch(data) : [];
+      for (const [index, one] of batch.entries()) {
+        const shown = scrubbed(one, reply);
+        // A stream that breaks in the middle of the array is resumed before it.
+        const eventId = index === batch.length - 1 ? id : null;
+        yield { message: shown, raw: eventOf(shown.text, eventId), eventId };
+      }
+      if (batch.length === 0) yield { message: null, raw, unread, eventId: id, retryMs: retry };
       continue;
     }
     const message = scrubbed(said, reply);
