@@ -29,6 +29,7 @@ export { actedOn, type ActedOnAt, foldName, lookAlikeAt, type LookAlikeFault } f
 export { isObject, type JsonObject } from './json/json-object.ts';
 export {
   errorText,
+  exactId,
   type JsonRpcError,
   type JsonRpcMessage,
   type NotificationMessage,

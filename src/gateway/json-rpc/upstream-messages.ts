@@ -8,6 +8,7 @@ import {
   ownTurn,
   createEventReader,
   elementsOf,
+  exactId,
   type SseEvent,
   splice,
   isObject,
@@ -188,14 +189,17 @@ function scrubbed<M extends JsonRpcMessage | null | undefined>(message: M, { scr
 
 /**
  * The response with the id as the request has it; null for a response to another request. Some servers write a numeric
- * id as a string, and the clients of their language accept that.
+ * id as a string, and the clients of their language accept that. A request whose id is rounded must have been sent with
+ * its `exactId`.
  */
 export function answerTo(
-  { id, idText }: Pick<RequestMessage, 'id' | 'idText'>,
+  request: Pick<RequestMessage, 'id' | 'idText'>,
   response: ResponseMessage,
 ): ResponseMessage | null {
-  if (response.id === id) return response;
-  if (!isIdOf(response, id)) return null;
+  const { id, idText } = request;
+  const exact = exactId(request);
+  if (response.id === id && exact === id) return response;
+  if (typeof id !== 'number' || response.id !== String(exact)) return null;
   const { start, end } = response.members.get('id')!;
   return parseMessage(splice(response.text, [{ start, end, text: idText }])) as ResponseMessage;
 }

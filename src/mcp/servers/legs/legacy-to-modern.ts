@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import {
   errorText,
+  exactId,
   isObject,
   parseMessage,
   RawJsonError,
@@ -62,7 +63,8 @@ export function createLegacyToModern(options: LegacyToModernOptions): LegacyToMo
     if (own !== null) return endWith(turn, place, own);
     // Closing the stream cancels the call at a modern server. Without the grace time, a tool that acts at once and
     // answers late would not be paid for its work.
-    const running = requests.start(session.id, message.id, null, message.method === 'tools/call' ? cancelGraceMs : 0);
+    const graceMs = message.method === 'tools/call' ? cancelGraceMs : 0;
+    const running = requests.start(session.id, exactId(message), null, graceMs);
     try {
       return yield* converse(turn, session, place, running);
     } catch (error) {

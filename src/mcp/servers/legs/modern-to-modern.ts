@@ -139,7 +139,7 @@ function withState(text: string, params: Member, { state }: Continued): string {
  * gets the client's id. Throws UpstreamFailure for a response to another request.
  */
 function answered({ message }: Turn, response: ResponseMessage): ResponseMessage {
-  const answer = answerTo(message, response);
+  const answer = response.id === message.id ? response : answerTo(message, response);
   if (answer !== null) return answer;
   refuseOtherAnswer(response, message.id, 200);
   return parseMessage(errorText(message.idText, response.error!)) as ResponseMessage;
