@@ -43,8 +43,8 @@ export interface Marker {
 /**
  * The messages of a server's reply (JSON or an event stream), one by one as they arrive. A reply with a status of 400
  * or above counts if its body is a JSON-RPC message. Throws UpstreamFailure for anything else, and for a body or event
- * of more than `bytesMax` bytes. `strict`: throws UpstreamFailure also for an event whose data is not a message, and for
- * an array of messages.
+ * of more than `bytesMax` bytes. `strict`: throws UpstreamFailure also for an event whose data is not a message, and
+ * for an array of messages.
  */
 export async function* readReply(
   reply: UpstreamReply,
@@ -100,8 +100,8 @@ async function readBody(reply: UpstreamReply, bytesMax: number, batches: boolean
 const BATCH_MAX = 1_000;
 
 /**
- * The messages of an array, which revision 2025-03-26 of MCP has. Elements that are not messages are left out. Empty for
- * any other text, and for an array that is too long.
+ * The messages of an array, which revision 2025-03-26 of MCP has. Elements that are not messages are left out. Empty
+ * for any other text, and for an array that is too long.
  */
 function readBatch(text: string): readonly JsonRpcMessage[] {
   if (!/^[\t\n\r ]*\[/.test(text)) return [];

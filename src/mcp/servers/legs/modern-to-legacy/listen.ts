@@ -52,8 +52,8 @@ export async function* listen(
 }
 
 /**
- * Whether a URI is one of those that the client subscribed to, or of a sub-resource, because the URI of an update
- * "might be a sub-resource of the one that the client actually subscribed to" (2025-11-25, ResourceUpdatedNotification).
+ * Whether the client subscribed to a URI or to a resource above it. The URI of an update "might be a sub-resource of
+ * the one that the client actually subscribed to" (2025-11-25, ResourceUpdatedNotification).
  */
 function isOfAny(uris: ReadonlySet<string>, uri: unknown): boolean {
   if (typeof uri !== 'string') return false;
