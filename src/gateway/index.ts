@@ -91,7 +91,9 @@ export { messageFault } from './json-rpc/message-fault.ts';
 export { onceOnly } from './json-rpc/once-only.ts';
 export {
   ANSWER_LIMITS,
+  answerTo,
   hasEvents,
+  isIdOf,
   type Marker,
   parseGuarded,
   readEventData,

@@ -12,6 +12,7 @@ export { isLoopback, parseHost } from './host-name.ts';
 export { isIssuerUrl } from './issuer-url.ts';
 export {
   guardStructure,
+  hasByteOrderMark,
   isExactNumber,
   type JsonLimits,
   jsonText,
@@ -29,6 +30,7 @@ export { actedOn, type ActedOnAt, foldName, lookAlikeAt, type LookAlikeFault } f
 export { isObject, type JsonObject } from './json/json-object.ts';
 export {
   errorText,
+  exactId,
   type JsonRpcError,
   type JsonRpcMessage,
   type NotificationMessage,

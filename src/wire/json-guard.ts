@@ -200,7 +200,8 @@ export function guardStructure(bytes: Uint8Array, limits: JsonLimits): void {
   );
 }
 
-function hasByteOrderMark(buffer: Buffer): boolean {
+/** Whether UTF-8 bytes begin with a byte order mark, which has three bytes. */
+export function hasByteOrderMark(buffer: Buffer): boolean {
   return buffer[0] === 0xef && buffer[1] === 0xbb && buffer[2] === 0xbf;
 }
 

@@ -30,6 +30,12 @@ describe('a session passes on', () => {
     const response = `{"result":${ODD},"x":1.0,"id":5,"jsonrpc":"2.0"}`;
     expect((await tool.post(say(response, 5), session)).body.toString()).toBe(response);
 
+    // Clients of the reference implementation accept this too.
+    const asText = `{"result":${ODD},"id" : "8","jsonrpc":"2.0"}`;
+    const expected = asText.replace('"8"', '8.0');
+    const request = JSON.stringify(say(asText, 8)).replace('"id":8,', '"id":8.0,');
+    expect((await tool.post(request, session)).body.toString()).toBe(expected);
+
     const [question, note, last] = [
       `{"id":12345678901234567890,"params":${ODD},"method":"sampling/createMessage","jsonrpc":"2.0"}`,
       `{"method":"notifications/message","params":${ODD},"jsonrpc":"2.0"}`,

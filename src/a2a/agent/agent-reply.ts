@@ -34,7 +34,8 @@ export async function* readAgent(
   if (status === 401 || status === 403 || status === 407)
     throw broken(`the agent answered with status ${status}`, status);
   if (link.binding === 'jsonrpc') {
-    for await (const { message } of readReply(reply, bytesMax)) {
+    // Each event is part of the answer. A client of A2A ends the stream at an event that it cannot read.
+    for await (const { message } of readReply(reply, bytesMax, { strict: true })) {
       if (message === null) continue;
       if (message.kind !== 'response') throw broken('the agent sent something that is not a response', status);
       refuseOtherAnswer(message, id, status);

@@ -2,23 +2,27 @@ import {
   tooLarge,
   UpstreamFailure,
   guardStructure,
+  hasByteOrderMark,
   TooMuchStructure,
   OWN_TURN_BYTES,
   ownTurn,
   createEventReader,
+  elementsOf,
+  exactId,
   type SseEvent,
   splice,
   isObject,
   parseMessage,
+  RawJsonError,
   type JsonRpcMessage,
   type RequestId,
+  type RequestMessage,
   type ResponseMessage,
 } from '#wire';
 import type { UpstreamReply } from '../upstream.ts';
 
 /**
- * One message of a server. `raw`: the text of the event that contained it; null for a JSON reply, which is a single
- * message.
+ * One message of a server. `raw`: the text of an event with this message; null for a JSON reply.
  */
 export interface Received {
   readonly message: JsonRpcMessage;
@@ -26,10 +30,12 @@ export interface Received {
   readonly eventId: string | null;
 }
 
-/** An event without a message. It sets an event id, or the time to wait before a reconnect. */
+/** An event without a message. It may set an event id, or the time to wait before a reconnect. */
 export interface Marker {
   readonly message: null;
   readonly raw: string;
+  /** Whether the event has data. The data is not a JSON-RPC message, so clients do not get the event. */
+  readonly unread: boolean;
   readonly eventId: string | null;
   readonly retryMs: number | null;
 }
@@ -37,14 +43,16 @@ export interface Marker {
 /**
  * The messages of a server's reply (JSON or an event stream), one by one as they arrive. A reply with a status of 400
  * or above counts if its body is a JSON-RPC message. Throws UpstreamFailure for anything else, and for a body or event
- * of more than `bytesMax` bytes.
+ * of more than `bytesMax` bytes. `strict`: throws UpstreamFailure also for an event whose data is not a message, and
+ * for an array of messages.
  */
 export async function* readReply(
   reply: UpstreamReply,
   bytesMax: number,
+  { strict = false }: { readonly strict?: boolean } = {},
 ): AsyncGenerator<Received | Marker, void, undefined> {
-  if (hasEvents(reply)) return yield* readEvents(reply, bytesMax);
-  yield await readOne(reply, bytesMax);
+  if (hasEvents(reply)) return yield* readEvents(reply, bytesMax, strict);
+  yield* await readBody(reply, bytesMax, !strict);
 }
 
 /** Whether a reply is an event stream. Otherwise it is one message. */
@@ -57,29 +65,54 @@ export function hasEvents({ status, headers }: UpstreamReply): boolean {
 }
 
 /**
- * The whole body of a reply as text. Its size and structure are bounded, so that parsing it does not block other calls
- * for long. Throws UpstreamFailure if it is too large.
+ * The whole body of a reply as text, without a byte order mark, which the clients of MCP drop too. Its size and
+ * structure are bounded, so that parsing it does not block other calls for long. Throws UpstreamFailure if it is too
+ * large.
  */
 export async function readText(reply: UpstreamReply, bytesMax: number): Promise<string> {
   const body = await readAll(reply, bytesMax);
   if (body.byteLength > OWN_TURN_BYTES) await ownTurn();
   guard(body, reply.status);
-  return body.toString('utf8');
+  return body.toString('utf8', hasByteOrderMark(body) ? 3 : 0);
 }
 
 /** The message of a reply that is a single message. Throws like readReply. */
 export async function readOne(reply: UpstreamReply, bytesMax: number): Promise<Received> {
+  return (await readBody(reply, bytesMax, false))[0]!;
+}
+
+async function readBody(reply: UpstreamReply, bytesMax: number, batches: boolean): Promise<readonly Received[]> {
   const text = await readText(reply, bytesMax);
   if (text.length > OWN_TURN_BYTES) await ownTurn();
-  const message = scrubbed(parseMessage(text), reply);
-  if (!message)
+  const message = parseMessage(text);
+  const messages = message ? [message] : batches ? readBatch(text) : [];
+  if (messages.length === 0)
     throw broken(
       reply.status >= 400
         ? `the provider answered with status ${reply.status}`
         : 'the provider answered with no JSON-RPC message',
       reply.status,
     );
-  return { message, raw: null, eventId: null };
+  return messages.map((one) => ({ message: scrubbed(one, reply), raw: null, eventId: null }));
+}
+
+/** Most messages in one array of a server. */
+const BATCH_MAX = 1_000;
+
+/**
+ * The messages of an array, which revision 2025-03-26 of MCP has. Elements that are not messages are left out. Empty
+ * for any other text, and for an array that is too long.
+ */
+function readBatch(text: string): readonly JsonRpcMessage[] {
+  if (!/^[\t\n\r ]*\[/.test(text)) return [];
+  try {
+    const elements = elementsOf(text, 0, BATCH_MAX + 1);
+    if (elements.length > BATCH_MAX) return [];
+    return elements.flatMap(({ start, end }) => parseMessage(text.slice(start, end)) ?? []);
+  } catch (error) {
+    if (error instanceof RawJsonError) return [];
+    throw error;
+  }
 }
 
 /** The whole events of a reply as they arrive. Throws UpstreamFailure for an event that is too large. */
@@ -109,15 +142,33 @@ export async function* readEventData(
   }
 }
 
-async function* readEvents(reply: UpstreamReply, bytesMax: number): AsyncGenerator<Received | Marker, void, undefined> {
+/**
+ * An event without a message may be a keep-alive, such as `event: ping`. Clients of MCP skip it, so it ends no call. An
+ * event with another name than `message` is still a message if it parses as one.
+ */
+async function* readEvents(
+  reply: UpstreamReply,
+  bytesMax: number,
+  strict: boolean,
+): AsyncGenerator<Received | Marker, void, undefined> {
   for await (const { data, raw, id, retry } of readEventData(reply, bytesMax)) {
     if (data.length > OWN_TURN_BYTES) await ownTurn();
     const said = data === '' ? null : parseGuarded(data, reply.status);
-    if (data !== '' && !said) throw broken('the provider sent an event that is no JSON-RPC message', reply.status);
+    if (!said) {
+      const unread = data !== '';
+      if (unread && strict) throw broken('the provider sent an event that is no JSON-RPC message', reply.status);
+      const batch = unread ? readBatch(data) : [];
+      for (const [index, one] of batch.entries()) {
+        const shown = scrubbed(one, reply);
+        // A stream that breaks in the middle of the array is resumed before it.
+        const eventId = index === batch.length - 1 ? id : null;
+        yield { message: shown, raw: eventOf(shown.text, eventId), eventId };
+      }
+      if (batch.length === 0) yield { message: null, raw, unread, eventId: id, retryMs: retry };
+      continue;
+    }
     const message = scrubbed(said, reply);
-    yield message
-      ? { message, raw: message === said ? raw : eventOf(message.text, id), eventId: id }
-      : { message: null, raw, eventId: id, retryMs: retry };
+    yield { message, raw: message === said ? raw : eventOf(message.text, id), eventId: id };
   }
 }
 
@@ -137,15 +188,33 @@ function scrubbed<M extends JsonRpcMessage | null | undefined>(message: M, { scr
 }
 
 /**
+ * The response with the id as the request has it; null for a response to another request. Some servers write a numeric
+ * id as a string, and the clients of their language accept that. A request whose id is rounded must have been sent with
+ * its `exactId`.
+ */
+export function answerTo(
+  request: Pick<RequestMessage, 'id' | 'idText'>,
+  response: ResponseMessage,
+): ResponseMessage | null {
+  const { id, idText } = request;
+  const exact = exactId(request);
+  if (response.id === id && exact === id) return response;
+  if (typeof id !== 'number' || response.id !== String(exact)) return null;
+  const { start, end } = response.members.get('id')!;
+  return parseMessage(splice(response.text, [{ start, end, text: idText }])) as ResponseMessage;
+}
+
+/** Whether a response answers the request with the id `asked`, which the server may have written as a string. */
+export const isIdOf = ({ id }: Pick<ResponseMessage, 'id'>, asked: RequestId): boolean =>
+  id === asked || (typeof asked === 'number' && id === String(asked));
+
+/**
  * Throws UpstreamFailure for a response whose id is not `asked`. Such a response is malformed, and nothing is charged
  * for it. An error may have no id if the server could not read the request.
  */
-export function refuseOtherAnswer(
-  { id, idText, error }: ResponseMessage,
-  asked: RequestId,
-  status: number | null,
-): void {
-  if (id === asked || (id === null && error !== undefined)) return;
+export function refuseOtherAnswer(response: ResponseMessage, asked: RequestId, status: number | null): void {
+  const { id, idText, error } = response;
+  if (isIdOf(response, asked) || (id === null && error !== undefined)) return;
   const [given, right] = [idText.slice(0, ID_SHOWN), JSON.stringify(asked).slice(0, ID_SHOWN)];
   throw broken(`the provider's response has the id ${given}, but the request has the id ${right}`, status);
 }

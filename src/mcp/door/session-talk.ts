@@ -12,6 +12,7 @@ import type { Recording } from '../call/replays.ts';
 import { freeEnd } from '../turn/ending.ts';
 import type { Told } from './legacy-door.ts';
 import { CLIENT_NOTIFICATIONS, LEGACY_METHODS } from '../wire/revisions.ts';
+import { cancelledId } from '../turn/running-requests.ts';
 import type { RunTurn } from '../call/run-turn.ts';
 import type { Servers } from '../servers/servers.ts';
 import type { LegacySession } from '../turn/session.ts';
@@ -84,7 +85,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
   function tellBridge(session: LegacySession, message: Told): null {
     if (message.kind === 'response') deps.clientRequests.resolve(session.id, message);
     else if (message.method === 'notifications/cancelled')
-      deps.bridge.cancel(session.id, message.params?.['requestId'] as RequestId);
+      deps.bridge.cancel(session.id, cancelledId(message) as RequestId);
     return null;
   }
 

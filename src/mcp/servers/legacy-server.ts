@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, type ResponseMessage, UpstreamFailure } from '#wire';
 import { readReply, type Send, type UpstreamReply } from '#gateway';
 import { withoutTasksIn } from '../tasks/extension.ts';
-import { providerFailure, refuseCredentialStatus } from '../turn/provider-failure.ts';
+import { providerFailure, refuseCredentialStatus, withoutResponse } from '../turn/provider-failure.ts';
 import { notificationText } from '../wire/own-messages.ts';
 import { firstResponse } from './first-response.ts';
 import { POST_HEADERS } from './post-headers.ts';
@@ -40,7 +40,7 @@ export async function initializeAt(send: Send, text: string): Promise<Initialize
     const { status } = reply;
     refuseCredentialStatus(status);
     const response = await firstResponse(reply, ANSWER_BYTES_MAX);
-    if (response === null) throw providerFailure('it ended its answer without a response', status);
+    if (response === null) throw withoutResponse(status);
     const { result } = response;
     if (response.error !== undefined) return { response, status, accepted: null };
     const revision = isObject(result) ? result['protocolVersion'] : undefined;

@@ -2,7 +2,7 @@ import type { RequestId, ResponseMessage } from '#wire';
 import type { Send } from '#gateway';
 import { firstResponse } from '../servers/first-response.ts';
 import { MODERN_POST_HEADERS } from '../servers/post-headers.ts';
-import { providerFailure, refuseCredentialStatus } from '../turn/provider-failure.ts';
+import { withoutResponse, providerFailure, refuseCredentialStatus } from '../turn/provider-failure.ts';
 import { standardHeaders } from '../wire/param-headers.ts';
 
 /** A request about a task, with the task's id at its server. */
@@ -44,7 +44,7 @@ export async function askServer(
     const { status } = reply;
     refuseCredentialStatus(status);
     const response = await firstResponse(reply, bytesMax);
-    if (response === null) throw providerFailure('the provider ended its answer without a response', status);
+    if (response === null) throw withoutResponse(status);
     // An error about a request that the server could not read has no id.
     if (response.id !== id && (response.id !== null || response.error === undefined))
       throw providerFailure("the id of the provider's response is not the id of the request", status);

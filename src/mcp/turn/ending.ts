@@ -50,6 +50,16 @@ export function toEnd(request: RequestMessage, offer: Offer, response: ResponseM
 }
 
 /**
+ * The response of a legacy server, for `toEnd`. Its result is always complete, because legacy revisions have no
+ * `resultType`.
+ */
+export function asComplete(response: ResponseMessage): ResponseMessage {
+  const { result } = response;
+  if (!isObject(result) || result['resultType'] === undefined) return response;
+  return { ...response, result: { ...result, resultType: 'complete' } };
+}
+
+/**
  * Ends a `tools/call` whose answer is larger than the gateway accepts. The tool has done its work, and the client may
  * have asked for that much. So the call is charged by what the gateway measured, and the client gets a result that says
  * why.

@@ -1,4 +1,13 @@
-import { type Answer, errorText, type RequestId, type RequestMessage } from '#wire';
+import {
+  type Answer,
+  errorText,
+  exactId,
+  type NotificationMessage,
+  type RequestId,
+  type RequestMessage,
+  spanAt,
+  UpstreamFailure,
+} from '#wire';
 import { ERROR } from '../wire/revisions.ts';
 
 /**
@@ -8,7 +17,7 @@ import { ERROR } from '../wire/revisions.ts';
 export interface RunningRequests<T = null> {
   /** `graceMs`: how long a cancelled request may still be answered; such an answer is paid. Default: 0. */
   start(session: string, id: RequestId, of: T, graceMs?: number): Running;
-  /** The request that runs under an id. If two run under the same id, the later one. */
+  /** The request that runs under an id. Ids are those of `exactId`. If two run under the same id, the later one. */
   find(session: string, id: unknown): Cancellable<T> | undefined;
   readonly count: number;
 }
@@ -62,16 +71,32 @@ export function createRunningRequests<T = null>(): RunningRequests<T> {
   };
 }
 
+/**
+ * Whether a request that ended with `error` instead of a response is free, and no failure of its provider: the client
+ * has cancelled it, and a server need not answer it any more. An answer that is too large is still paid.
+ */
+export const endsCancelled = ({ unwanted }: Running, error: unknown): boolean =>
+  unwanted.aborted && !(error instanceof UpstreamFailure && error.tooLarge);
+
+/** The id that `notifications/cancelled` has, made comparable by `exactId`. */
+export function cancelledId({ text, params }: NotificationMessage): unknown {
+  const id = params?.['requestId'];
+  if (typeof id !== 'number') return id;
+  const { start, end } = spanAt(text, ['params', 'requestId'])!;
+  return exactId({ id, idText: text.slice(start, end) });
+}
+
 /** Runs a request with a signal that aborts when it is cancelled. Refuses a request whose id is already running. */
 export async function runCancellable<T>(
   requests: RunningRequests<T>,
   session: string,
   of: T,
-  { id, idText }: RequestMessage,
+  request: RequestMessage,
   answer: Answer,
   work: (cancelled: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  if (requests.find(session, id)) return answer.end(errorText(idText, ID_IN_USE), 400);
+  const id = exactId(request);
+  if (requests.find(session, id)) return answer.end(errorText(request.idText, ID_IN_USE), 400);
   const running = requests.start(session, id, of);
   try {
     await work(running.cancelled);

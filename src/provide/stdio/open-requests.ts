@@ -1,16 +1,23 @@
+import { setMember, splice } from '#wire';
 import { keyOf, metaOf, paramsOf, type Notification, type Request, type Response } from './json-rpc.ts';
 import type { Reply } from './reply.ts';
 
-interface OpenRequest {
+interface Opened {
   readonly reply: Reply;
   /** Sees the response before the client and returns the HTTP status of the reply. */
   readonly answered: ((response: Response) => number) | undefined;
 }
 
+interface OpenRequest extends Opened {
+  readonly idText: string;
+  /** Made comparable by `keyOf`. */
+  readonly token: string | null;
+}
+
 /** The unanswered requests of one client. */
 export class OpenRequests {
-  /** In order of arrival. Progress tokens are made comparable by `keyOf`. */
-  readonly #open = new Map<string, OpenRequest & { readonly token: string | null; readonly idText: string }>();
+  /** In order of arrival. */
+  readonly #open = new Map<string, OpenRequest>();
 
   get size(): number {
     return this.#open.size;
@@ -26,12 +33,9 @@ export class OpenRequests {
     return this.#open.has(keyOf(value['id'])!);
   }
 
-  add(request: Request, of: OpenRequest): void {
-    this.#open.set(keyOf(request.value['id'])!, {
-      ...of,
-      token: keyOf(metaOf(request)['progressToken']),
-      idText: request.idText,
-    });
+  add(request: Request, of: Opened): void {
+    const { value, idText } = request;
+    this.#open.set(keyOf(value['id'])!, { ...of, idText, token: keyOf(metaOf(request)['progressToken']) });
   }
 
   /** Removes and returns the request with this id. Returns undefined if there is no such request. */
@@ -40,6 +44,20 @@ export class OpenRequests {
     const found = this.#open.get(key);
     this.#open.delete(key);
     return found;
+  }
+
+  /**
+   * Removes and returns the request that a response answers, and the response with the id as the request has it. Some
+   * servers write a numeric id as a string. Returns undefined if there is no such request.
+   */
+  takeAnswered(response: Response): { readonly asked: OpenRequest; readonly response: Response } | undefined {
+    const { id } = response.value;
+    const exact = this.take(id);
+    if (exact) return { asked: exact, response };
+    const asked = typeof id === 'string' && String(Number(id)) === id ? this.take(Number(id)) : undefined;
+    if (!asked) return undefined;
+    const text = splice(response.text, [setMember(response.text, 0, 'id', asked.idText)]);
+    return { asked, response: { ...response, text } };
   }
 
   /** Whether the client still waits for any of them. */

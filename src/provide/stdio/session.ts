@@ -90,10 +90,11 @@ export function startSession(options: SessionOptions): Session {
     toAnswer.set(keyOf(value['id'])!, idText);
   }
 
-  function respond(response: Response): void {
-    const asked = requests.take(response.value['id']);
+  function respond(said: Response): void {
+    const taken = requests.takeAnswered(said);
     // The request was cancelled, or there was no such request.
-    if (!asked) return;
+    if (!taken) return;
+    const { asked, response } = taken;
     const status = asked.answered?.(response) ?? 200;
     if (asked.reply.isOpen()) asked.reply.response(response.text, status);
     else client.send(response);

@@ -104,6 +104,13 @@ function idTextOf({ text, members }: RawMessage): string {
 /** Strings and finite numbers. JSON-RPC allows fractions too. */
 const isRequestId = (id: unknown): id is RequestId => typeof id === 'string' || Number.isFinite(id);
 
+/**
+ * The id, but as a string if it is an integer above 2^53, because such numbers are rounded and two of them may become
+ * equal.
+ */
+export const exactId = ({ id, idText }: Pick<RequestMessage, 'id' | 'idText'>): RequestId =>
+  Number.isInteger(id) && !Number.isSafeInteger(id) && /^-?\d+$/.test(idText) ? idText : id;
+
 function isError(error: unknown): error is JsonRpcError {
   return isObject(error) && typeof error['code'] === 'number' && typeof error['message'] === 'string';
 }

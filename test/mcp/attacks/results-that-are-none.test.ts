@@ -32,6 +32,13 @@ const ANSWERS: Readonly<Record<string, (asked: Asked) => RawAnswer>> = {
     '{"content":[],"content":[],"_meta":{"tollgate/generation":{"cost":"0"}},"resultType":"complete"}',
   'a key twice, asking': () =>
     '{"inputRequests":{},"inputRequests":{},"requestState":"s","resultType":"input_required"}',
+  'an id as text': whole((id) => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${RESULT}}`, 200),
+  'behind a keep-alive':
+    ({ idText }) =>
+    (response) =>
+      void response
+        .writeHead(200, { 'content-type': 'text/event-stream' })
+        .end(`event: ping\ndata: {}\n\ndata: {"jsonrpc":"2.0","id":${idText},"result":${RESULT}}\n\n`),
   'two types':
     ({ idText }) =>
     ({ socket }) => {
@@ -73,6 +80,8 @@ test.each([
   ['a key twice', 200, 1_000n],
   ['a key twice, and _meta', 200, 1_000n],
   ['a key twice, asking', 502, 0n],
+  ['an id as text', 200, 1_000n],
+  ['behind a keep-alive', 200, 1_000n],
   ['two types', 200, 1_000n],
 ] as const)('%s: the client gets %s and pays %s micro-USD', async (tool, status, micro) => {
   const before = (await spine.balance()).available;

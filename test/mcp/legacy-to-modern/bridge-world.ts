@@ -99,7 +99,7 @@ const HELD = { name: 'test/bridge-held', text: "SELECT id FROM locks WHERE state
 /** Each billed call costs 1,000 micro-USD. */
 export async function startBridge(
   serverUrl: string,
-  options: { readonly answerMs?: number; readonly replyBytesMax?: number } = {},
+  options: { readonly answerMs?: number; readonly replyBytesMax?: number; readonly cancelGraceMs?: number } = {},
 ): Promise<BridgeWorld> {
   const now = Date.now;
   const engine = await openEngine('sqlite');
@@ -153,6 +153,7 @@ export async function startBridge(
     clientRequests,
     schemaOf: (_offer, tool) => schemas.get(tool) ?? null,
     replyBytesMax,
+    ...(options.cancelGraceMs === undefined ? {} : { cancelGraceMs: options.cancelGraceMs }),
   });
   const servers = createServers({ version: '1', replyBytesMax, now });
 

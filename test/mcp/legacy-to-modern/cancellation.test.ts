@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { startBridge } from './bridge-world.ts';
-import { startRawServer, toolCall } from './raw-server.ts';
+import { type Reply, startRawServer, toolCall } from './raw-server.ts';
 
 const NOTE = '{"jsonrpc":"2.0","method":"notifications/message","params":{}}';
 const FORM = '{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{}}}}';
@@ -40,6 +40,26 @@ test('a request that waits for its client is cancelled too, and its questions ar
   });
   expect(answer).toMatchObject({ text: null, charged: 0n });
   expect([answer.events.length, server.got.length, world.clientRequests.count]).toEqual([1, 1, 0]);
+  expect(world.endings).toEqual(['tool: cancelled, 0']);
+  expect(await world.faults()).toEqual([]);
+});
+
+test.each([
+  ['ends its stream without a response', (reply: Reply) => reply.end()],
+  ['asks the client', (reply: Reply) => reply.event(`{"jsonrpc":"2.0","id":"?","result":${FORM}}`)],
+])('a server that %s while a cancelled tool may still answer has not failed', async (_name, act) => {
+  const asked = Promise.withResolvers<[string, Reply]>();
+  const server = await startRawServer(({ id }, reply) => {
+    reply.event(NOTE);
+    asked.resolve([id, reply]);
+  });
+  const world = await startBridge(server.url, { cancelGraceMs: 60_000 });
+  const session = world.session({ capabilities: { elicitation: {} } });
+  const answer = world.ask(session, toolCall('5'));
+  const [id, reply] = await asked.promise;
+  world.bridge.cancel(session.id, 5);
+  act({ ...reply, event: (text) => reply.event(text.replace('"?"', JSON.stringify(id))) });
+  expect(await answer).toMatchObject({ text: null, charged: 0n });
   expect(world.endings).toEqual(['tool: cancelled, 0']);
   expect(await world.faults()).toEqual([]);
 });

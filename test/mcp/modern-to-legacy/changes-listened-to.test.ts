@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { META, MODERN } from '../../../src/mcp/wire/revisions.ts';
 import { startBridge, toReply, type Bridge, type Message } from './bridge.ts';
@@ -104,6 +105,36 @@ test('a server without a stream of its own acknowledges nothing, and the subscri
   );
   expect(events.map(({ params }) => params)).toEqual([{ notifications: {}, _meta: subscription }]);
   expect(message).toEqual({ jsonrpc: '2.0', id: 'sub', result: { resultType: 'complete', _meta: subscription } });
+});
+
+test('an update of a sub-resource is one of the resource', async () => {
+  const updated = [
+    'file:///directory',
+    'file:///dir/a.txt',
+    'file:///dir?x',
+    'file:///all/b',
+    'file:///di',
+    'file:///dir',
+  ];
+  const server = await startRawServer(() => '{"jsonrpc":"2.0","id":1,"result":{}}', {
+    initialized:
+      '{"protocolVersion":"2025-06-18","capabilities":{"resources":{"subscribe":true}},"serverInfo":{"name":"raw","version":"1"}}',
+    get(_request, response) {
+      response.writeHead(200, EVENTS).flushHeaders();
+      stream.resolve(response);
+    },
+  });
+  const stream = Promise.withResolvers<ServerResponse>();
+  const bridge = await startBridge(server.url);
+  const changes = await listen(bridge, { resourceSubscriptions: ['file:///dir', 'file:///all/'] });
+  await changes.next();
+  for (const uri of updated) {
+    const message = { jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } };
+    (await stream.promise).write(`data: ${JSON.stringify(message)}\n\n`);
+  }
+  const heard: unknown[] = [];
+  for (let index = 0; index < 4; index++) heard.push((await changes.next())?.params?.['uri']);
+  expect(heard).toEqual(['file:///dir/a.txt', 'file:///dir?x', 'file:///all/b', 'file:///dir']);
 });
 
 test('a stream that the server ends is opened again behind its last event', async () => {

@@ -93,3 +93,19 @@ test('a legacy result cannot call itself unfinished', async () => {
   expect(bridge.endings).toEqual(['t: complete, 1000']);
   expect(await bridge.faults()).toEqual([]);
 });
+
+test.each([
+  ['a reply', (text: string) => text],
+  ['an event', null],
+])('the id of a response may be a string, in %s', async (_name, write) => {
+  const server = await startRawServer(({ message }, response) => {
+    const text = `{"jsonrpc":"2.0","id":"${message.id}","result":{"content":[]}}`;
+    if (write !== null) return write(text);
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`data: ${text}\n\n`);
+    return null;
+  });
+  const bridge = await startBridge(server.url);
+  expect((await bridge.post(...CALL, { id: 9 })).message).toMatchObject({ id: 9, result: { content: [] } });
+  expect(bridge.endings).toEqual(['t: complete, 1000']);
+  expect(await bridge.faults()).toEqual([]);
+});

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { events, json, startScripted } from './scripted-server.ts';
-import { open, post, PRICE, startWorld } from './session-world.ts';
+import { messagesOf, open, post, PRICE, startWorld } from './session-world.ts';
 
 const call = (id: number | string) => ({
   jsonrpc: '2.0',
@@ -60,4 +60,28 @@ test("a batch in another account's session is no session", async () => {
   const { gateway, id, world: money } = await world();
   expect((await post(gateway.url, 'bob', id, [call(1)])).status).toBe(404);
   expect(await money.charged('alice')).toBe(0n);
+});
+
+const OTHER = '{"jsonrpc":"2.0","id":8,"result":{}}';
+const NOTE = '{"jsonrpc":"2.0","method":"notifications/x"}';
+const ANSWER = '{"jsonrpc":"2.0","id":7,"result":{"content":[ ]}}';
+
+test.each([
+  ['a reply', `\n[${NOTE},${ANSWER}]`, 'application/json', PRICE],
+  ['an event', `id: e1\ndata: [${NOTE},${OTHER}, 5 ,${ANSWER}]\n\n`, 'text/event-stream', PRICE],
+  ['a reply without a message', '[]', 'application/json', 0n],
+  ['a reply with too many messages', `[${`${NOTE},`.repeat(1_000)}${ANSWER}]`, 'application/json', 0n],
+])("a server's array as %s: its messages are read one by one", async (_name, body, type, charged) => {
+  const server = await startScripted({
+    answer: ({ message }, response) =>
+      message.method === 'tools/call' ? response.writeHead(200, { 'content-type': type }).end(body) : undefined,
+  });
+  const started = await startWorld({ url: server.url });
+  const gateway = await started.gateway();
+  const reply = await post(gateway.url, 'alice', await open(gateway.url, 'alice'), call(7));
+  const said = await messagesOf(reply);
+  if (charged > 0n) expect(said).toMatchObject([JSON.parse(NOTE), JSON.parse(ANSWER)]);
+  else expect(said).toMatchObject([{ id: 7, error: { code: -32_017 } }]);
+  expect(await started.charged('alice')).toBe(charged);
+  expect(await started.faults()).toEqual([]);
 });

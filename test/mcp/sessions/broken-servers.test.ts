@@ -22,7 +22,7 @@ test.each<[string, (response: ServerResponse) => unknown, number, object]>([
   ['stream without a response', (response) => events(response).end(': nothing\n\n'), 200, FAILED],
   [
     'stream with a response to another request',
-    (response) => events(response).end('data: {"jsonrpc":"2.0","id":"7","result":{}}\n\n'),
+    (response) => events(response).end('data: {"jsonrpc":"2.0","id":"seven","result":{}}\n\n'),
     200,
     FAILED,
   ],
@@ -41,6 +41,40 @@ test.each<[string, (response: ServerResponse) => unknown, number, object]>([
   expect(server.asked.filter((asked) => asked.message.method === 'tools/call')).toHaveLength(1);
   expect(gateway.inFlight()).toBe(0);
   expect(await world.faults()).toEqual([]);
+});
+
+test.each([
+  ['a keep-alive with a name', 'event: ping\ndata: {}\n\n'],
+  ['a keep-alive that is text', 'event: ping\nid: e1\ndata: 2026-11-23T07:00:00Z\n\n'],
+  ['a notification without parameters', 'data: {"jsonrpc":"2.0","method":"notifications/x","params":null}\n\n'],
+  ['half a message', 'data: {"jsonrpc":"2.0",\n\n'],
+])('an event that is %s is skipped', async (_name, event) => {
+  const server = await startScripted({
+    answer: ({ message }, response) =>
+      message.method === 'tools/call'
+        ? events(response, event).end('data: {"jsonrpc":"2.0","id":7,"result":{"content":[]}}\n\n')
+        : undefined,
+  });
+  const world = await startWorld({ url: server.url });
+  const gateway = await world.gateway();
+  const reply = await post(gateway.url, 'alice', await open(gateway.url, 'alice'), CALL);
+  expect(await reply.json()).toMatchObject({ id: 7, result: { content: [] } });
+  expect(gateway.endings).toEqual(['t: complete, 1000']);
+  expect(await world.faults()).toEqual([]);
+});
+
+test('a call without a response says that an event could not be read', async () => {
+  const server = await startScripted({
+    answer: ({ message }, response) =>
+      message.method === 'tools/call' ? events(response).end('data: {"id":7,"result":{}}\n\n') : undefined,
+  });
+  const world = await startWorld({ url: server.url });
+  const gateway = await world.gateway();
+  const reply = await post(gateway.url, 'alice', await open(gateway.url, 'alice'), CALL);
+  expect(((await reply.json()) as { error: { message: string } }).error.message).toBe(
+    'Provider acme failed: it ended its answer without a response, and it sent an event that is no JSON-RPC message',
+  );
+  expect(await world.charged('alice')).toBe(0n);
 });
 
 test.each<[string, (response: ServerResponse) => unknown]>([

@@ -99,3 +99,48 @@ test('events come back as they were written, one by one, with their ids', async 
   );
   expect(await world.faults()).toEqual([]);
 });
+
+test.each(['input_required', 'task'])('a result of the type %s is complete, and paid', async (type) => {
+  const text = `{"jsonrpc":"2.0","id":7,"result":{"resultType":"${type}","content":[ ]}}`;
+  const server = await startScripted({
+    answer: ({ message }, response) => (message.method === 'tools/call' ? json(response, text) : undefined),
+  });
+  const world = await startWorld({ url: server.url });
+  const gateway = await world.gateway();
+  const answer = await post(gateway.url, 'alice', await open(gateway.url, 'alice'), CALL);
+  expect(await answer.text()).toContain(`{"resultType":"${type}","content":[ ]`);
+  expect(gateway.endings).toEqual(['t: complete, 1000']);
+  expect(await world.faults()).toEqual([]);
+});
+
+test.each([
+  ['a response', (text: string) => text, 'application/json'],
+  ['an event', (text: string) => `data: ${text}\n\n`, 'text/event-stream'],
+])('%s that has a numeric id as a string gets the number of its request', async (_name, write, type) => {
+  const server = await startScripted({
+    answer({ message }, response) {
+      if (message.method !== 'tools/call') return;
+      response.writeHead(200, { 'content-type': type });
+      response.end(write('{"jsonrpc":"2.0","id" : "7","result":{"content":[ ]}}'));
+    },
+  });
+  const world = await startWorld({ url: server.url });
+  const gateway = await world.gateway();
+  const answer = await post(gateway.url, 'alice', await open(gateway.url, 'alice'), CALL);
+  expect(await answer.text()).toMatch(/^\{"jsonrpc":"2\.0","id" : 7,"result":\{"content":\[ \]/);
+  expect(gateway.endings).toEqual(['t: complete, 1000']);
+  expect(await world.faults()).toEqual([]);
+});
+
+test.each([0, 20_000])('a byte order mark before a response with %i characters of text is dropped', async (chars) => {
+  const body = `{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"${'x'.repeat(chars)}"}]}}`;
+  const server = await startScripted({
+    answer: ({ message }, response) => (message.method === 'tools/call' ? json(response, `\uFEFF${body}`) : undefined),
+  });
+  const world = await startWorld({ url: server.url });
+  const gateway = await world.gateway();
+  const answer = await post(gateway.url, 'alice', await open(gateway.url, 'alice'), CALL);
+  expect((await answer.text()).startsWith(body.slice(0, -2))).toBe(true);
+  expect(gateway.endings).toEqual(['t: complete, 1000']);
+  expect(await world.faults()).toEqual([]);
+});

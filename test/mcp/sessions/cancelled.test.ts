@@ -62,6 +62,25 @@ test('one that does not answer is not waited for: the reply ends without a respo
   expect(await world.faults()).toEqual([]);
 });
 
+test('a server that ends the stream of a cancelled call without a response has not failed', async () => {
+  const held = Promise.withResolvers<ReturnType<typeof events>>();
+  const server = await startScripted({
+    async answer({ message }, response) {
+      if (message.method === 'tools/call') held.resolve(events(response, ': begun\n\n'));
+      if (message.method === 'notifications/cancelled') (await held.promise).end();
+    },
+  });
+  const world = await startWorld({ url: server.url, cancelGraceMs: 60_000 });
+  const gateway = await world.gateway();
+  const id = await open(gateway.url, 'alice');
+  const answer = post(gateway.url, 'alice', id, CALL);
+  await held.promise;
+  await post(gateway.url, 'alice', id, CANCEL);
+  expect([(await answer).status, await (await answer).text()]).toEqual([202, '']);
+  expect([gateway.endings, gateway.failures()]).toEqual([['t: cancelled, 0'], 0]);
+  expect(await world.faults()).toEqual([]);
+});
+
 test("another session's request with the same id goes on", async () => {
   const server = await startScripted({
     answer({ message, session }, response) {
@@ -79,5 +98,42 @@ test("another session's request with the same id goes on", async () => {
   held.get('upstream-3')!.end('data: {"jsonrpc":"2.0","id":7,"result":{"content":[]}}\n\n');
   expect(await (await bob).json()).toMatchObject({ id: 7, result: {} });
   expect([await world.charged('alice'), await world.charged('bob')]).toEqual([0n, PRICE]);
+  expect(await world.faults()).toEqual([]);
+});
+
+test('calls run side by side though their ids differ beyond 2^53 only, and each is cancelled alone', async () => {
+  const ids = ['1795423000000000001', '1795423000000000002', '1795423000000000003'];
+  const held = new Map<unknown, ReturnType<typeof events>>();
+  const told: unknown[] = [];
+  const server = await startScripted({
+    // Its numbers are rounded, as those of most servers.
+    answer({ message }, response) {
+      if (message.method === 'tools/call') held.set(message.id, events(response, ': begun\n\n'));
+      if (message.method === 'notifications/cancelled') told.push(message.params!['requestId']);
+    },
+  });
+  const world = await startWorld({ url: server.url, cancelGraceMs: 0 });
+  const gateway = await world.gateway();
+  const session = await open(gateway.url, 'alice');
+  const withId = (message: object | string, id: string) =>
+    (typeof message === 'string' ? message : JSON.stringify(message)).replace(/(d":)7/, `$1${id}`);
+  const answers = ids.map((id) => post(gateway.url, 'alice', session, withId(CALL, id)));
+  while (held.size < ids.length) await new Promise((resolve) => setImmediate(resolve));
+  expect((await post(gateway.url, 'alice', session, withId(CALL, ids[0]!))).status).toBe(400);
+  await post(gateway.url, 'alice', session, withId(CANCEL, ids[1]!));
+  expect((await answers[1]!).status).toBe(202);
+  for (const [id, response] of held)
+    response.end(`data: {"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[],"of":"${String(id)}"}}\n\n`);
+  for (const index of [0, 2])
+    expect(await (await answers[index]!).text()).toContain(
+      `{"jsonrpc":"2.0","id":${ids[index]},"result":{"content":[],"of":"${ids[index]}"`,
+    );
+  expect(told).toEqual([ids[1]]);
+  expect(gateway.endings.toSorted()).toEqual([
+    't: cancelled, 0',
+    't: complete, 1000',
+    't: complete, 1000',
+    't: status 400, 0',
+  ]);
   expect(await world.faults()).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import type { SessionTalk } from '../../door/session-talk.ts';
 import type { Told } from '../../door/legacy-door.ts';
 import type { RequestContext } from '../../call/standalone.ts';
-import type { RunningRequests } from '../../turn/running-requests.ts';
+import { cancelledId, type RunningRequests } from '../../turn/running-requests.ts';
 import { toPart } from './part-messages.ts';
 import { ofAll, type Parts } from './parts.ts';
 import type { Scope } from './scope.ts';
@@ -49,7 +49,7 @@ export function createTellParts({ sessions, parts, talk, onError, running }: Tel
     }
     const cancels = message.method === 'notifications/cancelled';
     if (!cancels && message.method !== 'notifications/roots/list_changed') return;
-    const one = cancels ? running.find(session.id, message.params?.['requestId']) : undefined;
+    const one = cancels ? running.find(session.id, cancelledId(message)) : undefined;
     if (one) {
       one.cancel();
       return tellAll(session, one.of === null ? [] : [one.of], message, context);

@@ -3,7 +3,7 @@ import { signalOf } from '#billing/amounts';
 import { createLegacyDoor, type LegacyDoor, type LegacyDoorDeps } from '../../door/legacy-door.ts';
 import type { KeptSessions } from '../../sessions/kept-sessions.ts';
 import { openedWith, refuseTooMany } from '../../sessions/opened-session.ts';
-import { createRunningRequests, runCancellable } from '../../turn/running-requests.ts';
+import { cancelledId, createRunningRequests, runCancellable } from '../../turn/running-requests.ts';
 import { NO_SESSION } from '../../turn/session.ts';
 import { quote } from '../../wire/quote.ts';
 import { ERROR } from '../../wire/revisions.ts';
@@ -65,7 +65,7 @@ export function createSessionFront(deps: SessionFrontDeps): LegacyDoor {
       },
       async tell({ session }, message) {
         if (message.kind === 'notification' && message.method === 'notifications/cancelled')
-          running.find(session.id, message.params?.['requestId'])?.cancel();
+          running.find(session.id, cancelledId(message))?.cancel();
         return null;
       },
       listen: async (_use, _lastEventId, _context, answer) => answer.end(errorText('null', NO_STREAM), 405),

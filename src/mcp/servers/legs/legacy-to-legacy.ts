@@ -1,9 +1,19 @@
-import { errorText, type NotificationMessage, type RequestMessage, type ResponseMessage, resultText } from '#wire';
-import type { ReplyEnd, UpstreamExchange, UpstreamReply } from '#gateway';
-import { freeEnd, toEnd } from '../../turn/ending.ts';
+import {
+  errorText,
+  exactId,
+  type NotificationMessage,
+  replaceAt,
+  type RequestId,
+  type RequestMessage,
+  type ResponseMessage,
+  resultText,
+  splice,
+} from '#wire';
+import { answerTo, type ReplyEnd, type UpstreamExchange, type UpstreamReply } from '#gateway';
+import { asComplete, freeEnd, toEnd } from '../../turn/ending.ts';
 import { toEvent } from '../../turn/events.ts';
-import { providerFailure, refuseCredentialStatus } from '../../turn/provider-failure.ts';
-import { createRunningRequests, ID_IN_USE } from '../../turn/running-requests.ts';
+import { providerFailure, refuseCredentialStatus, withoutResponse } from '../../turn/provider-failure.ts';
+import { cancelledId, createRunningRequests, endsCancelled, ID_IN_USE } from '../../turn/running-requests.ts';
 import type { LegacySession } from '../../turn/session.ts';
 import type { Leg, McpTail, Place } from '../../turn/turn.ts';
 import { ERROR } from '../../wire/revisions.ts';
@@ -35,7 +45,7 @@ const CANCEL_GRACE_MS = 2_000;
 
 /**
  * A legacy client in front of a legacy server. The client has its own session there, and messages pass unchanged both
- * ways.
+ * ways, except for ids above 2^53.
  */
 export function createLegacyToLegacy({
   replyBytesMax,
@@ -49,57 +59,74 @@ export function createLegacyToLegacy({
     async *leg(turn, place) {
       const { message, events } = turn;
       const session = turn.session!;
-      const why = requests.find(session.id, message.id) ? ID_IN_USE.message : unanswered.fault(session, message.id);
+      const id = exactId(message);
+      const why = requests.find(session.id, id) ? ID_IN_USE.message : unanswered.fault(session, id);
       if (why !== null)
         return refusal({ status: 400, text: errorText(message.idText, { code: ERROR.invalidRequest, message: why }) });
 
-      const running = requests.start(session.id, message.id, null, cancelGraceMs);
+      const running = requests.start(session.id, id, null, cancelGraceMs);
       const { cancelled } = running;
       let exchange: UpstreamExchange | null = null;
       const onExchange = (next: UpstreamExchange) => void (exchange = next);
       cancelled.addEventListener('abort', () => exchange?.abort(cancelled.reason as Error), { once: true });
       let answered = message.method !== 'tools/call';
       try {
-        const reply = await post(session, message.text, place, renew, onExchange);
+        const reply = await post(session, withExactId(message, id), place, renew, onExchange);
         if (isTail(reply)) {
           answered = true;
           return refusal(reply);
         }
         const signal = AbortSignal.any([place.signal, cancelled]);
         const reading = { session, send: place.send, signal, bytesMax: replyBytesMax, onExchange };
+        let unread = false;
         for await (const received of readResumed(reply, reading)) {
           const { message: answer, eventId } = received;
-          // A response to another request would get through this stream without payment.
-          if (answer?.kind === 'response' && answer.id !== message.id) continue;
+          if (answer === null && received.unread) {
+            unread = true;
+            continue;
+          }
           if (answer?.kind === 'response') {
+            const own = answerTo(message, answer);
+            // A response to another request would get through this stream without payment.
+            if (own === null) continue;
             answered = true;
             reply.discard();
-            return toEnd(message, place.offer, answer, { text: turn.toClient(answer.text), status: 200, eventId });
+            const tail = { text: turn.toClient(own.text), status: 200, eventId };
+            return toEnd(message, place.offer, asComplete(own), tail);
           }
           if (events) yield toEvent(turn, received);
           else if (answer?.kind === 'request') refuseRequest(session, answer, place);
         }
-        throw providerFailure('it ended its answer without a response', reply.status);
+        throw withoutResponse(reply.status, unread);
       } catch (error) {
-        if (cancelled.aborted && error === cancelled.reason) return freeEnd(null, 'cancelled');
+        if (endsCancelled(running, error)) return freeEnd(null, 'cancelled');
         throw error;
       } finally {
         running.end();
-        if (!answered) unanswered.add(session, message.id);
+        if (!answered) unanswered.add(session, id);
       }
     },
 
     async tell(session, message, place) {
-      if (message.kind === 'notification' && message.method === 'notifications/cancelled')
-        requests.find(session.id, message.params?.['requestId'])?.cancel();
+      let { text } = message;
+      if (message.kind === 'notification' && message.method === 'notifications/cancelled') {
+        const id = cancelledId(message);
+        requests.find(session.id, id)?.cancel();
+        if (id !== message.params?.['requestId']) text = replaceAt(text, ['params', 'requestId'], JSON.stringify(id));
+      }
       // A server without a handshake would take the message for a call.
       if (place.facts.bare) return freeEnd(null);
-      const reply = await post(session, message.text, place, renew, () => {});
+      const reply = await post(session, text, place, renew, () => {});
       if (isTail(reply)) return refusal(reply);
       reply.discard();
       return freeEnd(null);
     },
   };
+}
+
+/** The request with its exact id, because a server may round a large number, and then answer two requests as one. */
+function withExactId({ id: written, text, members }: RequestMessage, id: RequestId): string {
+  return id === written ? text : splice(text, [{ ...members.get('id')!, text: JSON.stringify(id) }]);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import {
   errorText,
+  exactId,
   isObject,
   parseMessage,
   RawJsonError,
@@ -12,7 +13,7 @@ import type { ReplyEnd } from '#gateway';
 import { NoAnswer, type ClientRequests } from '../../turn/client-requests.ts';
 import { freeEnd, toEnd } from '../../turn/ending.ts';
 import { providerFailure } from '../../turn/provider-failure.ts';
-import { createRunningRequests, type Running } from '../../turn/running-requests.ts';
+import { createRunningRequests, endsCancelled, type Running } from '../../turn/running-requests.ts';
 import { ERROR } from '../../wire/revisions.ts';
 import type { LegacySession } from '../../turn/session.ts';
 import type { Leg, McpTail, Place, Turn } from '../../turn/turn.ts';
@@ -62,11 +63,12 @@ export function createLegacyToModern(options: LegacyToModernOptions): LegacyToMo
     if (own !== null) return endWith(turn, place, own);
     // Closing the stream cancels the call at a modern server. Without the grace time, a tool that acts at once and
     // answers late would not be paid for its work.
-    const running = requests.start(session.id, message.id, null, message.method === 'tools/call' ? cancelGraceMs : 0);
+    const graceMs = message.method === 'tools/call' ? cancelGraceMs : 0;
+    const running = requests.start(session.id, exactId(message), null, graceMs);
     try {
       return yield* converse(turn, session, place, running);
     } catch (error) {
-      if (running.cancelled.aborted) return freeEnd(null, 'cancelled');
+      if (endsCancelled(running, error)) return freeEnd(null, 'cancelled');
       throw error instanceof RawJsonError
         ? providerFailure(`the provider's answer is not MCP: ${error.message}`, null, error)
         : error;
@@ -91,7 +93,7 @@ export function createLegacyToModern(options: LegacyToModernOptions): LegacyToMo
       try {
         continued = yield* goOn(turn, session, asked, number, signal);
       } catch (error) {
-        if (cancelled.aborted || !(error instanceof NoAnswer)) throw error;
+        if (unwanted.aborted || !(error instanceof NoAnswer)) throw error;
         return refuse(turn, place, error.message);
       }
     }

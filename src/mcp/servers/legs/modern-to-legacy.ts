@@ -1,9 +1,9 @@
 import { errorText, type JsonRpcError, type RequestMessage, resultText, type Seals } from '#wire';
-import { refuseOtherAnswer, type ReplyEnd } from '#gateway';
+import { isIdOf, refuseOtherAnswer, type ReplyEnd } from '#gateway';
 import type { HeldCalls } from '../held-calls.ts';
 import { eventBytes } from '../../turn/events.ts';
 import { LATE } from '../../turn/mailbox.ts';
-import { providerFailure } from '../../turn/provider-failure.ts';
+import { withoutResponse } from '../../turn/provider-failure.ts';
 import { nameOf } from '../../wire/param-headers.ts';
 import { ERROR } from '../../wire/revisions.ts';
 import type { Leg, Place, Turn } from '../../turn/turn.ts';
@@ -81,12 +81,12 @@ async function* follow(
         kept = true;
         return endAsking(seals, turn, place, questions.toInputRequests(), id);
       }
-      if (received === null) throw providerFailure('the provider ended its answer without a response', call.status);
+      if (received === null) throw withoutResponse(call.status);
       const { message } = received;
       // A stream may hold the response to another request, and that response is skipped. A reply that is a single
       // message must be the answer.
       if (message.kind === 'response' && received.raw === null) refuseOtherAnswer(message, call.id, call.status);
-      if (message.kind === 'response' && (message.id === call.id || received.raw === null)) {
+      if (message.kind === 'response' && (isIdOf(message, call.id) || received.raw === null)) {
         call.over();
         return endWithResponse(seals, turn, place, call, message);
       }

@@ -10,9 +10,9 @@ import {
   splice,
   withMembers,
 } from '#wire';
-import { hasEvents, type Offer, readOne, readReply, refuseOtherAnswer, type ReplyEnd } from '#gateway';
+import { answerTo, hasEvents, type Offer, readOne, readReply, refuseOtherAnswer, type ReplyEnd } from '#gateway';
 import { toEnd } from '../../turn/ending.ts';
-import { providerFailure } from '../../turn/provider-failure.ts';
+import { withoutResponse } from '../../turn/provider-failure.ts';
 import { standardHeaders } from '../../wire/param-headers.ts';
 import { withMeta } from '../../wire/meta.ts';
 import { META, MODERN, modernStatusOf } from '../../wire/revisions.ts';
@@ -48,11 +48,16 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
     const reply = await exchange.head;
     if (!hasEvents(reply)) {
       const { message: answer } = await readOne(reply, replyBytesMax);
-      if (answer.kind !== 'response') throw providerFailure(UNANSWERED, reply.status);
+      if (answer.kind !== 'response') throw withoutResponse(reply.status);
       return endOf(turn, place, answered(turn, answer), statusOf(reply.status, answer), null);
     }
+    let unread = false;
     for await (const received of readReply(reply, replyBytesMax)) {
       const { message: answer, eventId } = received;
+      if (answer === null && received.unread) {
+        unread = true;
+        continue;
+      }
       if (answer?.kind === 'response') {
         reply.discard();
         return endOf(turn, place, answered(turn, answer), statusOf(reply.status, answer), eventId);
@@ -61,7 +66,7 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
       // dropped, because the server does not know which client owns a task. Clients use tasks/get.
       if (answer?.kind !== 'request' && answer?.method !== 'notifications/tasks') yield toEvent(turn, received);
     }
-    throw providerFailure(UNANSWERED, reply.status);
+    throw withoutResponse(reply.status, unread);
   };
 
   function headersOf(turn: Turn, offer: Offer): Record<string, string> {
@@ -133,13 +138,12 @@ function withState(text: string, params: Member, { state }: Continued): string {
  * The response, if it belongs to this request. An error about a request that the server could not read has no id; it
  * gets the client's id. Throws UpstreamFailure for a response to another request.
  */
-function answered({ message: { id, idText } }: Turn, response: ResponseMessage): ResponseMessage {
-  if (response.id === id) return response;
-  refuseOtherAnswer(response, id, 200);
-  return parseMessage(errorText(idText, response.error!)) as ResponseMessage;
+function answered({ message }: Turn, response: ResponseMessage): ResponseMessage {
+  const answer = response.id === message.id ? response : answerTo(message, response);
+  if (answer !== null) return answer;
+  refuseOtherAnswer(response, message.id, 200);
+  return parseMessage(errorText(message.idText, response.error!)) as ResponseMessage;
 }
-
-const UNANSWERED = 'the provider ended its answer without a response';
 
 /** Some servers answer errors with status 200 where the revision has another status. */
 function statusOf(status: number, { error }: ResponseMessage): number {

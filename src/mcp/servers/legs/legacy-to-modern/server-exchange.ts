@@ -1,7 +1,7 @@
 import { membersOf, type ResponseMessage, splice, UpstreamFailure, withMembers } from '#wire';
 import { type Offer, readReply, type UpstreamRequest } from '#gateway';
 import { eventBytes } from '../../../turn/events.ts';
-import { providerFailure, refuseCredentialStatus } from '../../../turn/provider-failure.ts';
+import { providerFailure, refuseCredentialStatus, withoutResponse } from '../../../turn/provider-failure.ts';
 import { MODERN_POST_HEADERS } from '../../post-headers.ts';
 import { withMeta } from '../../../wire/meta.ts';
 import { standardHeaders } from '../../../wire/param-headers.ts';
@@ -54,7 +54,7 @@ export function createServerExchange({ schemaOf, replyBytesMax }: ServerExchange
         if (message?.kind === 'notification' && turn.events && message.method !== 'notifications/cancelled')
           yield eventBytes(turn.toClient(message.text));
       }
-      throw providerFailure('the provider ended its answer without a response', null);
+      throw withoutResponse(null);
     } catch (error) {
       throw error instanceof UpstreamFailure && error.retryable && !mayRetry(turn, round, error)
         ? providerFailure(error.message, error.status, error)

@@ -8,7 +8,7 @@ import {
   type Seals,
 } from '#wire';
 import type { ReplyEnd } from '#gateway';
-import { toEnd } from '../../../turn/ending.ts';
+import { asComplete, toEnd } from '../../../turn/ending.ts';
 import { providerFailure } from '../../../turn/provider-failure.ts';
 import type { McpTail, Place, Turn } from '../../../turn/turn.ts';
 import { ERROR, MODERN_METHODS, modernStatusOf } from '../../../wire/revisions.ts';
@@ -57,14 +57,12 @@ export function endWithResponse(
   }
   const text = toClientResponse(turn, response);
   if (text === null) throw providerFailure('the provider answered with a result that is not an object', status);
-  const { error, result } = response;
+  const { error } = response;
   const tail: McpTail = {
     text: turn.toClient(text),
     status: status === 200 && error !== undefined ? modernStatusOf(error.code) : (status ?? 200),
   };
-  // A legacy server's result is always complete, so its own `resultType` is ignored.
-  const whole = isObject(result) ? { ...response, result: { ...result, resultType: 'complete' } } : response;
-  return toEnd(message, place.offer, whole, tail);
+  return toEnd(message, place.offer, asComplete(response), tail);
 }
 
 const NO_URLS: JsonRpcError = {

@@ -40,7 +40,7 @@ export async function* listen(
       const received = await box.take();
       if (received === null || typeof received === 'symbol') break;
       const message = received.message as NotificationMessage;
-      if (kinds.some((kind) => listChanged(kind) === message.method) || uris.has(String(message.params?.['uri'])))
+      if (kinds.some((kind) => listChanged(kind) === message.method) || isOfAny(uris, message.params?.['uri']))
         yield event(message.text);
     }
     return listenEnd(idText);
@@ -49,6 +49,17 @@ export async function* listen(
     for (const uri of uris) session.unsubscribe(uri);
     leave();
   }
+}
+
+/**
+ * Whether the client subscribed to a URI or to a resource above it. The URI of an update "might be a sub-resource of
+ * the one that the client actually subscribed to" (2025-11-25, ResourceUpdatedNotification).
+ */
+function isOfAny(uris: ReadonlySet<string>, uri: unknown): boolean {
+  if (typeof uri !== 'string') return false;
+  if (uris.has(uri)) return true;
+  for (const one of uris) if (uri.startsWith(one) && (one.endsWith('/') || /[/?#]/.test(uri[one.length]!))) return true;
+  return false;
 }
 
 interface Entered {
