@@ -76,9 +76,9 @@ describe('JSON text from a stranger', () => {
         );
         const value = parsed(text);
         if (members instanceof RawJsonError) {
-          // It is no JSON, no object, or has a key twice.
+          // It is not JSON, not an object, or has a duplicate key.
           if (value !== undefined && !Array.isArray(value) && typeof value === 'object' && value !== null)
-            expect(members.message).toMatch(/twice/);
+            expect(members.message).toMatch(/duplicate key/);
           return;
         }
         for (const { keyStart, start, end } of members.values())
