@@ -42,13 +42,14 @@ export const MEDIA = {
     min: KIB,
     max: 1024 * TIB,
     default: 4 * GIB,
-    meaning: 'Largest size of all files of one account, in bytes. A video is refused if it might not fit.',
+    meaning:
+      'Largest size of all files of one account, in bytes. A video is refused if it might not fit. At least `file_bytes_max`.',
   }),
   bytes_max: whole({
     min: KIB,
     max: 1024 * TIB - 1,
     default: 20 * GIB,
-    meaning: 'Largest size of all files, in bytes. A video is refused if it might not fit.',
+    meaning: 'Largest size of all files, in bytes. A video is refused if it might not fit. At least `file_bytes_max`.',
   }),
   free_bytes_min: whole({
     min: 0,
