@@ -27,7 +27,7 @@ export { isKey, keypairFileOption, privateKeyOption } from './key-options.ts';
 export { indexLines } from './lines.ts';
 export { IMAGE_PATHS, VIDEOS_PATH } from './media-paths.ts';
 export { IMAGE_TOKENS_MAX, type ModelFacts, type NativeWireName } from './model-facts.ts';
-export { serviceNameFault, SORT_SUFFIXES } from './names.ts';
+export { ALIAS_PREFIX, serviceNameFault, SORT_SUFFIXES } from './names.ts';
 export { option } from './option.ts';
 export { otlpHeaderPairs } from './otlp-headers.ts';
 export { type AgentFacts, type MediaFacts, type Primitive, PRIMITIVES } from './primitive.ts';

@@ -38,12 +38,15 @@ export function serviceNameFault(name: string): string | null {
   return null;
 }
 
+/** `<prefix><name>` is an alias of the model `<name>`, for clients that show only such names. */
+export const ALIAS_PREFIX = 'anthropic/';
+
 /**
  * Prefixes with which a door names other services: those of other protocols, such as `a2a/weather` at the chat door,
- * and models by their aliases (`anthropic/`). The key is the table of the blocks that the door itself serves.
+ * and models by their aliases. The key is the table of the blocks that the door itself serves.
  */
 const BRIDGED: Readonly<Record<string, readonly string[]>> = {
-  models: ['a2a/', 'mcp/', 'image/', 'video/', 'anthropic/'],
+  models: ['a2a/', 'mcp/', 'image/', 'video/', ALIAS_PREFIX],
   tools: ['a2a/', 'model/', 'image/', 'video/'],
   agents: ['mcp/', 'model/', 'image/', 'video/'],
 };

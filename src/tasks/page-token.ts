@@ -19,10 +19,11 @@ export function toPageToken({ updatedAt, taskId, service }: PageEnd): string {
   return Buffer.from(JSON.stringify([updatedAt, taskId, service])).toString('base64url');
 }
 
-const A2A_NAMES: PageNames = { after: 'pageToken', next: 'nextPageToken' };
+/** The names in a TaskQuery and a TaskPage. */
+const OWN_NAMES: PageNames = { after: 'after', next: 'next' };
 
 /** The inverse of toPageToken. Throws GatewayError `invalid_request` for another text. */
-export function readPageToken(token: string, { after, next }: PageNames = A2A_NAMES): PageEnd {
+export function readPageToken(token: string, { after, next }: PageNames = OWN_NAMES): PageEnd {
   const parts = token.length <= TOKEN_LENGTH_MAX ? parse(Buffer.from(token, 'base64url').toString()) : null;
   if (Array.isArray(parts) && parts.length === 3) {
     const [updatedAt, taskId, service] = parts as unknown[];

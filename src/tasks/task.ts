@@ -135,7 +135,7 @@ interface TaskQuery {
   readonly since?: number | null;
   /** `next` of the previous page. */
   readonly after?: string | null;
-  /** For errors: what the client's API calls `after` and `next`. Default: the names of A2A. */
+  /** For errors: the names that the client's API has for `after` and `next`. Default: these. */
   readonly pageNames?: PageNames;
   readonly limit: number;
 }

@@ -12,15 +12,10 @@ export function refusePrivateFiles({ message }: JsonObject): void {
     if (!isObject(part)) continue;
     const { url, file } = part;
     const { uri, fileWithUri } = isObject(file) ? file : NO_FILE;
-    const found = isPrivate(url)
-      ? 'url'
-      : isPrivate(uri)
-        ? 'file.uri'
-        : isPrivate(fileWithUri)
-          ? 'file.fileWithUri'
-          : null;
-    if (found === null) continue;
-    const param = `message.parts[${index}].${found}`;
+    const addresses = { url, 'file.uri': uri, 'file.fileWithUri': fileWithUri };
+    const found = Object.entries(addresses).find(([, address]) => isPrivate(address));
+    if (found === undefined) continue;
+    const param = `message.parts[${index}].${found[0]}`;
     throw new A2aError('InvalidParams', `${param} must name a host of the public internet`, { param });
   }
 }

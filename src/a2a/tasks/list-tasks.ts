@@ -25,6 +25,8 @@ interface ListParams {
   readonly includeArtifacts: boolean;
 }
 
+const PAGE_NAMES = { after: 'pageToken', next: 'nextPageToken' };
+
 /**
  * Answers `ListTasks`: the caller's own tasks, each as its agent shows it. The list comes from the gateway's stored
  * tasks, because agents do not know the owners of their tasks. If the agent no longer shows a task, or the task is very
@@ -33,8 +35,16 @@ interface ListParams {
 export async function listTasks(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter, gone: AbortSignal): Promise<void> {
   const service = ask.service === '' ? null : deps.nameOf(ask.service);
   const { pageSize, pageToken, contextId, state, since, historyLength, includeArtifacts } = readList(ask.params);
-  const query = { primitive: 'agent', service, contextId, state, since, after: pageToken, limit: pageSize } as const;
-  const page = await deps.tasks.list(ownerOf(ask.caller), query);
+  const page = await deps.tasks.list(ownerOf(ask.caller), {
+    primitive: 'agent',
+    service,
+    contextId,
+    state,
+    since,
+    after: pageToken,
+    limit: pageSize,
+    pageNames: PAGE_NAMES,
+  });
   const tasks: string[] = [];
   let chars = 0;
   for (let from = 0; from < page.tasks.length; from += AT_ONCE) {

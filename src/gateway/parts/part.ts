@@ -104,10 +104,11 @@ export function decodePartsEvents(bytes: Uint8Array): readonly PartsEvent[] {
   const events: PartsEvent[] = [];
   for (let from = 0; from < bytes.byteLength;) {
     const end = bytes.indexOf(LINE_END, from);
-    const line = Buffer.from(bytes.buffer, bytes.byteOffset + from, (end === -1 ? bytes.byteLength : end) - from);
-    const event = JSON.parse(line.toString()) as PartsEvent;
+    const length = (end === -1 ? bytes.byteLength : end) - from;
+    const line = Buffer.from(bytes.buffer, bytes.byteOffset + from, length).toString();
+    const event = JSON.parse(line) as PartsEvent;
     const isData = event.type === 'part' && event.part.kind === 'data';
-    events.push(isData ? (parseExact(line.toString()) as PartsEvent) : event);
+    events.push(isData ? (parseExact(line) as PartsEvent) : event);
     if (end === -1) break;
     from = end + 1;
   }

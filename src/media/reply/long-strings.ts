@@ -67,12 +67,12 @@ export function* outlineInTurns(bytes: Buffer, longerThan = LONG): Generator<voi
 }
 
 /** The number of strings that were taken out of a parsed value. */
-export function longStringsIn(value: unknown, { mark }: Pick<Outline, 'mark'>): number {
-  if (typeof value === 'string') return value.startsWith(mark) ? 1 : 0;
+export function longStringsIn(value: unknown, outline: Pick<Outline, 'mark'>): number {
+  if (typeof value === 'string') return value.startsWith(outline.mark) ? 1 : 0;
   if (typeof value !== 'object' || value === null) return 0;
   let count = 0;
   for (const [name, member] of Object.entries(value))
-    count += longStringsIn(name, { mark }) + longStringsIn(member, { mark });
+    count += longStringsIn(name, outline) + longStringsIn(member, outline);
   return count;
 }
 

@@ -12,7 +12,10 @@ export const openrouterImages: ImageWire = {
     if (ask.edit?.hasMask)
       throw unprocessable('mask', `mask is not taken by ${offer.service} of ${offer.provider.name}`);
     if (Object.hasOwn(ask.more, IN_JSON.list))
-      throw unprocessable(IN_JSON.list, `${IN_JSON.list} is the provider's name of images: send images to /image/edit`);
+      throw unprocessable(
+        IN_JSON.list,
+        `${IN_JSON.list} is the provider's own name of images. Send images to /image/edit`,
+      );
     return openaiFields(ask, offer, false);
   },
   request(ask, offer, asksForBase64) {

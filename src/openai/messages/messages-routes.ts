@@ -80,7 +80,7 @@ function messagesWire({ config, thinking, calls }: MessagesDeps): ChatWire<Messa
       const shown = shownAs(asked.thinking);
       const { body, dropped } = toChatBody(model === asked.model ? asked : { ...asked, model }, {
         names,
-        thought: (shown, signature) => thinking.open(thinkingOf, shown, signature),
+        thought: (text, signature) => thinking.open(thinkingOf, text, signature),
         opened: ids.open,
         serviceAt: serviceAtHost(host),
         session: sessionIn(headers['x-claude-code-session-id']),

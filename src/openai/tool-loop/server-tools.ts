@@ -87,7 +87,7 @@ async function select(
   if (asked.length > SERVICES_MAX)
     throw invalid(`tools names ${asked.length} services, but at most ${SERVICES_MAX} are allowed`, 'tools');
   for (const { tool, at } of asked) {
-    // A misspelt `allowed_tools` must not allow all tools. A misspelt name in `disallowed_tools` must not, either.
+    // A misspelt `allowed_tools` or `disallowed_tools` must not allow all tools.
     const stranger = Object.keys(tool).find((key) => !MEMBERS.includes(key));
     if (stranger !== undefined)
       throw invalid(unknownMember(`${at}.${printable(stranger, 64)}`, MEMBERS), `${at}.${printable(stranger, 64)}`);

@@ -1,6 +1,5 @@
+import { ALIAS_PREFIX } from '#config';
 import type { Speakers } from '#gateway';
-
-const PREFIX = 'anthropic/';
 
 /**
  * Resolves an alias. Some clients show only models whose names begin like those of Anthropic. So `anthropic/<name>`
@@ -11,8 +10,8 @@ export const withoutAlias = (name: string, { model }: Partial<Speakers>): string
 
 /** The same, with `isModel`: whether a model of a name exists. */
 export function modelOfAlias(name: string, isModel: (name: string) => boolean): string {
-  if (!name.startsWith(PREFIX) || isModel(name)) return name;
-  const rest = name.slice(PREFIX.length);
+  if (!name.startsWith(ALIAS_PREFIX) || isModel(name)) return name;
+  const rest = name.slice(ALIAS_PREFIX.length);
   return isModel(rest) || isBridged(rest) ? rest : name;
 }
 
@@ -21,7 +20,7 @@ const KEPT = /^(?:claude|anthropic)/i;
 
 /** The name under which such clients show a model. `isModel`: whether a model of a name exists. */
 export function aliasOf(name: string, isModel: (name: string) => boolean): string {
-  const alias = PREFIX + name;
+  const alias = ALIAS_PREFIX + name;
   return KEPT.test(name) || isModel(alias) ? name : alias;
 }
 

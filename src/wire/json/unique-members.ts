@@ -24,8 +24,7 @@ interface Keys {
 }
 
 /**
- * Like membersOf, and also throws for duplicate keys in the objects at all levels inside. It takes about a third
- * longer, 0.08 ms for the 190 KB of a coding agent.
+ * Like membersOf, and also throws for duplicate keys in the objects at all levels inside. Linear time, no recursion.
  */
 export function uniqueMembersOf(text: string, at = 0): Members {
   const members = new Map<string, Member>();

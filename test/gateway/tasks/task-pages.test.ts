@@ -81,7 +81,7 @@ describe.each(ENGINES)('the list of tasks on %s', (engine) => {
     for (const after of [...garbage, 'A'.repeat(1_000_000)])
       await expect(tasks.list(alice, { ...all, after })).rejects.toMatchObject({
         code: 'invalid_request',
-        param: 'pageToken',
+        param: 'after',
       });
     const { next } = await tasks.list(alice, { ...all, limit: 1 });
     expect((await tasks.list(bob, { ...all, after: next })).tasks.every(({ account }) => account === 'bob')).toBe(true);
