@@ -12,6 +12,8 @@ export interface ImageDoor {
   readonly described: { readonly summary: string; readonly operationId: string; readonly description: string };
   /** Its requests contain images. */
   readonly edits?: true;
+  /** The address for requests with images, if this one takes none. */
+  readonly editsAt?: string;
   /** Its errors have a word as `code`. Default: errors as in chat. */
   readonly ownErrors?: true;
   readonly events: EventForm;
@@ -56,6 +58,7 @@ export const IMAGE_DOORS: readonly ImageDoor[] = [
         `Makes images of a prompt. ${BILLED}` +
         'With `output_type: file` the answer is the file of the one image. A field that no provider of the model takes is refused by its name (422).',
     },
+    editsAt: '/image/edit',
     ...OWN,
   },
   {
@@ -67,6 +70,7 @@ export const IMAGE_DOORS: readonly ImageDoor[] = [
       operationId: 'createImages',
       description: `The same as \`/image/generate\`, for clients of OpenAI's API. ${BILLED}`,
     },
+    editsAt: '/images/edits',
     ...OPENAI,
   },
   {

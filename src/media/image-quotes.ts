@@ -28,6 +28,7 @@ export const QUOTE_DOORS: readonly QuoteDoor[] = [
       operationId: 'quoteGenerateImages',
       description: `What a call of \`/image/generate\` costs.${BINDING}`,
     },
+    editsAt: '/image/edit/quote',
     quotes: true,
   },
   {

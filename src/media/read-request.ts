@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { actedOn, GatewayError, lookAlikeAt } from '#wire';
+import { actedOn, GatewayError, isObject, lookAlikeAt } from '#wire';
 import type { Config } from '#config';
 import { type Caller, createCheck, type Payments, withModel, type Payer, payerOf, refuseEncoding } from '#gateway';
 import type { ImageDoor } from './image-doors.ts';
@@ -16,7 +16,7 @@ export interface ImageRequest extends Payer {
 }
 
 /** The part of a door that is needed to read a request. `quotes`: the images themselves are not needed. */
-export type ReadDoor = Pick<ImageDoor, 'path' | 'schema' | 'edits' | 'refuse'> & { readonly quotes?: true };
+export type ReadDoor = Pick<ImageDoor, 'path' | 'schema' | 'edits' | 'editsAt' | 'refuse'> & { readonly quotes?: true };
 
 interface ReadDeps {
   readonly payments: Payments;
@@ -52,6 +52,7 @@ export function createReadImage({ payments, limits, fetchInput }: ReadDeps, door
     if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
     const body = checked(parsed, content.value);
     door.refuse?.(body);
+    if (door.editsAt !== undefined) refuseImages(body, content.value, door.editsAt);
     // The path is part of the hash, because the same body has another answer at the other door.
     const bodyHash = () => hash('sha256', `${door.path} ${hash('sha256', bytes)}`);
     const payer = await payerOf(payments, headers, admitted, bodyHash);
@@ -59,6 +60,16 @@ export function createReadImage({ payments, limits, fetchInput }: ReadDeps, door
     const edit = door.edits ? inputs(body, content, fetchInput) : null;
     return { body, edit, ...payer };
   };
+}
+
+/** Without this, a client would pay for images of the prompt alone and believe that its own were edited. */
+function refuseImages(body: ImageBody, sent: unknown, editsAt: string): void {
+  for (const name of ['images', 'mask']) {
+    const value = body[name] ?? null;
+    if (value === null || (Array.isArray(value) && value.length === 0)) continue;
+    const param = name === 'images' && isObject(sent) && !Object.hasOwn(sent, name) ? 'image' : name;
+    throw new GatewayError('invalid_request', `${param} is for edits: send this request to ${editsAt}`, { param });
+  }
 }
 
 /** Throws GatewayError `invalid_request` for an image that is neither base64 nor an address. */

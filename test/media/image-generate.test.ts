@@ -234,6 +234,27 @@ test.each([
   expect(message).toMatch(new RegExp(`\\b${param}\\b`));
 });
 
+test.each([
+  ['images', { images: [{ b64: 'iVBORw0KGgo=' }] }],
+  ['image', { image: 'iVBORw0KGgo=' }],
+  ['mask', { mask: { b64: 'iVBORw0KGgo=' } }],
+])('%s is refused where images are made of a prompt alone', async (param, more) => {
+  expect(await refusal(ask(more))).toMatchObject({
+    status: 400,
+    code: 'invalid_request',
+    message: `${param} is for edits: send this request to /image/edit`,
+  });
+  const response = await spine.post('/images/generations', ask(more));
+  expect([response.status, await response.json()]).toMatchObject([
+    400,
+    { error: { param, message: `${param} is for edits: send this request to /images/edits` } },
+  ]);
+});
+
+test('no image is as good as none', async () => {
+  expect((await painted(ask({ images: [], image: null, mask: null }))).images).toHaveLength(1);
+});
+
 test('an unknown model, a wrong key and a wrong body have the errors of the door', async () => {
   expect(await refusal(ask({ model: 'test/none' }))).toMatchObject({
     status: 404,

@@ -120,8 +120,10 @@ export function withOwnNames(body: unknown): unknown {
   if (Object.hasOwn(named, 'image')) {
     const { image } = named;
     delete named['image'];
-    if ((named['images'] ?? null) !== null) throw fault('image', 'image and images mean the same: send only images');
-    named['images'] = Array.isArray(image) ? image : [image];
+    if ((image ?? null) !== null) {
+      if ((named['images'] ?? null) !== null) throw fault('image', 'image and images mean the same: send only images');
+      named['images'] = Array.isArray(image) ? image : [image];
+    }
   }
   for (const name of Object.keys(named))
     if (COUNT_NAMES.has(name)) throw fault(name, `${name} is not supported: the number of images is n`);
