@@ -2,10 +2,10 @@ import { UpstreamFailure } from '#wire';
 import { type Call, type Conversation, type Offer, onceOnly, type ReplyEnd, type Send } from '#gateway';
 import { type Blobs, ownerOf, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
 import type { FetchInput } from '../../request/input-images.ts';
-import { sizeIn, type VideoAsk, withFiles } from '../request/video-ask.ts';
+import { type VideoAsk, withFiles } from '../request/video-ask.ts';
 import { planAt } from '../video-price.ts';
 import { keyOf, notesToText, toVideoId, type VideoNotes } from '../video-task.ts';
-import { cancelJob, createAsForm, createAsJson, createdJob, hasFiles, jobFields } from '../wires/openai-videos.ts';
+import { cancelJob, createAsForm, createAsJson, createdJob, hasFiles, jobFields, sizeAt } from '../wires/openai-videos.ts';
 import type { Callbacks } from './callback.ts';
 import { askForJson } from './read-json.ts';
 
@@ -144,8 +144,7 @@ async function begin(
   jobs: readonly string[],
 ): Promise<BegunVideo> {
   const plan = planAt(ask, offer);
-  const { width, height } = ask.size ?? sizeIn(plan.resolution, ask.aspectRatio);
-  const notes: VideoNotes = { ...plan, jobs, model, size: `${width}x${height}` };
+  const notes: VideoNotes = { ...plan, jobs, model, size: sizeAt(ask, offer) };
   const { price, estimate: most } = candidates.find(({ offer: { id } }) => id === offer.id)!;
   const key = keyOf(offer.service, callId);
   const owner = ownerOf(caller);
