@@ -50,15 +50,19 @@ export function createMakeVideos(deps: MakeVideosDeps, ask: VideoAsk, requestId:
     },
     // oxlint-disable-next-line require-yield -- nothing is passed on: the answer is the end
     async *converse(offer, send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-      // These come before the jobs. Otherwise nobody might be told of the end, or the files might have no room.
-      if (ask.callbackUrl !== null)
-        await deps.callbacks.note(keyOf(offer.service, call!.id), ownerOf(call!.caller), ask.callbackUrl);
       const { id, caller } = call!;
-      await blobs.takeRoom({ id, account: caller.account, files: ask.n, expiresAt: deps.now() + deps.ttlMs });
-      const begun = await make(deps, ask, offer, call!, send, requestId).catch(async (error: unknown) => {
+      const [key, owner] = [keyOf(offer.service, id), ownerOf(caller)];
+      // These come before the jobs. Otherwise nobody might be told of the end, or the files might have no room.
+      if (ask.callbackUrl !== null) await deps.callbacks.note(key, owner, ask.callbackUrl);
+      let begun: BegunVideo;
+      try {
+        await blobs.takeRoom({ id, account: caller.account, files: ask.n, expiresAt: deps.now() + deps.ttlMs });
+        begun = await make(deps, ask, offer, call!, send, requestId);
+      } catch (error) {
         await blobs.giveRoomBack(id).catch(() => {});
+        if (ask.callbackUrl !== null) await deps.callbacks.forget(key, owner).catch(() => {});
         throw error;
-      });
+      }
       return {
         usage: null,
         outcome: 'pending',
