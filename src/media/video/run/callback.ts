@@ -19,7 +19,10 @@ const FORM = 'video';
 const NAME = 'callback';
 
 /** `secret`: 32 bytes that all gateways of one database share. */
-export function createCallbacks(webhooks: Pick<Webhooks, 'set' | 'has' | 'delete' | 'deliver'>, secret: Uint8Array): Callbacks {
+export function createCallbacks(
+  webhooks: Pick<Webhooks, 'set' | 'has' | 'delete' | 'deliver'>,
+  secret: Uint8Array,
+): Callbacks {
   const keyOf = (account: string) => `whsec_${createHmac('sha256', secret).update(account).digest('base64url')}`;
   return {
     keyOf,

@@ -5,7 +5,15 @@ import type { FetchInput } from '../../request/input-images.ts';
 import { type VideoAsk, withFiles } from '../request/video-ask.ts';
 import { planAt } from '../video-price.ts';
 import { keyOf, notesToText, toVideoId, type VideoNotes } from '../video-task.ts';
-import { cancelJob, createAsForm, createAsJson, createdJob, hasFiles, jobFields, sizeAt } from '../wires/openai-videos.ts';
+import {
+  cancelJob,
+  createAsForm,
+  createAsJson,
+  createdJob,
+  hasFiles,
+  jobFields,
+  sizeAt,
+} from '../wires/openai-videos.ts';
 import type { Callbacks } from './callback.ts';
 import { askForJson } from './read-json.ts';
 
