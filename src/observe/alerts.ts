@@ -6,8 +6,8 @@ import type { Config } from '#config';
 /** Posts important lines of the log to the operator's URL. */
 interface Alerts {
   /**
-   * Takes a finished line without secrets. A line with a lower level than configured is ignored, unless it has
-   * `"alert":true`.
+   * Takes a finished line without secrets. A line with a lower level than configured is ignored, unless its member
+   * `alert` is true.
    */
   take(line: string): void;
   /** Waits up to 2 s for alerts that are still to be posted. */
@@ -36,8 +36,8 @@ const ATTEMPTS_MAX = 8;
 const POST_MS = 10_000;
 const CLOSE_MS = 2_000;
 /**
- * A line with this text is posted whatever its level. Strings in a line cannot contain it, because their quotes are
- * escaped.
+ * A line with this member is posted whatever its level. Only lines with this text are parsed to look for the member,
+ * because it may also be in a nested object, such as the metadata of a consumer.
  */
 const WANTED = '"alert":true';
 /**
@@ -128,8 +128,10 @@ export function createAlerts({ url, secret, level }: Config['alerts'], options: 
 
   return {
     take(line) {
-      if (!beginnings.some((beginning) => line.startsWith(beginning)) && !line.includes(WANTED)) return;
-      const { level: own, time, msg, alert: _alert, ...facts } = parse(line);
+      const isOfLevel = beginnings.some((beginning) => line.startsWith(beginning));
+      if (!isOfLevel && !line.includes(WANTED)) return;
+      const { level: own, time, msg, alert: isWanted, ...facts } = parse(line);
+      if (!isOfLevel && isWanted !== true) return;
       const message = String(msg);
       const at = Number(time);
       const about = JSON.stringify([message, ...SUBJECTS.map((subject) => facts[subject])]);
@@ -157,6 +159,6 @@ function parse(line: string): Readonly<Record<string, unknown>> {
     return JSON.parse(line) as Readonly<Record<string, unknown>>;
   } catch {
     const level = /^\{"level":"(\w+)"/.exec(line)![1];
-    return { level, time: Date.now(), msg: 'an alert that cannot be read: see the log' };
+    return { level, time: Date.now(), alert: true, msg: 'an alert that cannot be read: see the log' };
   }
 }

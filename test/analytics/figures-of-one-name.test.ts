@@ -137,6 +137,26 @@ dear = 0.01`,
     ]);
   });
 
+  test('many old prices, also of another provider, hide no current one', async () => {
+    const book = createPriceBook(world.spine.app.database, () => world.clock.now - 40 * 86_400_000);
+    const before = (await read(`model/${MODEL}`)).providers[0]!.prices;
+    const other = 'p-with-many-prices';
+    await book.remember(
+      [other, provider].flatMap((of) =>
+        Array.from({ length: 1_001 }, (_, at) => {
+          const rates = { prompt: BigInt(10_000_000 + at) };
+          return { id: priceId(of, MODEL, rates), provider: of, service: MODEL, rates };
+        }),
+      ),
+    );
+    // A new call, so that the figures are not those that were read before.
+    await world.calls(TODAY - 40, { service: MODEL, provider });
+    await world.count();
+    const { prices } = (await read(`model/${MODEL}`)).providers[0]!;
+    expect(prices.slice(-before.length)).toEqual(before);
+    expect(prices).toHaveLength(1_000);
+  });
+
   test('a price of a part of the service names the part', async () => {
     const { providers } = await read('tool/test/tools');
     expect(providers[0]!.prices).toHaveLength(2);

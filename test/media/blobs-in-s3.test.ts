@@ -126,6 +126,14 @@ test('what no row names is removed after an hour, and what others keep in the bu
   expect(server.keys()).toEqual([`other/ab/${'ab'.repeat(16)}`]);
 });
 
+test('an address whose bucket cannot be listed is told so, because nothing in it would be removed', async () => {
+  // The name of a bucket is in the path, not in the host. Files can be written at such an address nevertheless.
+  const files = await openS3Files(storeOf(`${new URL(server.url).origin}/no-bucket/gate`));
+  await expect(removeOrphans({ database: engine.database, files, now: Date.now })).rejects.toThrow(
+    'the store of files has no bucket at this address',
+  );
+});
+
 test('a store that is away is told so, and leaves no row; once it is back the file is written', async () => {
   const { blobs } = await openStore();
   const source = sourceOf('away');

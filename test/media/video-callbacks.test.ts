@@ -2,11 +2,16 @@ import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
+import { newDataDirectory } from '../support/data-directory.ts';
 import { startSpine, UNHURRIED } from '../support/spine.ts';
 import { type Queued, startVideoProvider, videoBlock } from './support/video-provider.ts';
 
 // callback_url: the end of a video is told once, signed, and again where the receiver fails.
+
+const DAY_MS = 86_400_000;
 
 interface Told {
   readonly body: string;
@@ -38,7 +43,9 @@ async function startReceiver(statuses: number[]) {
 async function startWorld(privateHosts: boolean) {
   const provider = await startVideoProvider();
   onTestFinished(() => provider.close());
+  const dataDir = newDataDirectory();
   const spine = await startSpine({
+    dataDir,
     toml:
       `${UNHURRIED}[media]\nfree_bytes_min = 0\n[webhooks]\nallow_private = ${privateHosts}\n` +
       videoBlock({ url: provider.url }),
@@ -46,7 +53,14 @@ async function startWorld(privateHosts: boolean) {
   onTestFinished(() => spine.stop());
   const queue = (url: string) =>
     spine.post('/video/queue', { model: 'test/film', prompt: 'A tollgate', duration: '4s', callback_url: url });
-  return { provider, spine, queue };
+  /** How long each stored address is kept, in milliseconds from now. */
+  const kept = () => {
+    const tables = new DatabaseSync(join(dataDir, 'tollgate.db'), { readOnly: true });
+    const rows = tables.prepare('SELECT expires_at FROM webhooks').all();
+    tables.close();
+    return rows.map((row) => Number(row['expires_at']) - Date.now());
+  };
+  return { provider, spine, queue, kept };
 }
 
 /** As a receiver checks it. */
@@ -93,4 +107,21 @@ test('an address that is not public is refused before anything is locked', async
     expect([url, response.status, error.code, error.param]).toEqual([url, 400, 'invalid_request', 'callback_url']);
   }
   expect([await spine.balance(), provider.jobs.size]).toEqual([before, 0]);
+});
+
+test('an address counts for its account only as long as it is needed', async () => {
+  const { provider, spine, queue, kept } = await startWorld(true);
+  const { told, url } = await startReceiver([]);
+  provider.refuse((_request, response) => {
+    response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":{"message":"No"}}');
+    return true;
+  });
+  expect((await queue(url)).status).toBe(400);
+  expect(kept()).toEqual([]);
+  provider.refuse(null);
+  expect((await queue(url)).status).toBe(200);
+  await expect.poll(() => told.length, { timeout: 60_000 }).toBe(1);
+  const [first, ...more] = kept();
+  expect([first! > 0, first! <= DAY_MS, more]).toEqual([true, true, []]);
+  expect(await spine.faults()).toEqual([]);
 });

@@ -83,6 +83,26 @@ test('in the last part of its time a task ends with the videos that are here, an
   expect(await world.spine.faults()).toEqual([]);
 });
 
+test('it does so, too, if the provider of the others does not answer', async () => {
+  const world = await startWorld('free_bytes_min = 0');
+  const { provider, spine, pass } = world;
+  const { second, paid } = await startHalf(world);
+  const looks = () => provider.requests.filter(({ path }) => path.endsWith(second.id)).length;
+  // The pauses between the looks grow, so that only one look falls into the last part.
+  const LOOKS = 9;
+  for (let at = 0; at < LOOKS; at += 1) {
+    const before = looks();
+    pass(70_000);
+    // oxlint-disable-next-line no-await-in-loop -- one look after the other
+    await expect.poll(looks, { timeout: 60_000 }).toBeGreaterThan(before);
+  }
+  second.hangs = true;
+  pass(2 * HOUR_MS - LOOKS * 70_000 - 55_000);
+  await expect.poll(paid, { timeout: 100_000, interval: 500 }).not.toBe(900_000n);
+  expect(await paid()).toBe(450_000n);
+  expect(await spine.faults()).toEqual([]);
+}, 180_000);
+
 test('a task with little time waits for all of its videos, too', async () => {
   const world = await startWorld('free_bytes_min = 0\nvideo_ttl_ms = 60000');
   const { id, second, paid } = await startHalf(world);

@@ -11,7 +11,9 @@ let spine: Spine;
 let client: OpenAI;
 beforeAll(async () => {
   provider = await startVideoProvider();
-  spine = await startSpine({ toml: `${UNHURRIED}[media]\nfree_bytes_min = 0\n${videoBlock({ url: provider.url })}` });
+  const { url } = provider;
+  const tall = videoBlock({ url, name: 'test/tall', lines: 'aspect_ratios = ["9:16", "1:1"]' });
+  spine = await startSpine({ toml: `${UNHURRIED}[media]\nfree_bytes_min = 0\n${videoBlock({ url })}${tall}` });
   client = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
 });
 afterAll(async () => {
@@ -52,6 +54,12 @@ test('videos.create, retrieve and downloadContent', async () => {
   expect(Buffer.from(await content.arrayBuffer())).toEqual(provider.last().file);
   expect(before.available - (await spine.balance()).available).toBe(450_000n);
   expect(sent()).toMatchObject({ seconds: '4', size: '1280x720', prompt: 'A tollgate' });
+});
+
+test('the size that is told is the size that the provider is asked for', async () => {
+  const { id, size } = await client.videos.create({ model: 'test/tall', prompt: 'A tollgate', seconds: '4' });
+  expect([size, sent()['size']]).toEqual(['720x1280', '720x1280']);
+  expect((await finished(id)).size).toBe('720x1280');
 });
 
 test('a file as input_reference reaches the provider as a file', async () => {

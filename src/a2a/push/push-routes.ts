@@ -28,6 +28,8 @@ export interface PushRoutesOptions {
 const BODY_BYTES_MAX = 1024 * 1024;
 /** How many notifications of one offer are handled at the same time. */
 const AT_ONCE_MAX = 32;
+/** The body of a request without one, which the parser does not get. */
+const EMPTY = Buffer.alloc(0);
 
 /**
  * `POST /a2a/~push/<sealed>`: agents notify the gateway of their tasks. The address is the credential, so any other
@@ -41,7 +43,7 @@ export function pushRoutes({ addresses, limits, onEvent }: PushRoutesOptions): F
     // Agents send application/json, application/a2a+json, or no content type.
     app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
 
-    app.post<{ Params: { '*': string } }>(
+    app.post<{ Params: { '*': string }; Body: Buffer | undefined }>(
       `${PUSH_PATH}*`,
       {
         bodyLimit: BODY_BYTES_MAX,
@@ -60,7 +62,7 @@ export function pushRoutes({ addresses, limits, onEvent }: PushRoutesOptions): F
           throw new GatewayError('rate_limit_exceeded', 'Too many notifications at once', { retryAfterS: 1 });
         running.set(offerId, atOnce + 1);
         try {
-          const pushed = readPushed(address, parseJson(request.body as Buffer, limits));
+          const pushed = readPushed(address, parseJson(request.body ?? EMPTY, limits));
           if (!(await onEvent(pushed))) throw unknown();
         } finally {
           const left = running.get(offerId)! - 1;

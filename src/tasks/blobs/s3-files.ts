@@ -160,7 +160,8 @@ async function idsBefore(client: S3Client, time: number): Promise<readonly strin
   for (let token: string | undefined = ''; token !== undefined;) {
     const query = { 'list-type': '2', prefix: client.prefix, ...(token === '' ? {} : { 'continuation-token': token }) };
     // oxlint-disable-next-line no-await-in-loop -- one page after the other
-    const { text } = await client.sendForText({ method: 'GET', key: null, query });
+    const { status, text } = await client.sendForText({ method: 'GET', key: null, query });
+    if (status === 404) throw new BlobUnreachable('the store of files has no bucket at this address');
     for (const [, one = ''] of text.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
       const id = KEY.exec(ownKey(client, one))?.[2];
       if (id !== undefined && isBefore(member('LastModified', one), time)) ids.push(id);

@@ -1,7 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { loadStatement, type Database, type Step } from '#store';
 import type { TaskKey } from '../task.ts';
-import { WEBHOOK_BODY_BYTES_MAX, WEBHOOK_TTL_MS, type LostDelivery, type WebhookEvent } from './webhook.ts';
+import {
+  LAST_EVENT_TTL_MS,
+  WEBHOOK_BODY_BYTES_MAX,
+  WEBHOOK_TTL_MS,
+  type LostDelivery,
+  type WebhookEvent,
+} from './webhook.ts';
 
 const RECEIVERS = loadStatement(import.meta.url, './sql/find-receivers.sql');
 const WAITING_OF_ACCOUNT = loadStatement(import.meta.url, './sql/count-waiting-of-account.sql');
@@ -66,7 +72,7 @@ export function createWebhookQueue({ database, now, onLost, ...options }: Webhoo
     return counted.deliveries >= limits.max || counted.bytes >= limits.bytesMax ? 'too much waits for receivers' : null;
   };
 
-  return async (key, { identity, contentOf }) => {
+  return async (key, { identity, isLast = false, contentOf }) => {
     const { primitive, service, taskId } = key;
     const digest = createHash('sha256')
       .update(identity ?? randomUUID())
@@ -88,7 +94,7 @@ export function createWebhookQueue({ database, now, onLost, ...options }: Webhoo
       }
       const at = now();
       steps.push(
-        { statement: SIGNAL, params: [webhook, at, at + WEBHOOK_TTL_MS] },
+        { statement: SIGNAL, params: [webhook, at, at + (isLast ? LAST_EVENT_TTL_MS : WEBHOOK_TTL_MS)] },
         { statement: QUEUE, params: [webhook, digest, content.contentType, content.body, bytes] },
         { statement: DROP_OLDEST, params: [webhook, limits.perWebhookMax] },
         { statement: FORGET, params: [webhook, REMEMBERED] },

@@ -22,6 +22,8 @@ export interface WebhookEvent {
    * event.
    */
   readonly identity: string | null;
+  /** No other event of the task follows, so its webhooks expire sooner (see LAST_EVENT_TTL_MS). Default false. */
+  readonly isLast?: boolean;
   /**
    * The content for receivers of a form; null if they do not get the event. A body above WEBHOOK_BODY_BYTES_MAX is not
    * sent.
@@ -70,3 +72,8 @@ export const WEBHOOK_NAME_CHARS_MAX = 256;
 export const WEBHOOK_BODY_BYTES_MAX = 1024 * 1024;
 /** Lifetime of a webhook since it was registered or its last delivery was queued. */
 export const WEBHOOK_TTL_MS = 30 * 24 * 3_600_000;
+/**
+ * Lifetime of a webhook since the last event of its task was queued. It is much longer than the attempts take. All
+ * webhooks count for the limit of their account until they expire.
+ */
+export const LAST_EVENT_TTL_MS = 24 * 3_600_000;

@@ -152,6 +152,15 @@ describe('what an agent tells', () => {
     expect(errors).toEqual([]);
   });
 
+  test('without a body is refused as what it is', async () => {
+    const { urlFor, post, errors } = await pushWorld();
+    const sent = await post(urlFor(ADDRESS), task('working'));
+    // Without a body there is no content type either.
+    const reply = await fetch(sent.url, { method: 'POST' });
+    expect([reply.status, errors]).toEqual([400, []]);
+    expect(await reply.text()).toContain('The body is empty');
+  });
+
   test('that is too large is refused', async () => {
     const { begin, post, urlFor } = await pushWorld();
     await begin();

@@ -192,3 +192,11 @@ it('posts a line whose words look like a secret, which stays JSON', async () => 
   expect(JSON.parse(lines[0]!)).toMatchObject({ msg: 'refused upstream' });
   expect(lines[0]).not.toContain('QQQ');
 });
+
+it('posts no line only because a consumer wrote "alert" into its metadata', async () => {
+  const { alerts, logger } = start();
+  logger.info({ account: 'a', metadata: { alert: true, of: { alert: true } } }, 'call');
+  logger.info({ metadata: { alert: true }, alert: true }, 'provider flagged');
+  await alerts.close();
+  expect(messages()).toEqual(['provider flagged']);
+});

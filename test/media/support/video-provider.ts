@@ -13,6 +13,8 @@ export interface Job {
   /** In place of the file. */
   serve: ((request: IncomingMessage, response: ServerResponse) => void) | null;
   cancelled: boolean;
+  /** Requests for its state get no answer. */
+  hangs: boolean;
 }
 
 export interface VideoRequest {
@@ -66,6 +68,7 @@ export async function startVideoProvider({
         file: tinyMp4(seconds),
         serve: null,
         cancelled: false,
+        hangs: false,
         ...beginning(seconds),
       };
       jobs.set(job.id, job);
@@ -80,6 +83,7 @@ export async function startVideoProvider({
       return json(response, 200, { id, deleted: true });
     }
     if (content === undefined) {
+      if (job.hangs) return;
       const { status, progress, error } = job;
       return json(response, 200, { id, object: 'video', status, progress, error });
     }

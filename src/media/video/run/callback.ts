@@ -9,6 +9,8 @@ export interface Callbacks {
   keyOf(account: string): string;
   /** Stores the address that is told of the end of a task. Rejects with GatewayError if the account has too many. */
   note(key: TaskKey, owner: TaskOwner, url: string): Promise<void>;
+  /** Removes the address of a task that did not begin. Otherwise it would count for the limit of its account. */
+  forget(key: TaskKey, owner: TaskOwner): Promise<void>;
   /** Queues the message. The same end is sent only once. */
   tell(task: Task, result: VideoResult): Promise<void>;
 }
@@ -17,7 +19,10 @@ const FORM = 'video';
 const NAME = 'callback';
 
 /** `secret`: 32 bytes that all gateways of one database share. */
-export function createCallbacks(webhooks: Pick<Webhooks, 'set' | 'has' | 'deliver'>, secret: Uint8Array): Callbacks {
+export function createCallbacks(
+  webhooks: Pick<Webhooks, 'set' | 'has' | 'delete' | 'deliver'>,
+  secret: Uint8Array,
+): Callbacks {
   const keyOf = (account: string) => `whsec_${createHmac('sha256', secret).update(account).digest('base64url')}`;
   return {
     keyOf,
@@ -35,6 +40,9 @@ export function createCallbacks(webhooks: Pick<Webhooks, 'set' | 'has' | 'delive
           param: 'callback_url',
         });
     },
+    async forget(key, owner) {
+      await webhooks.delete(key, owner, NAME);
+    },
     async tell(task, { files, error }) {
       if (!(await webhooks.has(task))) return;
       const id = toVideoId(task);
@@ -43,6 +51,7 @@ export function createCallbacks(webhooks: Pick<Webhooks, 'set' | 'has' | 'delive
       const body = JSON.stringify({ id: `${task.taskId}-${status}`, type: `video.generation.${status}`, data });
       await webhooks.deliver(task, {
         identity: `${task.taskId}-${status}`,
+        isLast: true,
         contentOf: (form) => (form === FORM ? { contentType: 'application/json', body } : null),
       });
     },

@@ -22,7 +22,11 @@ interface LookAtVideosOptions {
   readonly now: () => number;
 }
 
-const LOOK_MS = 20_000;
+/**
+ * Shorter than the watch gives a look, so that a look ends a task in the last part of its time even if its provider
+ * does not answer. Only one look may fall into this part.
+ */
+const LOOK_MS = 8_000;
 /** A job that its provider does not know this long after its creation is lost. */
 const LOST_MS = 60_000;
 const RUNNING: ReadonlySet<SeenJob['state']> = new Set(['queued', 'generating']);
@@ -61,6 +65,8 @@ export function createLookAtVideos(options: LookAtVideosOptions): Look {
       for (const [at, place] of places.entries())
         if (seen[at]!.state === 'completed') fetching.want(task, place, notes.jobs[place]!);
     }
+    // The result of a look that was ended is ignored, so it must not tell the callback of an end.
+    if (signal.aborted) return null;
     const isLast = now() >= lastPartOf(task);
     const isOver = seen?.every(({ state }) => state === 'failed') === true;
     if (!isOver && !(isLast && here.size > 0)) return seen === null ? null : goesOn(task, seen, here.size);

@@ -2,10 +2,18 @@ import { UpstreamFailure } from '#wire';
 import { type Call, type Conversation, type Offer, onceOnly, type ReplyEnd, type Send } from '#gateway';
 import { type Blobs, ownerOf, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
 import type { FetchInput } from '../../request/input-images.ts';
-import { sizeIn, type VideoAsk, withFiles } from '../request/video-ask.ts';
+import { type VideoAsk, withFiles } from '../request/video-ask.ts';
 import { planAt } from '../video-price.ts';
 import { keyOf, notesToText, toVideoId, type VideoNotes } from '../video-task.ts';
-import { cancelJob, createAsForm, createAsJson, createdJob, hasFiles, jobFields } from '../wires/openai-videos.ts';
+import {
+  cancelJob,
+  createAsForm,
+  createAsJson,
+  createdJob,
+  hasFiles,
+  jobFields,
+  sizeAt,
+} from '../wires/openai-videos.ts';
 import type { Callbacks } from './callback.ts';
 import { askForJson } from './read-json.ts';
 
@@ -50,15 +58,19 @@ export function createMakeVideos(deps: MakeVideosDeps, ask: VideoAsk, requestId:
     },
     // oxlint-disable-next-line require-yield -- nothing is passed on: the answer is the end
     async *converse(offer, send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-      // These come before the jobs. Otherwise nobody might be told of the end, or the files might have no room.
-      if (ask.callbackUrl !== null)
-        await deps.callbacks.note(keyOf(offer.service, call!.id), ownerOf(call!.caller), ask.callbackUrl);
       const { id, caller } = call!;
-      await blobs.takeRoom({ id, account: caller.account, files: ask.n, expiresAt: deps.now() + deps.ttlMs });
-      const begun = await make(deps, ask, offer, call!, send, requestId).catch(async (error: unknown) => {
+      const [key, owner] = [keyOf(offer.service, id), ownerOf(caller)];
+      // These come before the jobs. Otherwise nobody might be told of the end, or the files might have no room.
+      if (ask.callbackUrl !== null) await deps.callbacks.note(key, owner, ask.callbackUrl);
+      let begun: BegunVideo;
+      try {
+        await blobs.takeRoom({ id, account: caller.account, files: ask.n, expiresAt: deps.now() + deps.ttlMs });
+        begun = await make(deps, ask, offer, call!, send, requestId);
+      } catch (error) {
         await blobs.giveRoomBack(id).catch(() => {});
+        if (ask.callbackUrl !== null) await deps.callbacks.forget(key, owner).catch(() => {});
         throw error;
-      });
+      }
       return {
         usage: null,
         outcome: 'pending',
@@ -144,8 +156,7 @@ async function begin(
   jobs: readonly string[],
 ): Promise<BegunVideo> {
   const plan = planAt(ask, offer);
-  const { width, height } = ask.size ?? sizeIn(plan.resolution, ask.aspectRatio);
-  const notes: VideoNotes = { ...plan, jobs, model, size: `${width}x${height}` };
+  const notes: VideoNotes = { ...plan, jobs, model, size: sizeAt(ask, offer) };
   const { price, estimate: most } = candidates.find(({ offer: { id } }) => id === offer.id)!;
   const key = keyOf(offer.service, callId);
   const owner = ownerOf(caller);

@@ -52,12 +52,11 @@ export function jobFields(ask: VideoAsk, offer: Offer): JobFields {
   const facts = offer.media!;
   const { must, lists } = takenBy(offer);
   const plan = planAt(ask, offer);
-  const { width, height } = ask.size ?? sizeIn(plan.resolution, ratioAt(ask, offer));
   const inputs: Record<string, MediaInput | readonly MediaInput[]> = {};
   const values: Record<string, unknown> = {
     model: facts.upstreamModel,
     seconds: String(plan.seconds),
-    size: `${width}x${height}`,
+    size: sizeAt(ask, offer),
   };
   if (ask.prompt !== null) values['prompt'] = ask.prompt;
   if (lists('resolution')) values['resolution'] = plan.resolution;
@@ -76,6 +75,15 @@ export function jobFields(ask: VideoAsk, offer: Offer): JobFields {
     else put(values, name, value);
   }
   return { values, inputs };
+}
+
+/**
+ * The size that an offer is asked for, such as `1280x720`. Throws GatewayError `unprocessable` for a ratio that the
+ * offer does not make.
+ */
+export function sizeAt(ask: VideoAsk, offer: Offer): string {
+  const { width, height } = ask.size ?? sizeIn(planAt(ask, offer).resolution, ratioAt(ask, offer));
+  return `${width}x${height}`;
 }
 
 function takenBy({ media, provider, service }: Offer) {
