@@ -141,6 +141,9 @@ export async function administer<T>(
   }
 }
 
+/** Whether a text is an amount in USD, with at most 6 decimal places. */
+export const isUsd = (text: string): boolean => /^\d{1,10}(?:\.\d{1,6})?$/.test(text);
+
 /** All entries of a paged list. */
 export async function listAll<T>(admin: AdminClient, path: string): Promise<readonly T[]> {
   const all: T[] = [];

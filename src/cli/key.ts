@@ -3,6 +3,7 @@ import { LIMIT_RESETS } from '#auth/accounts';
 import {
   accountPath,
   administer,
+  isUsd,
   listAll,
   withAdminOptions,
   type AdminClient,
@@ -10,7 +11,7 @@ import {
 } from './admin-client.ts';
 import { CliError } from './cli-error.ts';
 import { OWN_NAME, START } from './own-name.ts';
-import { painter, table, type Paint } from './terminal.ts';
+import { onScreen, painter, table, type Paint } from './terminal.ts';
 
 interface Key {
   readonly hash: string;
@@ -157,18 +158,19 @@ function changeCommand(paint: Paint, { name, summary, run, done }: Change): Comm
         await run(admin, `${accountPath(account)}/keys/${key.hash}`);
         return { hash: key.hash, name: key.name, state: done };
       },
-      show: (key) => `${paint('green', '✓')} ${key.name} (${key.hash.slice(0, HASH_SHOWN)}) is ${done}`,
+      show: (key) => `${paint('green', '✓')} ${onScreen(key.name)} (${key.hash.slice(0, HASH_SHOWN)}) is ${done}`,
     }),
   );
 }
 
 function keyBody(flags: CreateFlags): object {
-  const limit = flags.limit === undefined ? undefined : Number(flags.limit);
-  if (limit !== undefined && !(limit >= 0))
-    throw new CliError(`--limit is an amount in USD, such as 5 or 0.25, not ${flags.limit}`);
+  if (flags.limit !== undefined && !isUsd(flags.limit))
+    throw new CliError(
+      `--limit is an amount in USD with at most 6 decimal places, such as 5 or 0.25, not "${flags.limit}"`,
+    );
   const body = {
     name: flags.name,
-    limit,
+    limit: flags.limit === undefined ? undefined : Number(flags.limit),
     limit_reset: flags.limitReset,
     expires_at: flags.expires,
     allowed_services: flags.allow,
