@@ -334,6 +334,17 @@ describe('what is spent of a budget is told', () => {
     for (const budget of budgets) await spine.app.database.query(undo, [budget]);
   });
 
+  test('but not of a soft limit whose percentages are null', async () => {
+    const { key } = await spine.tenant('told-nothing', '10');
+    const made = async (body: object) => {
+      const response = await spine.post('/keys', { limit: 0.0001, limit_soft: true, ...body }, bearer(key));
+      return ((await response.json()) as { data: { limit_notify: number[] | null } }).data.limit_notify;
+    };
+    expect(await made({ limit_notify: null })).toBe(null);
+    expect(await made({ limit_notify: [] })).toBe(null);
+    expect(await made({})).toEqual([50, 80, 100]);
+  });
+
   test('to the operator of a limit that it set for a key, until the account sets another', async () => {
     const { key, account } = await spine.tenant('given', '10');
     const url = `${spine.origin}/admin/v1/accounts/${account}/keys`;

@@ -228,7 +228,8 @@ export function parseKeyBody(body: KeyBody, now: number): KeyChanges {
   if (body.limit !== undefined) changes.limit = body.limit === null ? null : parseUsdField(body.limit, 'limit');
   if (body.limit_reset !== undefined) changes.limitReset = body.limit_reset;
   if (body.limit_soft !== undefined) changes.limitSoft = body.limit_soft;
-  const notify = body.limit_notify ?? (body.limit_soft === true ? USUAL_PERCENTAGES : body.limit_notify);
+  const usual = body.limit_soft === true ? USUAL_PERCENTAGES : undefined;
+  const notify = body.limit_notify === undefined ? usual : body.limit_notify;
   if (notify !== undefined) changes.limitNotify = notify?.length === 0 ? null : notify;
   if (body.requests_per_minute !== undefined) changes.requestsPerMinute = body.requests_per_minute;
   if (body.tokens_per_minute !== undefined) changes.tokensPerMinute = body.tokens_per_minute;
