@@ -3,7 +3,7 @@ import { createKey, type KeyKind } from './accounts/api-key.ts';
 import { inTurn } from './consumer-store.ts';
 import type { Rates } from '#gateway';
 import { LIMIT_RESETS, type SpendLimit } from './accounts/spend-period.ts';
-import type { LimitsOf } from './limits/account-limits.ts';
+import { USUAL_PERCENTAGES, type LimitsOf } from './limits/account-limits.ts';
 import { createCarriedSums } from './limits/carried-sums.ts';
 import { carryingKey } from './limits/carrying-limits.ts';
 import { carryingLimitsOf } from './limits/limits-store.ts';
@@ -25,7 +25,10 @@ export interface KeyRecord extends SpendLimit, Rates {
   readonly member: string | null;
   /** The last one who set the limit. null if there is no limit, or if that is unknown. */
   readonly limitBy: LimitSetter | null;
-  /** A notice is sent when these percentages of the limit are spent. null: no notices. */
+  /**
+   * A notice is sent when these percentages of the limit are spent. null: no notices. A limit that becomes soft gets
+   * USUAL_PERCENTAGES, unless percentages are given with the change or were set before.
+   */
   readonly limitNotify: readonly number[] | null;
   /** Names of the services that the key may use. null: all. */
   readonly allowedServices: readonly string[] | null;
@@ -145,7 +148,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         limitReset,
         textOf(others.allowedServices ?? null),
         others.limitSoft ? 1 : 0,
-        textOf(others.limitNotify ?? null),
+        textOf(others.limitNotify === undefined && others.limitSoft ? USUAL_PERCENTAGES : (others.limitNotify ?? null)),
         others.requestsPerMinute ?? null,
         others.tokensPerMinute ?? null,
         others.member ?? null,
@@ -193,7 +196,9 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         ...set(changes.limitReset, null),
         ...set(changes.allowedServices === undefined ? undefined : textOf(changes.allowedServices), null),
         ...set(changes.limitSoft === undefined ? undefined : Number(changes.limitSoft), 0),
-        ...set(changes.limitNotify === undefined ? undefined : textOf(changes.limitNotify), null),
+        ...(changes.limitNotify === undefined && changes.limitSoft
+          ? [2, textOf(USUAL_PERCENTAGES)]
+          : set(changes.limitNotify === undefined ? undefined : textOf(changes.limitNotify), null)),
         ...set(changes.requestsPerMinute, null),
         ...set(changes.tokensPerMinute, null),
         by,
