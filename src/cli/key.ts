@@ -151,16 +151,19 @@ function changeCommand(paint: Paint, { name, summary, run, done }: Change): Comm
       .description(`${summary[0]!.toUpperCase()}${summary.slice(1)}.`)
       .argument('<account>', 'name or id of its account')
       .argument('<hash>', 'its hash, or the beginning of it'),
-  ).action((account: string, hash: string, flags: AdminFlags) =>
-    administer(flags, {
+  ).action((account: string, hash: string, flags: AdminFlags) => {
+    // Every hash begins with an empty text, such as a shell's variable that is not set.
+    if (hash.trim() === '')
+      throw new CliError(`<hash> is empty. Name the key: ${OWN_NAME} key list ${account} shows its hash`);
+    return administer(flags, {
       run: async (admin) => {
         const key = await findKey(admin, account, hash);
         await run(admin, `${accountPath(account)}/keys/${key.hash}`);
         return { hash: key.hash, name: key.name, state: done };
       },
       show: (key) => `${paint('green', '✓')} ${onScreen(key.name)} (${key.hash.slice(0, HASH_SHOWN)}) is ${done}`,
-    }),
-  );
+    });
+  });
 }
 
 function keyBody(flags: CreateFlags): object {

@@ -49,6 +49,17 @@ it('a limit that cannot be meant is refused, as it would be no limit or another 
   expect((JSON.parse(listed.stdout) as { limit: number }[]).map(({ limit }) => limit).sort()).toEqual([0, 0.25, 5]);
 });
 
+it('an empty hash names no key, also if the account has only one', async () => {
+  await place.run(['account', 'create', 'acme']);
+  await place.run(['key', 'create', 'acme']);
+  for (const change of ['disable', 'enable', 'delete']) {
+    const { code, output } = await place.run(['key', change, 'acme', '']);
+    expect.soft([change, code, output]).toEqual([change, 1, expect.stringContaining('<hash> is empty. Name the key')]);
+  }
+  const listed = await place.run(['key', 'list', 'acme', '--json']);
+  expect(JSON.parse(listed.stdout)).toMatchObject([{ disabled: false }]);
+});
+
 it('an admin key with an empty time does not last for ever', async () => {
   await place.run(['account', 'create', 'acme']);
   const { code, output } = await place.run(['admin-key', 'create', 'grafana', '--role', 'read', '--expires', '']);
