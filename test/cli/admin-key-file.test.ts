@@ -40,5 +40,8 @@ it('a full disk at the first start leaves no broken key, so the next start works
 it('a data directory that is a file is told in words', async () => {
   await writeFile(place.data, '');
   const { code, output } = await place.runAlone(['serve']);
-  expect([code, output]).toEqual([1, expect.stringMatching(/admin key .*(?:ENOTDIR|EEXIST).*\nChoose a data directory/)]);
+  expect([code, output]).toEqual([
+    1,
+    expect.stringMatching(/admin key .*(?:ENOTDIR|EEXIST).*\nChoose a data directory/),
+  ]);
 });

@@ -40,11 +40,13 @@ it('a file in the folder of a project does not get the admin key of the environm
   await writeFile(join(place.data, 'gateway.json'), JSON.stringify(file));
   for (const command of [['account', 'list'], ['reload'], ['audit']]) {
     const { code, output } = await place.run(command, { TOLLGATE_ADMIN_KEY: ADMIN_KEY });
-    expect.soft([command, code === 0, output]).toEqual([
-      command,
-      false,
-      expect.stringContaining(`names a gateway on another machine: http://0.0.0.0:${port}\nIf you mean that one`),
-    ]);
+    expect
+      .soft([command, code === 0, output])
+      .toEqual([
+        command,
+        false,
+        expect.stringContaining(`names a gateway on another machine: http://0.0.0.0:${port}\nIf you mean that one`),
+      ]);
   }
   expect(keys.filter((key) => key !== undefined)).toEqual([]);
   const named = ['account', 'list', '--url', `http://0.0.0.0:${port}`];

@@ -41,12 +41,16 @@ it('a limit that cannot be meant is refused, as it would be no limit or another 
   for (const limit of ['Infinity', '1e400', '', ' ', '0x10', '1e3', '-1', '0.1234567']) {
     const { code, output } = await place.run(['key', 'create', 'acme', `--limit=${limit}`]);
     expect.soft(code, limit).toBe(1);
-    expect.soft(output, limit).toContain('--limit is an amount in USD with at most 6 decimal places, such as 5 or 0.25');
+    expect
+      .soft(output, limit)
+      .toContain('--limit is an amount in USD with at most 6 decimal places, such as 5 or 0.25');
   }
   for (const limit of ['0', '5', '0.25'])
     expect.soft((await place.run(['key', 'create', 'acme', '--limit', limit])).code, limit).toBe(0);
   const listed = await place.run(['key', 'list', 'acme', '--json']);
-  expect((JSON.parse(listed.stdout) as { limit: number }[]).map(({ limit }) => limit).sort()).toEqual([0, 0.25, 5]);
+  expect(
+    (JSON.parse(listed.stdout) as { limit: number }[]).map(({ limit }) => limit).toSorted((a, b) => a - b),
+  ).toEqual([0, 0.25, 5]);
 });
 
 it('an empty hash names no key, also if the account has only one', async () => {
