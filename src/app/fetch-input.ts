@@ -5,11 +5,13 @@ import { createGuardedFetch, OutboundFailure } from '#network';
 const TIMEOUT_MS = 15_000;
 
 /**
- * Fetches a file that a request names by its URL. The URL must be https on the public internet; in development, http
- * and private addresses are allowed too. Rejects with GatewayError `invalid_request`, whose text names no address.
+ * Fetches a file that a request names by its URL. The URL must be https on the public internet; with `allowPrivate`,
+ * http and private addresses are allowed too. Rejects with GatewayError `invalid_request`, whose text names no address.
  */
-export function createFetchInput(mode: Config['mode']): (url: string, bytesMax: number) => Promise<Buffer> {
-  const fetch = createGuardedFetch({ allowPrivate: mode === 'development' });
+export function createFetchInput({
+  allowPrivate,
+}: Config['webhooks']): (url: string, bytesMax: number) => Promise<Buffer> {
+  const fetch = createGuardedFetch({ allowPrivate });
   return async (url, bytesMax) => {
     try {
       const { status, body } = await fetch(url, { timeoutMs: TIMEOUT_MS, bodyBytesMax: bytesMax });

@@ -67,7 +67,7 @@ export async function openProtocols(middle: Middle) {
   speaking.mcp = mcp.speaker;
   speaking.a2a = a2a.speaker;
   speaking.model = createModelSpeaker({ catalog, config, now });
-  const fetchInput = createFetchInput(config.mode);
+  const fetchInput = createFetchInput(config.webhooks);
   speaking.image = createImageSpeaker({ catalog, config, fetchInput });
   const ownUrl = () => ownUrlOf(doors);
   speaking.video = createVideoSpeaker({ catalog, ...media.videoDoors, fetchInput, ownUrl });

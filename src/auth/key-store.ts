@@ -3,7 +3,7 @@ import { createKey, type KeyKind } from './accounts/api-key.ts';
 import { inTurn } from './consumer-store.ts';
 import type { Rates } from '#gateway';
 import { LIMIT_RESETS, type SpendLimit } from './accounts/spend-period.ts';
-import type { LimitsOf } from './limits/account-limits.ts';
+import { USUAL_PERCENTAGES, type LimitsOf } from './limits/account-limits.ts';
 import { createCarriedSums } from './limits/carried-sums.ts';
 import { carryingKey } from './limits/carrying-limits.ts';
 import { carryingLimitsOf } from './limits/limits-store.ts';
@@ -25,7 +25,10 @@ export interface KeyRecord extends SpendLimit, Rates {
   readonly member: string | null;
   /** The last one who set the limit. null if there is no limit, or if that is unknown. */
   readonly limitBy: LimitSetter | null;
-  /** A notice is sent when these percentages of the limit are spent. null: no notices. */
+  /**
+   * A notice is sent when these percentages of the limit are spent. null: no notices. A limit that becomes soft gets
+   * USUAL_PERCENTAGES, unless percentages are given with the change or were set before.
+   */
   readonly limitNotify: readonly number[] | null;
   /** Names of the services that the key may use. null: all. */
   readonly allowedServices: readonly string[] | null;
@@ -145,7 +148,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         limitReset,
         textOf(others.allowedServices ?? null),
         others.limitSoft ? 1 : 0,
-        textOf(others.limitNotify ?? null),
+        textOf(others.limitNotify ?? (becomesSoft(others) ? USUAL_PERCENTAGES : null)),
         others.requestsPerMinute ?? null,
         others.tokensPerMinute ?? null,
         others.member ?? null,
@@ -184,7 +187,6 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
     },
 
     async update(account, hash, changes, by = 'account') {
-      const set = (value: Value | undefined, none: Value): Value[] => (value === undefined ? [0, none] : [1, value]);
       const params = [
         ...set(changes.label, ''),
         ...set(changes.disabled === undefined ? undefined : Number(changes.disabled), 0),
@@ -193,7 +195,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         ...set(changes.limitReset, null),
         ...set(changes.allowedServices === undefined ? undefined : textOf(changes.allowedServices), null),
         ...set(changes.limitSoft === undefined ? undefined : Number(changes.limitSoft), 0),
-        ...set(changes.limitNotify === undefined ? undefined : textOf(changes.limitNotify), null),
+        ...notifyParams(changes),
         ...set(changes.requestsPerMinute, null),
         ...set(changes.tokensPerMinute, null),
         by,
@@ -226,6 +228,17 @@ export const hasRestriction = (record: KeyRecord): boolean => {
   const { limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, member } = record;
   return [limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, member].some((part) => part !== null);
 };
+
+/** Whether a limit becomes soft, or stays it, and nothing is said about its percentages. */
+const becomesSoft = ({ limitSoft, limitNotify }: KeyChanges): boolean =>
+  limitSoft === true && limitNotify === undefined;
+
+/** The parameters of one field of a change: its switch and its value. */
+const set = (value: Value | undefined, none: Value): Value[] => (value === undefined ? [0, none] : [1, value]);
+
+/** The parameters of the percentages. update-key.sql explains the switch 2. */
+const notifyParams = (changes: KeyChanges): Value[] =>
+  becomesSoft(changes) ? [2, textOf(USUAL_PERCENTAGES)] : set(changes.limitNotify && textOf(changes.limitNotify), null);
 
 const textOf = (list: readonly (string | number)[] | null): string | null =>
   list === null ? null : JSON.stringify(list);

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { accountPath, administer, listAll, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { accountPath, administer, isUsd, listAll, withAdminOptions, type AdminFlags } from './admin-client.ts';
 import { CliError } from './cli-error.ts';
 import { OWN_NAME } from './own-name.ts';
 import { referenceOr } from './reference.ts';
@@ -112,7 +112,7 @@ function creditCommand(paint: Paint): Command {
       .argument('<usd>', 'amount in USD, at most 6 decimal places')
       .option('--reference <text>', 'what the payment is known by; the same reference is credited once'),
   ).action((name: string, amount: string, flags: AdminFlags & { reference?: string }) => {
-    if (!/^\d{1,10}(?:\.\d{1,6})?$/.test(amount) || Number(amount) === 0)
+    if (!isUsd(amount) || Number(amount) === 0)
       throw new CliError(
         `<usd> is an amount in USD above 0 with at most 6 decimal places, such as 25 or 0.5, not ${amount}`,
       );

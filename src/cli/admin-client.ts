@@ -80,9 +80,9 @@ async function openAdmin(flags: AdminFlags, options: { readonly create?: boolean
 export function remote({ base, key }: { readonly base: string; readonly key: string }): AdminClient {
   return {
     async request(method, path, body) {
-      let response: Response;
+      let answer: { readonly status: number; readonly text: string };
       try {
-        response = await fetch(`${base}/admin/v1${path}`, {
+        const response = await fetch(`${base}/admin/v1${path}`, {
           method,
           redirect: 'error',
           headers: {
@@ -92,13 +92,14 @@ export function remote({ base, key }: { readonly base: string; readonly key: str
           signal: AbortSignal.timeout(REQUEST_MS),
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         });
+        answer = { status: response.status, text: await response.text() };
       } catch (error) {
         throw new CliError(
           `${base} does not answer.\nIs the gateway running there? Start it with ${START} or tollgate serve, or give another --url.`,
           { cause: error },
         );
       }
-      return readAnswer(response.status, await response.text(), base);
+      return readAnswer(answer.status, answer.text, base);
     },
     close: async () => {},
   };
@@ -140,6 +141,9 @@ export async function administer<T>(
     await admin.close();
   }
 }
+
+/** Whether a text is an amount in USD, with at most 6 decimal places. */
+export const isUsd = (text: string): boolean => /^\d{1,10}(?:\.\d{1,6})?$/.test(text);
 
 /** All entries of a paged list. */
 export async function listAll<T>(admin: AdminClient, path: string): Promise<readonly T[]> {

@@ -1,4 +1,5 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createKey, parseKey } from '#auth/accounts';
 import { CliError } from './cli-error.ts';
@@ -8,23 +9,48 @@ const FILE = 'admin-key';
 /** The admin key of a data directory. The first start creates it, in a file that only its owner can read. */
 export function loadAdminKey(dataDir: string): string {
   const path = join(dataDir, FILE);
-  try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    const { text } = createKey('admin');
-    // `wx`: if two processes start at the same time, only one writes, and both read the same key.
-    writeFileSync(path, `${text}\n`, { mode: 0o600, flag: 'wx' });
-    return text;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== 'EEXIST') {
-      throw new CliError(
-        `The admin key cannot be stored in ${path} (${code}).\nChoose a data directory that can be written: TOLLGATE_DATA=… or --data …`,
-        { cause: error },
-      );
-    }
-  }
-  const text = readFileSync(path, 'utf8').trim();
-  if (parseKey(text)?.kind !== 'admin')
+  const text = read(path) ?? make(dataDir, path) ?? read(path);
+  if (text === null || parseKey(text)?.kind !== 'admin')
     throw new CliError(`${path} does not hold an admin key.\nRemove the file: the next start makes a new key.`);
   return text;
+}
+
+/** null if the file does not exist yet. */
+function read(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw unusable(`The admin key in ${path} cannot be read`, error);
+  }
+}
+
+/**
+ * Writes a new key. After a crash or on a full disk the file is complete or absent. null if another process that starts
+ * at the same time was faster: both use its key.
+ */
+function make(dataDir: string, path: string): string | null {
+  const { text } = createKey('admin');
+  const draft = `${path}.${randomBytes(6).toString('hex')}`;
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    try {
+      writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true });
+      linkSync(draft, path);
+    } finally {
+      rmSync(draft, { force: true });
+    }
+    return text;
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' && syscall === 'link') return null;
+    throw unusable(`The admin key cannot be stored in ${path}`, error);
+  }
+}
+
+function unusable(what: string, error: unknown): CliError {
+  return new CliError(
+    `${what} (${(error as NodeJS.ErrnoException).code}).\nChoose a data directory that this user can read and write: TOLLGATE_DATA=… or --data …`,
+    { cause: error },
+  );
 }

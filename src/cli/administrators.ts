@@ -97,7 +97,11 @@ function createCommand(paint: Paint): Command {
   ).action((label: string, { role, expires, ...flags }: CreateFlags) =>
     administer(flags, {
       run: (admin) =>
-        admin.request('POST', '/admin-keys', { label, roles: role, ...(expires ? { expires_at: expires } : {}) }),
+        admin.request('POST', '/admin-keys', {
+          label,
+          roles: role,
+          ...(expires === undefined ? {} : { expires_at: expires }),
+        }),
       show: ({ key }) => `${key}\n\n${paint('yellow', 'Keep it now: it cannot be shown again.')}`,
     }),
   );

@@ -3,6 +3,7 @@ import { LIMIT_RESETS } from '#auth/accounts';
 import {
   accountPath,
   administer,
+  isUsd,
   listAll,
   withAdminOptions,
   type AdminClient,
@@ -10,7 +11,7 @@ import {
 } from './admin-client.ts';
 import { CliError } from './cli-error.ts';
 import { OWN_NAME, START } from './own-name.ts';
-import { painter, table, type Paint } from './terminal.ts';
+import { onScreen, painter, table, type Paint } from './terminal.ts';
 
 interface Key {
   readonly hash: string;
@@ -150,25 +151,29 @@ function changeCommand(paint: Paint, { name, summary, run, done }: Change): Comm
       .description(`${summary[0]!.toUpperCase()}${summary.slice(1)}.`)
       .argument('<account>', 'name or id of its account')
       .argument('<hash>', 'its hash, or the beginning of it'),
-  ).action((account: string, hash: string, flags: AdminFlags) =>
-    administer(flags, {
+  ).action((account: string, hash: string, flags: AdminFlags) => {
+    // Every hash begins with an empty text, such as a shell's variable that is not set.
+    if (hash.trim() === '')
+      throw new CliError(`<hash> is empty. Name the key: ${OWN_NAME} key list ${account} shows its hash`);
+    return administer(flags, {
       run: async (admin) => {
         const key = await findKey(admin, account, hash);
         await run(admin, `${accountPath(account)}/keys/${key.hash}`);
         return { hash: key.hash, name: key.name, state: done };
       },
-      show: (key) => `${paint('green', '✓')} ${key.name} (${key.hash.slice(0, HASH_SHOWN)}) is ${done}`,
-    }),
-  );
+      show: (key) => `${paint('green', '✓')} ${onScreen(key.name)} (${key.hash.slice(0, HASH_SHOWN)}) is ${done}`,
+    });
+  });
 }
 
 function keyBody(flags: CreateFlags): object {
-  const limit = flags.limit === undefined ? undefined : Number(flags.limit);
-  if (limit !== undefined && !(limit >= 0))
-    throw new CliError(`--limit is an amount in USD, such as 5 or 0.25, not ${flags.limit}`);
+  if (flags.limit !== undefined && !isUsd(flags.limit))
+    throw new CliError(
+      `--limit is an amount in USD with at most 6 decimal places, such as 5 or 0.25, not "${flags.limit}"`,
+    );
   const body = {
     name: flags.name,
-    limit,
+    limit: flags.limit === undefined ? undefined : Number(flags.limit),
     limit_reset: flags.limitReset,
     expires_at: flags.expires,
     allowed_services: flags.allow,

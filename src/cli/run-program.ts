@@ -8,6 +8,7 @@ import { painter } from './terminal.ts';
  */
 export async function runProgram(program: Command, argv: readonly string[]): Promise<number> {
   process.stdout.off('error', endWithOutput).on('error', endWithOutput);
+  process.stderr.off('error', goOn).on('error', goOn);
   prepare(program, program.name());
   if (argv.length <= 2) {
     program.outputHelp();
@@ -21,12 +22,18 @@ export async function runProgram(program: Command, argv: readonly string[]): Pro
   }
 }
 
-/** Ends the program: quietly when its reader has seen enough (`| head`), with a message when a disk is full. */
+/**
+ * Ends the program: quietly when its reader has seen enough (`| head`), with a message when a disk is full. A result
+ * that the command has found already keeps its exit code.
+ */
 function endWithOutput(error: NodeJS.ErrnoException): void {
-  if (error.code === 'EPIPE') process.exit(0);
+  if (error.code === 'EPIPE') process.exit();
   process.stderr.write(`Standard output cannot be written: ${error.message}. What was printed is not complete.\n`);
   process.exit(1);
 }
+
+/** Without a listener, a reader of standard error that has gone would end the command before it has done its work. */
+function goOn(): void {}
 
 /** Makes usage errors exceptions. They end with a line about help, and have their own exit code. */
 function prepare(command: Command, path: string): void {

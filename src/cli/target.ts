@@ -1,5 +1,7 @@
 import { accessSync, constants, existsSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
+import { isLoopback, printable } from '#wire';
 import { databaseName } from '#store/database-name';
 import { type Config, loadConfig } from '#config';
 import { configPath } from './config-path.ts';
@@ -65,6 +67,7 @@ export async function findTarget(
     return { running: { base, key }, config, words: `At ${base}` };
   }
   if (here && uses(here, named)) {
+    refuseAway(here);
     const words = `At ${here.base_url}, ${onDatabase(here.database, here.data_dir)}`;
     return { running: { base: here.base_url, key: keyGiven ?? here.admin_key }, config, words };
   }
@@ -150,6 +153,20 @@ function uses(here: GatewayFile, { config, file, data, database }: Named): boole
   throw new CliError(
     `The gateway that runs on the data directory ${here.data_dir} (${here.base_url}) was started with ${here.config ?? 'no configuration file'}, not with ${file}.\n` +
       `Name the data directory that you mean (--data, or server.data_dir in ${file}), or the address of its gateway (--url).`,
+  );
+}
+
+/**
+ * Refuses a gateway on another machine. The file that names it may have come with the folder of a project, so it must
+ * not decide who gets the admin key of the environment.
+ */
+function refuseAway({ base_url: base, data_dir: dataDir }: GatewayFile): void {
+  const name = URL.parse(base)?.hostname.replace(/^\[|\]$/g, '') ?? '';
+  const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  if (isLoopback(name) || own.some(({ address }) => address === name)) return;
+  throw new CliError(
+    `gateway.json in ${dataDir} names a gateway on another machine: ${printable(base)}\n` +
+      `If you mean that one, name it yourself: --url <address>, with its key in TOLLGATE_ADMIN_KEY.`,
   );
 }
 

@@ -15,13 +15,20 @@ export function painter(stream: NodeJS.WriteStream = process.stdout): Paint {
     : (_style, text) => text;
 }
 
+/**
+ * Text of others for the terminal, on one line. Consumers choose the names of keys and organisations, which must not
+ * move the cursor of the operator or write lines of their own.
+ */
+export const onScreen = (text: string): string => text.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ');
+
 /** Rows as aligned columns under their headings. The columns in `right` are aligned to the right. */
 export function table(
   headings: readonly string[],
-  rows: readonly (readonly string[])[],
+  cells: readonly (readonly string[])[],
   paint: Paint,
   right: readonly string[] = [],
 ): string {
+  const rows = cells.map((row) => row.map(onScreen));
   const widths = headings.map((heading, column) =>
     Math.max(heading.length, ...rows.map((row) => (row[column] ?? '').length)),
   );
@@ -38,5 +45,5 @@ export function table(
 /** Facts as aligned lines of `name  value`. */
 export function facts(pairs: readonly (readonly [name: string, value: string])[], paint: Paint, indent = ''): string {
   const width = Math.max(...pairs.map(([name]) => name.length));
-  return pairs.map(([name, value]) => `${indent}${paint('dim', name.padEnd(width))}  ${value}`).join('\n');
+  return pairs.map(([name, value]) => `${indent}${paint('dim', name.padEnd(width))}  ${onScreen(value)}`).join('\n');
 }

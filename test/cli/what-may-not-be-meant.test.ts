@@ -35,3 +35,55 @@ it('an amount that cannot be meant is refused in the words of the command', asyn
   }
   expect((await place.run(['audit'])).code).toBe(0);
 });
+
+it('a limit that cannot be meant is refused, as it would be no limit or another one', async () => {
+  await place.run(['account', 'create', 'acme']);
+  for (const limit of ['Infinity', '1e400', '', ' ', '0x10', '1e3', '-1', '0.1234567']) {
+    const { code, output } = await place.run(['key', 'create', 'acme', `--limit=${limit}`]);
+    expect.soft(code, limit).toBe(1);
+    expect
+      .soft(output, limit)
+      .toContain('--limit is an amount in USD with at most 6 decimal places, such as 5 or 0.25');
+  }
+  for (const limit of ['0', '5', '0.25'])
+    expect.soft((await place.run(['key', 'create', 'acme', '--limit', limit])).code, limit).toBe(0);
+  const listed = await place.run(['key', 'list', 'acme', '--json']);
+  expect(
+    (JSON.parse(listed.stdout) as { limit: number }[]).map(({ limit }) => limit).toSorted((a, b) => a - b),
+  ).toEqual([0, 0.25, 5]);
+});
+
+it('an empty hash names no key, also if the account has only one', async () => {
+  await place.run(['account', 'create', 'acme']);
+  await place.run(['key', 'create', 'acme']);
+  for (const change of ['disable', 'enable', 'delete']) {
+    const { code, output } = await place.run(['key', change, 'acme', '']);
+    expect.soft([change, code, output]).toEqual([change, 1, expect.stringContaining('<hash> is empty. Name the key')]);
+  }
+  const listed = await place.run(['key', 'list', 'acme', '--json']);
+  expect(JSON.parse(listed.stdout)).toMatchObject([{ disabled: false }]);
+});
+
+it('an admin key with an empty time does not last for ever', async () => {
+  await place.run(['account', 'create', 'acme']);
+  const { code, output } = await place.run(['admin-key', 'create', 'grafana', '--role', 'read', '--expires', '']);
+  expect([code, output]).toEqual([1, expect.stringContaining('expires_at must be a time in the future')]);
+  expect((await place.run(['admin-key', 'list', '--json'])).stdout).toBe('[]\n');
+});
+
+it('a name that a consumer chose cannot write to the terminal of the operator', async () => {
+  const name = 'x\u001b[2J\u009b2K\r\nroot  active\u202e';
+  await place.run(['account', 'create', 'acme', '--label', name]);
+  const made = await place.run(['key', 'create', 'acme', '--name', name, '--json']);
+  const { hash } = (JSON.parse(made.stdout) as { data: { hash: string } }).data;
+  for (const args of [
+    ['account', 'list'],
+    ['account', 'show', 'acme'],
+    ['key', 'list', 'acme'],
+    ['key', 'disable', 'acme', hash],
+  ]) {
+    const { stdout } = await place.run(args);
+    expect.soft(stdout, args.join(' ')).toContain('x [2J 2K root  active');
+    expect.soft(stdout, args.join(' ')).not.toMatch(/[^\P{C}\n]/u);
+  }
+});

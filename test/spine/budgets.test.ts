@@ -334,6 +334,33 @@ describe('what is spent of a budget is told', () => {
     for (const budget of budgets) await spine.app.database.query(undo, [budget]);
   });
 
+  test('but not of a soft limit whose percentages are null', async () => {
+    const { key } = await spine.tenant('told-nothing', '10');
+    const made = async (body: object) => {
+      const response = await spine.post('/keys', { limit: 0.0001, limit_soft: true, ...body }, bearer(key));
+      return ((await response.json()) as { data: { limit_notify: number[] | null } }).data.limit_notify;
+    };
+    expect(await made({ limit_notify: null })).toBe(null);
+    expect(await made({ limit_notify: [] })).toBe(null);
+    expect(await made({})).toEqual([50, 80, 100]);
+  });
+
+  test('at the percentages that were set, also if a change says again that the limit is soft', async () => {
+    const { account, hash } = await spine.tenant('told-at-90', '10', { limit: 100n });
+    const notifyAfter = async (body: object) => {
+      const url = `${spine.origin}/admin/v1/accounts/${account}/keys/${hash}`;
+      const { data } = (await change(url, spine.adminKey, body)).body;
+      return (data as { limit_notify: number[] | null }).limit_notify;
+    };
+    expect(await notifyAfter({ limit_soft: true })).toEqual([50, 80, 100]);
+    expect(await notifyAfter({ limit_notify: [90] })).toEqual([90]);
+    expect(await notifyAfter({ limit_soft: true, limit: 5 })).toEqual([90]);
+    expect(await notifyAfter({ limit_notify: null })).toBe(null);
+    expect(await notifyAfter({ limit_soft: true })).toBe(null);
+    expect(await notifyAfter({ limit_soft: false })).toBe(null);
+    expect(await notifyAfter({ limit_soft: true, limit_notify: [70] })).toEqual([70]);
+  });
+
   test('to the operator of a limit that it set for a key, until the account sets another', async () => {
     const { key, account } = await spine.tenant('given', '10');
     const url = `${spine.origin}/admin/v1/accounts/${account}/keys`;

@@ -364,6 +364,22 @@ test('a wallet that is a member proves itself for each change', async () => {
   expect(await (await send('GET')).json()).toMatchObject({ data: { tokens_per_minute: null } });
 });
 
+test('a member who cannot be added does not use up the signature of the wallet that adds', async () => {
+  const { as, account } = await organisation();
+  const [wallet, other] = [solanaWallet(), solanaWallet()];
+  expect((await as('owner')('POST', '/members', { account: wallet.account, role: 'admin' })).status).toBe(201);
+  const { nonce } = (await (await spine.get('/auth/nonce')).json()) as { nonce: string };
+  const headers = { ...(await signInHeaders(wallet, { nonce })), 'x-tollgate-account': account };
+  const add = async (member: string) =>
+    (await spine.post('/members', { account: member, role: 'member' }, headers)).status;
+  expect([
+    await add('nobody'),
+    await add(account),
+    await add(other.account),
+    await add(solanaWallet().account),
+  ]).toEqual([400, 400, 201, 401]);
+});
+
 test('a key with limits of its own acts for nobody', async () => {
   const { account, people } = await organisation();
   const { text } = (await spine.app.keys.create({

@@ -60,9 +60,13 @@ describe.each(RESTRICTED)('a key with %s', (_name, fields) => {
     ({ key, hash } = await spine.tenant('owner', '0', { ...fields, label: 'own' }));
   });
 
-  test('lists itself alone', async () => {
-    const { data } = JSON.parse((await request('GET /keys', key)).text) as { data: { hash: string }[] };
-    expect(data.map((one) => one.hash)).toEqual([hash]);
+  test('lists itself alone, on the first page', async () => {
+    const page = async (query: string) => {
+      const { data } = JSON.parse((await request(`GET /keys${query}`, key)).text) as { data: { hash: string }[] };
+      return data.map((one) => one.hash);
+    };
+    expect(await page('')).toEqual([hash]);
+    expect([await page('?limit=1'), await page('?limit=1&offset=1')]).toEqual([[hash], []]);
   });
 
   test('sees the calls that were made with it, and none of other keys of its account', async () => {

@@ -1,5 +1,5 @@
 -- Each field has its own switch, so that two concurrent changes never undo each other. For example, a rename must not
--- enable a disabled key.
+-- enable a disabled key. $17 = 2 gives percentages only to a limit that becomes soft and has none.
 UPDATE api_keys SET
   label = CASE WHEN $3 = 1 THEN $4 ELSE label END,
   disabled = CASE WHEN $5 = 1 THEN $6 ELSE disabled END,
@@ -8,12 +8,12 @@ UPDATE api_keys SET
   limit_reset = CASE WHEN $11 = 1 THEN $12 ELSE limit_reset END,
   allowed_services = CASE WHEN $13 = 1 THEN $14 ELSE allowed_services END,
   limit_soft = CASE WHEN $15 = 1 THEN $16 ELSE limit_soft END,
-  limit_notify = CASE WHEN $17 = 1 THEN $18 ELSE limit_notify END,
+  limit_notify = CASE WHEN $17 = 1 OR ($17 = 2 AND limit_soft = 0 AND limit_notify IS NULL) THEN $18 ELSE limit_notify END,
   requests_per_minute = CASE WHEN $19 = 1 THEN $20 ELSE requests_per_minute END,
   tokens_per_minute = CASE WHEN $21 = 1 THEN $22 ELSE tokens_per_minute END,
   limit_by = CASE WHEN $9 = 1 OR $11 = 1 OR $15 = 1 THEN $23 ELSE limit_by END,
   limit_since = CASE WHEN ($9 = 1 AND spend_limit IS DISTINCT FROM $10) OR ($11 = 1 AND limit_reset IS DISTINCT FROM $12)
-    OR ($17 = 1 AND limit_notify IS DISTINCT FROM $18) THEN $24 ELSE limit_since END,
+    OR ($17 = 1 AND limit_notify IS DISTINCT FROM $18) OR ($17 = 2 AND limit_soft = 0 AND limit_notify IS NULL) THEN $24 ELSE limit_since END,
   -- A key without a limit counts like one whose limit never resets.
   counted_since = CASE WHEN
     CASE WHEN (CASE WHEN $9 = 1 THEN $10 ELSE spend_limit END) IS NULL THEN NULL WHEN $11 = 1 THEN $12 ELSE limit_reset END

@@ -1,6 +1,6 @@
 import { GatewayError } from '#wire';
 import { toUsdNumber, withCarried, type Ledger } from '#billing';
-import { type KeyChanges, type KeyRecord, USUAL_PERCENTAGES } from '#auth/keys';
+import type { KeyChanges, KeyRecord } from '#auth/keys';
 import { LIMIT_RESETS, budgetAt, type LimitReset } from '#auth/accounts';
 import { objectOf } from '../answer-schemas.ts';
 import { parseUsdField } from './amount.ts';
@@ -228,7 +228,7 @@ export function parseKeyBody(body: KeyBody, now: number): KeyChanges {
   if (body.limit !== undefined) changes.limit = body.limit === null ? null : parseUsdField(body.limit, 'limit');
   if (body.limit_reset !== undefined) changes.limitReset = body.limit_reset;
   if (body.limit_soft !== undefined) changes.limitSoft = body.limit_soft;
-  const notify = body.limit_notify ?? (body.limit_soft === true ? USUAL_PERCENTAGES : body.limit_notify);
+  const { limit_notify: notify } = body;
   if (notify !== undefined) changes.limitNotify = notify?.length === 0 ? null : notify;
   if (body.requests_per_minute !== undefined) changes.requestsPerMinute = body.requests_per_minute;
   if (body.tokens_per_minute !== undefined) changes.tokensPerMinute = body.tokens_per_minute;

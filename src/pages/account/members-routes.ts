@@ -22,6 +22,7 @@ import {
   memberParams,
   memberSchema,
   nameProperty,
+  newMemberOf,
   newMemberSchema,
   refuseChange,
   roleProperty,
@@ -170,6 +171,8 @@ function createMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
     const caller = callerOf(request);
     await requireFullRights(deps.keys, caller, OF_MEMBERS);
     refuseBelow(caller, request.body.role);
+    // The body is checked first, so that an invalid body doesn't use up the nonce.
+    newMemberOf(caller.account, request.body, deps);
     await requireFreshSignature(caller, deps.nonces);
     const added = await addMember(caller.account, request.body, deps);
     const [data] = await viewMembers(caller.account, [added], deps);

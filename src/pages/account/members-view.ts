@@ -91,9 +91,13 @@ export async function viewMembers(account: string, members: readonly Member[], d
   );
 }
 
-/** Adds a member. Throws GatewayError `invalid_request`, or `unprocessable` if the account has too many members. */
-export async function addMember(account: string, body: NewMemberBody, deps: MembersDeps): Promise<Member> {
-  const member = parseAccountId(body.account, deps.networks);
+/** The member that a body names. Throws GatewayError `invalid_request`. */
+export function newMemberOf(
+  account: string,
+  body: Pick<NewMemberBody, 'account'>,
+  { networks }: Pick<MembersDeps, 'networks'>,
+): string {
+  const member = parseAccountId(body.account, networks);
   if (member === null)
     throw new GatewayError(
       'invalid_request',
@@ -102,6 +106,12 @@ export async function addMember(account: string, body: NewMemberBody, deps: Memb
     );
   if (member === account)
     throw new GatewayError('invalid_request', 'An account cannot be a member of itself', { param: 'account' });
+  return member;
+}
+
+/** Adds a member. Throws GatewayError `invalid_request`, or `unprocessable` if the account has too many members. */
+export async function addMember(account: string, body: NewMemberBody, deps: MembersDeps): Promise<Member> {
+  const member = newMemberOf(account, body, deps);
   const added = await deps.members.add({ account, member, role: body.role, name: body.name?.trim() || member });
   if (added !== null) return added;
   if (await deps.members.find(account, member))

@@ -93,6 +93,15 @@ describe.each(ENGINES)('the key store on %s', (engine) => {
     });
   });
 
+  it('gives a limit that becomes soft the usual percentages, unless it has others', async () => {
+    const keys = createKeyStore(await openTestDatabase(engine), { now: () => NOW });
+    const notifyOf = async (limitNotify: readonly number[] | null) => {
+      const { record } = (await keys.create({ account: ALICE, label: 'one', kind: 'live', limit: 1n, limitNotify }))!;
+      return (await keys.update(ALICE, record.hash, { limitSoft: true }))!.limitNotify;
+    };
+    expect([await notifyOf(null), await notifyOf([90])]).toEqual([[50, 80, 100], [90]]);
+  });
+
   it('lets two changes at once both count', async () => {
     const keys = createKeyStore(await openTestDatabase(engine), { now: () => NOW });
     const { record } = (await keys.create({ account: ALICE, label: 'one', kind: 'live' }))!;
