@@ -76,6 +76,24 @@ test('a file as input_reference reaches the provider as a file', async () => {
   await finished(video.id);
 });
 
+test('HEAD tells the size of a file and sends nothing of it', async () => {
+  const { id } = await client.videos.create({ model: 'test/film', prompt: 'A tollgate' });
+  await finished(id);
+  const whole = Buffer.from(await (await client.videos.downloadContent(id)).arrayBuffer());
+  const ask = (headers: Record<string, string>) =>
+    fetch(`${spine.url}/videos/${id}/content`, {
+      method: 'HEAD',
+      headers: { authorization: `Bearer ${spine.key}`, ...headers },
+    });
+  const head = await ask({});
+  expect([head.status, head.headers.get('content-length'), head.headers.get('accept-ranges')]).toEqual([
+    200,
+    String(whole.length),
+    'bytes',
+  ]);
+  expect((await head.arrayBuffer()).byteLength).toBe(0);
+});
+
 test('videos.list shows the own ones, page by page', async () => {
   const other = await spine.tenant('lists-videos', '10');
   const own = new OpenAI({ baseURL: spine.url, apiKey: other.key, maxRetries: 0 });
