@@ -216,6 +216,8 @@ function pingOf(socket: WebSocket): (answered: () => void) => void {
 function openSession(duplex: Duplex, streamsMax: number): ServerHttp2Session {
   const session = performServerHandshake(duplex, {
     settings: { enablePush: false, maxConcurrentStreams: streamsMax + 1, initialWindowSize: STREAM_WINDOW },
+    // HTTP/1.1 servers repeat lines such as `date`. The gateway takes the first.
+    strictSingleValueFields: false,
     // The default limits protect a server from unknown clients. This server dialled its only client, and that client
     // resets many streams because its own clients leave. The number of streams and their windows limit the memory.
     maxSessionMemory: 4_096,
