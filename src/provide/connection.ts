@@ -185,12 +185,13 @@ export function connect(options: ConnectionOptions): Connection {
     ending: ending.promise,
     closed: closed.promise,
     drain(ms) {
+      if (session === null) return destroy();
+      // Also if the router's GOAWAY came before, which sets no such limit for the running calls.
+      timers.later(ms, destroy);
       if (leaving) return;
       leaving = true;
       control?.end.send({ type: 'draining' });
-      if (session === null) return destroy();
-      if (running === 0) return finish();
-      timers.later(ms, destroy);
+      if (running === 0) finish();
     },
     destroy,
   };
