@@ -63,12 +63,12 @@ describe('a proxy that is asked to stop', () => {
   it('does not wait for such calls either if the router sent GOAWAY before', async () => {
     await start({ drainMs: 50 });
     const { reply } = await beginCall(end);
-    const cut = expect(reply).rejects.toThrow('the reply was reset');
+    const cut = reply.catch((error: Error) => error.message);
     end.session.goaway();
     const next = await router.next();
     await next.accept();
     expect(await running.proxy.close()).toBe(0);
-    await cut;
+    expect(await cut).toContain('the reply was reset');
   });
 
   it('ends at once where nothing runs, and while there is no router', async () => {
