@@ -103,7 +103,6 @@ export function connect(options: ConnectionOptions): Connection {
     }
   };
   const lost = (why: string) => end({ kind: 'lost', why });
-
   function onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     // Each stream reports its own errors. An unhandled error event would end the process.
     stream.on('error', () => {});
@@ -186,8 +185,8 @@ export function connect(options: ConnectionOptions): Connection {
     closed: closed.promise,
     drain(ms) {
       if (session === null) return destroy();
-      // Also if the router's GOAWAY came before, which sets no such limit for the running calls.
       timers.later(ms, destroy);
+      // The router's GOAWAY came before.
       if (leaving) return;
       leaving = true;
       control?.end.send({ type: 'draining' });
