@@ -103,7 +103,6 @@ export function connect(options: ConnectionOptions): Connection {
     }
   };
   const lost = (why: string) => end({ kind: 'lost', why });
-
   function onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     // Each stream reports its own errors. An unhandled error event would end the process.
     stream.on('error', () => {});
@@ -185,12 +184,13 @@ export function connect(options: ConnectionOptions): Connection {
     ending: ending.promise,
     closed: closed.promise,
     drain(ms) {
+      if (session === null) return destroy();
+      timers.later(ms, destroy);
+      // The router's GOAWAY came before.
       if (leaving) return;
       leaving = true;
       control?.end.send({ type: 'draining' });
-      if (session === null) return destroy();
-      if (running === 0) return finish();
-      timers.later(ms, destroy);
+      if (running === 0) finish();
     },
     destroy,
   };
@@ -216,6 +216,8 @@ function pingOf(socket: WebSocket): (answered: () => void) => void {
 function openSession(duplex: Duplex, streamsMax: number): ServerHttp2Session {
   const session = performServerHandshake(duplex, {
     settings: { enablePush: false, maxConcurrentStreams: streamsMax + 1, initialWindowSize: STREAM_WINDOW },
+    // HTTP/1.1 servers repeat lines such as `date`. The gateway takes the first.
+    strictSingleValueFields: false,
     // The default limits protect a server from unknown clients. This server dialled its only client, and that client
     // resets many streams because its own clients leave. The number of streams and their windows limit the memory.
     maxSessionMemory: 4_096,

@@ -133,10 +133,11 @@ function requestHeaders(
 }
 
 function replyHeaders(status: number, headers: Http1Headers): OutgoingHttpHeaders {
-  const named = headers.connection?.toLowerCase().split(/\s*,\s*/);
+  // A header with several lines is a list, which the type of Node does not show.
+  const named = [headers.connection ?? []].flat().flatMap((line) => line.toLowerCase().split(/\s*,\s*/));
   const reply: OutgoingHttpHeaders = { ':status': status };
   for (const name in headers) {
-    if (NOT_RETURNED.has(name) || name.startsWith(OURS) || named?.includes(name)) continue;
+    if (NOT_RETURNED.has(name) || name.startsWith(OURS) || named.includes(name)) continue;
     reply[name] = headers[name];
   }
   return reply;

@@ -60,6 +60,17 @@ describe('a proxy that is asked to stop', () => {
     expect(stream.readableEnded).toBe(false);
   });
 
+  it('does not wait for such calls either if the router sent GOAWAY before', async () => {
+    await start({ drainMs: 50 });
+    const { reply } = await beginCall(end);
+    const cut = reply.catch((error: Error) => error.message);
+    end.session.goaway();
+    const next = await router.next();
+    await next.accept();
+    expect(await running.proxy.close()).toBe(0);
+    expect(await cut).toContain('the reply was reset');
+  });
+
   it('ends at once where nothing runs, and while there is no router', async () => {
     await start();
     expect(await running.proxy.close()).toBe(0);

@@ -101,6 +101,23 @@ describe('a session ends', () => {
     expect((await tool.post(callOf('echo'), session)).status).toBe(404);
   });
 
+  it('not when its client left calls whose large answers nobody takes', async () => {
+    await tool.start();
+    const session = { ...(await tool.session()), accept: 'application/json' };
+    for (const id of ['a', 'b', 'c', 'd']) {
+      const left = tool.open(callOf('never', {}, id), session);
+      await expect.poll(() => tool.got(`"id":"${id}"`).length, { interval: 10 }).toBe(1);
+      left.close(8);
+      const line = JSON.stringify({ jsonrpc: '2.0', id, result: { text: 'x'.repeat(3_000_000) } });
+      tool.open(callOf('line', { line }, `line ${id}`), session);
+      // A small call would overtake a large one.
+      await expect.poll(() => tool.got(`"id":"line ${id}"`).length, { interval: 10 }).toBe(1);
+    }
+    expect((await tool.post(callOf('echo'), session)).status).toBe(200);
+    const own = readEvents(tool.open(null, { ...session, accept: BOTH }));
+    expect(JSON.parse(await own.next())).toMatchObject({ id: 'd' });
+  });
+
   it('before another can begin where as many as may be are in use', async () => {
     await tool.start([], {}, { sessionsMax: 2 });
     const [first, second] = [await tool.session(), await tool.session()];

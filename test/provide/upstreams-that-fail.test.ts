@@ -117,3 +117,19 @@ it('one that answers an error: its own, without the mark', async () => {
   expect(headers).not.toHaveProperty('x-tollgate-failure');
   expect(body).toEqual(Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x00, 0x5b, 0x5b, 0x0a]));
 });
+
+it.each([
+  ['Connection', 'close\r\nConnection: x-hop\r\nx-hop: 1', undefined],
+  ['Date', 'Mon, 23 Nov 2026 10:55:13 GMT\r\nDate: Mon, 23 Nov 2026 10:55:14 GMT', 'Mon, 23 Nov 2026 10:55:13 GMT'],
+  ['X-Content-Type-Options', 'nosniff\r\nX-Content-Type-Options: nosniff', 'nosniff'],
+  ['Access-Control-Allow-Credentials', 'true\r\nAccess-Control-Allow-Credentials: true', 'true'],
+])('one that repeats the line %s: its reply', async (name, lines, value) => {
+  rawReply = `HTTP/1.1 200 OK\r\n${name}: ${lines}\r\ncontent-length: 2\r\n\r\n{}`;
+  const { status, headers, body } = await readReply(call('raw'));
+  expect([status, body.toString(), headers['x-hop'], headers[name.toLowerCase()]]).toEqual([
+    200,
+    '{}',
+    undefined,
+    value,
+  ]);
+});

@@ -173,8 +173,9 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
 
 function checkProvider(provider: string, tunnels: Iterable<Tunnel>, newConnectionsMax: number): void {
   let opening = 0;
-  for (const { connection, session } of tunnels)
-    if (connection.provider === provider && session() === null) opening += 1;
+  // A proxy that drains has no session either, but its running calls show that it had registered.
+  for (const { connection, session, streams } of tunnels)
+    if (connection.provider === provider && session() === null && streams() === 0) opening += 1;
   if (opening >= newConnectionsMax)
     throw new GatewayError(
       'rate_limit_exceeded',

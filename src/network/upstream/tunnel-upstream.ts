@@ -207,6 +207,9 @@ const FAILURES: Readonly<Record<ProxyFailure, string>> = {
   draining: 'the provider is shutting down',
 };
 
+/** The proxy sent nothing of the request to the provider's service. */
+const UNSENT: ReadonlySet<string | string[]> = new Set(['upstream_unreachable', 'unknown_service']);
+
 const isFailure = (told: unknown): told is ProxyFailure => typeof told === 'string' && Object.hasOwn(FAILURES, told);
 
 /** Reads PROXY_FAILURE_HEADER, which only a proxy or another gateway can set. A reply of an upstream cannot have it. */
@@ -214,7 +217,8 @@ function judge(headers: Http2Headers): UpstreamFailure | 'again' | null {
   const told = headers[PROXY_FAILURE_HEADER];
   if (told === undefined) return null;
   if (told === UNKNOWN_CONNECTION || told === 'draining') return 'again';
-  return failure(isFailure(told) ? FAILURES[told] : 'the provider could not serve the request');
+  const message = isFailure(told) ? FAILURES[told] : 'the provider could not serve the request';
+  return failure(message, { unsent: UNSENT.has(told) });
 }
 
 const { NGHTTP2_REFUSED_STREAM } = constants;

@@ -1,4 +1,5 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createLines } from '#wire';
 import type { CommandTarget } from '#config';
 
@@ -48,13 +49,9 @@ const FLUSH_MS = 500;
  * Starts a process without a shell. It gets its own process group, so that its children can be ended together with it.
  */
 export function startChild({ target, env, line, tooLong, tooLongEnd, complaint }: ChildOptions): Child {
-  const passed = Object.fromEntries(PASSED_ON.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
-  const child = spawn(target.command, [...target.args], {
-    stdio: ['pipe', 'pipe', 'pipe'],
-    env: { ...passed, ...target.env },
-    detached: true,
-    ...(target.cwd === null ? {} : { cwd: target.cwd }),
-  });
+  const child = spawnProcess(target, env);
+  if ('notStarted' in child)
+    return { ended: child.notStarted, send: () => false, stop: () => child.notStarted, kill() {} };
   const ended = Promise.withResolvers<string>();
   let over = false;
   const signal = (name: NodeJS.Signals) => {
@@ -78,7 +75,7 @@ export function startChild({ target, env, line, tooLong, tooLongEnd, complaint }
   child.stderr.on('data', (chunk: Buffer) => complaints.push(chunk));
   child.stderr.on('end', () => complaints.end());
   child.on('error', (error: NodeJS.ErrnoException) => {
-    if (child.pid === undefined) ended.resolve(`cannot be started (${error.code ?? error.message})`);
+    if (child.pid === undefined) ended.resolve(cannotStart(error));
   });
   child.on('exit', (code, by) => {
     over = true;
@@ -109,3 +106,28 @@ export function startChild({ target, env, line, tooLong, tooLongEnd, complaint }
     kill: () => signal('SIGKILL'),
   };
 }
+
+/**
+ * Node reports some errors of a start with an event, such as a missing program. It throws others, such as a directory
+ * that is a file, and an exception here would end the proxy. Without free file descriptors it makes no pipes.
+ */
+function spawnProcess(
+  { command, args, env: own, cwd }: CommandTarget,
+  env: ChildOptions['env'],
+): ChildProcessWithoutNullStreams | { readonly notStarted: Promise<string> } {
+  const passed = Object.fromEntries(PASSED_ON.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
+  try {
+    const child = spawn(command, [...args], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: { ...passed, ...own },
+      detached: true,
+      ...(cwd === null ? {} : { cwd }),
+    });
+    if ((child.stdin as unknown) !== undefined) return child;
+    return { notStarted: once(child, 'error').then(([error]) => cannotStart(error as Error)) };
+  } catch (error) {
+    return { notStarted: Promise.resolve(cannotStart(error as Error)) };
+  }
+}
+
+const cannotStart = ({ code, message }: NodeJS.ErrnoException): string => `cannot be started (${code ?? message})`;

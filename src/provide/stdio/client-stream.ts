@@ -24,7 +24,11 @@ interface ClientStream {
 
 /** `over` is called if the client doesn't read messages that must not be lost. */
 export function createClientStream(over: (why: string) => void): ClientStream {
-  const waiting = createWaiting({ notificationsMax: EVENTS_BYTES_MAX, restMax: UNREAD_BYTES_MAX });
+  const waiting = createWaiting({
+    request: MESSAGE_BYTES_MAX,
+    response: MESSAGE_BYTES_MAX,
+    notification: EVENTS_BYTES_MAX,
+  });
   let attached: ServerHttp2Stream | null = null;
 
   function detach(): ServerHttp2Stream | null {

@@ -2,40 +2,34 @@ import type { Message } from './json-rpc.ts';
 
 /** The queue of a server's messages until the client opens a stream. */
 export interface Waiting {
-  /** Returns false if requests and responses, which must not be lost, exceed the limit. */
+  /** Returns false if requests, which must not be lost, exceed their limit. */
   put(message: Message): boolean;
   /** Removes and returns the server's requests, in order. */
   takeRequests(): readonly string[];
   takeAll(): readonly string[];
 }
 
-interface WaitingOptions {
-  /** The most characters of notifications. Above it the oldest ones are dropped. */
-  readonly notificationsMax: number;
-  /** The most characters of requests and responses. */
-  readonly restMax: number;
-}
+/**
+ * The most characters of the messages of each kind. Above it the oldest notifications and responses are dropped. The
+ * calls of these responses have ended without them, and a client that closed a call often never opens a stream.
+ */
+type WaitingLimits = Readonly<Record<Message['kind'], number>>;
 
-const mayBeLost = ({ kind }: Message): boolean => kind === 'notification';
-
-export function createWaiting({ notificationsMax, restMax }: WaitingOptions): Waiting {
+export function createWaiting(limits: WaitingLimits): Waiting {
   let messages: Message[] = [];
-  let notifications = 0;
-  let rest = 0;
+  let held = { request: 0, response: 0, notification: 0 };
 
   function put(message: Message): boolean {
-    const { length } = message.text;
-    if (!mayBeLost(message)) {
-      if (rest + length > restMax) return false;
-      rest += length;
-      messages.push(message);
-      return true;
-    }
-    notifications += length;
+    const { kind, text } = message;
+    if (kind === 'request' && held.request + text.length > limits.request) return false;
+    held[kind] += text.length;
     messages.push(message);
-    while (notifications > notificationsMax) {
-      const [lost] = messages.splice(messages.findIndex(mayBeLost), 1);
-      notifications -= lost!.text.length;
+    while (held[kind] > limits[kind]) {
+      const [lost] = messages.splice(
+        messages.findIndex((one) => one.kind === kind),
+        1,
+      );
+      held[kind] -= lost!.text.length;
     }
     return true;
   }
@@ -43,8 +37,7 @@ export function createWaiting({ notificationsMax, restMax }: WaitingOptions): Wa
   function take(wanted: (message: Message) => boolean): readonly string[] {
     const before = messages;
     messages = [];
-    notifications = 0;
-    rest = 0;
+    held = { request: 0, response: 0, notification: 0 };
     for (const message of before) if (!wanted(message)) put(message);
     return before.filter(wanted).map(({ text }) => text);
   }

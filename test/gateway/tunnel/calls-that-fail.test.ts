@@ -104,7 +104,8 @@ describe("the proxy's own words", () => {
         },
       });
       const failure = await failed(world.send(peer.welcome.provider).head);
-      expect(failure).toMatchObject({ retryable: true, blame: 'provider', status: null });
+      const unsent = kind === 'upstream_unreachable' || kind === 'unknown_service';
+      expect(failure).toMatchObject({ retryable: true, blame: 'provider', status: null, unsent });
       expect(failure.message).toMatch(/^the provider/);
     },
   );

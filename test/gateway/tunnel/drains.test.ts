@@ -47,6 +47,21 @@ test('a proxy that drains makes room for its successor, and keeps what runs', as
   expect(world.told).not.toContain('replaced');
 });
 
+test('proxies that drain do not count as new ones: their provider may dial again', async () => {
+  const world = await startWorld({ limits: { newConnectionsMax: 2 } });
+  const wallet = solanaWallet();
+  const streams: ServerHttp2Stream[] = [];
+  for (const draining of [1, 2, 3]) {
+    const peer = await world.peer({ wallet, ...half(streams) });
+    await world.send(wallet.providerId).head;
+    peer.say({ type: 'draining' });
+    await until(() => world.told.filter((one) => one === 'draining').length === draining);
+  }
+  const last = await world.peer({ wallet });
+  expect(last.welcome.provider).toBe(wallet.providerId);
+  for (const stream of streams) stream.end();
+});
+
 test('a proxy that closes its control stream after it drained keeps what runs', async () => {
   const world = await startWorld();
   const streams: ServerHttp2Stream[] = [];
