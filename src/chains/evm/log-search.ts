@@ -3,9 +3,10 @@ import { ChainUnavailable } from '../chain.ts';
 import type { EvmHeads } from './heads.ts';
 import { mayBeTooMuch, type EvmLog, type EvmNode, type LogFilter } from './rpc.ts';
 
-/** Blocks in one request at the beginning. If the node refuses, requests get smaller, down to RANGE_MIN. */
+/** Blocks in one request at the beginning. If the node refuses, requests get smaller, down to one block. */
 const RANGE_MAX = 2000n;
-const RANGE_MIN = 8n;
+/** Up to this range a refused request is halved, not quartered, because providers allow as few as 5 blocks. */
+const SMALL_RANGE = 32n;
 const ANSWERS_TO_DARE = 20;
 /** The maximum of requests in one search. A day of Base takes 22. */
 const QUESTIONS_MAX = 200;
@@ -46,10 +47,10 @@ export function createRangeReader(node: EvmNode): RangeReader {
           }
           return { logs, to: last };
         } catch (error) {
-          if (!mayBeTooMuch(error) || last - from + 1n <= RANGE_MIN) throw error;
           const asked = last - from + 1n;
+          if (!mayBeTooMuch(error) || asked <= 1n) throw error;
           answered = 0;
-          range = asked / 4n < RANGE_MIN ? RANGE_MIN : asked / 4n;
+          range = asked / (asked > SMALL_RANGE ? 4n : 2n);
         }
       }
     },
