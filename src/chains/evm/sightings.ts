@@ -12,7 +12,7 @@ import {
   type EvmAsset,
 } from './asset.ts';
 import type { EvmHeads } from './heads.ts';
-import { findNewestLog, type RangeReader } from './log-search.ts';
+import { findNewestLog, type RangeReader, type SearchedBlocks } from './log-search.ts';
 import { VALID_SECONDS_MAX } from './payment.ts';
 import { createSharedLooks } from './shared-looks.ts';
 import type { EvmLog, EvmNode } from './rpc.ts';
@@ -56,6 +56,8 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
   const shared = createSharedLooks(node, finality);
   /** The logs of used authorizations. An entry is valid while its block is part of the chain. */
   const used = new Map<string, Pick<Extract<Located, { state: 'used' | 'cancelled' }>, 'mark' | 'logs'>>();
+  /** How far the logs of authorizations were searched in vain. */
+  const searched = new Map<string, SearchedBlocks>();
 
   async function locate(authorization: Authorization, notBefore: bigint, hint: string | null): Promise<Located> {
     const heads = await shared.heads();
@@ -105,8 +107,19 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
       if (mark) return mark;
     }
     // An authorization can be cancelled even after it has expired, but such a late cancellation does not matter here.
-    const search = { address: asset.address, topics, notBefore, notAfter: validBefore + VALID_SECONDS_MAX };
-    const mark = await findNewestLog(node, reader, heads, search);
+    const key = `${from}/${nonce}`;
+    const mark = await findNewestLog(node, reader, heads, {
+      address: asset.address,
+      topics,
+      notBefore,
+      notAfter: validBefore + VALID_SECONDS_MAX,
+      searched: searched.get(key) ?? null,
+      note(blocks) {
+        searched.delete(key);
+        dropOldest(searched, REMEMBERED_MAX - 1);
+        searched.set(key, blocks);
+      },
+    });
     if (!mark)
       throw new ChainUnavailable(
         `The authorization ${nonce} of ${from} was used up, but the node shows no log of that`,
