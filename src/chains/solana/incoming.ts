@@ -96,16 +96,10 @@ export function createIncoming(
     );
   }
 
-  async function transactionOf({ signature }: SignatureEntry): Promise<SolanaTransaction> {
-    const transaction = await node.transaction(signature, 'finalized');
-    if (transaction === null) throw new ChainUnavailable('the Solana node lists a transaction that it does not return');
-    return transaction;
-  }
-
   async function eventsOf(entry: SignatureEntry): Promise<Incoming[]> {
     if (entry.failed) return [];
     const { signature } = entry;
-    const transaction = await transactionOf(entry);
+    const transaction = await transactionOf(node, entry);
     const movements = movementsInto(transaction, account, asset);
     const memo = memoOf(transaction);
     // The reader of the other treasury reports this transaction too. A signed payment pays only one treasury.
@@ -123,24 +117,6 @@ export function createIncoming(
       paymentId: !paysBoth && movements.length === 1 && sender !== '' ? `${network}/${transaction.messageHash}` : null,
       memo,
     }));
-  }
-
-  /**
-   * The balance after a transaction, if it is the last one of its slot in the list; else null. Older nodes list a slot
-   * in another order than it was executed in. So each balance must follow from the one before.
-   */
-  async function balanceAfter(signature: string, newestFirst: readonly SignatureEntry[]): Promise<bigint | null> {
-    const last = newestFirst.find((one) => one.signature === signature);
-    const ofSlot = newestFirst.filter(({ slot }) => slot === last?.slot).reverse();
-    if (ofSlot.at(-1)?.signature !== signature || ofSlot.length > PAGE) return null;
-    let balance: bigint | null = null;
-    for (const transaction of await Promise.all(ofSlot.map(transactionOf))) {
-      const [before, after] = [transaction.before.get(account), transaction.after.get(account)];
-      if (before?.mint !== asset || after?.mint !== asset) return null;
-      if (balance !== null && before.amount !== balance) return null;
-      balance = after.amount;
-    }
-    return balance;
   }
 
   return {
@@ -181,9 +157,37 @@ export function createIncoming(
       const entries = await node.signatures(account, 'finalized', { limit: WALK_PAGE, minSlot: slot });
       if (entries[0]?.signature === last?.signature) return amount;
       // Otherwise it is the balance that the last transaction left behind. A busy treasury is always in this case.
-      return last === null ? null : balanceAfter(last.signature, entries);
+      return last === null ? null : balanceAfter({ node, account, asset }, last.signature, entries);
     },
   };
+}
+
+async function transactionOf(node: SolanaNode, { signature }: SignatureEntry): Promise<SolanaTransaction> {
+  const transaction = await node.transaction(signature, 'finalized');
+  if (transaction === null) throw new ChainUnavailable('the Solana node lists a transaction that it does not return');
+  return transaction;
+}
+
+/**
+ * The balance after a transaction, if it is the last one of its slot in the list; else null. Older nodes list a slot
+ * in another order than it was executed in. So each balance must follow from the one before.
+ */
+async function balanceAfter(
+  { node, account, asset }: { readonly node: SolanaNode; readonly account: Address; readonly asset: Address },
+  signature: string,
+  newestFirst: readonly SignatureEntry[],
+): Promise<bigint | null> {
+  const last = newestFirst.find((one) => one.signature === signature);
+  const ofSlot = newestFirst.filter(({ slot }) => slot === last?.slot).reverse();
+  if (ofSlot.at(-1)?.signature !== signature || ofSlot.length > PAGE) return null;
+  let balance: bigint | null = null;
+  for (const transaction of await Promise.all(ofSlot.map((one) => transactionOf(node, one)))) {
+    const [before, after] = [transaction.before.get(account), transaction.after.get(account)];
+    if (before?.mint !== asset || after?.mint !== asset) return null;
+    if (balance !== null && before.amount !== balance) return null;
+    balance = after.amount;
+  }
+  return balance;
 }
 
 function textOf({ slot, last }: Cursor): string {

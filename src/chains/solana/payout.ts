@@ -94,11 +94,7 @@ export function createPayouts(
   /** The fee for the token account that a payout has to open; null if the account exists. */
   async function feeOfAccount({ to, amount, tokenAccountFee = 0n }: UnsignedPayout): Promise<MicroUsd | null> {
     const found = await node.account(tokenAccountAddress(to as Address, asset));
-    // The address may have SOL that somebody sent there, without being a token account.
-    if (found !== null && found.owner !== SYSTEM_PROGRAM) {
-      checkReceives(found, to, asset);
-      return null;
-    }
+    if (hasAccount(found, to, asset)) return null;
     // A receiver could close a free account and keep its rent.
     if (!opensAccounts)
       throw new PayoutProblem(
@@ -189,18 +185,22 @@ export function createPayouts(
 }
 
 /**
- * Throws PayoutProblem if a token account cannot get a payout for its wallet. A transfer to a frozen account fails on
- * the chain each time, and costs its fee. The SPL Token program lets an owner give an account away, and its address
- * stays the same.
+ * Whether a wallet has a token account. Throws PayoutProblem if that account cannot get a payout for the wallet. A
+ * transfer to a frozen account fails on the chain each time, and costs its fee. The SPL Token program lets an owner
+ * give an account away, and its address stays the same.
  */
-function checkReceives({ owner, data }: SolanaAccount, wallet: string, asset: Address): void {
-  if (owner !== TOKEN_PROGRAM || data.length !== TOKEN_ACCOUNT_BYTES) return;
+function hasAccount(found: SolanaAccount | null, wallet: string, asset: Address): boolean {
+  // The address may have SOL that somebody sent there, without being a token account.
+  if (found === null || found.owner === SYSTEM_PROGRAM) return false;
+  const { owner, data } = found;
+  if (owner !== TOKEN_PROGRAM || data.length !== TOKEN_ACCOUNT_BYTES) return true;
   const token = getTokenDecoder().decode(data);
   const account = `The token account of ${wallet} for ${asset}`;
   if (token.state === AccountState.Frozen)
     throw new PayoutProblem(`${account} is frozen by the issuer of the token, so nobody can pay into it`);
   if (token.owner !== wallet)
     throw new PayoutProblem(`${account} belongs to ${token.owner} now, so the money would not reach the wallet`);
+  return true;
 }
 
 function sightOf(signature: string, { found }: SignatureStatus): PayoutSighting | null {
