@@ -10,6 +10,7 @@ import { evmPaymentId } from './payment.ts';
 import { isPruned, type EvmLog } from './rpc.ts';
 import { chainEvent, type SightingSetup } from './sightings.ts';
 import { createSnapshots } from './snapshots.ts';
+import { logsOfTransaction } from './transaction-logs.ts';
 
 /** A page ends with the block in which it reaches this length. */
 const PAGE_EVENTS = 200;
@@ -98,12 +99,9 @@ export function createEvmIncoming(
 
   /** The events of one transaction. */
   async function eventsOf(into: readonly EvmLog[], heads: EvmHeads, cut: Cut): Promise<Incoming[]> {
-    const { transaction, blockHash } = into[0]!;
-    const receipt = await node.receipt(transaction);
-    if (receipt?.blockHash !== blockHash)
-      throw new ChainUnavailable(`The node does not know transaction ${transaction} of its own log`);
+    const logs = await logsOfTransaction({ node, asset: asset.address, payee: treasury, of: into[0]! });
     const payments = new Map(
-      carriedOut(receipt.logs, asset.address, treasury).flatMap((one) =>
+      carriedOut(logs, asset.address, treasury).flatMap((one) =>
         one.transfer ? [[one.transfer.log.index, one] as const] : [],
       ),
     );

@@ -3,9 +3,10 @@ import { ChainUnavailable } from '../chain.ts';
 import type { EvmHeads } from './heads.ts';
 import { mayBeTooMuch, type EvmLog, type EvmNode, type LogFilter } from './rpc.ts';
 
-/** Blocks in one request at the beginning. If the node refuses, requests get smaller, down to RANGE_MIN. */
+/** Blocks in one request at the beginning. If the node refuses, requests get smaller, down to one block. */
 const RANGE_MAX = 2000n;
-const RANGE_MIN = 8n;
+/** Up to this range a refused request is halved, not quartered, because providers allow as few as 5 blocks. */
+const SMALL_RANGE = 32n;
 const ANSWERS_TO_DARE = 20;
 /** The maximum of requests in one search. A day of Base takes 22. */
 const QUESTIONS_MAX = 200;
@@ -46,14 +47,20 @@ export function createRangeReader(node: EvmNode): RangeReader {
           }
           return { logs, to: last };
         } catch (error) {
-          if (!mayBeTooMuch(error) || last - from + 1n <= RANGE_MIN) throw error;
           const asked = last - from + 1n;
+          if (!mayBeTooMuch(error) || asked <= 1n) throw error;
           answered = 0;
-          range = asked / 4n < RANGE_MIN ? RANGE_MIN : asked / 4n;
+          range = asked / (asked > SMALL_RANGE ? 4n : 2n);
         }
       }
     },
   };
+}
+
+/** Final blocks without a log that was searched. */
+export interface SearchedBlocks {
+  readonly first: bigint;
+  readonly last: bigint;
 }
 
 interface LogSearch {
@@ -66,17 +73,23 @@ interface LogSearch {
 
 /**
  * Finds the newest log that matches, by a search backwards in time. null: no such log exists in that time. Throws
- * ChainUnavailable if the time is too long to search.
+ * ChainUnavailable if the time is too long for one search. The next search goes on from there: `searched` has the
+ * blocks of the searches before, and `note` gets the blocks to pass to the next one.
  */
 export async function findNewestLog(
   node: EvmNode,
   reader: RangeReader,
   heads: EvmHeads,
-  search: LogSearch,
+  search: LogSearch & { readonly searched: SearchedBlocks | null; readonly note: (blocks: SearchedBlocks) => void },
 ): Promise<EvmLog | null> {
-  let last = await lastBlockBefore(node, heads, search.notAfter);
+  const { searched } = search;
+  const top = await lastBlockBefore(node, heads, search.notAfter);
+  let last = top;
   for (let asked = 0; asked < QUESTIONS_MAX; asked++) {
-    const first = last >= reader.range ? last - reader.range + 1n : 0n;
+    if (searched && last >= searched.first && last <= searched.last) last = searched.first - 1n;
+    if (last < 0n) return null;
+    const reach = last >= reader.range ? last - reader.range + 1n : 0n;
+    const first = searched && last > searched.last && reach <= searched.last ? searched.last + 1n : reach;
     // Within a piece the search goes forwards, because the reader may return only its beginning.
     let newest: EvmLog | null = null;
     for (let from = first; from <= last;) {
@@ -92,7 +105,10 @@ export async function findNewestLog(
     if (block.timestamp < search.notBefore) return null;
     last = first - 1n;
   }
-  throw new ChainUnavailable(`No log was found in ${QUESTIONS_MAX} searches back from block ${last}`);
+  // A block that is not final may still be replaced by one with the log.
+  const final = heads.final.number < top ? heads.final.number : top;
+  if (last < final) search.note({ first: last + 1n, last: final });
+  throw new ChainUnavailable(`No log was found in ${QUESTIONS_MAX} searches back from block ${top} to ${last + 1n}`);
 }
 
 /**

@@ -25,7 +25,7 @@ export interface EvmLog {
   readonly index: number;
 }
 
-export interface EvmReceipt {
+interface EvmReceipt {
   readonly transaction: Hex;
   readonly block: bigint;
   readonly blockHash: Hex;

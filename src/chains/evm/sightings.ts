@@ -12,10 +12,11 @@ import {
   type EvmAsset,
 } from './asset.ts';
 import type { EvmHeads } from './heads.ts';
-import { findNewestLog, type RangeReader } from './log-search.ts';
+import { findNewestLog, type RangeReader, type SearchedBlocks } from './log-search.ts';
 import { VALID_SECONDS_MAX } from './payment.ts';
 import { createSharedLooks } from './shared-looks.ts';
-import type { EvmLog, EvmNode, EvmReceipt } from './rpc.ts';
+import type { EvmLog, EvmNode } from './rpc.ts';
+import { logsOfTransaction, unlessTooLong } from './transaction-logs.ts';
 
 /** The tolerated difference between the clocks of payers, this machine and block producers. */
 const CLOCK_SECONDS = 3600n;
@@ -44,7 +45,8 @@ type Located =
       readonly state: 'used' | 'cancelled';
       readonly heads: EvmHeads;
       readonly mark: EvmLog;
-      readonly receipt: EvmReceipt;
+      /** The logs of its transaction. */
+      readonly logs: readonly EvmLog[];
       readonly final: boolean;
     };
 
@@ -53,7 +55,9 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
   const arrivals = createArrivals(node, asset, treasury);
   const shared = createSharedLooks(node, finality);
   /** The logs of used authorizations. An entry is valid while its block is part of the chain. */
-  const used = new Map<string, Pick<Extract<Located, { state: 'used' | 'cancelled' }>, 'mark' | 'receipt'>>();
+  const used = new Map<string, Pick<Extract<Located, { state: 'used' | 'cancelled' }>, 'mark' | 'logs'>>();
+  /** How far the logs of authorizations were searched in vain. */
+  const searched = new Map<string, SearchedBlocks>();
 
   async function locate(authorization: Authorization, notBefore: bigint, hint: string | null): Promise<Located> {
     const heads = await shared.heads();
@@ -75,15 +79,13 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
       return { state: 'unused', heads };
     }
     const mark = await markOf(authorization, notBefore, heads, hint);
-    const receipt = await node.receipt(mark.transaction);
-    if (receipt?.blockHash !== mark.blockHash || !receipt.succeeded)
-      throw new ChainUnavailable(`The node does not know transaction ${mark.transaction} of its own log`);
+    const logs = await logsOfTransaction({ node, asset: asset.address, payee: authorization.to, of: mark });
     if (mark.block > heads.latest.number)
       throw new ChainUnavailable(`Block ${mark.block} is newer than what the node calls its newest`);
     await shared.stillThere([{ number: mark.block, hash: mark.blockHash }]);
     dropOldest(used, REMEMBERED_MAX - 1);
-    used.set(key, { mark, receipt });
-    return { ...stateOf(mark, heads), mark, receipt };
+    used.set(key, { mark, logs });
+    return { ...stateOf(mark, heads), mark, logs };
   }
 
   async function markOf(
@@ -100,12 +102,24 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
       log.topics[1] === topics[1] &&
       log.topics[2] === nonce;
     if (hint !== null && /^0x[0-9a-f]{64}$/i.test(hint)) {
-      const mark = (await node.receipt(hint as Hex))?.logs.find(isMark);
+      const receipt = await unlessTooLong(node.receipt(hint as Hex));
+      const mark = receipt === 'too long' ? undefined : receipt?.logs.find(isMark);
       if (mark) return mark;
     }
     // An authorization can be cancelled even after it has expired, but such a late cancellation does not matter here.
-    const search = { address: asset.address, topics, notBefore, notAfter: validBefore + VALID_SECONDS_MAX };
-    const mark = await findNewestLog(node, reader, heads, search);
+    const key = `${from}/${nonce}`;
+    const mark = await findNewestLog(node, reader, heads, {
+      address: asset.address,
+      topics,
+      notBefore,
+      notAfter: validBefore + VALID_SECONDS_MAX,
+      searched: searched.get(key) ?? null,
+      note(blocks) {
+        searched.delete(key);
+        dropOldest(searched, REMEMBERED_MAX - 1);
+        searched.set(key, blocks);
+      },
+    });
     if (!mark)
       throw new ChainUnavailable(
         `The authorization ${nonce} of ${from} was used up, but the node shows no log of that`,
@@ -117,10 +131,10 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
     async ofPayment(authorization, hint) {
       const located = await locate(authorization, authorization.validBefore - VALID_SECONDS_MAX - CLOCK_SECONDS, hint);
       if (located.state === 'unused') return sightUnused(authorization, located.heads);
-      const { heads, mark, receipt, final } = located;
+      const { heads, mark, logs, final } = located;
       const gone = (reason: string): PaymentSighting => (final ? { state: 'lost', reason } : { state: 'open' });
       if (located.state === 'cancelled') return gone(`Its payer cancelled it in transaction ${mark.transaction}`);
-      const done = carriedOut(receipt.logs, asset.address, treasury).find(({ index }) => index === mark.index);
+      const done = carriedOut(logs, asset.address, treasury).find(({ index }) => index === mark.index);
       if (!done?.transfer)
         return gone(
           `Its authorization was used up in transaction ${mark.transaction}, which pays nothing to ${treasury}`,
@@ -134,11 +148,11 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
     async ofPayout(authorization, signedAt, hint) {
       const located = await locate(authorization, signedAt - CLOCK_SECONDS, hint);
       if (located.state === 'unused') return sightUnused(authorization, located.heads);
-      const { mark, receipt, final } = located;
+      const { mark, logs, final } = located;
       const gone = (reason: string): PayoutSighting => (final ? { state: 'lost', reason } : { state: 'open' });
       if (located.state === 'cancelled')
         return gone(`The treasury's key cancelled it in transaction ${mark.transaction}`);
-      const done = carriedOut(receipt.logs, asset.address, authorization.to).find(({ index }) => index === mark.index);
+      const done = carriedOut(logs, asset.address, authorization.to).find(({ index }) => index === mark.index);
       if (done?.transfer?.value !== authorization.value)
         return gone(`Its authorization was used up in transaction ${mark.transaction}, which does not pay it`);
       return { state: 'paid', transaction: mark.transaction, final, height: mark.block };

@@ -14,6 +14,8 @@ export const LIGHTHOUSE_PROGRAM = 'L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95' 
 
 /** Decimals of the token: its smallest unit is 1 micro-USD. */
 export const DECIMALS = 6;
+/** The size of a token account of the SPL Token program. */
+export const TOKEN_ACCOUNT_BYTES = 165;
 export const SIGNATURE_BYTES = 64;
 const KEY_BYTES = 32;
 /**

@@ -76,43 +76,74 @@ export function createOwnFacilitator(key: TreasuryKey, node: SolanaNode, now: ()
   };
 }
 
-/** An external x402 facilitator. Its answers are only hints: the chain decides. */
-export function createRemoteFacilitator(
-  client: FacilitatorClient,
-  network: string,
-  treasury: Address,
-  node: SolanaNode,
-): SolanaFacilitator {
-  let payer: Promise<Address> | null = null;
+/** For this time the fee payers of a facilitator are not requested again. */
+const FEE_PAYERS_MS = 60_000;
 
-  async function supported(): Promise<Address> {
-    const { kinds } = await client.supported();
-    const known = Array.isArray(kinds) ? (kinds as readonly (Kind | null)[]) : [];
-    const kind = known.find((one) => one?.x402Version === 2 && one.scheme === 'exact' && one.network === network);
+/** The addresses with which a facilitator pays fees. */
+interface FeePayers {
+  /** For new terms. */
+  readonly named: Address;
+  /** All that the facilitator lists. It may name any of them, and another one to each gateway. */
+  readonly listed: readonly Address[];
+}
+
+interface RemoteOptions {
+  readonly client: FacilitatorClient;
+  readonly network: string;
+  readonly treasury: Address;
+  readonly node: SolanaNode;
+  readonly now: () => number;
+}
+
+/** An external x402 facilitator. Its answers are only hints: the chain decides. */
+export function createRemoteFacilitator({ client, network, treasury, node, now }: RemoteOptions): SolanaFacilitator {
+  let known: { readonly current: FeePayers; readonly before: FeePayers; readonly at: number } | null = null;
+  let asking: Promise<FeePayers> | null = null;
+
+  function read({ kinds, signers }: Awaited<ReturnType<FacilitatorClient['supported']>>): FeePayers {
+    const kind = (Array.isArray(kinds) ? (kinds as readonly (Kind | null)[]) : []).find(
+      (one) => one?.x402Version === 2 && one.scheme === 'exact' && one.network === network,
+    );
     if (!kind) throw new ChainUnavailable(`the x402 facilitator does not settle exact payments on ${network}`);
-    const feePayer = addressOf(kind.extra?.feePayer);
-    if (feePayer === null) throw new ChainUnavailable(`the x402 facilitator names no extra.feePayer for ${network}`);
-    if (feePayer === treasury)
+    const named = addressOf(kind.extra?.feePayer);
+    if (named === null) throw new ChainUnavailable(`the x402 facilitator names no extra.feePayer for ${network}`);
+    if (named === treasury)
       throw new ChainUnavailable(`the x402 facilitator pays its fees on ${network} with the treasury's own key`);
-    return feePayer;
+    return { named, listed: signersOf(signers, network).filter((one) => one !== treasury) };
   }
 
-  const feePayer = (): Promise<Address> =>
-    (payer ??= supported().catch((error: unknown) => {
-      payer = null;
-      throw error;
+  /** Asks for the fee payers. If the facilitator does not answer, its last answer stands. */
+  async function ask(): Promise<FeePayers> {
+    const answer = await client.supported().catch((error: unknown) => {
+      if (known === null) throw error;
+      return null;
+    });
+    const current = answer === null ? known!.current : read(answer);
+    known = { current, before: known?.current ?? current, at: now() };
+    return current;
+  }
+
+  async function feePayers(): Promise<FeePayers> {
+    if (known !== null && now() - known.at < FEE_PAYERS_MS) return known.current;
+    return (asking ??= ask().finally(() => {
+      asking = null;
     }));
+  }
 
   return {
-    feePayer,
+    feePayer: async () => (await feePayers()).named,
     async verify(payment) {
-      const current = await feePayer();
-      if (payment.requirements.extra['feePayer'] !== current)
+      const current = await feePayers();
+      // Terms from before the last answer may be paid a moment later.
+      const { before } = known!;
+      const feePayer = addressOf(payment.requirements.extra['feePayer']);
+      const accepted = [current.named, ...current.listed, before.named, ...before.listed];
+      if (feePayer === null || !accepted.includes(feePayer))
         throw new PaymentProblem(
           'payment_verification_failed',
-          `The fee of a payment is now paid by ${current}. Request the terms again, and sign a new payment`,
+          `The fee of a payment is now paid by ${current.named}. Request the terms again, and sign a new payment`,
         );
-      await check(payment, current, node);
+      await check(payment, feePayer, node);
     },
     async submit(payment) {
       const { success, transaction, errorReason } = await client.settle(payment);
@@ -132,6 +163,19 @@ interface Kind {
   readonly scheme?: unknown;
   readonly network?: unknown;
   readonly extra?: { readonly feePayer?: unknown } | null;
+}
+
+/**
+ * The fee payers that a facilitator lists for a network: x402 lists them by CAIP-2 id, or by a pattern such as
+ * `solana:*`.
+ */
+function signersOf(signers: unknown, network: string): readonly Address[] {
+  if (typeof signers !== 'object' || signers === null) return [];
+  const family = `${network.slice(0, network.indexOf(':'))}:*`;
+  return [network, family].flatMap((name) => {
+    const list: unknown = Object.hasOwn(signers, name) ? (signers as Record<string, unknown>)[name] : [];
+    return Array.isArray(list) ? list.flatMap((one) => addressOf(one) ?? []) : [];
+  });
 }
 
 function toX402({ requirements, payload }: SignedPayment): { payload: X402Payload; requirements: X402Requirements } {

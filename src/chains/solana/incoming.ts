@@ -2,7 +2,7 @@ import type { Address } from '@solana/kit';
 import { ChainUnavailable, type Incoming, type IncomingPage } from '../chain.ts';
 import type { SolanaNode } from './node.ts';
 import type { SignatureEntry } from './node-answers.ts';
-import { memoOf, movementsInto } from './transaction.ts';
+import { memoOf, movementsInto, type SolanaTransaction } from './transaction.ts';
 
 /** How many transactions are read for one page. */
 const PAGE = 20;
@@ -96,10 +96,10 @@ export function createIncoming(
     );
   }
 
-  async function eventsOf({ signature, failed }: SignatureEntry): Promise<Incoming[]> {
-    if (failed) return [];
-    const transaction = await node.transaction(signature, 'finalized');
-    if (transaction === null) throw new ChainUnavailable('the Solana node lists a transaction that it does not return');
+  async function eventsOf(entry: SignatureEntry): Promise<Incoming[]> {
+    if (entry.failed) return [];
+    const { signature } = entry;
+    const transaction = await transactionOf(node, entry);
     const movements = movementsInto(transaction, account, asset);
     const memo = memoOf(transaction);
     // The reader of the other treasury reports this transaction too. A signed payment pays only one treasury.
@@ -145,18 +145,49 @@ export function createIncoming(
     },
 
     async balanceAt(text) {
-      const cursor = parse(text);
+      const { slot: done, last } = parse(text);
       if ((await node.account(account, 'finalized')) === null)
         throw new ChainUnavailable(
           `the treasury's token account ${account} is new and not final yet. This takes about half a minute`,
         );
       const { slot, amount } = await node.tokens(account);
+      if (slot < done) return null;
       // Each change of the balance is in the account's list. If the list, as of the balance's slot or later, has
       // nothing after the cursor's last transaction, the balance is that of the cursor.
-      const [newest] = await node.signatures(account, 'finalized', { limit: 1, minSlot: slot });
-      return slot >= cursor.slot && newest?.signature === cursor.last?.signature ? amount : null;
+      const entries = await node.signatures(account, 'finalized', { limit: WALK_PAGE, minSlot: slot });
+      if (entries[0]?.signature === last?.signature) return amount;
+      // Otherwise it is the balance that the last transaction left behind. A busy treasury is always in this case.
+      return last === null ? null : balanceAfter({ node, account, asset }, last.signature, entries);
     },
   };
+}
+
+async function transactionOf(node: SolanaNode, { signature }: SignatureEntry): Promise<SolanaTransaction> {
+  const transaction = await node.transaction(signature, 'finalized');
+  if (transaction === null) throw new ChainUnavailable('the Solana node lists a transaction that it does not return');
+  return transaction;
+}
+
+/**
+ * The balance after a transaction, if it is the last one of its slot in the list; else null. Older nodes list a slot
+ * in another order than it was executed in. So each balance must follow from the one before.
+ */
+async function balanceAfter(
+  { node, account, asset }: { readonly node: SolanaNode; readonly account: Address; readonly asset: Address },
+  signature: string,
+  newestFirst: readonly SignatureEntry[],
+): Promise<bigint | null> {
+  const last = newestFirst.find((one) => one.signature === signature);
+  const ofSlot = newestFirst.filter(({ slot }) => slot === last?.slot).reverse();
+  if (ofSlot.at(-1)?.signature !== signature || ofSlot.length > PAGE) return null;
+  let balance: bigint | null = null;
+  for (const transaction of await Promise.all(ofSlot.map((one) => transactionOf(node, one)))) {
+    const [before, after] = [transaction.before.get(account), transaction.after.get(account)];
+    if (before?.mint !== asset || after?.mint !== asset) return null;
+    if (balance !== null && before.amount !== balance) return null;
+    balance = after.amount;
+  }
+  return balance;
 }
 
 function textOf({ slot, last }: Cursor): string {

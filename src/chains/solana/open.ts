@@ -7,12 +7,11 @@ import {
   getTokenDecoder,
 } from '@solana-program/token';
 import { ChainUnavailable } from '../chain.ts';
-import { DECIMALS, TOKEN_PROGRAM, type TreasuryKey } from './address.ts';
+import { DECIMALS, TOKEN_ACCOUNT_BYTES, TOKEN_PROGRAM, type TreasuryKey } from './address.ts';
 import type { SolanaNode } from './node.ts';
 import { OWN_FEE_LAMPORTS, signOwn } from './sign.ts';
 
 const MINT_BYTES = 82;
-const TOKEN_ACCOUNT_BYTES = 165;
 /**
  * The rent of a token account of 165 bytes, and the minimum balance of an account that pays fees (3,480 lamports per
  * byte and year, for two years, with 128 bytes added).

@@ -5,8 +5,10 @@ import {
   type Instruction,
 } from '@solana/kit';
 import {
+  AccountState,
   getCreateAssociatedTokenIdempotentInstruction,
   getCreateAssociatedTokenInstruction,
+  getTokenDecoder,
 } from '@solana-program/token';
 import bs58 from 'bs58';
 import { formatUsd, MICRO_USD_MAX, type MicroUsd } from '#billing';
@@ -22,6 +24,7 @@ import {
   isSignature,
   MEMO_PROGRAM,
   SYSTEM_PROGRAM,
+  TOKEN_ACCOUNT_BYTES,
   TOKEN_PROGRAM,
   tokenAccountAddress,
   type TreasuryKey,
@@ -29,7 +32,7 @@ import {
 import { natural, objectOf, textOf } from './answer.ts';
 import { checkNotBefore, type Expiry } from './expiry.ts';
 import type { SolanaNode } from './node.ts';
-import type { SignatureStatus } from './node-answers.ts';
+import type { SignatureStatus, SolanaAccount } from './node-answers.ts';
 import { receiverFault } from './receiver.ts';
 import { signOwn } from './sign.ts';
 import { stubSigner, transferWithMemo } from './transfer.ts';
@@ -91,8 +94,7 @@ export function createPayouts(
   /** The fee for the token account that a payout has to open; null if the account exists. */
   async function feeOfAccount({ to, amount, tokenAccountFee = 0n }: UnsignedPayout): Promise<MicroUsd | null> {
     const found = await node.account(tokenAccountAddress(to as Address, asset));
-    // The address may have SOL that somebody sent there, without being a token account.
-    if (found !== null && found.owner !== SYSTEM_PROGRAM) return null;
+    if (hasAccount(found, to, asset)) return null;
     // A receiver could close a free account and keep its rent.
     if (!opensAccounts)
       throw new PayoutProblem(
@@ -180,6 +182,25 @@ export function createPayouts(
       return { transaction: signature };
     },
   };
+}
+
+/**
+ * Whether a wallet has a token account. Throws PayoutProblem if that account cannot get a payout for the wallet. A
+ * transfer to a frozen account fails on the chain each time, and costs its fee. The SPL Token program lets an owner
+ * give an account away, and its address stays the same.
+ */
+function hasAccount(found: SolanaAccount | null, wallet: string, asset: Address): boolean {
+  // The address may have SOL that somebody sent there, without being a token account.
+  if (found === null || found.owner === SYSTEM_PROGRAM) return false;
+  const { owner, data } = found;
+  if (owner !== TOKEN_PROGRAM || data.length !== TOKEN_ACCOUNT_BYTES) return true;
+  const token = getTokenDecoder().decode(data);
+  const account = `The token account of ${wallet} for ${asset}`;
+  if (token.state === AccountState.Frozen)
+    throw new PayoutProblem(`${account} is frozen by the issuer of the token, so nobody can pay into it`);
+  if (token.owner !== wallet)
+    throw new PayoutProblem(`${account} belongs to ${token.owner} now, so the money would not reach the wallet`);
+  return true;
 }
 
 function sightOf(signature: string, { found }: SignatureStatus): PayoutSighting | null {

@@ -46,12 +46,13 @@ export function createSolanaChain(setup: ChainSetup): Chain {
   const facilitator =
     where === 'in-process'
       ? createOwnFacilitator(key, node, setup.now)
-      : createRemoteFacilitator(
-          createFacilitatorClient({ url: where, timeoutMs, signal: closed.signal }),
+      : createRemoteFacilitator({
+          client: createFacilitatorClient({ url: where, timeoutMs, signal: closed.signal }),
           network,
           treasury,
           node,
-        );
+          now: setup.now,
+        });
   const { read, termsNow, soughtOf } = createPaymentReader({
     network,
     asset,

@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { keccak256, stringToBytes, type Hex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { toHex } from 'viem';
 import { escrowOf } from '#billing';
+import { ataOf, tokenAccountBytes, TOKEN_PROGRAM, USDC } from '../../support/chain/solana-accounts.ts';
 import { evmMoney, solanaMoney } from '../../support/chain/money-chain.ts';
 import { openMoneyWorldOn, type MoneyWorld, type Payer } from '../../support/chain/money-world.ts';
 
@@ -57,6 +59,37 @@ test('a Solana wallet without a token account is not given one: the money goes b
   await gateway.chains.withdrawals.request({ id: 'to-somebody', address: nobody.address, ...asked });
   await world.settle(gateway);
   expect(await world.balanceOf(nobody.address)).toBe(1_000_000n);
+});
+
+test.each([
+  ['is frozen by the issuer of the token', (wallet: string) => tokenAccountBytes(USDC, wallet, 0n).with(108, 2)],
+  ['belongs to somebody else now', () => tokenAccountBytes(USDC, solana.twin.chain.account(USDC)!.programAddress, 0n)],
+])('a Solana wallet whose token account %s gets its money back', async (_, bytes) => {
+  const world = await open(solana);
+  const payer = await funded(world);
+  const receiver = await solana.payer(0n);
+  const gateway = await world.gateway();
+  solana.twin.chain.setAccount(ataOf(receiver.address), {
+    lamports: solana.twin.chain.rent(165),
+    data: bytes(receiver.address),
+    programAddress: TOKEN_PROGRAM,
+    executable: false,
+  });
+  const id = randomUUID();
+  await gateway.chains.withdrawals.request({
+    id,
+    network: world.network,
+    account: payer.account,
+    source: escrowOf(payer.account),
+    address: receiver.address,
+    amount: 1_000_000n,
+    handedOut: false,
+  });
+  await world.settle(gateway);
+  const returned = { state: 'returned', reason: expect.stringContaining(`token account of ${receiver.address}`) };
+  expect(await gateway.chains.withdrawalRows.find(id)).toMatchObject(returned);
+  expect(await world.balanceOf(receiver.address)).toBe(0n);
+  expect(await world.available(escrowOf(payer.account))).toBe(PAID);
 });
 
 test('an EVM payout whose nonce the treasury itself cancelled, in finality, goes back to its owner', async () => {

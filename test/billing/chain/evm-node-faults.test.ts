@@ -166,7 +166,7 @@ test('a nonce that another gateway took meanwhile is replaced by the next', asyn
   expect(await chain.find(payment, transaction)).toMatchObject({ state: 'settled', event: { transaction } });
 });
 
-test('a node that bears few blocks at a time is asked for few', async () => {
+test.for([10, 5])('a node that bears %i blocks at a time is asked for few', async (limit) => {
   await world.anvil.mine(2);
   const { cursor } = await world.chain.incoming(null);
   await world.anvil.mine(100);
@@ -181,11 +181,11 @@ test('a node that bears few blocks at a time is asked for few', async () => {
   const few = world.chainWith({ rpcUrl: proxy.url });
   proxy.set({
     methods: ['eth_getLogs'],
-    when: (request) => spans.push(span(request)) > 0 && span(request) > 10,
+    when: (request) => spans.push(span(request)) > 0 && span(request) > limit,
     fault: {
       kind: 'error',
       code: -32600,
-      message: 'Under the Free tier plan, you can make eth_getLogs requests with up to a 10 block range',
+      message: `Under the Free tier plan, you can make eth_getLogs requests with up to a ${limit} block range`,
     },
   });
   expect(await few.find(payment, null)).toMatchObject({ state: 'settled', event: { transaction } });
@@ -195,7 +195,34 @@ test('a node that bears few blocks at a time is asked for few', async () => {
     if (!page.more) break;
   }
   expect(events).toMatchObject([{ transaction, paymentId: payment.id }]);
-  expect(spans.filter((one) => one > 10).length).toBeLessThan(spans.length / 4);
+  expect(spans.filter((one) => one > limit).length).toBeLessThan(spans.length / 4);
+});
+
+test('a payout that is further back than one search reaches is found by the next searches', async () => {
+  const payout = { id: 'far-back', to: (await world.payer()).address, amount: 3n };
+  await world.token.mint(world.treasury.address, 3n);
+  const signed = await world.chain.sign(payout, null);
+  const { transaction } = await world.mined(world.chain.send(payout, signed));
+  // A search has about 200 requests, so it does not reach back that far.
+  await world.anvil.mine(2_150);
+  proxy.set({
+    methods: ['eth_getLogs'],
+    when: ({ params }) => {
+      const { fromBlock, toBlock } = (params as { fromBlock?: string; toBlock?: string }[])[0]!;
+      return Number(toBlock) - Number(fromBlock) >= 10;
+    },
+    fault: { kind: 'error', code: -32600, message: 'eth_getLogs is limited to 10 blocks' },
+  });
+  const late = fresh();
+  const sightings: unknown[] = [];
+  for (let look = 0; look < 2; look += 1) {
+    sightings.push(await late.findPayout(payout, signed, null).catch((error: Error) => error.name));
+    // Blocks go on, and some of them are undone.
+    await world.anvil.mine(5);
+    await world.anvil.reorg(1);
+  }
+  expect(sightings[0]).toBe('ChainUnavailable');
+  expect(sightings.at(-1)).toMatchObject({ state: 'paid', transaction, final: true });
 });
 
 test('a node that keeps no old balances is believed by its logs, and tells no old balance', async () => {

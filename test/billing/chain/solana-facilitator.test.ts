@@ -182,3 +182,49 @@ test('it must settle on this network and name who pays the fee, who is not the t
   spoil = null;
   expect((await late.requirements(1n, null)).extra['feePayer']).toBe(operator.address);
 });
+
+const supported = (feePayer: string, signers: readonly string[] = []) => ({
+  status: 200,
+  body: {
+    kinds: [{ x402Version: 2, scheme: 'exact', network: DEVNET, extra: { feePayer } }],
+    extensions: [],
+    signers: { 'solana:*': signers },
+  },
+});
+
+test('one that changes who pays the fee is asked again, and payments by its last terms are accepted', async () => {
+  const next = await newPayer();
+  stage.twin.fundSol(next.address);
+  const late = stage.another({ facilitator: url });
+  const before = await late.requirements(1_000n, null);
+  expect(before.extra['feePayer']).toBe(operator.address);
+  spoil = async () => supported(next.address);
+  // A minute of slots.
+  stage.twin.advance(151);
+  expect((await late.requirements(1_000n, null)).extra['feePayer']).toBe(next.address);
+  for (const terms of [before, await late.requirements(1_000n, null)])
+    await expect(late.verify(late.read(await pay(stage.twin, await stage.payer(), terms)))).resolves.toBeDefined();
+  // It does not answer: the last answer stands.
+  spoil = async () => ({ status: 502, body: 'bad gateway' });
+  stage.twin.advance(151);
+  expect((await late.requirements(1_000n, null)).extra['feePayer']).toBe(next.address);
+});
+
+test('terms of another gateway, with another of the fee payers that it lists, are accepted', async () => {
+  const second = await newPayer();
+  const stranger = await newPayer();
+  for (const one of [second, stranger]) stage.twin.fundSol(one.address);
+  spoil = async () => supported(operator.address, [operator.address, second.address, stage.treasury.address]);
+  const here = stage.another({ facilitator: url });
+  const terms = await here.requirements(1_000n, null);
+  const paid = async (feePayer: string) => {
+    const accepted = { ...terms, extra: { ...terms.extra, feePayer } };
+    return here.verify(here.read(await pay(stage.twin, await stage.payer(), accepted)));
+  };
+  await expect(paid(second.address)).resolves.toBeDefined();
+  for (const other of [stranger, stage.treasury])
+    await expect(paid(other.address)).rejects.toMatchObject({
+      name: 'PaymentProblem',
+      message: `The fee of a payment is now paid by ${operator.address}. Request the terms again, and sign a new payment`,
+    });
+});

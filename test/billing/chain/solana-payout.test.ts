@@ -167,6 +167,23 @@ test('one that is paid less for an account pays only if it opens it, and each si
   expect([twin.chain.tokens(payout.to), twin.chain.tokens(stage.treasury.address)]).toEqual([4_750_000n, 45_250_000n]);
 });
 
+test('a receiver whose token account is frozen after the signing is not paid again and again', async () => {
+  const { twin, chain } = stage;
+  const payout = await payoutOf();
+  twin.fundUsdc(payout.to, 0n);
+  const signed = await chain.sign(payout, null);
+  twin.chain.setAccount(ataOf(payout.to), {
+    lamports: twin.chain.rent(165),
+    data: tokenAccountBytes(USDC, payout.to, 0n).with(108, 2),
+    programAddress: TOKEN_PROGRAM,
+    executable: false,
+  });
+  await chain.send(payout, signed);
+  twin.finalize();
+  expect(await chain.findPayout(payout, signed, null)).toMatchObject({ state: 'lost' });
+  await expect(chain.sign(payout, signed)).rejects.toThrow(`The token account of ${payout.to} for ${USDC} is frozen`);
+});
+
 test('SOL at the address of a token account is no token account', async () => {
   const { twin, chain } = stage;
   const payout = { ...(await payoutOf()), tokenAccountFee: 1_000_000n };
