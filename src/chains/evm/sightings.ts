@@ -120,10 +120,13 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
         searched.set(key, blocks);
       },
     });
-    if (!mark)
+    if (!mark) {
+      // The node may have left out the log of blocks that were searched, so the next search begins anew.
+      searched.delete(key);
       throw new ChainUnavailable(
         `The authorization ${nonce} of ${from} was used up, but the node shows no log of that`,
       );
+    }
     return mark;
   }
 

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Chain, SignedPayment } from '../../../src/chains/chain.ts';
 import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
 import {
@@ -223,6 +223,39 @@ test('a payout that is further back than one search reaches is found by the next
   }
   expect(sightings[0]).toBe('ChainUnavailable');
   expect(sightings.at(-1)).toMatchObject({ state: 'paid', transaction, final: true });
+});
+
+test('a payout that the node left out of the first search is found once the node shows it', async () => {
+  // Its chain is short, so that a few searches reach its beginning.
+  const own = await startEvmWorld();
+  onTestFinished(() => own.stop());
+  const node = await startRpcFaultProxy(own.anvil.url);
+  onTestFinished(() => node.stop());
+  const payout = { id: 'left-out', to: (await own.payer()).address, amount: 3n };
+  await own.token.mint(own.treasury.address, 3n);
+  await own.anvil.mine(100);
+  const signed = await own.chain.sign(payout, null);
+  const { transaction } = await own.mined(own.chain.send(payout, signed));
+  const { cursor } = await own.chain.incoming(null);
+  await own.anvil.mine(40);
+  const oneBlock = {
+    methods: ['eth_getLogs'],
+    when: ({ params }: RpcRequest) => {
+      const { fromBlock, toBlock } = (params as { fromBlock?: string; toBlock?: string }[])[0]!;
+      return fromBlock !== toBlock;
+    },
+    fault: { kind: 'error', code: -32600, message: 'eth_getLogs is limited to 1 block' },
+  } as const;
+  const late = own.chainWith({ rpcUrl: node.url, timeoutMs: 10_000 });
+  const look = () => late.findPayout(payout, signed, null).catch((error: Error) => error.name);
+  node.set(oneBlock);
+  // It learns how many blocks the node accepts, so that one search does not reach the beginning.
+  await late.incoming(cursor);
+  node.set(oneBlock, { methods: ['eth_getLogs'], fault: { kind: 'drop', result: [] } });
+  const sightings = [await look()];
+  node.set(oneBlock);
+  for (let again = 0; again < 2; again += 1) sightings.push(await look());
+  expect(sightings).toMatchObject(['ChainUnavailable', 'ChainUnavailable', { state: 'paid', transaction, final: true }]);
 });
 
 test('a node that keeps no old balances is believed by its logs, and tells no old balance', async () => {
