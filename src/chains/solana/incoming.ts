@@ -170,7 +170,8 @@ async function transactionOf(node: SolanaNode, { signature }: SignatureEntry): P
 
 /**
  * The balance after a transaction, if it is the last one of its slot in the list; else null. Older nodes list a slot
- * in another order than it was executed in. So each balance must follow from the one before.
+ * in another order than it was executed in. So each balance must follow from the one before. All orders that do so end
+ * with the same balance, unless the slot ends with the balance that it began with.
  */
 async function balanceAfter(
   { node, account, asset }: { readonly node: SolanaNode; readonly account: Address; readonly asset: Address },
@@ -180,14 +181,16 @@ async function balanceAfter(
   const last = newestFirst.find((one) => one.signature === signature);
   const ofSlot = newestFirst.filter(({ slot }) => slot === last?.slot).reverse();
   if (ofSlot.at(-1)?.signature !== signature || ofSlot.length > PAGE) return null;
-  let balance: bigint | null = null;
+  const balances: bigint[] = [];
   for (const transaction of await Promise.all(ofSlot.map((one) => transactionOf(node, one)))) {
     const [before, after] = [transaction.before.get(account), transaction.after.get(account)];
     if (before?.mint !== asset || after?.mint !== asset) return null;
-    if (balance !== null && before.amount !== balance) return null;
-    balance = after.amount;
+    if (balances.length > 0 && before.amount !== balances.at(-1)) return null;
+    if (balances.length === 0) balances.push(before.amount);
+    balances.push(after.amount);
   }
-  return balance;
+  const end = balances.at(-1)!;
+  return end === balances[0] && balances.some((one) => one !== end) ? null : end;
 }
 
 function textOf({ slot, last }: Cursor): string {

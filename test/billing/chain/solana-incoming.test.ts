@@ -301,3 +301,24 @@ test('a node that lists the transactions of a slot in another order tells no bal
   const { cursor } = await all(start);
   expect(await chain.balanceAt(cursor)).toBeNull();
 });
+
+test('a slot that ends as it began tells no balance, because its order cannot be known', async () => {
+  const { twin, chain, treasury } = stage;
+  twin.fundSol(treasury.address, 10_000_000_000n);
+  await send(twin, payer, [toTreasury(10n)]);
+  const start = await begin();
+  await send(twin, payer, [toTreasury(5n)]);
+  twin.chain.slot -= 1;
+  await send(twin, treasury, [transfer({ from: treasury.address, to: payer.address, amount: 5n })]);
+  settle();
+  await send(twin, payer, [toTreasury(300n)]);
+  twin.finalize();
+  twin.faults.lie = (method, honest) => {
+    if (method !== 'getSignaturesForAddress') return honest;
+    const [newest, second, first, ...older] = honest as unknown[];
+    return [newest, first, second, ...older];
+  };
+  const { cursor } = await all(start);
+  // In the order of the list, the slot would end with 15.
+  expect(await chain.balanceAt(cursor)).toBeNull();
+});
