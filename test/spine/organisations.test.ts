@@ -375,9 +375,10 @@ test('a member who cannot be added does not use up the signature of the wallet t
   expect([
     await add('nobody'),
     await add(account),
+    await add(wallet.account),
     await add(other.account),
     await add(solanaWallet().account),
-  ]).toEqual([400, 400, 201, 401]);
+  ]).toEqual([400, 400, 422, 201, 401]);
 });
 
 test('a key with limits of its own acts for nobody', async () => {

@@ -171,8 +171,8 @@ function createMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
     const caller = callerOf(request);
     await requireFullRights(deps.keys, caller, OF_MEMBERS);
     refuseBelow(caller, request.body.role);
-    // The body is checked first, so that an invalid body doesn't use up the nonce.
-    newMemberOf(caller.account, request.body, deps);
+    // The member is checked first, so that one who cannot be added doesn't use up the nonce.
+    await newMemberOf(caller.account, request.body, deps);
     await requireFreshSignature(caller, deps.nonces);
     const added = await addMember(caller.account, request.body, deps);
     const [data] = await viewMembers(caller.account, [added], deps);

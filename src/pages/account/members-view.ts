@@ -91,12 +91,12 @@ export async function viewMembers(account: string, members: readonly Member[], d
   );
 }
 
-/** The member that a body names. Throws GatewayError `invalid_request`. */
-export function newMemberOf(
+/** The new member that a body names. Throws GatewayError `invalid_request`, or `unprocessable` if it is one already. */
+export async function newMemberOf(
   account: string,
   body: Pick<NewMemberBody, 'account'>,
-  { networks }: Pick<MembersDeps, 'networks'>,
-): string {
+  { networks, members }: Pick<MembersDeps, 'networks' | 'members'>,
+): Promise<string> {
   const member = parseAccountId(body.account, networks);
   if (member === null)
     throw new GatewayError(
@@ -106,18 +106,20 @@ export function newMemberOf(
     );
   if (member === account)
     throw new GatewayError('invalid_request', 'An account cannot be a member of itself', { param: 'account' });
-  return member;
-}
-
-/** Adds a member. Throws GatewayError `invalid_request`, or `unprocessable` if the account has too many members. */
-export async function addMember(account: string, body: NewMemberBody, deps: MembersDeps): Promise<Member> {
-  const member = newMemberOf(account, body, deps);
-  const added = await deps.members.add({ account, member, role: body.role, name: body.name?.trim() || member });
-  if (added !== null) return added;
-  if (await deps.members.find(account, member))
+  if (await members.find(account, member))
     throw new GatewayError('unprocessable', 'This account is already a member. Change the member with PATCH', {
       param: 'account',
     });
+  return member;
+}
+
+/** Adds a member. Throws as newMemberOf does, or GatewayError `unprocessable` if the account has too many members. */
+export async function addMember(account: string, body: NewMemberBody, deps: MembersDeps): Promise<Member> {
+  const member = await newMemberOf(account, body, deps);
+  const added = await deps.members.add({ account, member, role: body.role, name: body.name?.trim() || member });
+  if (added !== null) return added;
+  // Another request may have added it meanwhile.
+  await newMemberOf(account, body, deps);
   throw new GatewayError('unprocessable', `An account has at most ${MEMBERS_MAX} members`);
 }
 
