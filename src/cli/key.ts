@@ -152,7 +152,7 @@ function changeCommand(paint: Paint, { name, summary, run, done }: Change): Comm
       .argument('<account>', 'name or id of its account')
       .argument('<hash>', 'its hash, or the beginning of it'),
   ).action((account: string, hash: string, flags: AdminFlags) => {
-    // Every hash begins with an empty text, such as a shell's variable that is not set.
+    // A shell's variable that is not set gives an empty text, and every hash begins with that.
     if (hash.trim() === '')
       throw new CliError(`<hash> is empty. Name the key: ${OWN_NAME} key list ${account} shows its hash`);
     return administer(flags, {

@@ -103,6 +103,7 @@ export function connect(options: ConnectionOptions): Connection {
     }
   };
   const lost = (why: string) => end({ kind: 'lost', why });
+
   function onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     // Each stream reports its own errors. An unhandled error event would end the process.
     stream.on('error', () => {});
@@ -160,7 +161,6 @@ export function connect(options: ConnectionOptions): Connection {
     timers.later(HANDSHAKE_MS, () => {
       if (control === null) lost('the router did not open the control stream');
     });
-    if (leaving) finish();
   });
   socket.on('upgrade', ({ socket: wire }: IncomingMessage) => {
     const silent = () => lost(`the router was silent for ${silenceMs / 1000} s`);
