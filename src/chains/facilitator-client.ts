@@ -32,7 +32,9 @@ export function createFacilitatorClient(options: {
       bytesMax: ANSWER_BYTES_MAX,
       signal,
     });
-    if (status >= 500 || status === 429 || typeof body !== 'object' || body === null || Array.isArray(body))
+    // A payment that is refused has a status such as 400, and the reason in its body.
+    const isFailed = status >= 500 || status === 429 || (operation === 'supported' && status >= 400);
+    if (isFailed || typeof body !== 'object' || body === null || Array.isArray(body))
       throw useless(operation, status);
     return body as FacilitatorAnswer;
   }
