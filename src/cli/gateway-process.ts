@@ -1,10 +1,10 @@
-import { networkInterfaces } from 'node:os';
 import type { Config } from '#config';
 import { type AppOptions, createApp, type App } from '#app';
 import { CliError } from './cli-error.ts';
 import { removeGatewayFile, writeGatewayFile } from './discovery.ts';
 import { catchReload, catchSignals } from './signals.ts';
 import { wantsColor } from './terminal.ts';
+import { ownAddresses } from './this-machine.ts';
 
 interface GatewayHooks {
   readonly options?: AppOptions;
@@ -84,8 +84,7 @@ function explainListen(error: unknown, { host, port }: Config): unknown {
       );
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND': {
-      const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
-      const known = own.map(({ address }) => address).filter((address) => !address.startsWith('fe80'));
+      const known = ownAddresses().filter((address) => !address.startsWith('fe80'));
       return new CliError(
         `This machine has no address ${host}.\nHOST can be 127.0.0.1, 0.0.0.0 (all), or one of: ${known.join(', ')}`,
         {

@@ -1,7 +1,6 @@
 import { accessSync, constants, existsSync } from 'node:fs';
-import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import { isLoopback, printable } from '#wire';
+import { printable } from '#wire';
 import { databaseName } from '#store/database-name';
 import { type Config, loadConfig } from '#config';
 import { configPath } from './config-path.ts';
@@ -9,6 +8,7 @@ import { CliError } from './cli-error.ts';
 import { readAddress } from './read-address.ts';
 import { findGateway, realPath, type GatewayFile } from './discovery.ts';
 import { onDatabase } from './target-words.ts';
+import { isOnThisMachine } from './this-machine.ts';
 import { START } from './own-name.ts';
 
 export interface TargetFlags {
@@ -161,9 +161,7 @@ function uses(here: GatewayFile, { config, file, data, database }: Named): boole
  * not decide who gets the admin key of the environment.
  */
 function refuseAway({ base_url: base, data_dir: dataDir }: GatewayFile): void {
-  const name = URL.parse(base)?.hostname.replace(/^\[|\]$/g, '') ?? '';
-  const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
-  if (isLoopback(name) || own.some(({ address }) => address === name)) return;
+  if (isOnThisMachine(base)) return;
   throw new CliError(
     `gateway.json in ${dataDir} names a gateway on another machine: ${printable(base)}\n` +
       `If you mean that one, name it yourself: --url <address>, with its key in TOLLGATE_ADMIN_KEY.`,

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { isIPv4, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findConnection } from '../../src/cli/connect/connection.ts';
+import { ownAddresses } from '../../src/cli/this-machine.ts';
 import { makePlace, type Place } from './tollgate.ts';
 
 // What is wrong is told before a client is set up with it.
@@ -126,6 +127,14 @@ test('a file of the folder does not send anybody to another machine', async () =
   expect(output).toContain('name a gateway on another machine: https://gateway.invalid\nIf you mean that one, name it');
   expect(output).not.toContain('svc-sk');
   expect(code).toBe(1);
+});
+
+const address = ownAddresses().find((one) => isIPv4(one) && !one.startsWith('127.'));
+test.skipIf(address === undefined)('an address of this machine in its network is no other machine', async () => {
+  const data = await foreignData('network', `http://${address}:9`, 'svc-sk-mine');
+  const { code, output } = await connect(['--data', data]);
+  expect([code, output]).toEqual([1, expect.stringContaining(`http://${address}:9`)]);
+  expect(output).not.toContain('another machine');
 });
 
 test('a gateway that a file names gets the key of that file, not the key of the environment', async () => {

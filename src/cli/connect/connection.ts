@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { isLoopback, printable } from '#wire';
+import { printable } from '#wire';
 import { CliError } from '../cli-error.ts';
 import { findGateway, readDevFile } from '../discovery.ts';
 import { OWN_NAME, START } from '../own-name.ts';
 import { readAddress } from '../read-address.ts';
+import { isOnThisMachine } from '../this-machine.ts';
 
 export interface ConnectionFlags {
   readonly url?: string;
@@ -96,7 +97,7 @@ function readBase(text: string, by: string): string {
 
 /** The address in a file of the data directory. Throws CliError if it is not on this machine. */
 function requireLocal(base: string, dataDir: string): string {
-  if (URL.canParse(base) && isLoopback(new URL(base).hostname)) return base;
+  if (isOnThisMachine(base)) return base;
   throw new CliError(
     `The files in ${dataDir} name a gateway on another machine: ${printable(base)}\nIf you mean that one, name it yourself: --url <address>, with its key in --key or ${KEY_VARIABLE}`,
   );
