@@ -34,8 +34,7 @@ export function createFacilitatorClient(options: {
     });
     // A payment that is refused has a status such as 400, and the reason in its body.
     const isFailed = status >= 500 || status === 429 || (operation === 'supported' && status >= 400);
-    if (isFailed || typeof body !== 'object' || body === null || Array.isArray(body))
-      throw useless(operation, status);
+    if (isFailed || typeof body !== 'object' || body === null || Array.isArray(body)) throw useless(operation, status);
     return body as FacilitatorAnswer;
   }
   const useless = (operation: string, status: number) =>

@@ -129,8 +129,9 @@ test('a file of the folder does not send anybody to another machine', async () =
   expect(code).toBe(1);
 });
 
-const address = ownAddresses().find((one) => isIPv4(one) && !one.startsWith('127.'));
-test.skipIf(address === undefined)('an address of this machine in its network is no other machine', async () => {
+test('an address of this machine in its network is no other machine', async () => {
+  // Without a network it is 127.0.0.1.
+  const address = ownAddresses().findLast((one) => isIPv4(one))!;
   const data = await foreignData('network', `http://${address}:9`, 'svc-sk-mine');
   const { code, output } = await connect(['--data', data]);
   expect([code, output]).toEqual([1, expect.stringContaining(`http://${address}:9`)]);

@@ -255,7 +255,11 @@ test('a payout that the node left out of the first search is found once the node
   const sightings = [await look()];
   node.set(oneBlock);
   for (let again = 0; again < 2; again += 1) sightings.push(await look());
-  expect(sightings).toMatchObject(['ChainUnavailable', 'ChainUnavailable', { state: 'paid', transaction, final: true }]);
+  expect(sightings).toMatchObject([
+    'ChainUnavailable',
+    'ChainUnavailable',
+    { state: 'paid', transaction, final: true },
+  ]);
 });
 
 test('a node that keeps no old balances is believed by its logs, and tells no old balance', async () => {
