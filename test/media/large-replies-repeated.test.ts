@@ -91,7 +91,9 @@ test('it outlives its gateway; without room for it a repeat is refused, and cost
 
 test('an answer that is larger than the largest file, but fits the database, is repeated whole', async () => {
   const other = newDataDirectory();
-  const small = Buffer.concat([png(64, 64), randomBytes(9_660)]).subarray(0, 9_660).toString('base64');
+  const small = Buffer.concat([png(64, 64), randomBytes(9_660)])
+    .subarray(0, 9_660)
+    .toString('base64');
   const streamed = await startSpine({
     dataDir: other,
     toml: `${UNHURRIED}[upstream]\nimages_reply_bytes_max = 13000\n${imageBlock({ url: provider.url })}`,

@@ -147,7 +147,7 @@ export function createIdempotency(database: Database, options: IdempotencyOption
         const isRunning = row['state'] === 'running' && (row['expires_at'] as bigint) > at;
         if (allowedServices !== null) {
           const services = await servicesOf(row['call_id'] as string);
-          // A call that costs nothing has no record while it runs. The id is left out, because its service is not known.
+          // A call that costs nothing has no record while it runs. Its id is left out, as its service is not known.
           if (isRunning && services.length === 0) return { kind: 'running', callId: null };
           refuseOthers(allowedServices, services);
         }
