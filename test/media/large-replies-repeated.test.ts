@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { newDataDirectory } from '../support/data-directory.ts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { answerWith, imageBlock, type ImageProvider, json, png, startImageProvider } from './support/image-provider.ts';
@@ -87,4 +87,28 @@ test('it outlives its gateway; without room for it a repeat is refused, and cost
   provider.answer((_request, response) => json(response, 500, {}));
   expect((await send('/image/generate', {}, 'failed')).response.status).toBe(500);
   expect(await spine.faults()).toEqual([]);
+});
+
+test('an answer that is larger than the largest file, but fits the database, is repeated whole', async () => {
+  const other = newDataDirectory();
+  const small = Buffer.concat([png(64, 64), randomBytes(9_660)])
+    .subarray(0, 9_660)
+    .toString('base64');
+  const streamed = await startSpine({
+    dataDir: other,
+    toml: `${UNHURRIED}[upstream]\nimages_reply_bytes_max = 13000\n${imageBlock({ url: provider.url })}`,
+  });
+  onTestFinished(async () => {
+    await streamed.stop();
+    rmSync(other, { recursive: true, force: true });
+  });
+  provider.answer((_request, response) => json(response, 200, { data: [{ b64_json: small }] }));
+  const paint = async () => {
+    const response = await streamed.post('/image/generate', ask, { 'idempotency-key': 'small' });
+    return [response.status, await response.text()] as const;
+  };
+  const [status, first] = await paint();
+  expect([status, first.length > 13_000]).toEqual([200, true]);
+  expect(await paint()).toEqual([200, first]);
+  expect(await streamed.faults()).toEqual([]);
 });

@@ -57,6 +57,27 @@ describe.each(['embedded', 'postgres'] as const)('on the %s database', (engine) 
     },
   );
 
+  test('a repeat of a model that costs nothing, while it runs, is told to retry, also with a key for it alone', async () => {
+    const { key } = await spine.tenant(`narrow-${engine}`, '1', { allowedServices: [FREE] });
+    const send = () =>
+      spine.post('/chat/completions', ask('hello !tokens:2', { model: FREE }), {
+        authorization: `Bearer ${key}`,
+        'idempotency-key': 'twice',
+      });
+    const open = Promise.withResolvers<void>();
+    const before = spine.provider.log.length;
+    spine.provider.hold(open.promise);
+    const first = send();
+    await expect.poll(() => spine.provider.log.length).toBeGreaterThan(before);
+    const early = await send();
+    open.resolve();
+    spine.provider.hold(null);
+    expect([early.status, early.headers.get('retry-after')]).toEqual([409, '1']);
+    const text = await (await first).text();
+    const again = await send();
+    expect([again.status, await again.text()]).toEqual([200, text]);
+  });
+
   test('a tool that costs nothing holds no lock while it runs', async () => {
     const before = await spine.locks();
     const { message, headers } = await callTool(spine, 'free', 'works');

@@ -133,6 +133,16 @@ test('a cap that is lower than the quote refuses the call, and leaves the quote'
   expect((await charge('tool', id)).paid).toBe(10_000);
 });
 
+test.each(['tool', 'agent'] as const)('a cap that is higher than the quote of %s changes nothing', async (name) => {
+  const { body, path, call, charged } = CALLS[name];
+  const { quote_id: id } = await quote({ primitive: name, ...body });
+  const before = await spine.balance();
+  const response = await spine.post(path, call, { 'x-quote-id': id, 'x-max-cost': '1' });
+  expect(await response.text()).toContain('"result"');
+  await spine.quiet();
+  expect(Number(before.available - (await spine.balance()).available)).toBe(charged);
+});
+
 test.each([
   [{ primitive: 'song' }, 400, 'primitive'],
   [{ primitive: 'tool' }, 400, 'tool'],

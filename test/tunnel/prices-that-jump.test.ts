@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { agentBlock } from '../support/a2a-agent/agent-spine.ts';
 import { startAgent } from '../support/a2a-agent/start-agent.ts';
+import { imageBlock, startImageProvider } from '../media/support/image-provider.ts';
 import { startRawMcp } from '../support/raw-mcp.ts';
 import { askTunnel, startTunnelSpine, until, type TunnelSpine } from '../support/tunnel-spine.ts';
 import { solanaWallet } from '../support/wallets.ts';
@@ -107,6 +108,31 @@ test('a tool: the tool that was raised alone is refused', async () => {
   expect(await text('dear', { meta: { 'tollgate/max_cost': '2.5' } })).toContain('done');
   expect(available - (await spine.balance()).available).toBe(4_000_000n);
   expect(await text('dear', { headers: { 'x-max-cost': 'much' } })).toContain('x-max-cost');
+});
+
+test('an image: its tier is compared with what the same image cost before', async () => {
+  const world = await startTunnelSpine();
+  const { spine } = world;
+  const provider = await startImageProvider();
+  onTestFinished(() => provider.close());
+  const wallet = solanaWallet();
+  const lines = 'resolutions = ["1K", "4K"]';
+  const offer = (pricing: string) =>
+    world.dialIn({ wallet, services: imageBlock({ url: provider.url, generation: 0.4, lines, pricing }) });
+  const paint = async (more: object) => {
+    const response = await spine.post('/image/generate', { model: 'test/paint', prompt: 'A tollgate', ...more });
+    return `${response.status} ${await response.text()}`;
+  };
+  const small = { resolution: '1K' };
+  await offer('resolutions = { "1K" = 0.004 }');
+  expect(await paint(small)).toMatch(/^200/);
+  // The tier has no price of its own any more, so it costs as much as any image.
+  await offer('');
+  const dropped = await paint(small);
+  expect(dropped).toMatch(RAISED);
+  expect(dropped).toContain('image from 0.004 to 0.4 USD');
+  expect(await paint({ resolution: '4K' })).toMatch(/^200/);
+  expect(await paint({ ...small, max_cost: 0.4 })).toMatch(/^200/);
 });
 
 test('an agent: what it may spend counts as its price', async () => {

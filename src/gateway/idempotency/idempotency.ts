@@ -144,9 +144,15 @@ export function createIdempotency(database: Database, options: IdempotencyOption
         const row = found?.[0];
         if (!row) continue;
         if (row['body_hash'] !== bodyHash) return { kind: 'conflict' };
-        if (allowedServices !== null) refuseOthers(allowedServices, await servicesOf(row['call_id'] as string));
+        const isRunning = row['state'] === 'running' && (row['expires_at'] as bigint) > at;
+        if (allowedServices !== null) {
+          const services = await servicesOf(row['call_id'] as string);
+          // A call that costs nothing has no record while it runs. Its id is left out, as its service is not known.
+          if (isRunning && services.length === 0) return { kind: 'running', callId: null };
+          refuseOthers(allowedServices, services);
+        }
         if (row['state'] === 'running')
-          return { kind: (row['expires_at'] as bigint) > at ? 'running' : 'lost', callId: row['call_id'] as string };
+          return { kind: isRunning ? 'running' : 'lost', callId: row['call_id'] as string };
         if (row['body'] === null) return { kind: 'unkept', callId: row['call_id'] as string };
         return {
           kind: 'replay',

@@ -41,8 +41,11 @@ export function atQuote(request: CallRequest, quote: Quote): CallRequest {
       throw new GatewayError('unprocessable', `${offer.provider.name} is not in the quote`, { param: 'quote_id' });
     return found;
   };
+  const { budget } = request;
   return {
     ...request,
+    // The cap of an agent is also the budget of its call. A cap above the quote allows no more than the quote.
+    ...(typeof budget === 'bigint' && budget > quote.amount ? { budget: quote.amount } : {}),
     // The client knows the cost from the quote, so a raised price needs no other acceptance.
     capped: true,
     price(offer) {

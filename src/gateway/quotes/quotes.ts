@@ -37,7 +37,7 @@ interface GivenQuote {
 export interface Quotes {
   /**
    * Gives a quote for a prepared call at `candidates`, which must all cost the same. `validMs`: default the configured
-   * time. Rejects with GatewayError `rate_limit_exceeded` if the account has too many valid quotes.
+   * time. Rejects with GatewayError `rate_limit_exceeded` if the account has too many unused valid quotes.
    */
   give(call: Call, candidates: readonly Candidate[], validMs?: number): Promise<GivenQuote>;
   /** Rejects with GatewayError `not_found`, `quote_expired` and `quote_used`. */
@@ -128,7 +128,7 @@ export function createQuotes({ database, prices, ledger, validMs, now }: QuotesO
         LIVE_MAX,
       ]);
       if (rows.length > 0) return { id, validUntil };
-      throw new GatewayError('rate_limit_exceeded', `This account has ${LIVE_MAX} quotes that are valid`, {
+      throw new GatewayError('rate_limit_exceeded', `This account has ${LIVE_MAX} quotes that are valid and unused`, {
         retryAfterS: Math.ceil(liveMs / 1000),
       });
     },

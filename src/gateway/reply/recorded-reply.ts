@@ -13,8 +13,10 @@ interface RecordedReply {
   end(): void;
 }
 
-/** `bytesMax`: the largest reply whose chunks are held in memory, in bytes. */
-export function recordReply(client: ReplySink, bytesMax: number = KEPT_BYTES_MAX.charged): RecordedReply {
+/** `fileBytesMax`: the largest reply that is stored as a file, in bytes; default none is. */
+export function recordReply(client: ReplySink, fileBytesMax = 0): RecordedReply {
+  // The largest reply whose chunks are held in memory. Replies for the database are held even if files must be smaller.
+  const bytesMax = Math.max(fileBytesMax, KEPT_BYTES_MAX.charged);
   let head: { status: number; headers: Record<string, string> } | null = null;
   let chunks: Uint8Array[] = [];
   let bytes = 0;

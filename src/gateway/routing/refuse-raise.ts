@@ -5,7 +5,7 @@ import type { CallRequest } from '../call-request.ts';
 import type { RoutePreferences } from './preferences.ts';
 
 /** The members of a call that matter for a raised price. */
-type RaisedCall = Pick<CallRequest, 'operation' | 'capped' | 'budget' | 'preferences'>;
+type RaisedCall = Pick<CallRequest, 'price' | 'capped' | 'budget' | 'preferences'>;
 
 /**
  * Refuses a call at a price that rose sharply a short time ago, unless its consumer named the most that the call may
@@ -14,12 +14,11 @@ type RaisedCall = Pick<CallRequest, 'operation' | 'capped' | 'budget' | 'prefere
  */
 export function refuseRaise(offer: Offer, call: RaisedCall, rates: Rates, now: () => number): void {
   const { raised } = offer;
-  const { operation = variantOf(offer, rates), capped = typeof call.budget === 'bigint', preferences } = call;
+  const { capped = typeof call.budget === 'bigint', preferences } = call;
   const { maxPrice } = preferences;
   if (raised === undefined || capped || raised.until <= now()) return;
   const { was } = raised;
-  const own = operation !== null && Object.hasOwn(was.variants, operation);
-  const before = own ? was.variants[operation]!.rates : was.price.rates;
+  const before = ratesBefore({ ...offer, ...was }, call);
   const words: string[] = [];
   const meters = jumpedMeters(rates, before);
   if (meters.length > 0) {
@@ -41,10 +40,17 @@ export function refuseRaise(offer: Offer, call: RaisedCall, rates: Rates, now: (
   );
 }
 
-/** The part of the offer that has these rates; null if they are the rates of the offer itself. */
-function variantOf({ price, variants }: Offer, rates: Rates): string | null {
-  if (rates === price.rates) return null;
-  return Object.keys(variants).find((name) => variants[name]!.rates === rates) ?? null;
+/**
+ * The rates of the same call at the offer's old prices. If the old prices do not fit the call, they are those of the
+ * whole offer.
+ */
+function ratesBefore(old: Offer, { price }: RaisedCall): Rates {
+  try {
+    return price?.(old).rates ?? old.price.rates;
+  } catch (error) {
+    if (error instanceof GatewayError) return old.price.rates;
+    throw error;
+  }
 }
 
 const PER_TOKENS = ' per 1M tokens';

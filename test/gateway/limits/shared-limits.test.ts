@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { spendTokens } from '#gateway';
 import type { RatePolicy } from '../../../src/gateway/limits/limiter.ts';
 import { createRateLimiter } from '../../../src/gateway/limits/redis-limiter.ts';
 import { connectRedis } from '../../../src/store/redis.ts';
@@ -63,6 +64,19 @@ describe('limits shared through Redis', () => {
     expect(tokens.remaining).toBeGreaterThanOrEqual(3_000);
     expect(tokens.remaining).toBeLessThan(3_500);
     expect((await two.limiter.take(key, POLICY, { requests: 1, tokens: 5_000 })).allowed).toBe(false);
+  });
+
+  it('count a call that used more tokens than any gateway has left', async () => {
+    const [one, two] = await Promise.all([gateway(), gateway()]);
+    const key = randomUUID();
+    const policy: RatePolicy = { requestsPerMinute: 1_000, burst: 0, tokensPerMinute: 600 };
+    await one.limiter.take(key, policy, { requests: 1, tokens: 400 });
+    await two.limiter.take(key, policy, { requests: 1, tokens: 100 });
+    // Gateway two thinks that 500 are left. Redis knows that it is 100.
+    spendTokens(two.limiter, key, policy, 550);
+    await expect
+      .poll(async () => (await one.limiter.take(key, policy, { requests: 0, tokens: 0 })).tokens.remaining)
+      .toBeLessThan(100);
   });
 
   it('go by the clock of Redis, whatever the gateways think', async () => {
