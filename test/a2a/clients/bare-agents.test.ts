@@ -11,7 +11,11 @@ beforeAll(async () => {
     const isCard = request.path === '/.well-known/agent-card.json';
     if (!isCard && request.path !== '/a2a') return void response.writeHead(404).end();
     const card = { name: 'Bare', description: 'Takes bare messages.', capabilities: { streaming: true } };
-    const task = { id: `bare-${Math.random()}`, status: { state: 'completed' }, artifacts: [{ parts: [{ text: 'ok' }] }] };
+    const task = {
+      id: `bare-${Math.random()}`,
+      status: { state: 'completed' },
+      artifacts: [{ parts: [{ text: 'ok' }] }],
+    };
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(isCard ? card : task));
   });
   world = await startAgentSpine(agentBlock({ name: 'bare/agent', endpoint: agent.url }));
