@@ -30,7 +30,7 @@ export async function showExtendedCard(
   reply: ReplyWriter,
 ): Promise<void> {
   const { service, offers } = resolveAgent(catalog, ask.service);
-  const offer = offers[0]!;
+  const offer = await cards.shown(offers);
   const facts = await cards.facts(offer);
   if (!facts.extended) throw noExtendedCard(ask.version, service);
   const origin = ask.origin();
