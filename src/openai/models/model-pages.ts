@@ -40,11 +40,11 @@ const LISTINGS_MAX = 32;
 
 const LIST_OF_KEY = '/api/v1/models/user';
 
-const listingOf = ({ type = null, filter = null, offset = 0, limit = null }: ListingQuery) => ({
-  type,
-  filter,
-  offset,
-  limit,
+const listingOf = ({ type, filter, offset, limit }: ListingQuery) => ({
+  type: type ?? null,
+  filter: filter ?? null,
+  offset: offset ?? 0,
+  limit: limit ?? null,
 });
 
 export function createModelPages({ catalog, now, ...standings }: ModelPagesDeps): ModelPages {
