@@ -125,6 +125,20 @@ test('a quote is of one primitive, and of one service', async () => {
   expect((await charge('model', larger.quote_id)).text).toContain('may cost more');
 });
 
+test('a quote of a tool and of a model sets the price, where they are called as agents', async () => {
+  const ask = async (service: string, text: string, id: string) => {
+    const said = { messageId: `as an agent ${calls++}`, role: 'user', parts: [{ kind: 'text', text }] };
+    return (await spine.post(`/a2a/${service}`, rpc('message/send', { message: said }), { 'x-quote-id': id })).text();
+  };
+  const tool = await quote({ primitive: 'tool', ...CALLS.tool.body });
+  expect(await ask(`mcp/${PEER}/do`, '{"text":"complete"}', tool.quote_id)).toContain('"kind":"message"');
+  expect(await ask(`mcp/${PEER}/do`, '{"text":"complete"}', tool.quote_id)).toContain('This quote was already used');
+  expect((await charge('tool', tool.quote_id)).text).toContain('This quote was already used');
+  const model = await quote({ primitive: 'model', ...chat });
+  expect(await ask(`model/${PEER}`, 'complete', model.quote_id)).toContain('"kind":"message"');
+  expect((await charge('model', model.quote_id)).text).toContain('This quote was already used');
+});
+
 test('a cap that is lower than the quote refuses the call, and leaves the quote', async () => {
   const { quote_id: id } = await quote({ primitive: 'tool', ...CALLS.tool.body });
   const { path, call } = CALLS.tool;

@@ -83,7 +83,11 @@ export async function runBridged(
       async open(callId, gone) {
         const { caller, requestId, traceparent, wantsReceipt } = ask;
         const plain = await speaker.toCall(name, asked, { caller, requestId, traceparent, wantsReceipt });
-        const request = ask.payment ? { ...plain, payment: ask.payment } : plain;
+        const request = {
+          ...plain,
+          ...(ask.payment ? { payment: ask.payment } : {}),
+          ...(ask.quote ? { quote: ask.quote } : {}),
+        };
         return openCall(deps.pipeline, capCost(request, cap), callId, gone);
       },
       write(opened) {

@@ -41,6 +41,8 @@ export interface Cards {
    * rejects.
    */
   facts(offer: Offer): Promise<CardFacts>;
+  /** The offer whose agent's card the card of a service shows: the first with a card, else the first of all. */
+  shown(offers: readonly Offer[]): Promise<Offer>;
   /**
    * The gateway's card of a service. Its content is from the first agent with a card. It says streaming if every agent
    * streams. A failure of an agent never makes it reject.
@@ -93,12 +95,24 @@ export function createCards(options: CardsOptions): Cards {
   /** The card of an agent; null for models and tools, which have no card. */
   const cardOf = (offer: Offer): Promise<KnownCard | null> =>
     offer.agent ? known.cardOf(offer) : Promise.resolve(null);
+  const cardsOf = (offers: readonly Offer[]): Promise<readonly (KnownCard | null)[]> =>
+    Promise.all(offers.slice(0, ASKED_MAX).map(cardOf));
 
   return {
     facts: async (offer) => (await cardOf(offer))?.facts ?? DEFAULT_FACTS,
 
+    async shown(offers) {
+      const cards = await cardsOf(offers);
+      return offers[
+        Math.max(
+          0,
+          cards.findIndex((card) => card !== null),
+        )
+      ]!;
+    },
+
     async card({ service, offers, version, origin }) {
-      const cards = await Promise.all(offers.slice(0, ASKED_MAX).map(cardOf));
+      const cards = await cardsOf(offers);
       const displayName = cardText(offers[0]!.displayName, NAME_MAX) || service;
       const description =
         offers.map((offer) => cardText(offer.description, TEXT_MAX)).find((text) => text !== '') ?? '';

@@ -10,6 +10,7 @@ import { resolveAgent } from '../agent/resolve.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 import { translateError } from '../wire/translate-error.ts';
 import { translateResult } from '../wire/translate-result.ts';
+import type { A2aVersion } from '../wire/version.ts';
 
 interface ExtendedCardDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
@@ -29,14 +30,9 @@ export async function showExtendedCard(
   reply: ReplyWriter,
 ): Promise<void> {
   const { service, offers } = resolveAgent(catalog, ask.service);
-  const offer = offers[0]!;
+  const offer = await cards.shown(offers);
   const facts = await cards.facts(offer);
-  // 1.0 uses the other error only for an extended card that is declared but missing.
-  if (!facts.extended)
-    throw new A2aError(
-      ask.version === '1.0' ? 'UnsupportedOperation' : 'ExtendedAgentCardNotConfigured',
-      `${service} has no extended agent card`,
-    );
+  if (!facts.extended) throw noExtendedCard(ask.version, service);
   const origin = ask.origin();
   if (origin === null)
     throw new A2aError('InvalidRequest', 'The Host header has no host. Send the host of this gateway');
@@ -77,5 +73,13 @@ export async function showExtendedCard(
   else if (tail?.text) await reply.result(tail.text);
   else throw new A2aError('InvalidAgentResponse', 'The answer of the agent is not an agent card');
 }
+
+/** The error for a service whose card declares no extended card. */
+export const noExtendedCard = (version: A2aVersion, service: string): A2aError =>
+  new A2aError(
+    // 1.0 uses the other error only for an extended card that is declared but missing.
+    version === '1.0' ? 'UnsupportedOperation' : 'ExtendedAgentCardNotConfigured',
+    `${service} has no extended agent card`,
+  );
 
 const CARD_BYTES_MAX = 256 * 1024;

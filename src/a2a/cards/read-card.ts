@@ -62,20 +62,22 @@ export function readCard(card: unknown, basePath: string | null): CardFacts {
   const jsonRpc = pick('JSONRPC');
   const rest = pick('HTTP+JSON');
   const spoken = jsonRpc.length + rest.length > 0;
+  const bare =
+    !spoken &&
+    members['url'] === undefined &&
+    members['supportedInterfaces'] === undefined &&
+    typeof members['name'] === 'string';
   return {
     versions: spoken
       ? [...new Set(found.filter(({ binding }) => CARRIED.has(binding)).map(({ version }) => version))]
       : DEFAULT_FACTS.versions,
     jsonRpc: spoken ? jsonRpc : DEFAULT_FACTS.jsonRpc,
     rest,
-    streaming: capabilities['streaming'] === true,
+    // The bare form has no streams, whatever the card says.
+    streaming: !bare && capabilities['streaming'] === true,
     push: capabilities['pushNotifications'] === true,
     extended: capabilities['extendedAgentCard'] === true || members['supportsAuthenticatedExtendedCard'] === true,
-    bare:
-      !spoken &&
-      members['url'] === undefined &&
-      members['supportedInterfaces'] === undefined &&
-      typeof members['name'] === 'string',
+    bare,
     signed: elementsOfValue(members['signatures'], 1).length > 0 ? 'unverified' : 'none',
   };
 }

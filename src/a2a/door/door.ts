@@ -3,6 +3,7 @@ import { authorise, type Catalog } from '#gateway';
 import { ownerOf, type Tasks } from '#tasks';
 import type { Ask } from './ask.ts';
 import type { ReplyWriter } from './reply-writer.ts';
+import { noExtendedCard } from '../cards/extended-card.ts';
 import { listTasks } from '../tasks/list-tasks.ts';
 import { AGENT_KEY } from './metadata.ts';
 import { resolveAgent, unknownAgent } from '../agent/resolve.ts';
@@ -49,6 +50,7 @@ export function createDoor(deps: DoorDeps): Door {
       const ask = { ...asked, service };
       const bridged = await bridgedAt(deps, ask);
       if (bridged !== null && (ask.operation === 'send' || ask.operation === 'stream')) return await bridged(reply);
+      if (bridged !== null && ask.operation === 'card') throw noExtendedCard(ask.version, ask.service);
       // Stored tasks are shown without a call, so the authorisation of calls does not cover them.
       if (bridged === null) authorise(ask.caller, resolveAgent(deps.catalog, ask.service).service);
       await table[ask.operation](ask, reply, gone);

@@ -106,7 +106,7 @@ async function* converse(
   await claimContext(deps.tasks, call.caller, offer.service, ask.contextId);
   const facts = await deps.cards.facts(offer);
   const link = chooseLink(offer, facts, ask.begunIn ?? ask.version);
-  const operation = operationOf(ask, offer, facts.streaming && link.binding !== 'bare');
+  const operation = operationOf(ask, offer, facts.streaming);
   message.measuring = measureWork(offer, ask.paramsText);
   const talk = new AgentTalk(message, { offer, link, operation, send, detached, signal });
   try {

@@ -14,6 +14,10 @@ import { stateOf } from '../wire/task-state.ts';
 const PAGE_DEFAULT = 50;
 const PAGE_MAX = 100;
 const AT_ONCE = 8;
+/** Most characters of a text in the parameters. */
+const TEXT_MAX = 1_024;
+/** Page tokens may be longer, because they contain the id of a task. */
+const PAGE_TOKEN_MAX = 4_096;
 
 interface ListParams {
   readonly contextId: string | null;
@@ -120,9 +124,10 @@ function withoutArtifacts(shown: JsonObject): JsonObject {
 function readList(params: JsonObject): ListParams {
   const { contextId, status, pageSize, pageToken, historyLength, statusTimestampAfter, includeArtifacts } = params;
   const fault = (param: string, right: string) => new A2aError('InvalidParams', `${param} must be ${right}`, { param });
-  const text = (value: unknown, param: string): string | null => {
+  const text = (value: unknown, param: string, charsMax = TEXT_MAX): string | null => {
     if (value === undefined || value === null || value === '') return null;
-    if (typeof value !== 'string' || value.length > 1_024) throw fault(param, 'a string');
+    if (typeof value !== 'string' || value.length > charsMax)
+      throw fault(param, `a string of at most ${charsMax} characters`);
     return value;
   };
   const count = (value: unknown, param: string, least: number, most: number): number | null => {
@@ -147,7 +152,7 @@ function readList(params: JsonObject): ListParams {
     since,
     // ProtoJSON writes 0 for an absent value.
     pageSize: count(pageSize, 'pageSize', 0, PAGE_MAX) || PAGE_DEFAULT,
-    pageToken: text(pageToken, 'pageToken'),
+    pageToken: text(pageToken, 'pageToken', PAGE_TOKEN_MAX),
     historyLength: count(historyLength, 'historyLength', 0, 1_000_000),
     includeArtifacts: includeArtifacts === true,
   };

@@ -30,7 +30,7 @@ export async function taskBefore(
 ): Promise<unknown> {
   const facts = await deps.cards.facts(offer);
   const link = chooseLink(offer, facts, versionIn(task.notes) ?? '1.0');
-  if (facts.streaming && link.binding !== 'bare') return null;
+  if (facts.streaming) return null;
   try {
     const ask = { send, link, taskId: task.taskId, id: requestId, requestId, replyBytesMax: deps.replyBytesMax };
     const shown = await askOfTask(ask, 'get', LOOK_MS);

@@ -1,7 +1,8 @@
-import { type Answer, errorText, resultText } from '#wire';
+import { type Answer, errorText } from '#wire';
 import { signalOf } from '#billing/amounts';
 import type { ListenPlaces } from '#gateway';
-import { ERROR, META } from '../wire/revisions.ts';
+import { ERROR } from '../wire/revisions.ts';
+import { listenEnd } from '../wire/subscriptions.ts';
 import type { StandaloneRun } from './standalone.ts';
 
 /**
@@ -10,7 +11,7 @@ import type { StandaloneRun } from './standalone.ts';
  */
 export function boundedListens(toService: StandaloneRun, places: ListenPlaces): StandaloneRun {
   const listen: StandaloneRun = async (service, request, context, answer, toClient) => {
-    const { id, idText } = request.message;
+    const { idText } = request.message;
     const place = places.take(context.caller.account);
     if (place === null) {
       const { status, message } = places.refusal();
@@ -22,10 +23,7 @@ export function boundedListens(toService: StandaloneRun, places: ListenPlaces): 
       body: (asEvent) => answer.body(asEvent),
       close() {
         if (!place.over.aborted) return answer.close();
-        answer.end(
-          resultText(idText, JSON.stringify({ resultType: 'complete', _meta: { [META.subscriptionId]: id } })),
-          200,
-        );
+        answer.end(listenEnd(idText), 200);
       },
     };
     try {

@@ -67,6 +67,9 @@ export function createEmbeddingsReader({ size, tokensMax, replyBytesMax }: Reade
     end() {
       const bytes = Buffer.concat(chunks);
       checkReply(bytes);
+      const count = embeddingsIn(bytes);
+      if (count !== size.each.length)
+        throw malformed(`its reply has ${count} embeddings, but the request has ${size.each.length} inputs`);
       const members = membersOf(bytes);
       const place = members.find(({ name }) => name === 'usage');
       const claim = place === undefined ? null : parsed(bytes.toString('utf8', place.start, place.end));
@@ -106,6 +109,31 @@ function checkReply(bytes: Buffer): void {
     if (!Array.isArray(reply['data'])) throw malformed('its reply has no data');
   } else if (!/"data"\s*:\s*\[/.test(text(0, EDGE_BYTES))) throw malformed('its reply has no data');
 }
+
+const KEY = Buffer.from('"embedding');
+const S = 's'.charCodeAt(0);
+const QUOTE = '"'.charCodeAt(0);
+const COLON = ':'.charCodeAt(0);
+
+/**
+ * The number of embeddings in a reply: its members `embedding`, or `embeddings`, which some models have for an input
+ * with several vectors. The reply is searched and not parsed, because that blocks the process for less time.
+ */
+function embeddingsIn(bytes: Buffer): number {
+  let count = 0;
+  for (let at = bytes.indexOf(KEY); at !== -1; at = bytes.indexOf(KEY, at)) {
+    at += KEY.length;
+    if (bytes[at] === S) at++;
+    if (bytes[at] !== QUOTE) continue;
+    do at++;
+    while (isSpace(bytes[at]));
+    if (bytes[at] === COLON) count++;
+  }
+  return count;
+}
+
+/** White space of JSON. */
+const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 function parsed(text: string): Readonly<Record<string, unknown>> | null {
   try {

@@ -20,8 +20,9 @@ export interface ListingQuery {
 
 /** Pages about models, each with its tag. Pages of one model throw GatewayError if nobody offers the model. */
 export interface ModelPages {
-  /** All services, or only those in `services`. */
-  list(query: ListingQuery, services?: readonly string[] | null): TaggedPage;
+  list(query: ListingQuery): TaggedPage;
+  /** The list of a key: only what is in `services`; null for a key that may use all. */
+  listOfKey(query: ListingQuery, services: readonly string[] | null): TaggedPage;
   /** The list in the shape of Anthropic's API. */
   anthropicList(query: AnthropicPage): TaggedPage;
   /** How many chat models a listing has. */
@@ -36,6 +37,15 @@ export interface ModelPages {
 
 /** Most listings in the cache: enough for the usual queries and some pages. */
 const LISTINGS_MAX = 32;
+
+const LIST_OF_KEY = '/api/v1/models/user';
+
+const listingOf = ({ type, filter, offset, limit }: ListingQuery) => ({
+  type: type ?? null,
+  filter: filter ?? null,
+  offset: offset ?? 0,
+  limit: limit ?? null,
+});
 
 export function createModelPages({ catalog, now, ...standings }: ModelPagesDeps): ModelPages {
   const listings = new Map<string, () => TaggedPage>();
@@ -52,9 +62,14 @@ export function createModelPages({ catalog, now, ...standings }: ModelPagesDeps)
   }
 
   return {
-    list({ type = null, filter = null, offset = 0, limit = null }, services = null) {
-      const make = () => viewListing(catalog, { type, filter, offset, limit, services });
-      return services === null ? kept(JSON.stringify([type, filter, offset, limit]), make) : tagPage(make());
+    list(query) {
+      const of = listingOf(query);
+      return kept(JSON.stringify(Object.values(of)), () => viewListing(catalog, { ...of, services: null }));
+    },
+    listOfKey(query, services) {
+      const of = { ...listingOf(query), path: LIST_OF_KEY };
+      const make = () => viewListing(catalog, { ...of, services });
+      return services === null ? kept(JSON.stringify(Object.values(of)), make) : tagPage(make());
     },
     anthropicList(query) {
       const make = () => viewAnthropicModels(catalog, query);

@@ -15,12 +15,14 @@ export interface ListingOf {
   readonly limit: number | null;
   /** Names that the caller's key may use; null for all. */
   readonly services: readonly string[] | null;
+  /** The address of the listing, for the link to its next page. Default: that of the public list. */
+  readonly path?: string;
 }
 
 /** The listing of all services that can be called and match the selection. */
 export function viewListing(
   catalog: Pick<Catalog, 'offers'>,
-  { type, filter, offset, limit, services }: ListingOf,
+  { type, filter, offset, limit, services, path = '/api/v1/models' }: ListingOf,
 ): Record<string, unknown> {
   const offered = (primitive: Primitive) => servicesOf(catalog, primitive, services);
   const models = filter !== 'agents';
@@ -31,7 +33,7 @@ export function viewListing(
     object: 'list',
     data: chat.slice(offset, end).map(viewModel),
     total_count: chat.length,
-    links: { next: end < chat.length ? nextPage(type, filter, end, limit!) : null },
+    links: { next: end < chat.length ? nextPage(path, { type, filter, offset: end, limit: limit! }) : null },
     agents: agents ? offered('agent').map(viewService) : [],
     image_models: models && (type === 'image' || type === 'all') ? offered('image').map(viewImageModel) : [],
     video_models: models && (type === 'video' || type === 'all') ? offered('video').map(viewVideoModel) : [],
@@ -49,12 +51,15 @@ export function servicesOf(
   return services === null ? all : all.filter(([first]) => services.includes(first!.service));
 }
 
-function nextPage(type: ListingOf['type'], filter: ListingOf['filter'], offset: number, limit: number): string {
+function nextPage(
+  path: string,
+  { type, filter, offset, limit }: Pick<ListingOf, 'type' | 'filter' | 'offset' | 'limit'>,
+): string {
   const query = new URLSearchParams({
     ...(type ? { type } : {}),
     ...(filter ? { filter } : {}),
     offset: `${offset}`,
     limit: `${limit}`,
   });
-  return `/api/v1/models?${query.toString()}`;
+  return `${path}?${query.toString()}`;
 }

@@ -83,7 +83,7 @@ function listOfKeyRoute(app: FastifyInstance, pages: ModelPages, admit: Pipeline
     },
     (request, reply) => {
       const { key } = admissionOf(request).caller;
-      return sendPage(request, reply, pages.list(request.query, key?.allowedServices));
+      return sendPage(request, reply, pages.listOfKey(request.query, key?.allowedServices ?? null));
     },
   );
 }

@@ -81,6 +81,24 @@ test("a list has the account's own tasks alone, page by page", async () => {
     expect((await mine.call('ListTasks', params)).result()).toMatchObject({ totalSize: 0, tasks: [] });
 });
 
+test('a list goes on after a task with a long id that is not Latin', async () => {
+  let count = 0;
+  const idOf = (number: number) => `${'頁'.repeat(255)}${number}`;
+  const { url } = await serveRaw(calls.world, ({ request, result, error }) =>
+    request.method === 'GetTask' ? error(-32_601, 'not shown') : result(taskResult(idOf((count += 1)), 'COMPLETED')),
+  );
+  const mine = calls.talk(url);
+  for (const text of ['one', 'two', 'three']) await mine.task(text);
+  const seen: string[] = [];
+  let pageToken = '';
+  do {
+    const list = (await mine.call('ListTasks', { pageSize: 1, pageToken })).result();
+    seen.push(...(list['tasks'] as { id: string }[]).map(({ id }) => id));
+    pageToken = String(list['nextPageToken']);
+  } while (pageToken !== '' && seen.length < 5);
+  expect(seen.toSorted()).toEqual([idOf(1), idOf(2), idOf(3)]);
+});
+
 test('an agent that answers with the id of another task is refused, and is paid nothing', async () => {
   const { stranger } = calls.world;
   let says = taskResult('first', 'WORKING');

@@ -80,6 +80,20 @@ test('the card says what it is, what it costs and where it is called, in both ve
   });
 });
 
+test.each([
+  ['1.0', 'GetExtendedAgentCard', -32004],
+  ['0.3', 'agent/getAuthenticatedExtendedCard', -32007],
+])('in %s a model has no extended card, and is not said to be missing', async (version, method, code) => {
+  const reply = await fetchWithKey(spine.key)(`${spine.origin}/a2a/model/${MODEL}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'a2a-version': version },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: {} }),
+  });
+  expect(await reply.json()).toMatchObject({
+    error: { code, message: `model/${MODEL} has no extended agent card` },
+  });
+});
+
 test('an address without its slash is answered with the one that is meant', async () => {
   const { status, card } = await cardOf('/a2a/model/test/.well-known/agent-card.json');
   expect(status).toBe(404);

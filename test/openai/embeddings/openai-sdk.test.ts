@@ -119,6 +119,25 @@ test.each([
   expect(await spine.balance()).toEqual(before);
 });
 
+test.each([
+  ['no vector', 0, 'base64', 64],
+  ['one vector too few', 2, 'float', 2],
+  ['one vector too few, of a large reply', 2, 'float', 64],
+  ['one vector too many, of a large reply', 4, 'float', 64],
+])('%s for three texts is a failure of the provider, and free', async (_what, count, format, dimensions) => {
+  const texts = ['a', 'b', 'c', 'd'].slice(0, count);
+  upstream.answer = () => {
+    const reply = embed({ input: texts.length === 0 ? 'x' : texts, encoding_format: format, dimensions });
+    return { body: count === 0 ? { ...reply, data: [] } : reply };
+  };
+  const before = await spine.balance();
+  await expect(client.embeddings.create({ model: MODEL, input: ['a', 'b', 'c'] })).rejects.toThrow(
+    /Provider Acme failed/,
+  );
+  await spine.quiet();
+  expect(await spine.balance()).toEqual(before);
+});
+
 test('each door names the other where the model is for that one', async () => {
   await expect(client.embeddings.create({ model: 'test/model', input: 'x' })).rejects.toThrow(
     /422 test\/model makes no embeddings. Call it at \/chat\/completions/,
