@@ -229,7 +229,7 @@ export const hasRestriction = (record: KeyRecord): boolean => {
   return [limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, member].some((part) => part !== null);
 };
 
-/** Whether a limit becomes soft, or stays it, and nothing is said about its percentages. */
+/** Whether a change makes a limit soft and names no percentages. The limit may have been soft before. */
 const becomesSoft = ({ limitSoft, limitNotify }: KeyChanges): boolean =>
   limitSoft === true && limitNotify === undefined;
 

@@ -103,12 +103,8 @@ export function createCards(options: CardsOptions): Cards {
 
     async shown(offers) {
       const cards = await cardsOf(offers);
-      return offers[
-        Math.max(
-          0,
-          cards.findIndex((card) => card !== null),
-        )
-      ]!;
+      const at = cards.findIndex((card) => card !== null);
+      return offers[Math.max(at, 0)]!;
     },
 
     async card({ service, offers, version, origin }) {

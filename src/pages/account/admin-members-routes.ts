@@ -4,6 +4,7 @@ import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
 import { accountParams, findAccount, type AdminAccountsDeps } from './admin-accounts.ts';
 import {
   addMember,
+  newMemberOf,
   findMember,
   memberParams,
   memberSchema,
@@ -64,7 +65,8 @@ export function addAdminMembersRoutes(
     { schema: added, config: CONFIGURE },
     async ({ params, body }, reply) => {
       const { account } = await findAccount(params.id, deps);
-      const [data] = await viewMembers(account, [await addMember(account, body, deps)], deps);
+      const member = await newMemberOf(account, body, deps);
+      const [data] = await viewMembers(account, [await addMember(account, member, body, deps)], deps);
       return reply.code(201).send({ data });
     },
   );

@@ -172,9 +172,9 @@ function createMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
     await requireFullRights(deps.keys, caller, OF_MEMBERS);
     refuseBelow(caller, request.body.role);
     // The member is checked first, so that one who cannot be added doesn't use up the nonce.
-    await newMemberOf(caller.account, request.body, deps);
+    const member = await newMemberOf(caller.account, request.body, deps);
     await requireFreshSignature(caller, deps.nonces);
-    const added = await addMember(caller.account, request.body, deps);
+    const added = await addMember(caller.account, member, request.body, deps);
     const [data] = await viewMembers(caller.account, [added], deps);
     return reply.code(201).send({ data });
   });

@@ -106,20 +106,30 @@ export async function newMemberOf(
     );
   if (member === account)
     throw new GatewayError('invalid_request', 'An account cannot be a member of itself', { param: 'account' });
+  await refuseMember(account, member, members);
+  return member;
+}
+
+async function refuseMember(account: string, member: string, members: MembersDeps['members']): Promise<void> {
   if (await members.find(account, member))
     throw new GatewayError('unprocessable', 'This account is already a member. Change the member with PATCH', {
       param: 'account',
     });
-  return member;
 }
 
-/** Adds a member. Throws as newMemberOf does, or GatewayError `unprocessable` if the account has too many members. */
-export async function addMember(account: string, body: NewMemberBody, deps: MembersDeps): Promise<Member> {
-  const member = await newMemberOf(account, body, deps);
-  const added = await deps.members.add({ account, member, role: body.role, name: body.name?.trim() || member });
+/**
+ * Adds `member`, which newMemberOf gave. Throws GatewayError `unprocessable` if the account has too many members, or if
+ * another request has added the same one meanwhile.
+ */
+export async function addMember(
+  account: string,
+  member: string,
+  { role, name }: NewMemberBody,
+  { members }: Pick<MembersDeps, 'members'>,
+): Promise<Member> {
+  const added = await members.add({ account, member, role, name: name?.trim() || member });
   if (added !== null) return added;
-  // Another request may have added it meanwhile.
-  await newMemberOf(account, body, deps);
+  await refuseMember(account, member, members);
   throw new GatewayError('unprocessable', `An account has at most ${MEMBERS_MAX} members`);
 }
 

@@ -1,6 +1,6 @@
 import { UpstreamFailure } from '#wire';
 import type { Pipeline } from '#gateway';
-import { type Blob, type Blobs, lastPartOf, type Look, type Sight, type Task } from '#tasks';
+import { type Blob, type Blobs, lastPartOf, LOOK_MS, type Look, type Sight, type Task } from '#tasks';
 import { filesOf, notesOf, resultToText, secondsIn, type VideoNotes, type VideoResult } from '../video-task.ts';
 import { lookAtJob, type SeenJob, seenJob } from '../wires/openai-videos.ts';
 import { askProvider } from './ask-provider.ts';
@@ -23,10 +23,10 @@ interface LookAtVideosOptions {
 }
 
 /**
- * Shorter than the watch gives a look, so that a look ends a task in the last part of its time even if its provider
- * does not answer. Only one look may fall into this part.
+ * How long a provider has for its answers. This is shorter than a whole look. So a look can end a task in the last part
+ * of its time even if the provider does not answer. Only one look may fall into this part.
  */
-const LOOK_MS = 8_000;
+const ANSWER_MS = LOOK_MS - 2_000;
 /** A job that its provider does not know this long after its creation is lost. */
 const LOST_MS = 60_000;
 const RUNNING: ReadonlySet<SeenJob['state']> = new Set(['queued', 'generating']);
@@ -96,7 +96,7 @@ async function lookAtJobs(
 ): Promise<readonly SeenJob[]> {
   if (places.length === 0) return [];
   return askProvider(
-    { pipeline, task, method: 'video/retrieve', timeoutMs: LOOK_MS, signal },
+    { pipeline, task, method: 'video/retrieve', timeoutMs: ANSWER_MS, signal },
     async (send, requestId) => {
       const seen: SeenJob[] = [];
       for (const place of places) {
