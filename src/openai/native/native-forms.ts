@@ -1,6 +1,6 @@
 import type { ByteOutput } from '../stream/byte-output.ts';
 import { endOfString } from '../stream/chunk-template.ts';
-import { createEventForms } from '../stream/event-forms.ts';
+import { EventForms } from '../stream/event-forms.ts';
 import { type EventForm, eventForm, type FoundRun } from '../stream/event-runs.ts';
 import type { OutputTally } from '../stream/output-tally.ts';
 
@@ -25,7 +25,7 @@ interface NativeForms {
 
 export function createNativeForms(tally: OutputTally, output: ByteOutput): NativeForms {
   let sequence: number | null = null;
-  const forms = createEventForms<NativeForm>(tally, pass);
+  const forms = new EventForms<NativeForm>(tally, pass);
 
   function pass({ line }: NativeForm, run: FoundRun, bytes: Buffer, start: number, framed: boolean) {
     output.write(line);
@@ -38,7 +38,7 @@ export function createNativeForms(tally: OutputTally, output: ByteOutput): Nativ
     get sequence() {
       return sequence;
     },
-    take: forms.take,
+    take: (bytes, start, end, framed) => forms.take(bytes, start, end, framed),
     learn: (type, text) => forms.learn(text, () => formOf(text, `event: ${type}\ndata: `)),
   };
 }

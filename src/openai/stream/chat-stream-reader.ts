@@ -1,14 +1,14 @@
 import { UpstreamFailure } from '#wire';
 import { checkHead, contentTypeOf, malformed, retryAfterOf, toFailure } from '#wire/replies';
-import type { ReplyReader } from '#gateway';
+import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { createByteOutput } from './byte-output.ts';
 import { completeEnd, cutEnd, overCapEnd, type ReplyContext } from '../reply/chat-end.ts';
 import { Collector } from '../reply/chat-reply-collector.ts';
-import { createChunkRewriter } from './chunk-rewriter.ts';
-import { createOutputTally } from './output-tally.ts';
+import { ChunkRewriter } from './chunk-rewriter.ts';
+import { createOutputTally, type OutputTally } from './output-tally.ts';
 import { partialReply } from '../reply/partial-reply.ts';
 import { joined } from './joined.ts';
-import { createSseScanner, SseError } from './sse.ts';
+import { createSseScanner, SseError, type SseScanner } from './sse.ts';
 import { checkWireBytes, lineTooLong } from './stream-too-large.ts';
 import { asChunk, endHere } from '../reply/whole-reply.ts';
 import { endInWorker } from '../reply/whole-reply-elsewhere.ts';
@@ -18,78 +18,106 @@ export interface StreamReaderOptions {
   readonly parseAll?: boolean;
 }
 
-/**
- * Reads a streamed reply. Chunks go out as they arrive, with our id and the service's name. The chunk that finishes
- * is held until `end`, because usage may follow it. So the last chunk has both the finish reason and the usage.
- */
+/** A reader of a streamed reply. */
 export function createChatStreamReader(
   context: ReplyContext,
   { parseAll = false }: StreamReaderOptions = {},
 ): ReplyReader {
-  const output = createByteOutput();
-  const tally = createOutputTally(context.budget);
-  const rewriter = createChunkRewriter(context, tally, output, parseAll);
-  const scanner = createSseScanner(rewriter.rewrite, undefined, rewriter.rewriteKnown);
-  let received = 0;
-  let failed = false;
-  let retryAfterS: number | undefined;
-  /** Set when the provider answers a request for a stream with one JSON object. */
-  let whole: Collector | null = null;
+  return new ChatStreamReader(context, parseAll);
+}
 
-  const isOver = (): boolean => rewriter.done || rewriter.overCap;
+/**
+ * Reads a streamed reply. Chunks go out as they arrive, with our id and the service's name. The chunk that finishes
+ * is held until `end`, because usage may follow it. So the last chunk has both the finish reason and the usage.
+ */
+class ChatStreamReader implements ReplyReader {
+  readonly #context: ReplyContext;
+  readonly #output = createByteOutput();
+  readonly #tally: OutputTally;
+  readonly #rewriter: ChunkRewriter;
+  readonly #scanner: SseScanner;
+  #received = 0;
+  #failed = false;
+  #retryAfterS: number | undefined;
+  /** Set when the provider answers a request for a stream with one JSON object. */
+  #whole: Collector | null = null;
+
+  constructor(context: ReplyContext, parseAll: boolean) {
+    this.#context = context;
+    this.#tally = createOutputTally(context.budget);
+    const rewriter = new ChunkRewriter(context, this.#tally, this.#output, parseAll);
+    this.#rewriter = rewriter;
+    this.#scanner = createSseScanner(
+      (bytes, start, end, refused, isError) => rewriter.rewrite(bytes, start, end, refused, isError),
+      undefined,
+      (bytes, start, end) => rewriter.rewriteKnown(bytes, start, end),
+    );
+  }
+
+  get finished(): boolean {
+    return this.#rewriter.done || this.#rewriter.overCap;
+  }
+
+  get kept(): number | undefined {
+    return this.#whole?.bytes;
+  }
+
+  head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
+    this.#retryAfterS = retryAfterOf(headers['retry-after']);
+    checkHead(status, headers);
+    if (contentTypeOf(headers).includes('json')) this.#whole = new Collector(this.#context);
+  }
+
+  failure(status: number, body: Uint8Array): UpstreamFailure {
+    return toFailure(status, body, this.#retryAfterS);
+  }
+
+  data(chunks: readonly Uint8Array[]): Uint8Array | null {
+    if (this.#whole) {
+      for (const chunk of chunks) this.#whole.push(chunk);
+      return null;
+    }
+    if (this.finished) return null;
+    const arrived = joined(chunks);
+    this.#received += arrived.length;
+    // Our id and names are often longer than the provider's.
+    this.#output.expected = arrived.length + (arrived.length >> 1) + 64;
+    this.#reading(() => this.#scanner.push(arrived));
+    checkWireBytes(this.#received, this.#context.replyBytesMax, this.#tally);
+    return this.#output.take();
+  }
+
+  endElsewhere(): Promise<ReplyEnd> | null {
+    return this.#whole && endInWorker(this.#context, this.#whole, 'chunk');
+  }
+
+  end(): ReplyEnd {
+    const context = this.#context;
+    const rewriter = this.#rewriter;
+    if (this.#whole) return endHere(context, this.#whole.take(), 'chunk');
+    if (!this.finished) this.#reading(() => this.#scanner.end());
+    if (rewriter.overCap) return overCapEnd(context, rewriter.produced('length'));
+    if (rewriter.chunks === 0) throw malformed('it ended the stream without a reply');
+    if (!rewriter.finishHeld && !rewriter.done) throw malformed('it ended the stream before the reply was complete');
+    return completeEnd(context, rewriter.produced('stop'));
+  }
+
+  cut(cut: Cut): ReplyEnd {
+    const context = this.#context;
+    if (this.#failed) throw malformed('its stream was broken before it was cut');
+    if (this.#whole) return cutEnd(context, asChunk(partialReply(context, this.#whole.take())), cut);
+    const produced = this.#rewriter.produced('length');
+    return this.#rewriter.overCap ? overCapEnd(context, produced) : cutEnd(context, produced, cut);
+  }
 
   /** Runs `read`. Throws UpstreamFailure if the stream is broken. */
-  function reading(read: () => void): void {
+  #reading(read: () => void): void {
     try {
       read();
     } catch (error) {
-      const failure = error instanceof SseError ? lineTooLong(error, tally) : error;
-      failed = !(failure instanceof UpstreamFailure && failure.tooLarge);
+      const failure = error instanceof SseError ? lineTooLong(error, this.#tally) : error;
+      this.#failed = !(failure instanceof UpstreamFailure && failure.tooLarge);
       throw failure;
     }
   }
-
-  return {
-    get finished() {
-      return isOver();
-    },
-    head(status, headers) {
-      retryAfterS = retryAfterOf(headers['retry-after']);
-      checkHead(status, headers);
-      if (contentTypeOf(headers).includes('json')) whole = new Collector(context);
-    },
-    failure: (status, body) => toFailure(status, body, retryAfterS),
-    data(chunks) {
-      if (whole) {
-        for (const chunk of chunks) whole.push(chunk);
-        return null;
-      }
-      if (isOver()) return null;
-      const arrived = joined(chunks);
-      received += arrived.length;
-      // Our id and names are often longer than the provider's.
-      output.expected = arrived.length + (arrived.length >> 1) + 64;
-      reading(() => scanner.push(arrived));
-      checkWireBytes(received, context.replyBytesMax, tally);
-      return output.take();
-    },
-    get kept() {
-      return whole?.bytes;
-    },
-    endElsewhere: () => whole && endInWorker(context, whole, 'chunk'),
-    end() {
-      if (whole) return endHere(context, whole.take(), 'chunk');
-      if (!isOver()) reading(() => scanner.end());
-      if (rewriter.overCap) return overCapEnd(context, rewriter.produced('length'));
-      if (rewriter.chunks === 0) throw malformed('it ended the stream without a reply');
-      if (!rewriter.finishHeld && !rewriter.done) throw malformed('it ended the stream before the reply was complete');
-      return completeEnd(context, rewriter.produced('stop'));
-    },
-    cut(cut) {
-      if (failed) throw malformed('its stream was broken before it was cut');
-      if (whole) return cutEnd(context, asChunk(partialReply(context, whole.take())), cut);
-      const produced = rewriter.produced('length');
-      return rewriter.overCap ? overCapEnd(context, produced) : cutEnd(context, produced, cut);
-    },
-  };
 }

@@ -3,169 +3,163 @@ import type { ByteOutput } from './byte-output.ts';
 import type { Produced, ReplyContext } from '../reply/chat-end.ts';
 import { largerClaim } from '../reply/chat-usage.ts';
 import { cutDeltas } from '../caps/output-bound.ts';
-import { createKnownForms } from './known-forms.ts';
+import { KnownForms } from './known-forms.ts';
 import { roomOf, type OutputTally } from './output-tally.ts';
 import { choicesOf, failByName, parseChunk } from './parse-chunk.ts';
-import { createStreamedChoices } from './streamed-choices.ts';
+import { StreamedChoices } from './streamed-choices.ts';
 
 type Json = Record<string, unknown>;
 
 /** Rewrites a provider's events as ours. */
-interface ChunkRewriter {
-  /** Chunks that had a choice. */
-  readonly chunks: number;
+export class ChunkRewriter {
   /** The provider sent `[DONE]`. */
-  readonly done: boolean;
-  /** A chunk that finishes a choice is held until the usage is known. */
-  readonly finishHeld: boolean;
+  done = false;
   /** The output ran past its budget. Nothing is read after that. */
-  readonly overCap: boolean;
+  overCap = false;
+  readonly #context: ReplyContext;
+  readonly #tally: OutputTally;
+  readonly #output: ByteOutput;
+  readonly #parseAll: boolean;
+  readonly #choices: StreamedChoices;
+  readonly #forms: KnownForms;
+  /** Chunks with a choice that were parsed. */
+  #parsed = 0;
+  #created: number | null = null;
+  #claim: unknown = null;
+  #held: Json | null = null;
+
+  /** `parseAll`: every event is parsed, as a reference for the fast path. */
+  constructor(context: ReplyContext, tally: OutputTally, output: ByteOutput, parseAll: boolean) {
+    this.#context = context;
+    this.#tally = tally;
+    this.#output = output;
+    this.#parseAll = parseAll;
+    this.#choices = new StreamedChoices(context.callId, tally);
+    this.#forms = new KnownForms(tally, output);
+  }
+
+  /** Chunks that had a choice. */
+  get chunks(): number {
+    return this.#parsed + this.#forms.events;
+  }
+
+  /** A chunk that finishes a choice is held until the usage is known. */
+  get finishHeld(): boolean {
+    return this.#held !== null;
+  }
+
   /**
    * Rewrites the payload of one event and writes it to the output. `refused`: `rewriteKnown` did not take this
    * event. `isError`: the provider names it an error. Returns false after the last event.
    */
-  rewrite(bytes: Buffer, start: number, end: number, refused: boolean, isError: boolean): boolean;
+  rewrite(bytes: Buffer, start: number, end: number, refused: boolean, isError: boolean): boolean {
+    if (isError) failByName(bytes.subarray(start, end), bytes.toString('utf8', start, end));
+    if (!refused && this.#forms.take(bytes, start, end, false) === end) return true;
+    const text = bytes.toString('utf8', start, end);
+    if (bytes[start] === 0x5b && text.trim() === '[DONE]') {
+      this.done = true;
+      return false;
+    }
+    return this.#take(text, parseChunk(bytes.subarray(start, end), text));
+  }
+
   /**
    * Rewrites the events on the wire that begin with the payload at `start`, as long as they have a known form.
    * Returns the place after them, or `start` if it took no event.
    */
-  rewriteKnown(bytes: Buffer, start: number, end: number): number;
-  /** The reply so far. `finish` is the reason for a choice that the provider has not finished. */
-  produced(finish: 'length' | 'stop'): Produced;
-}
+  rewriteKnown(bytes: Buffer, start: number, end: number): number {
+    return this.#forms.take(bytes, start, end, true);
+  }
 
-/** `parseAll`: every event is parsed, as a reference for the fast path. */
-export function createChunkRewriter(
-  context: ReplyContext,
-  tally: OutputTally,
-  output: ByteOutput,
-  parseAll: boolean,
-): ChunkRewriter {
-  const stamp = createStamp(context);
-  const choicesRead = createStreamedChoices(context.callId, tally);
-  const forms = createKnownForms(tally, output);
-  /** Chunks with a choice that were parsed. */
-  let parsed = 0;
-  let claim: unknown = null;
-  let held: Json | null = null;
-  let done = false;
-  let overCap = false;
+  /** The reply so far. `finish` is the reason for a choice that the provider has not finished. */
+  produced(finish: 'length' | 'stop'): Produced {
+    const { bytes, otherBytes } = this.#tally;
+    return {
+      body: this.#held ?? this.#madeUpFinish(this.overCap || bytes > 0 ? finish : 'error'),
+      before: this.#output.take(),
+      claim: this.#claim,
+      outputBytes: bytes,
+      otherBytes,
+      finishReasons: [...this.#choices.finishReasons.values()],
+      choices: Math.max(1, this.#choices.count),
+      malformed: this.#held === null && !this.overCap,
+      overCap: this.overCap,
+    };
+  }
 
   /** Returns false when the output ran past its budget. */
-  function take(text: string, chunk: Json): boolean {
+  #take(text: string, chunk: Json): boolean {
     if (chunk['error']) throw failedByItsOwnWords(chunk['error']);
     // vLLM puts its error in the place of a chunk.
     if (chunk['object'] === 'error') throw failedByItsOwnWords(chunk);
-    const claims = takeClaim(chunk);
+    const claims = this.#takeClaim(chunk);
     const choices = choicesOf(chunk);
     if (!choices) return true;
-    stamp(chunk);
+    this.#stamp(chunk);
     if (choices.length === 0) {
-      if (held) copyMissing(chunk, held);
-      else if (!claims) write(chunk);
+      if (this.#held) copyMissing(chunk, this.#held);
+      else if (!claims) this.#write(chunk);
       return true;
     }
-    parsed++;
-    const room = roomOf(tally);
-    const { finishes, opensCall } = choicesRead.read(chunk, choices);
+    this.#parsed++;
+    const room = roomOf(this.#tally);
+    const { finishes, opensCall } = this.#choices.read(chunk, choices);
     // A new call changes what an index stands for.
-    if (opensCall) forms.forget();
-    if (roomOf(tally) < 0) {
-      writeWordsThatFit(chunk, room);
-      overCap = true;
+    if (opensCall) this.#forms.forget();
+    if (roomOf(this.#tally) < 0) {
+      this.#writeWordsThatFit(chunk, room);
+      this.overCap = true;
       return false;
     }
     if (finishes) {
-      if (held) write(held);
-      held = chunk;
+      if (this.#held) this.#write(this.#held);
+      this.#held = chunk;
       return true;
     }
-    write(chunk);
-    if (!parseAll && !claims && !opensCall) forms.learn(text, chunk);
+    this.#write(chunk);
+    if (!this.#parseAll && !claims && !opensCall) this.#forms.learn(text, chunk);
     return true;
   }
 
   /** The claim is removed from the chunk, because only the last chunk carries usage. */
-  function takeClaim(chunk: Json): boolean {
+  #takeClaim(chunk: Json): boolean {
     const given = chunk['usage'];
     if (given !== undefined) chunk['usage'] = undefined;
     if (given === undefined || given === null) return false;
-    claim = largerClaim(claim, given);
+    this.#claim = largerClaim(this.#claim, given);
     return true;
   }
 
-  function write(chunk: Json): void {
-    output.writeText(`data: ${JSON.stringify(chunk)}\n\n`);
+  #write(chunk: Json): void {
+    this.#output.writeText(`data: ${JSON.stringify(chunk)}\n\n`);
   }
 
-  function writeWordsThatFit({ id, object, created, model, provider, choices }: Json, room: number): void {
+  #writeWordsThatFit({ id, object, created, model, provider, choices }: Json, room: number): void {
     const fitting = cutDeltas(choices as Json[], room);
-    if (fitting.length > 0) write({ id, object, created, model, provider, choices: fitting });
+    if (fitting.length > 0) this.#write({ id, object, created, model, provider, choices: fitting });
   }
 
   /** The finishing chunk for a stream that ended without one. */
-  function madeUpFinish(reason: string): Json {
+  #madeUpFinish(reason: string): Json {
     const chunk: Json = { choices: [{ index: 0, delta: {}, finish_reason: reason }] };
-    stamp(chunk);
+    this.#stamp(chunk);
     return chunk;
   }
 
-  return {
-    get chunks() {
-      return parsed + forms.events;
-    },
-    get done() {
-      return done;
-    },
-    get finishHeld() {
-      return held !== null;
-    },
-    get overCap() {
-      return overCap;
-    },
-    rewrite(bytes, start, end, refused, isError) {
-      if (isError) failByName(bytes.subarray(start, end), bytes.toString('utf8', start, end));
-      if (!refused && forms.take(bytes, start, end, false) === end) return true;
-      const text = bytes.toString('utf8', start, end);
-      if (bytes[start] === 0x5b && text.trim() === '[DONE]') {
-        done = true;
-        return false;
-      }
-      return take(text, parseChunk(bytes.subarray(start, end), text));
-    },
-    rewriteKnown: (bytes, start, end) => forms.take(bytes, start, end, true),
-    produced(finish) {
-      const body = held ?? madeUpFinish(overCap || tally.bytes > 0 ? finish : 'error');
-      return {
-        body,
-        before: output.take(),
-        claim,
-        outputBytes: tally.bytes,
-        otherBytes: tally.otherBytes,
-        finishReasons: [...choicesRead.finishReasons.values()],
-        choices: Math.max(1, choicesRead.count),
-        malformed: !held && !overCap,
-        overCap,
-      };
-    },
-  };
-}
-
-function copyMissing(from: Json, to: Json): void {
-  for (const key of Object.keys(from)) if (!(key in to)) to[key] = from[key];
-}
-
-/** Sets the members that are the same in all chunks of a stream. */
-function createStamp({ callId, service, provider, created: fallback }: ReplyContext): (chunk: Json) => void {
-  let created: number | null = null;
-  return (chunk) => {
+  /** Sets the members that are the same in all chunks of a stream. */
+  #stamp(chunk: Json): void {
+    const { callId, created: fallback, service, provider } = this.#context;
     chunk['id'] = callId;
     chunk['object'] = 'chat.completion.chunk';
-    if (typeof chunk['created'] !== 'number') chunk['created'] = created ?? fallback;
-    created ??= chunk['created'] as number;
+    if (typeof chunk['created'] !== 'number') chunk['created'] = this.#created ?? fallback;
+    this.#created ??= chunk['created'] as number;
     chunk['model'] = service;
     chunk['provider'] = provider;
     // By the published schema of chunks it is a string or absent. Only a whole reply has null.
     if (chunk['system_fingerprint'] === null) chunk['system_fingerprint'] = undefined;
-  };
+  }
+}
+
+function copyMissing(from: Json, to: Json): void {
+  for (const key of Object.keys(from)) if (!(key in to)) to[key] = from[key];
 }

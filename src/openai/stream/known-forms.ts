@@ -1,40 +1,48 @@
 import { textBytes } from '../reply/message-text.ts';
 import type { ByteOutput } from './byte-output.ts';
 import { learnTemplate, writeTexts, type ChunkTemplate } from './chunk-template.ts';
-import { createEventForms, type EventForms } from './event-forms.ts';
+import { EventForms } from './event-forms.ts';
 import type { OutputTally } from './output-tally.ts';
 
 type Json = Record<string, unknown>;
 
 /** The forms of chunks that a stream has shown. Chunks of a known form are rewritten without being parsed. */
-interface KnownForms extends Omit<EventForms<ChunkTemplate>, 'learn'> {
-  /** Learns the form of an event. `chunk` is its rewritten form. `learn` changes it, so write it before. */
-  learn(text: string, chunk: Json): void;
-}
-
-export function createKnownForms(tally: OutputTally, output: ByteOutput): KnownForms {
-  const forms = createEventForms<ChunkTemplate>(tally, ({ ours }, run, bytes) => writeTexts(ours, run, bytes, output));
+export class KnownForms {
+  readonly #forms: EventForms<ChunkTemplate>;
   /** The first chunk names the role. Its form is not learned, because usually no other chunk has it. */
-  let isFirst = true;
-  return {
-    get events() {
-      return forms.events;
-    },
-    take: forms.take,
-    forget: forms.forget,
-    learn(text, chunk) {
-      const wasFirst = isFirst;
-      isFirst = false;
-      const field = wasFirst ? null : varyingField(chunk);
-      if (!field) return;
-      forms.learn(text, () =>
-        learnTemplate(text, field.key, field.place, (placeholder) => {
-          field.place(chunk, placeholder);
-          return JSON.stringify(chunk);
-        }),
-      );
-    },
-  };
+  #isFirst = true;
+
+  constructor(tally: OutputTally, output: ByteOutput) {
+    this.#forms = new EventForms(tally, ({ ours }, run, bytes) => writeTexts(ours, run, bytes, output));
+  }
+
+  /** Events that were taken. */
+  get events(): number {
+    return this.#forms.events;
+  }
+
+  /** See EventForms. */
+  take(bytes: Buffer, start: number, end: number, framed: boolean): number {
+    return this.#forms.take(bytes, start, end, framed);
+  }
+
+  forget(): void {
+    this.#forms.forget();
+  }
+
+  /** Learns the form of an event. `chunk` is its rewritten form. `learn` changes it, so write it before. */
+  learn(text: string, chunk: Json): void {
+    const wasFirst = this.#isFirst;
+    this.#isFirst = false;
+    const field = wasFirst ? null : varyingField(chunk);
+    if (!field) return;
+    this.#forms.learn(text, () =>
+      learnTemplate(text, field.key, field.place, (placeholder) => {
+        field.place(chunk, placeholder);
+        return JSON.stringify(chunk);
+      }),
+    );
+  }
 }
 
 /** The one string of a chunk that is expected to vary in the next one; null for a chunk without such a string. */

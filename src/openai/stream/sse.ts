@@ -11,7 +11,7 @@ export class SseError extends Error {
   }
 }
 
-interface SseScanner {
+export interface SseScanner {
   /** Takes the next bytes, split anywhere. */
   push(chunk: Buffer): void;
   /**

@@ -5,16 +5,6 @@ import { createToolCallDeltas } from './tool-call-deltas.ts';
 
 type Json = Record<string, unknown>;
 
-/** The choices of one stream, from chunk to chunk. */
-interface StreamedChoices {
-  /** By the index of the choice. */
-  readonly finishReasons: ReadonlyMap<number, string>;
-  /** How many choices the stream has, finished or not. */
-  readonly count: number;
-  /** Normalises the choices of `chunk` in place and counts their output. */
-  read(chunk: Json, choices: readonly Json[]): ReadChoices;
-}
-
 interface ReadChoices {
   /** The chunk finishes a choice. */
   readonly finishes: boolean;
@@ -22,44 +12,56 @@ interface ReadChoices {
   readonly opensCall: boolean;
 }
 
-export function createStreamedChoices(callId: string, tally: OutputTally): StreamedChoices {
-  const toolCalls = createToolCallDeltas(callId);
-  const finishReasons = new Map<number, string>();
-  const seen = new Set<number>();
+/** The choices of one stream, from chunk to chunk. */
+export class StreamedChoices {
+  readonly #finishReasons = new Map<number, string>();
+  readonly #seen = new Set<number>();
+  readonly #toolCalls: ReturnType<typeof createToolCallDeltas>;
+  readonly #tally: OutputTally;
 
-  return {
-    finishReasons,
-    get count() {
-      return seen.size;
-    },
-    read(chunk, choices) {
-      let finishes = false;
-      let opensCall = false;
-      // Some providers put the finish reason beside the choices.
-      const beside = chunk['finish_reason'];
-      if (beside !== undefined) chunk['finish_reason'] = undefined;
-      choices.forEach((choice, position) => {
-        if (typeof choice['index'] !== 'number') choice['index'] = position;
-        const index = choice['index'] as number;
-        seen.add(index);
-        if (typeof choice['delta'] !== 'object' || choice['delta'] === null) choice['delta'] = {};
-        const delta = choice['delta'] as Json;
-        if (Array.isArray(delta['tool_calls'])) {
-          const { calls, opened } = toolCalls.normalise(index, delta['tool_calls'] as unknown[]);
-          delta['tool_calls'] = calls;
-          opensCall ||= opened;
-        }
-        tally.bytes += textBytes(delta);
-        tally.discount += runDiscountOf(textsOf(delta));
-        tally.otherBytes += otherBytes(delta);
-        const reason = choice['finish_reason'] || beside;
-        if (typeof reason === 'string' && reason !== '' && !finishReasons.has(index)) {
-          finishReasons.set(index, reason);
-          choice['finish_reason'] = reason;
-          finishes = true;
-        } else choice['finish_reason'] = null;
-      });
-      return { finishes, opensCall };
-    },
-  };
+  constructor(callId: string, tally: OutputTally) {
+    this.#toolCalls = createToolCallDeltas(callId);
+    this.#tally = tally;
+  }
+
+  /** By the index of the choice. */
+  get finishReasons(): ReadonlyMap<number, string> {
+    return this.#finishReasons;
+  }
+
+  /** How many choices the stream has, finished or not. */
+  get count(): number {
+    return this.#seen.size;
+  }
+
+  /** Normalises the choices of `chunk` in place and counts their output. */
+  read(chunk: Json, choices: readonly Json[]): ReadChoices {
+    let finishes = false;
+    let opensCall = false;
+    // Some providers put the finish reason beside the choices.
+    const beside = chunk['finish_reason'];
+    if (beside !== undefined) chunk['finish_reason'] = undefined;
+    choices.forEach((choice, position) => {
+      if (typeof choice['index'] !== 'number') choice['index'] = position;
+      const index = choice['index'] as number;
+      this.#seen.add(index);
+      if (typeof choice['delta'] !== 'object' || choice['delta'] === null) choice['delta'] = {};
+      const delta = choice['delta'] as Json;
+      if (Array.isArray(delta['tool_calls'])) {
+        const { calls, opened } = this.#toolCalls.normalise(index, delta['tool_calls'] as unknown[]);
+        delta['tool_calls'] = calls;
+        opensCall ||= opened;
+      }
+      this.#tally.bytes += textBytes(delta);
+      this.#tally.discount += runDiscountOf(textsOf(delta));
+      this.#tally.otherBytes += otherBytes(delta);
+      const reason = choice['finish_reason'] || beside;
+      if (typeof reason === 'string' && reason !== '' && !this.#finishReasons.has(index)) {
+        this.#finishReasons.set(index, reason);
+        choice['finish_reason'] = reason;
+        finishes = true;
+      } else choice['finish_reason'] = null;
+    });
+    return { finishes, opensCall };
+  }
 }
