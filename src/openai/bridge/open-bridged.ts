@@ -62,9 +62,13 @@ export function openBridged(
         throw inTheBody(error);
       });
     let serving: Offer | null = null;
+    const sent = { asked: false, dropped: [], maxTokens: null };
     const request: CallRequest = {
       ...asked,
-      exchange: watched(asked.exchange, (offer) => (serving = offer)),
+      exchange: watched(asked.exchange, (offer) => {
+        serving = offer;
+        sent.asked = true;
+      }),
       quote: quoteAsked(null, context.headers, null),
       ...(payment ? { payment } : {}),
       ...(body.metadata ? { metadata: body.metadata } : {}),
@@ -77,13 +81,7 @@ export function openBridged(
       model: body.model,
       stream: ask.stream,
       startedAt: call.startedAt,
-      sent: {
-        get asked() {
-          return serving !== null;
-        },
-        dropped: [],
-        maxTokens: null,
-      },
+      sent,
     };
     const provider = (): Provider => (serving ?? firstOf(call)).provider;
     return {

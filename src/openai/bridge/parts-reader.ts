@@ -1,4 +1,5 @@
-import { encodePartsEvent, type Part, type PartsEnd, type ReplyEnd, type ReplyReader } from '#gateway';
+import type { UpstreamFailure } from '#wire';
+import { type Cut, encodePartsEvent, type Part, type PartsEnd, type ReplyEnd, type ReplyReader } from '#gateway';
 import type { ChatTail } from '../reply/chat-end.ts';
 import { chunksOf } from '../reply/chunks-of.ts';
 
@@ -9,26 +10,50 @@ type Json = Record<string, unknown>;
  * tail becomes a PartsEnd. Counting, billing and errors stay the same.
  */
 export function createPartsReader(reader: ReplyReader): ReplyReader {
-  const spoken = (bytes: Uint8Array | null): Uint8Array | null =>
-    bytes === null ? null : encode(chunksOf(bytes).flatMap(partsOfChunk));
-  const toEnd = (end: ReplyEnd): ReplyEnd => {
-    const { before, body, usage, cut } = end.tail as ChatTail;
-    const rest = [...(before === null ? [] : chunksOf(before)), body].flatMap(partsOfChunk);
-    return { ...end, rest: encode(rest), tail: toPartsEnd(end, usage, cut) };
-  };
-  return {
-    get finished() {
-      return reader.finished ?? false;
-    },
-    get kept() {
-      return reader.kept;
-    },
-    head: (status, headers) => reader.head(status, headers),
-    failure: (status, body) => reader.failure(status, body),
-    data: (chunks) => spoken(reader.data(chunks)),
-    end: () => toEnd(reader.end()),
-    cut: (cut) => toEnd(reader.cut(cut)),
-  };
+  return new PartsReader(reader);
+}
+
+class PartsReader implements ReplyReader {
+  readonly #reader: ReplyReader;
+
+  constructor(reader: ReplyReader) {
+    this.#reader = reader;
+  }
+
+  get finished(): boolean {
+    return this.#reader.finished ?? false;
+  }
+
+  get kept(): number | undefined {
+    return this.#reader.kept;
+  }
+
+  head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
+    this.#reader.head(status, headers);
+  }
+
+  failure(status: number, body: Uint8Array): UpstreamFailure {
+    return this.#reader.failure(status, body);
+  }
+
+  data(chunks: readonly Uint8Array[]): Uint8Array | null {
+    const bytes = this.#reader.data(chunks);
+    return bytes === null ? null : encode(chunksOf(bytes).flatMap(partsOfChunk));
+  }
+
+  end(): ReplyEnd {
+    return toEnd(this.#reader.end());
+  }
+
+  cut(cut: Cut): ReplyEnd {
+    return toEnd(this.#reader.cut(cut));
+  }
+}
+
+function toEnd(end: ReplyEnd): ReplyEnd {
+  const { before, body, usage, cut } = end.tail as ChatTail;
+  const rest = [...(before === null ? [] : chunksOf(before)), body].flatMap(partsOfChunk);
+  return { ...end, rest: encode(rest), tail: toPartsEnd(end, usage, cut) };
 }
 
 /** Texts and images of a chunk's first choice. The reasoning of the model is not part of its answer. */

@@ -1,3 +1,4 @@
+import type { UpstreamFailure } from '#wire';
 import {
   checkHead,
   contentTypeOf,
@@ -7,7 +8,7 @@ import {
   toFailure,
   tooLarge,
 } from '#wire/replies';
-import type { ProviderFlag, ReplyReader } from '#gateway';
+import type { Cut, ProviderFlag, ReplyEnd, ReplyReader } from '#gateway';
 import { tokensOf } from '../caps/tokens-of.ts';
 import type { InputSize } from './input-size.ts';
 
@@ -43,58 +44,66 @@ const MODEL = /"model"\s*:\s*("(?:[^"\\]|\\.)*")/g;
  * Reads a reply with embeddings, which pass as they came. Only the edges of the reply are searched, for its usage
  * and the name of its model. Parsing thousands of embeddings would block all streams of the process.
  */
-export function createEmbeddingsReader({ size, tokensMax, replyBytesMax }: ReaderContext): ReplyReader {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  let retryAfterS: number | undefined;
-  return {
-    head(status, headers) {
-      retryAfterS = retryAfterOf(headers['retry-after']);
-      checkHead(status, headers);
-      if (status < 400 && contentTypeOf(headers).startsWith('text/event-stream'))
-        throw malformed('it streamed its reply, but the request did not ask for a stream');
-    },
-    failure: (status, body) => toFailure(status, body, retryAfterS),
-    data(arrived) {
-      for (const chunk of arrived) length += chunk.byteLength;
-      chunks.push(...arrived);
-      if (length > replyBytesMax) throw tooLarge(`its reply is larger than ${replyBytesMax} bytes`);
-      return null;
-    },
-    get kept() {
-      return length;
-    },
-    end() {
-      const bytes = Buffer.concat(chunks);
-      checkReply(bytes);
-      const count = embeddingsIn(bytes);
-      if (count !== size.each.length)
-        throw malformed(`its reply has ${count} embeddings, but the request has ${size.each.length} inputs`);
-      const members = membersOf(bytes);
-      const place = members.find(({ name }) => name === 'usage');
-      const claim = place === undefined ? null : parsed(bytes.toString('utf8', place.start, place.end));
-      const { prompt, flags } = billedTokens(claim, size, tokensMax);
-      const shown = { ...claim, prompt_tokens: prompt, total_tokens: prompt };
-      const estimated = flags.includes('usage_missing');
-      return {
-        usage: { prompt: BigInt(prompt) },
-        outcome: 'complete',
-        estimated,
-        finishReason: 'stop',
-        flags,
-        tail: { bytes, members, usage: estimated ? { ...shown, estimated } : shown } satisfies EmbeddingsTail,
-      };
-    },
-    // An incomplete embedding is useless, so it is free.
-    cut: ({ reason }) => ({
-      usage: null,
-      outcome: 'free',
-      estimated: false,
-      finishReason: reason,
-      flags: [],
-      tail: null,
-    }),
-  };
+export function createEmbeddingsReader(context: ReaderContext): ReplyReader {
+  return new EmbeddingsReader(context);
+}
+
+class EmbeddingsReader implements ReplyReader {
+  kept = 0;
+  readonly #context: ReaderContext;
+  readonly #chunks: Uint8Array[] = [];
+  #retryAfterS: number | undefined;
+
+  constructor(context: ReaderContext) {
+    this.#context = context;
+  }
+
+  head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
+    this.#retryAfterS = retryAfterOf(headers['retry-after']);
+    checkHead(status, headers);
+    if (status < 400 && contentTypeOf(headers).startsWith('text/event-stream'))
+      throw malformed('it streamed its reply, but the request did not ask for a stream');
+  }
+
+  failure(status: number, body: Uint8Array): UpstreamFailure {
+    return toFailure(status, body, this.#retryAfterS);
+  }
+
+  data(arrived: readonly Uint8Array[]): null {
+    const { replyBytesMax } = this.#context;
+    for (const chunk of arrived) this.kept += chunk.byteLength;
+    this.#chunks.push(...arrived);
+    if (this.kept > replyBytesMax) throw tooLarge(`its reply is larger than ${replyBytesMax} bytes`);
+    return null;
+  }
+
+  end(): ReplyEnd {
+    const { size, tokensMax } = this.#context;
+    const bytes = Buffer.concat(this.#chunks);
+    checkReply(bytes);
+    const count = embeddingsIn(bytes);
+    if (count !== size.each.length)
+      throw malformed(`its reply has ${count} embeddings, but the request has ${size.each.length} inputs`);
+    const members = membersOf(bytes);
+    const place = members.find(({ name }) => name === 'usage');
+    const claim = place === undefined ? null : parsed(bytes.toString('utf8', place.start, place.end));
+    const { prompt, flags } = billedTokens(claim, size, tokensMax);
+    const shown = { ...claim, prompt_tokens: prompt, total_tokens: prompt };
+    const estimated = flags.includes('usage_missing');
+    return {
+      usage: { prompt: BigInt(prompt) },
+      outcome: 'complete',
+      estimated,
+      finishReason: 'stop',
+      flags,
+      tail: { bytes, members, usage: estimated ? { ...shown, estimated } : shown } satisfies EmbeddingsTail,
+    };
+  }
+
+  /** An incomplete embedding is useless, so it is free. */
+  cut({ reason }: Cut): ReplyEnd {
+    return { usage: null, outcome: 'free', estimated: false, finishReason: reason, flags: [], tail: null };
+  }
 }
 
 /** Throws UpstreamFailure if the reply is not a list of embeddings. */

@@ -11,7 +11,7 @@ interface BlocksOptions {
 /** The blocks of a streamed message. */
 interface Blocks {
   /** The message has a tool call. */
-  readonly called: boolean;
+  called: boolean;
   text(run: readonly string[]): void;
   thinking(json: string): void;
   call(index: number, id: string, name: string): void;
@@ -58,7 +58,6 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
   /** The calls among them. */
   const calls = new Map<number, Block>();
   let index = -1;
-  let called = false;
 
   /** The event of a delta of the open block, up to its text. */
   let before = '';
@@ -120,15 +119,13 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
   }
 
   return {
-    get called() {
-      return called;
-    },
+    called: false,
     text: (run) => words('text', run),
     thinking: (json) => {
       if (thinks !== 'off') words('thinking', [json]);
     },
     call(call, id, name) {
-      called = true;
+      this.called = true;
       calls.set(call, add({ kind: 'call', call, start: { type: 'tool_use', id, name, input: {} } }));
     },
     arguments(call, json) {

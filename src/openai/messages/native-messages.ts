@@ -21,112 +21,120 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** Reads the replies of Anthropic's Messages API. `model` is the name that they carry. */
 export function createMessagesSpeech(model: string): NativeSpeech {
+  return new MessagesSpeech(model);
+}
+
+class MessagesSpeech implements NativeSpeech {
+  finish: string | null = null;
+  isOver = false;
+  readonly #model: string;
   /**
    * The latest value of each count. A stream states some counts at its beginning, which may be estimates, and all at
    * its end.
    */
-  let usage: Json = {};
-  let held: Json | null = null;
-  let finish: string | null = null;
-  let open: unknown = null;
-  let isOver = false;
+  #usage: Json = {};
+  #held: Json | null = null;
+  #open: unknown = null;
 
-  const take = (given: unknown): void => {
+  constructor(model: string) {
+    this.#model = model;
+  }
+
+  get claim(): Json | null {
+    return claimOf(this.#usage);
+  }
+
+  take(type: string, given: Json, text: string): string | null {
+    switch (type) {
+      case 'message_start': {
+        const { message } = given;
+        if (!isObject(message)) throw malformed('its stream began without a message');
+        this.#takeUsage(message['usage']);
+        return 'model' in message ? withMembersOf(text, given, 'message', { model: this.#model }) : text;
+      }
+      case 'content_block_start':
+        this.#open = given['index'] ?? null;
+        return text;
+      case 'content_block_stop':
+        this.#open = null;
+        return text;
+      case 'message_delta': {
+        const before = this.#usage;
+        this.#takeUsage(given['usage']);
+        const larger = this.#held === null ? this.#usage : largerUsage(before, this.#usage);
+        this.#held = larger === this.#usage ? given : { ...given, usage: { ...(given['usage'] as object), ...larger } };
+        this.#usage = larger;
+        this.#stopped((given['delta'] as Json | null | undefined)?.['stop_reason']);
+        return null;
+      }
+      case 'message_stop':
+        this.isOver = true;
+        return null;
+      case 'error':
+        throw failedByItsOwnWords(given['error']);
+      default:
+        return text;
+    }
+  }
+
+  sizeOf(type: string, { delta, content_block: block }: Json): EventSize {
+    if (type === 'content_block_start' && isObject(block)) return sizeOfBlock(block);
+    if (type !== 'content_block_delta' || !isObject(delta)) return NOTHING;
+    const { text, thinking, partial_json: json } = delta;
+    const texts = stringsOf(text, thinking, json);
+    return { texts, other: texts.length > 0 ? 0 : jsonBytes(delta) };
+  }
+
+  last(end: NativeEnd): string {
+    if (end.isBroken || this.#held === null) return this.#endOfCut(end);
+    const { usage: given, ...rest } = this.#held;
+    const told = isObject(given) ? given : {};
+    // The counts of a cache may come only at the beginning of the stream.
+    const used = shown(end.isCorrected ? { ...told, ...this.#usage } : told, end);
+    return eventText('message_delta', JSON.stringify({ ...rest, usage: used })) + STOP;
+  }
+
+  takeWhole(reply: Json): EventSize {
+    const { content, usage: given, stop_reason: reason } = reply;
+    if (!Array.isArray(content)) throw malformed('its reply has no content');
+    this.#takeUsage(given);
+    this.#stopped(reason);
+    return sumOf((content as unknown[]).map((block) => (isObject(block) ? sizeOfBlock(block) : NOTHING)));
+  }
+
+  whole(text: string, reply: Json, end: NativeEnd): string {
+    const given = reply['usage'];
+    const used = shown(isObject(given) ? given : {}, end);
+    return withMembersOf(text.trim(), reply, null, { model: this.#model, usage: used });
+  }
+
+  cutWhole(said: string, end: NativeEnd): string {
+    const message = { id: 'msg_cut', type: 'message', role: 'assistant', model: this.#model };
+    const content = said === '' ? [] : [{ type: 'text', text: said }];
+    const stop = { stop_reason: 'max_tokens', stop_sequence: null };
+    return JSON.stringify({ ...message, content, ...stop, usage: shown(this.#usage, end), ...noteOf(end.cut) });
+  }
+
+  #takeUsage(given: unknown): void {
     if (!isObject(given)) return;
     const counts: Record<string, unknown> = {};
     for (const name of COUNTS) if (typeof given[name] === 'number') counts[name] = given[name];
     const { output_tokens_details: details } = given;
     const thinking = isObject(details) ? details['thinking_tokens'] : null;
     if (typeof thinking === 'number') counts['output_tokens_details'] = { thinking_tokens: thinking };
-    usage = { ...usage, ...counts };
-  };
-  const stopped = (reason: unknown): void => {
-    if (typeof reason === 'string' && reason !== '') finish = reason;
-  };
+    this.#usage = { ...this.#usage, ...counts };
+  }
+
+  #stopped(reason: unknown): void {
+    if (typeof reason === 'string' && reason !== '') this.finish = reason;
+  }
 
   /** The end of a reply that was cut. */
-  const endOfCut = (end: NativeEnd): string => {
+  #endOfCut(end: NativeEnd): string {
     const delta = { stop_reason: 'max_tokens', stop_sequence: null };
-    const stop = open === null ? '' : event('content_block_stop', { index: open });
-    return stop + event('message_delta', { delta, usage: shown(usage, end), ...noteOf(end.cut) }) + STOP;
-  };
-
-  return {
-    get claim() {
-      return claimOf(usage);
-    },
-    get finish() {
-      return finish;
-    },
-    get isOver() {
-      return isOver;
-    },
-    take(type, given, text) {
-      switch (type) {
-        case 'message_start': {
-          const { message } = given;
-          if (!isObject(message)) throw malformed('its stream began without a message');
-          take(message['usage']);
-          return 'model' in message ? withMembersOf(text, given, 'message', { model }) : text;
-        }
-        case 'content_block_start':
-          open = given['index'] ?? null;
-          return text;
-        case 'content_block_stop':
-          open = null;
-          return text;
-        case 'message_delta': {
-          const before = usage;
-          take(given['usage']);
-          const larger = held === null ? usage : largerUsage(before, usage);
-          held = larger === usage ? given : { ...given, usage: { ...(given['usage'] as object), ...larger } };
-          usage = larger;
-          stopped((given['delta'] as Json | null | undefined)?.['stop_reason']);
-          return null;
-        }
-        case 'message_stop':
-          isOver = true;
-          return null;
-        case 'error':
-          throw failedByItsOwnWords(given['error']);
-        default:
-          return text;
-      }
-    },
-    sizeOf(type, { delta, content_block: block }) {
-      if (type === 'content_block_start' && isObject(block)) return sizeOfBlock(block);
-      if (type !== 'content_block_delta' || !isObject(delta)) return NOTHING;
-      const { text, thinking, partial_json: json } = delta;
-      const texts = stringsOf(text, thinking, json);
-      return { texts, other: texts.length > 0 ? 0 : jsonBytes(delta) };
-    },
-    last(end) {
-      if (end.isBroken || held === null) return endOfCut(end);
-      const { usage: given, ...rest } = held;
-      const told = isObject(given) ? given : {};
-      // The counts of a cache may come only at the beginning of the stream.
-      const used = shown(end.isCorrected ? { ...told, ...usage } : told, end);
-      return eventText('message_delta', JSON.stringify({ ...rest, usage: used })) + STOP;
-    },
-    takeWhole(reply) {
-      const { content, usage: given, stop_reason: reason } = reply;
-      if (!Array.isArray(content)) throw malformed('its reply has no content');
-      take(given);
-      stopped(reason);
-      return sumOf((content as unknown[]).map((block) => (isObject(block) ? sizeOfBlock(block) : NOTHING)));
-    },
-    whole(text, reply, end) {
-      const given = reply['usage'];
-      const used = shown(isObject(given) ? given : {}, end);
-      return withMembersOf(text.trim(), reply, null, { model, usage: used });
-    },
-    cutWhole(said, end) {
-      const message = { id: 'msg_cut', type: 'message', role: 'assistant', model };
-      const content = said === '' ? [] : [{ type: 'text', text: said }];
-      const stop = { stop_reason: 'max_tokens', stop_sequence: null };
-      return JSON.stringify({ ...message, content, ...stop, usage: shown(usage, end), ...noteOf(end.cut) });
-    },
-  };
+    const stop = this.#open === null ? '' : event('content_block_stop', { index: this.#open });
+    return stop + event('message_delta', { delta, usage: shown(this.#usage, end), ...noteOf(end.cut) }) + STOP;
+  }
 }
 
 /** Only these counts are kept, because a stream may send its usage thousands of times, with any other members. */

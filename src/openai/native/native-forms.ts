@@ -14,7 +14,7 @@ interface NativeForm extends EventForm {
 }
 
 /** Delta events in a form that was seen before. They are valid, and pass unchanged. */
-interface NativeForms {
+export interface NativeForms {
   /** See EventForms. */
   take(bytes: Buffer, start: number, end: number, framed: boolean): number;
   /** The last number in the events that passed; null before one. */
@@ -24,23 +24,35 @@ interface NativeForms {
 }
 
 export function createNativeForms(tally: OutputTally, output: ByteOutput): NativeForms {
-  let sequence: number | null = null;
-  const forms = new EventForms<NativeForm>(tally, pass);
+  return new Forms(tally, output);
+}
 
-  function pass({ line }: NativeForm, run: FoundRun, bytes: Buffer, start: number, framed: boolean) {
-    output.write(line);
-    output.write(bytes.subarray(start, run.end));
-    if (!framed) output.write(BLANK);
-    if (run.numberEnd > 0) sequence = Number(bytes.toString('latin1', run.numberStart, run.numberEnd));
+class Forms implements NativeForms {
+  sequence: number | null = null;
+  readonly #output: ByteOutput;
+  readonly #forms: EventForms<NativeForm>;
+
+  constructor(tally: OutputTally, output: ByteOutput) {
+    this.#output = output;
+    this.#forms = new EventForms<NativeForm>(tally, (form, run, bytes, start, framed) =>
+      this.#pass(form, run, bytes, start, framed),
+    );
   }
 
-  return {
-    get sequence() {
-      return sequence;
-    },
-    take: (bytes, start, end, framed) => forms.take(bytes, start, end, framed),
-    learn: (type, text) => forms.learn(text, () => formOf(text, `event: ${type}\ndata: `)),
-  };
+  take(bytes: Buffer, start: number, end: number, framed: boolean): number {
+    return this.#forms.take(bytes, start, end, framed);
+  }
+
+  learn(type: string, text: string): void {
+    this.#forms.learn(text, () => formOf(text, `event: ${type}\ndata: `));
+  }
+
+  #pass({ line }: NativeForm, run: FoundRun, bytes: Buffer, start: number, framed: boolean): void {
+    this.#output.write(line);
+    this.#output.write(bytes.subarray(start, run.end));
+    if (!framed) this.#output.write(BLANK);
+    if (run.numberEnd > 0) this.sequence = Number(bytes.toString('latin1', run.numberStart, run.numberEnd));
+  }
 }
 
 const BLANK = Buffer.from('\n\n');

@@ -1,16 +1,16 @@
 import { type JsonLimits, UpstreamFailure } from '#wire';
 import { checkHead, contentTypeOf, malformed, retryAfterOf, toFailure } from '#wire/replies';
-import type { ReplyReader } from '#gateway';
+import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { createByteOutput } from '../stream/byte-output.ts';
 import { runDiscountOf } from '../caps/output-bound.ts';
-import { createOutputTally, roomOf } from '../stream/output-tally.ts';
+import { createOutputTally, type OutputTally, roomOf } from '../stream/output-tally.ts';
 import { joined } from '../stream/joined.ts';
 import { failByName, parseChunk } from '../stream/parse-chunk.ts';
 import { createSseScanner, SseError } from '../stream/sse.ts';
 import { checkWireBytes, lineTooLong } from '../stream/stream-too-large.ts';
 import type { ReplyContext } from '../reply/chat-end.ts';
 import { nativeCut, nativeEnd, nativeOverCap, type NativeProduced } from './native-end.ts';
-import { createNativeForms } from './native-forms.ts';
+import { createNativeForms, type NativeForms } from './native-forms.ts';
 import { bytesOfTexts, eventText, type NativeSpeech } from './native-speech.ts';
 
 /** The last event of a response repeats the whole response, and the request. */
@@ -22,99 +22,129 @@ const LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 100_000, jsonElemen
  * The last events are held until `end`, which adds the cost.
  */
 export function createNativeStreamReader(context: ReplyContext, speech: NativeSpeech): ReplyReader {
-  const output = createByteOutput();
-  const tally = createOutputTally(context.budget);
-  const forms = createNativeForms(tally, output);
-  const scanner = createSseScanner(readEvent, EVENT_BYTES_MAX, (bytes, start, end) =>
-    forms.take(bytes, start, end, true),
-  );
-  let received = 0;
-  let events = 0;
-  let failed = false;
-  let overCap = false;
-  let retryAfterS: number | undefined;
+  return new NativeStreamReader(context, speech);
+}
 
-  /** Returns false after the last event. */
-  function readEvent(bytes: Buffer, start: number, end: number, refused: boolean, isError: boolean): boolean {
-    if (isError) failByName(bytes.subarray(start, end), bytes.toString('utf8', start, end));
-    return (!refused && forms.take(bytes, start, end, false) === end) || parsed(bytes, start, end);
+/** A class, because a getter in an object literal keeps the call in memory until a full collection. */
+class NativeStreamReader implements ReplyReader {
+  readonly #context: ReplyContext;
+  readonly #speech: NativeSpeech;
+  readonly #output = createByteOutput();
+  readonly #tally: OutputTally;
+  readonly #forms: NativeForms;
+  readonly #scanner: ReturnType<typeof createSseScanner>;
+  #received = 0;
+  #events = 0;
+  #failed = false;
+  #overCap = false;
+  #retryAfterS: number | undefined;
+
+  constructor(context: ReplyContext, speech: NativeSpeech) {
+    this.#context = context;
+    this.#speech = speech;
+    this.#tally = createOutputTally(context.budget);
+    this.#forms = createNativeForms(this.#tally, this.#output);
+    this.#scanner = createSseScanner(
+      (bytes, start, end, refused, isError) => this.#readEvent(bytes, start, end, refused, isError),
+      EVENT_BYTES_MAX,
+      (bytes, start, end) => this.#forms.take(bytes, start, end, true),
+    );
   }
 
-  function parsed(bytes: Buffer, start: number, end: number): boolean {
+  get finished(): boolean {
+    return this.#overCap || this.#speech.isOver;
+  }
+
+  head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
+    this.#retryAfterS = retryAfterOf(headers['retry-after']);
+    checkHead(status, headers);
+    if (status < 400 && contentTypeOf(headers).includes('json'))
+      throw malformed('it did not stream its reply, but the request asked for a stream');
+  }
+
+  failure(status: number, body: Uint8Array): UpstreamFailure {
+    return toFailure(status, body, this.#retryAfterS);
+  }
+
+  data(chunks: readonly Uint8Array[]): Uint8Array | null {
+    if (this.finished) return null;
+    const arrived = joined(chunks);
+    this.#received += arrived.length;
+    this.#output.expected = arrived.length + 64;
+    this.#reading(() => this.#scanner.push(arrived));
+    checkWireBytes(this.#received, this.#context.replyBytesMax, this.#tally);
+    return this.#output.take();
+  }
+
+  end(): ReplyEnd {
+    if (!this.finished) this.#reading(() => this.#scanner.end());
+    if (this.#overCap) return nativeOverCap(this.#context, this.#produced());
+    if (this.#events === 0) throw malformed('it ended the stream without a reply');
+    if (!this.#speech.isOver && this.#speech.finish === null)
+      throw malformed('it ended the stream before the reply was complete');
+    return nativeEnd(this.#context, this.#produced());
+  }
+
+  cut(cut: Cut): ReplyEnd {
+    if (this.#failed) throw malformed('its stream was broken before it was cut');
+    return this.#overCap
+      ? nativeOverCap(this.#context, this.#produced())
+      : nativeCut(this.#context, this.#produced(), cut);
+  }
+
+  /** Returns false after the last event. */
+  #readEvent(bytes: Buffer, start: number, end: number, refused: boolean, isError: boolean): boolean {
+    if (isError) failByName(bytes.subarray(start, end), bytes.toString('utf8', start, end));
+    return (!refused && this.#forms.take(bytes, start, end, false) === end) || this.#parsed(bytes, start, end);
+  }
+
+  #parsed(bytes: Buffer, start: number, end: number): boolean {
     const text = bytes.toString('utf8', start, end);
     // Some servers end every stream with the `[DONE]` of chat.
     if (text.trim() === '[DONE]') return true;
     const event = parseChunk(bytes.subarray(start, end), text, LIMITS);
     const { type } = event;
     if (typeof type !== 'string' || !TYPE.test(type)) throw malformed('its stream has an event without a type');
-    const given = speech.take(type, event, text);
-    events++;
-    const size = speech.sizeOf(type, event);
+    const given = this.#speech.take(type, event, text);
+    this.#events++;
+    const size = this.#speech.sizeOf(type, event);
+    const tally = this.#tally;
     tally.bytes += bytesOfTexts(size.texts);
     tally.otherBytes += size.other;
     tally.discount += runDiscountOf(size.texts);
-    overCap = roomOf(tally) < 0;
-    if (overCap) return false;
-    if (given === null) return !speech.isOver;
+    this.#overCap = roomOf(tally) < 0;
+    if (this.#overCap) return false;
+    if (given === null) return !this.#speech.isOver;
     const line = oneLine(given);
-    output.writeText(eventText(type, line));
+    this.#output.writeText(eventText(type, line));
     // Bytes of a known form go out unchanged, so they have to be one line.
-    if (size.texts.length > 0 && line === given) forms.learn(type, given);
+    if (size.texts.length > 0 && line === given) this.#forms.learn(type, given);
     return true;
   }
 
   /** Runs `read`. Throws UpstreamFailure if the stream is broken. */
-  function reading(read: () => void): void {
+  #reading(read: () => void): void {
     try {
       read();
     } catch (error) {
-      const failure = error instanceof SseError ? lineTooLong(error, tally) : error;
-      failed = !(failure instanceof UpstreamFailure && failure.tooLarge);
+      const failure = error instanceof SseError ? lineTooLong(error, this.#tally) : error;
+      this.#failed = !(failure instanceof UpstreamFailure && failure.tooLarge);
       throw failure;
     }
   }
 
-  const produced = (): NativeProduced => ({
-    speech,
-    before: output.take(),
-    outputBytes: tally.bytes,
-    otherBytes: tally.otherBytes,
-    write: (end) => speech.last(end, forms.sequence),
-  });
-
-  return {
-    get finished() {
-      return overCap || speech.isOver;
-    },
-    head(status, headers) {
-      retryAfterS = retryAfterOf(headers['retry-after']);
-      checkHead(status, headers);
-      if (status < 400 && contentTypeOf(headers).includes('json'))
-        throw malformed('it did not stream its reply, but the request asked for a stream');
-    },
-    failure: (status, body) => toFailure(status, body, retryAfterS),
-    data(chunks) {
-      if (overCap || speech.isOver) return null;
-      const arrived = joined(chunks);
-      received += arrived.length;
-      output.expected = arrived.length + 64;
-      reading(() => scanner.push(arrived));
-      checkWireBytes(received, context.replyBytesMax, tally);
-      return output.take();
-    },
-    end() {
-      if (!overCap && !speech.isOver) reading(() => scanner.end());
-      if (overCap) return nativeOverCap(context, produced());
-      if (events === 0) throw malformed('it ended the stream without a reply');
-      if (!speech.isOver && speech.finish === null)
-        throw malformed('it ended the stream before the reply was complete');
-      return nativeEnd(context, produced());
-    },
-    cut(cut) {
-      if (failed) throw malformed('its stream was broken before it was cut');
-      return overCap ? nativeOverCap(context, produced()) : nativeCut(context, produced(), cut);
-    },
-  };
+  #produced(): NativeProduced {
+    const { bytes, otherBytes } = this.#tally;
+    const speech = this.#speech;
+    const forms = this.#forms;
+    return {
+      speech,
+      before: this.#output.take(),
+      outputBytes: bytes,
+      otherBytes,
+      write: (end) => speech.last(end, forms.sequence),
+    };
+  }
 }
 
 /** The type is written into the `event:` line. */

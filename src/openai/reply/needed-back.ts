@@ -13,29 +13,23 @@ interface NeededBack {
   /** Adds those of a delta, or of a whole message. */
   add(delta: Json): void;
   /** They are empty if they have more than `lengthMax` characters. */
-  readonly members: Json;
+  members: Record<string, unknown>;
   /** The characters of all members. */
-  readonly length: number;
+  length: number;
 }
 
 export function createNeededBack(lengthMax: number): NeededBack {
-  let members: Record<string, unknown> = {};
-  let length = 0;
   return {
+    members: {},
+    length: 0,
     add(delta) {
       for (const name of KEPT) {
         const value = delta[name] ?? '';
         if (value === '') continue;
-        length += lengthOf(value);
-        if (length > lengthMax) members = {};
-        else members[name] = joined(members[name], value);
+        this.length += lengthOf(value);
+        if (this.length > lengthMax) this.members = {};
+        else this.members[name] = joined(this.members[name], value);
       }
-    },
-    get members() {
-      return members;
-    },
-    get length() {
-      return length;
     },
   };
 }

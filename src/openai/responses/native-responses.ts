@@ -26,99 +26,116 @@ const ENDS: ReadonlySet<string> = new Set(['response.completed', 'response.incom
 
 /** Reads the replies of OpenAI's Responses API. `model` is the name that they carry. */
 export function createResponsesSpeech(model: string): NativeSpeech {
-  let usage: JsonObject | null = null;
-  let held: { readonly type: string; readonly event: Json; readonly text: string } | null = null;
-  let finish: string | null = null;
-  let sequence = 0;
-  /** The response as it began, and its finished items. A cut reply is made of them. */
-  let begun: JsonObject = {};
-  const items: unknown[] = [];
-  let keptLength = 0;
+  return new ResponsesSpeech(model);
+}
 
-  const take = (response: JsonObject): void => {
-    if (isObject(response['usage'])) usage = response['usage'];
+class ResponsesSpeech implements NativeSpeech {
+  finish: string | null = null;
+  readonly #model: string;
+  #usage: JsonObject | null = null;
+  #held: { readonly type: string; readonly event: Json; readonly text: string } | null = null;
+  #sequence = 0;
+  /** The response as it began, and its finished items. A cut reply is made of them. */
+  #begun: JsonObject = {};
+  readonly #items: unknown[] = [];
+  #keptLength = 0;
+
+  constructor(model: string) {
+    this.#model = model;
+  }
+
+  get claim(): Json | null {
+    return this.#usage === null ? null : claimOf(this.#usage);
+  }
+
+  get isOver(): boolean {
+    return this.#held !== null;
+  }
+
+  take(type: string, event: Json, text: string): string | null {
+    if (typeof event['sequence_number'] === 'number') this.#sequence = event['sequence_number'] + 1;
+    if (type === 'error') throw failedByItsOwnWords(isObject(event['error']) ? event['error'] : event);
+    const { response } = event;
+    if (ENDS.has(type)) {
+      if (!isObject(response)) throw malformed('its last event has no response');
+      this.#takeResponse(response);
+      this.#held = { type, event, text };
+      return null;
+    }
+    if (type === 'response.output_item.done') {
+      this.#keptLength += text.length;
+      if (this.#keptLength <= KEPT_MAX) this.#items.push(event['item']);
+    }
+    if (!isObject(response)) return text;
+    if (text.length <= KEPT_MAX) this.#begun = response;
+    return 'model' in response ? withMembersOf(text, event, 'response', { model: this.#model }) : text;
+  }
+
+  sizeOf(type: string, { delta, item }: Json): EventSize {
+    if (type.endsWith('.delta')) return { texts: stringsOf(delta), other: 0 };
+    if (type !== 'response.output_item.done' || !isObject(item)) return NOTHING;
+    // No delta has the content of other items.
+    return {
+      texts: [],
+      other: TOLD_BY_DELTAS.has(item['type']) ? FRAME_BYTES + bytesOf(item['encrypted_content']) : jsonBytes(item),
+    };
+  }
+
+  last(end: NativeEnd, passed: number | null): string {
+    const held = this.#held;
+    if (end.isBroken || held === null) {
+      const next = Math.max(this.#sequence, (passed ?? -1) + 1);
+      const response = this.#cutResponse(this.#items, end);
+      const data = { type: 'response.incomplete', sequence_number: next, response };
+      return eventText(data.type, JSON.stringify(data));
+    }
+    return eventText(held.type, withMembersOf(held.text, held.event, 'response', this.#told(end)));
+  }
+
+  takeWhole(reply: Json): EventSize {
+    const { output } = reply;
+    if (!Array.isArray(output)) throw malformed('its reply has no output');
+    this.#takeResponse(reply);
+    return sumOf((output as unknown[]).map(sizeOfItem));
+  }
+
+  whole(text: string, reply: Json, end: NativeEnd): string {
+    return withMembersOf(text.trim(), reply, null, this.#told(end));
+  }
+
+  cutWhole(said: string, end: NativeEnd): string {
+    const content = [{ type: 'output_text', text: said, annotations: [] }];
+    const message = { type: 'message', id: 'msg_cut', role: 'assistant', status: 'incomplete', content };
+    return JSON.stringify({ id: 'resp_cut', ...this.#cutResponse(said === '' ? [] : [message], end) });
+  }
+
+  #takeResponse(response: JsonObject): void {
+    if (isObject(response['usage'])) this.#usage = response['usage'];
     const { status, incomplete_details: details, error } = response;
     if (isObject(error)) throw failedByItsOwnWords(error);
     if (status === 'failed' || status === 'cancelled')
       throw failedByItsOwnWords({ message: `the response is ${status}` });
     const reason = isObject(details) ? details['reason'] : null;
-    if (typeof reason === 'string') finish = reason;
-    else if (typeof status === 'string') finish = status;
-  };
+    if (typeof reason === 'string') this.finish = reason;
+    else if (typeof status === 'string') this.finish = status;
+  }
 
-  const told = (end: NativeEnd) => ({ model, usage: shown(usage ?? {}, end) });
+  #told(end: NativeEnd): Json {
+    return { model: this.#model, usage: shown(this.#usage ?? {}, end) };
+  }
 
-  const cutResponse = (output: readonly unknown[], end: NativeEnd): Json => ({
-    ...begun,
-    object: 'response',
-    model,
-    status: 'incomplete',
-    incomplete_details: { reason: 'max_output_tokens' },
-    output,
-    usage: shown(usage ?? {}, end),
-    ...noteOf(end.cut),
-  });
-
-  return {
-    get claim() {
-      return usage === null ? null : claimOf(usage);
-    },
-    get finish() {
-      return finish;
-    },
-    get isOver() {
-      return held !== null;
-    },
-    take(type, event, text) {
-      if (typeof event['sequence_number'] === 'number') sequence = event['sequence_number'] + 1;
-      if (type === 'error') throw failedByItsOwnWords(isObject(event['error']) ? event['error'] : event);
-      const { response } = event;
-      if (ENDS.has(type)) {
-        if (!isObject(response)) throw malformed('its last event has no response');
-        take(response);
-        held = { type, event, text };
-        return null;
-      }
-      if (type === 'response.output_item.done') {
-        keptLength += text.length;
-        if (keptLength <= KEPT_MAX) items.push(event['item']);
-      }
-      if (!isObject(response)) return text;
-      if (text.length <= KEPT_MAX) begun = response;
-      return 'model' in response ? withMembersOf(text, event, 'response', { model }) : text;
-    },
-    sizeOf(type, { delta, item }) {
-      if (type.endsWith('.delta')) return { texts: stringsOf(delta), other: 0 };
-      if (type !== 'response.output_item.done' || !isObject(item)) return NOTHING;
-      // No delta has the content of other items.
-      return {
-        texts: [],
-        other: TOLD_BY_DELTAS.has(item['type']) ? FRAME_BYTES + bytesOf(item['encrypted_content']) : jsonBytes(item),
-      };
-    },
-    last(end, passed) {
-      if (end.isBroken || held === null) {
-        const next = Math.max(sequence, (passed ?? -1) + 1);
-        const data = { type: 'response.incomplete', sequence_number: next, response: cutResponse(items, end) };
-        return eventText(data.type, JSON.stringify(data));
-      }
-      return eventText(held.type, withMembersOf(held.text, held.event, 'response', told(end)));
-    },
-    takeWhole(reply) {
-      const { output } = reply;
-      if (!Array.isArray(output)) throw malformed('its reply has no output');
-      take(reply);
-      return sumOf((output as unknown[]).map(sizeOfItem));
-    },
-    whole(text, reply, end) {
-      return withMembersOf(text.trim(), reply, null, told(end));
-    },
-    cutWhole(said, end) {
-      const content = [{ type: 'output_text', text: said, annotations: [] }];
-      const message = { type: 'message', id: 'msg_cut', role: 'assistant', status: 'incomplete', content };
-      return JSON.stringify({ id: 'resp_cut', ...cutResponse(said === '' ? [] : [message], end) });
-    },
-  };
+  #cutResponse(output: readonly unknown[], end: NativeEnd): Json {
+    return {
+      ...this.#begun,
+      object: 'response',
+      model: this.#model,
+      status: 'incomplete',
+      incomplete_details: { reason: 'max_output_tokens' },
+      output,
+      usage: shown(this.#usage ?? {}, end),
+      ...noteOf(end.cut),
+    };
+  }
 }
 
 const TOLD_BY_DELTAS: ReadonlySet<unknown> = new Set(['message', 'function_call', 'custom_tool_call', 'reasoning']);

@@ -63,25 +63,15 @@ export function openToolLoop(
       costMax: deps.budgetMax,
     });
     const { service } = resolveAny(deps.catalog, modelsAsked(body), 'model')[0]!;
-    let turn: SentRequest | null = null;
+    const sent = new LatestTurn();
     const about: ReplyAbout = {
       id: callId,
       model: service,
       stream: body.stream === true,
       startedAt: context.now,
-      sent: {
-        get asked() {
-          return turn?.asked === true;
-        },
-        get dropped() {
-          return turn?.dropped ?? [];
-        },
-        get maxTokens() {
-          return turn?.maxTokens ?? null;
-        },
-      },
+      sent,
     };
-    const onTurn = (exchange: SentRequest) => void (turn = exchange);
+    const onTurn = (exchange: SentRequest) => void (sent.turn = exchange);
     const frames = runFrames(
       { pipeline, config, runs: deps.runs, mcp, tools: resolved, rounds, budget, about, onTurn, onError },
       body,
@@ -90,6 +80,24 @@ export function openToolLoop(
     );
     return { id: callId, call: null, about, frames };
   };
+}
+
+/** The changes to the request of the latest turn of a run. */
+class LatestTurn implements SentRequest {
+  /** null before the first turn. */
+  turn: SentRequest | null = null;
+
+  get asked(): boolean {
+    return this.turn?.asked === true;
+  }
+
+  get dropped(): readonly string[] {
+    return this.turn?.dropped ?? [];
+  }
+
+  get maxTokens(): number | null {
+    return this.turn?.maxTokens ?? null;
+  }
 }
 
 /**

@@ -31,55 +31,53 @@ interface ChildCost {
 }
 
 export function createRunTally(): RunTally {
-  const children: ChildCost[] = [];
-  const sums = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
-  let prompt = 0;
-  let completion = 0;
-  let promptCost = 0n;
-  let completionCost = 0n;
-  let estimated = false;
-  return {
-    children,
-    settlement: sums,
-    get charged() {
-      return sums.charged;
-    },
-    get promptCost() {
-      return promptCost;
-    },
-    get completionCost() {
-      return completionCost;
-    },
-    get usage() {
-      return {
-        prompt_tokens: prompt,
-        completion_tokens: completion,
-        total_tokens: prompt + completion,
-        ...(estimated ? { estimated } : {}),
-      };
-    },
-    settled(call, { settlement, receipt }) {
-      sums.charged += settlement.charged;
-      sums.fee += settlement.fee;
-      sums.drawn += settlement.drawn;
-      sums.shortfall += settlement.shortfall;
-      children.push({
-        id: call.id,
-        primitive: call.primitive,
-        service: call.service,
-        ...(call.operation === null ? {} : { tool: call.operation }),
-        cost: toUsdNumber(settlement.charged),
-        charged_usd: formatUsd(settlement.charged),
-        ...(receipt === null ? {} : { receipt }),
-      });
-    },
-    used({ usage, promptCost: ofPrompt = 0n, completionCost: ofTurn = 0n }) {
-      const { prompt_tokens: asked, completion_tokens: said, estimated: measured } = usage;
-      promptCost += ofPrompt;
-      completionCost += ofTurn;
-      if (typeof asked === 'number') prompt += asked;
-      if (typeof said === 'number') completion += said;
-      estimated ||= measured === true;
-    },
-  };
+  return new Tally();
+}
+
+class Tally implements RunTally {
+  promptCost = 0n;
+  completionCost = 0n;
+  readonly settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
+  readonly children: ChildCost[] = [];
+  #prompt = 0;
+  #completion = 0;
+  #estimated = false;
+
+  get charged(): bigint {
+    return this.settlement.charged;
+  }
+
+  get usage(): Readonly<Record<string, unknown>> {
+    return {
+      prompt_tokens: this.#prompt,
+      completion_tokens: this.#completion,
+      total_tokens: this.#prompt + this.#completion,
+      ...(this.#estimated ? { estimated: true } : {}),
+    };
+  }
+
+  settled(call: Call, { settlement, receipt }: SettledFrame): void {
+    this.settlement.charged += settlement.charged;
+    this.settlement.fee += settlement.fee;
+    this.settlement.drawn += settlement.drawn;
+    this.settlement.shortfall += settlement.shortfall;
+    this.children.push({
+      id: call.id,
+      primitive: call.primitive,
+      service: call.service,
+      ...(call.operation === null ? {} : { tool: call.operation }),
+      cost: toUsdNumber(settlement.charged),
+      charged_usd: formatUsd(settlement.charged),
+      ...(receipt === null ? {} : { receipt }),
+    });
+  }
+
+  used({ usage, promptCost = 0n, completionCost = 0n }: Parameters<RunTally['used']>[0]): void {
+    const { prompt_tokens: asked, completion_tokens: said, estimated } = usage;
+    this.promptCost += promptCost;
+    this.completionCost += completionCost;
+    if (typeof asked === 'number') this.#prompt += asked;
+    if (typeof said === 'number') this.#completion += said;
+    this.#estimated ||= estimated === true;
+  }
 }

@@ -6,29 +6,32 @@ export interface JsonProgress {
 }
 
 export function createJsonProgress(): JsonProgress {
-  let depth = 0;
-  let state: 'before' | 'inside' | 'text' | 'escape' | 'after' | 'other' = 'before';
+  return new Progress();
+}
 
-  function read(char: string): void {
-    if (state === 'escape') state = 'text';
-    else if (state === 'text') state = char === '"' ? 'inside' : char === '\\' ? 'escape' : 'text';
-    else if (char === '{' || char === '[') {
-      depth++;
-      state = state === 'after' ? 'other' : 'inside';
-    } else if (SPACES.has(char)) return;
-    else if (state !== 'inside') state = 'other';
-    else if (char === '"') state = 'text';
-    else if ((char === '}' || char === ']') && --depth === 0) state = 'after';
+class Progress implements JsonProgress {
+  #depth = 0;
+  #state: 'before' | 'inside' | 'text' | 'escape' | 'after' | 'other' = 'before';
+
+  get isWhole(): boolean {
+    return this.#state === 'after';
   }
 
-  return {
-    push(text) {
-      for (let i = 0; i < text.length && state !== 'other'; i++) read(text[i]!);
-    },
-    get isWhole() {
-      return state === 'after';
-    },
-  };
+  push(text: string): void {
+    for (let i = 0; i < text.length && this.#state !== 'other'; i++) this.#read(text[i]!);
+  }
+
+  #read(char: string): void {
+    if (this.#state === 'escape') this.#state = 'text';
+    else if (this.#state === 'text') this.#state = char === '"' ? 'inside' : char === '\\' ? 'escape' : 'text';
+    else if (char === '{' || char === '[') {
+      this.#depth++;
+      this.#state = this.#state === 'after' ? 'other' : 'inside';
+    } else if (SPACES.has(char)) return;
+    else if (this.#state !== 'inside') this.#state = 'other';
+    else if (char === '"') this.#state = 'text';
+    else if ((char === '}' || char === ']') && --this.#depth === 0) this.#state = 'after';
+  }
 }
 
 /** Whether a text is an object or an array of which all brackets are closed. */

@@ -29,96 +29,144 @@ const COLON = 0x3a;
  * provider that speaks the wire passes unchanged.
  */
 export function translatingSink(client: ReplySink, options: TranslationOptions): ReplySink {
-  return options.stream ? streamed(client, options) : whole(client, options);
+  return options.stream ? new StreamedTranslation(client, options) : new WholeTranslation(client, options);
 }
 
-function streamed(client: ReplySink, { voice: open, idOf, headers, sent }: TranslationOptions): ReplySink {
-  let opened: { readonly voice: Voice; readonly pieces: ChatPieces } | null = null;
-  const speaker = () => (opened ??= { voice: open(), pieces: createChatPieces(idOf) });
+class StreamedTranslation implements ReplySink {
+  readonly #client: ReplySink;
+  readonly #options: TranslationOptions;
+  #opened: { readonly voice: Voice; readonly pieces: ChatPieces } | null = null;
   /** The reply of a provider has begun, so no other provider is asked. */
-  let isSettled = false;
-  let begun = false;
+  #isSettled = false;
+  #begun = false;
   /** Pieces of an event that has not ended. */
-  let held: Uint8Array[] = [];
-  const said = (given: Uint8Array): Buffer => {
-    held.push(given);
+  #held: Uint8Array[] = [];
+
+  constructor(client: ReplySink, options: TranslationOptions) {
+    this.#client = client;
+    this.#options = options;
+  }
+
+  get closed(): boolean {
+    return this.#client.closed;
+  }
+
+  head(status: number, chat: Headers): void {
+    const { headers, sent } = this.#options;
+    this.#client.head(status, headers(chat, sent.isNative === true));
+    if (sent.isNative === undefined) {
+      this.#speaker().voice.begin();
+      this.#begun = true;
+    }
+  }
+
+  flush(): void {
+    this.#client.flush();
+  }
+
+  write(bytes: Uint8Array): boolean {
+    const { isNative } = this.#options.sent;
+    const isComment = bytes[0] === COLON;
+    if (!isComment) this.#isSettled = true;
+    const out = isComment && (!this.#begun || isNative) ? this.#pinged() : isNative ? bytes : this.#said(bytes);
+    return out.byteLength === 0 || this.#client.write(out);
+  }
+
+  drained(): Promise<void> {
+    return this.#client.drained();
+  }
+
+  end(bytes: Uint8Array | string): void {
+    this.#client.end(this.#options.sent.isNative ? bytes : this.#said(asBytes(bytes)));
+  }
+
+  fail(bytes: Uint8Array): void {
+    this.#client.fail(this.#options.sent.isNative && this.#isSettled ? this.#failed(bytes) : this.#said(bytes));
+  }
+
+  #speaker(): { readonly voice: Voice; readonly pieces: ChatPieces } {
+    const { voice: open, idOf } = this.#options;
+    return (this.#opened ??= { voice: open(), pieces: createChatPieces(idOf) });
+  }
+
+  #said(given: Uint8Array): Buffer {
+    this.#held.push(given);
     if (!endsEvent(given)) return NOTHING;
-    const bytes = held.length === 1 ? given : Buffer.concat(held);
-    held = [];
-    const { voice, pieces } = speaker();
+    const bytes = this.#held.length === 1 ? given : Buffer.concat(this.#held);
+    this.#held = [];
+    const { voice, pieces } = this.#speaker();
     // If a candidate speaks the wire, the answering provider is known only with its first output.
-    if (!begun) voice.begin();
-    begun = true;
+    if (!this.#begun) voice.begin();
+    this.#begun = true;
     const end = pieces.read(bytes, voice);
     if (end !== null) voice.end(end);
     return Buffer.from(voice.take());
-  };
-  const pinged = (): Buffer => {
-    const { voice } = speaker();
+  }
+
+  #pinged(): Buffer {
+    const { voice } = this.#speaker();
     voice.ping();
     return Buffer.from(voice.take());
-  };
-  const failed = (bytes: Uint8Array): Buffer => {
-    const { voice, pieces } = speaker();
+  }
+
+  #failed(bytes: Uint8Array): Buffer {
+    const { voice, pieces } = this.#speaker();
     const end = pieces.read(bytes, voice);
     voice.failNative(faultOf(end!));
     return Buffer.from(voice.take());
-  };
-  return {
-    get closed() {
-      return client.closed;
-    },
-    head(status, chat) {
-      client.head(status, headers(chat, sent.isNative === true));
-      if (sent.isNative === undefined) {
-        speaker().voice.begin();
-        begun = true;
-      }
-    },
-    flush: () => client.flush(),
-    write(bytes) {
-      const isComment = bytes[0] === COLON;
-      if (!isComment) isSettled = true;
-      const out =
-        isComment && !begun ? pinged() : isComment && sent.isNative ? pinged() : sent.isNative ? bytes : said(bytes);
-      return out.byteLength === 0 || client.write(out);
-    },
-    drained: () => client.drained(),
-    end: (bytes) => client.end(sent.isNative ? bytes : said(asBytes(bytes))),
-    fail: (bytes) => client.fail(sent.isNative && isSettled ? failed(bytes) : said(bytes)),
-  };
+  }
 }
 
 /** The head waits for the end, because the translated reply has another length. */
-function whole(client: ReplySink, { voice, idOf, headers, sent }: TranslationOptions): ReplySink {
-  let head: Headers = {};
-  const chunks: Uint8Array[] = [];
-  const end = (bytes: Uint8Array | string) => {
+class WholeTranslation implements ReplySink {
+  readonly #client: ReplySink;
+  readonly #options: TranslationOptions;
+  #head: Headers = {};
+  readonly #chunks: Uint8Array[] = [];
+
+  constructor(client: ReplySink, options: TranslationOptions) {
+    this.#client = client;
+    this.#options = options;
+  }
+
+  get closed(): boolean {
+    return this.#client.closed;
+  }
+
+  head(_status: number, chat: Headers): void {
+    this.#head = chat;
+  }
+
+  flush(): void {}
+
+  write(bytes: Uint8Array): boolean {
+    return this.#chunks.push(bytes) > 0;
+  }
+
+  drained(): Promise<void> {
+    return this.#client.drained();
+  }
+
+  end(bytes: Uint8Array | string): void {
+    const { voice, idOf, headers, sent } = this.#options;
     if (sent.isNative) {
-      client.head(200, headers(head, true));
-      return client.end(bytes);
+      this.#client.head(200, headers(this.#head, true));
+      return this.#client.end(bytes);
     }
-    chunks.push(asBytes(bytes));
-    const { said, end: ended } = readCompletion(
-      JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>,
+    this.#chunks.push(asBytes(bytes));
+    const { said, end } = readCompletion(
+      JSON.parse(Buffer.concat(this.#chunks).toString()) as Record<string, unknown>,
       idOf,
     );
-    const { status, body } = voice().whole(said, ended);
+    const { status, body } = voice().whole(said, end);
     const text = JSON.stringify(body);
-    client.head(status, { ...headers(head, false), 'content-length': Buffer.byteLength(text) });
-    client.end(text);
-  };
-  return {
-    get closed() {
-      return client.closed;
-    },
-    head: (_status, chat) => void (head = chat),
-    flush: () => {},
-    write: (bytes) => chunks.push(bytes) > 0,
-    drained: () => client.drained(),
-    end,
-    fail: end,
-  };
+    this.#client.head(status, { ...headers(this.#head, false), 'content-length': Buffer.byteLength(text) });
+    this.#client.end(text);
+  }
+
+  fail(bytes: Uint8Array): void {
+    this.end(bytes);
+  }
 }
 
 const NOTHING = Buffer.alloc(0);
