@@ -1,7 +1,9 @@
 import type { Config } from '#config';
+import type { UpstreamFailure } from '#wire';
 import {
   createCheck,
   type Catalog,
+  type Cut,
   descriptionOf,
   type FilePart,
   lastOf,
@@ -68,7 +70,7 @@ export function createImageSpeaker({ catalog, config, fetchInput }: ImageSpeaker
         receipts: 'on-request',
       });
       const exchange = createImageExchange({ ask, requestId, replyBytesMax });
-      const spoken = oneRequest({ ...exchange, reader: (offer) => inParts(exchange.reader(offer)) });
+      const spoken = oneRequest({ ...exchange, reader: (offer) => new PartsReader(exchange.reader(offer)) });
       return { ...request, exchange: spoken, stream, traceparent, wantsReceipt };
     },
   };
@@ -82,27 +84,51 @@ function sourceOf({ url, bytes }: FilePart, index: number): InputSource {
 }
 
 /** Wraps a reader so that its images become files of a PartsEnd. */
-function inParts(native: ReplyReader): ReplyReader {
-  const spoken = (end: ReplyEnd): ReplyEnd => {
-    const { images } = end.tail as ImageTail;
-    const files = images.map(({ format, base64 }, index) => ({
-      mediaType: `image/${format}`,
-      name: `image_${index}.${format === 'jpeg' ? 'jpg' : format}`,
-      base64,
-    }));
-    return { ...end, tail: { ...STOPPED, files } satisfies PartsEnd };
-  };
-  return {
-    head: (status, headers) => native.head(status, headers),
-    failure: (status, body) => native.failure(status, body),
-    data: (chunks) => native.data(chunks),
-    end: () => spoken(native.end()),
-    endElsewhere: () => native.endElsewhere?.()?.then(spoken) ?? null,
-    get kept() {
-      return native.kept;
-    },
-    cut: (cut) => ({ ...native.cut(cut), tail: { ...STOPPED, finish: 'cut', error: cut.message } satisfies PartsEnd }),
-  };
+class PartsReader implements ReplyReader {
+  readonly #native: ReplyReader;
+
+  constructor(native: ReplyReader) {
+    this.#native = native;
+  }
+
+  get kept(): number | undefined {
+    return this.#native.kept;
+  }
+
+  head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
+    this.#native.head(status, headers);
+  }
+
+  failure(status: number, body: Uint8Array): UpstreamFailure {
+    return this.#native.failure(status, body);
+  }
+
+  data(chunks: readonly Uint8Array[]): Uint8Array | null {
+    return this.#native.data(chunks);
+  }
+
+  end(): ReplyEnd {
+    return inParts(this.#native.end());
+  }
+
+  endElsewhere(): Promise<ReplyEnd> | null {
+    return this.#native.endElsewhere?.()?.then(inParts) ?? null;
+  }
+
+  cut(cut: Cut): ReplyEnd {
+    const tail = { ...STOPPED, finish: 'cut', error: cut.message } satisfies PartsEnd;
+    return { ...this.#native.cut(cut), tail };
+  }
+}
+
+function inParts(end: ReplyEnd): ReplyEnd {
+  const { images } = end.tail as ImageTail;
+  const files = images.map(({ format, base64 }, index) => ({
+    mediaType: `image/${format}`,
+    name: `image_${index}.${format === 'jpeg' ? 'jpg' : format}`,
+    base64,
+  }));
+  return { ...end, tail: { ...STOPPED, files } satisfies PartsEnd };
 }
 
 const STOPPED: PartsEnd = { ...NO_TASK, finish: 'stop', error: null };

@@ -8,7 +8,9 @@ import {
   checkPage,
   checkWording,
   knownNames,
+  literalGetters,
   longFunctions,
+  MADE_ONCE,
   needlessExports,
   staleNames,
   wideComments,
@@ -49,6 +51,7 @@ const known = knownNames(
 const wording = (rule: Rule) => wordings.flatMap((found) => found[rule] ?? []);
 const proseFindings: Readonly<Record<Rule, string[]>> = {
   'long functions': [...src, ...web].flatMap(longFunctions),
+  'getters in object literals': src.flatMap(literalGetters),
   'export *': wording('export *'),
   'docstrings that begin with What, Who or Where': wording('docstrings that begin with What, Who or Where'),
   riddles: wording('riddles'),
@@ -88,6 +91,10 @@ describe('the checkout is tidy', () => {
       expect(reason.length).toBeGreaterThan(20);
       expect(code.map((file) => file.path)).toContain(path);
     }
+  });
+  test('files that may have getters in object literals have some', () => {
+    const withGetters = src.filter(({ text }) => literalGetters(file(text)).length > 0).map(({ path }) => path);
+    expect(withGetters).toEqual(expect.arrayContaining([...MADE_ONCE]));
   });
 });
 
@@ -158,6 +165,16 @@ describe('words and shapes that are untidy are found', () => {
       longFunctions(file(`const door = {\n  ${long.replace('export function make', 'open')}};`)),
       ':2 open',
     ],
+    [
+      'a getter in an object literal',
+      literalGetters(file('const make = () => ({\n  get size(): number {\n    return 1;\n  },\n});')),
+      ':2 has the getter size in an object literal',
+    ],
+    [
+      'a setter in an object literal',
+      literalGetters(file('f({ set size(to: number) { keep(to); } });')),
+      'use a class, a method or a data property',
+    ],
     ['all of another file', checkWording(file(`export * from './x.ts';`))['export *'], 'name what the file gives'],
     [
       'a docstring that begins with What',
@@ -189,6 +206,9 @@ describe('words and shapes that are untidy are found', () => {
 
   test('what is right is not found', () => {
     expect(longFunctions(file(`${'// x\n'.repeat(9)}${long.replace('  step();\n', '')}`))).toEqual([]);
+    expect(literalGetters(file('class Pile {\n  get size() {\n    return 1;\n  }\n}'))).toEqual([]);
+    expect(literalGetters(file('const pile = { get: () => 1, get size2() { return 1; } };', MADE_ONCE[0]))).toEqual([]);
+    expect(literalGetters(file('// get x\nconst pile = { get(key: string) { return key; } };'))).toEqual([]);
     expect(wideComments(file(`const x = '${'x'.repeat(130)}'; // why`))).toEqual([]);
     expect(staleNames(file('// src/wire/errors.ts, errors.ts, test/model, ./my-own.ts'), known)).toEqual([]);
     expect(staleNames(file('[MCP](docs/mcp.md) in src/wire/', 'README.md'), known)).toEqual([]);

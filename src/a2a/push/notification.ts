@@ -19,7 +19,7 @@ const CONTENT_TYPES = { '0.3': 'application/json', '1.0': 'application/a2a+json'
 export function notificationOf(version: A2aVersion, value: unknown): Notification | null {
   const event = eventOf(version, value);
   if (event === null || event.kind === 'message') return null;
-  return notification(version, event, null);
+  return new TaskNotification(version, event, null);
 }
 
 export interface Notification extends WebhookEvent {
@@ -29,21 +29,32 @@ export interface Notification extends WebhookEvent {
   priced(generation: JsonObject | null): Notification;
 }
 
-function notification(version: A2aVersion, event: EventValue, generation: JsonObject | null): Notification {
-  const { status } = event.value;
-  return {
-    ended: isTerminal(stateOf(isObject(status) ? status['state'] : undefined)),
-    priced: (known) =>
-      known === null ? notification(version, event, generation) : notification(version, event, known),
-    // Computed when needed, because most tasks have no webhook.
-    get identity() {
-      return event.kind === 'artifact' && event.value['append'] === true
-        ? null
-        : JSON.stringify([event.kind, event.value]);
-    },
-    contentOf: (form) =>
-      form === '0.3' || form === '1.0' ? contentOf(version, form, withGeneration(event, generation)) : null,
-  };
+class TaskNotification implements Notification {
+  readonly ended: boolean;
+  readonly contentOf: Notification['contentOf'];
+  readonly #version: A2aVersion;
+  readonly #event: EventValue;
+  readonly #generation: JsonObject | null;
+
+  constructor(version: A2aVersion, event: EventValue, generation: JsonObject | null) {
+    const { status } = event.value;
+    this.ended = isTerminal(stateOf(isObject(status) ? status['state'] : undefined));
+    this.contentOf = (form) =>
+      form === '0.3' || form === '1.0' ? contentOf(version, form, withGeneration(event, generation)) : null;
+    this.#version = version;
+    this.#event = event;
+    this.#generation = generation;
+  }
+
+  /** Computed when needed, because most tasks have no webhook. */
+  get identity(): string | null {
+    const { kind, value } = this.#event;
+    return kind === 'artifact' && value['append'] === true ? null : JSON.stringify([kind, value]);
+  }
+
+  priced(known: JsonObject | null): Notification {
+    return new TaskNotification(this.#version, this.#event, known ?? this.#generation);
+  }
 }
 
 function withGeneration({ kind, value }: EventValue, generation: JsonObject | null): EventValue {

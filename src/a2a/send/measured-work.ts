@@ -16,20 +16,18 @@ export interface Measuring {
 
 export function measureWork({ priceCap }: Pick<PricedByUse, 'priceCap'>, messageText: string): Measuring {
   const beganAt = performance.now();
-  let bytes = 0;
-  return {
+  const measuring: Measuring & { bytes: number } = {
+    bytes: 0,
     hear(text) {
-      if (priceCap !== null) bytes += Buffer.byteLength(text);
+      if (priceCap !== null) measuring.bytes += Buffer.byteLength(text);
     },
-    get bytes() {
-      return bytes;
-    },
-    work: (bytesOut = bytes) => ({
+    work: (bytesOut = measuring.bytes) => ({
       elapsedMs: performance.now() - beganAt,
       bytesIn: priceCap === null ? 0 : Buffer.byteLength(messageText),
       bytesOut,
     }),
   };
+  return measuring;
 }
 
 /**

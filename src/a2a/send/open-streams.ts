@@ -14,22 +14,20 @@ export interface OpenStreams {
 
 export function createOpenStreams(): OpenStreams {
   const open = new Set<() => void>();
-  let ended = false;
-  return {
+  const streams: OpenStreams & { ended: boolean } = {
+    ended: false,
     add(leave) {
-      if (ended) leave();
+      if (streams.ended) leave();
       else open.add(leave);
       return () => open.delete(leave);
     },
     end() {
-      ended = true;
+      streams.ended = true;
       for (const leave of open) leave();
       open.clear();
     },
-    get ended() {
-      return ended;
-    },
   };
+  return streams;
 }
 
 /** The text that tells a client why its stream ended although the task goes on. */

@@ -41,7 +41,6 @@ const BEHIND_BYTES = 1024 * 1024;
 
 export function createFanOut<Item, End>(): FanOut<Item, End> {
   const readers = new Set<Reader<Item, End>>();
-  let begun = false;
   let roomy = Promise.withResolvers<void>();
   let over: Over<End> | null = null;
 
@@ -57,9 +56,11 @@ export function createFanOut<Item, End>(): FanOut<Item, End> {
     for (const reader of readers) reader.finish(over);
   };
 
-  return {
+  const fan: FanOut<Item, End> & { readers: number; begun: boolean } = {
+    readers: 0,
+    begun: false,
     async push(item, bytes) {
-      begun = true;
+      fan.begun = true;
       for (const reader of readers) reader.give(item, bytes);
       if (hasRoom()) return;
       roomy = Promise.withResolvers();
@@ -70,20 +71,17 @@ export function createFanOut<Item, End>(): FanOut<Item, End> {
     join() {
       const reader = new Reader<Item, End>(wake, (left) => {
         readers.delete(left);
+        fan.readers = readers.size;
         wake();
       });
       if (over) reader.finish(over);
       readers.add(reader);
+      fan.readers = readers.size;
       wake();
       return reader;
     },
-    get readers() {
-      return readers.size;
-    },
-    get begun() {
-      return begun;
-    },
   };
+  return fan;
 }
 
 type Over<End> = { readonly end: End } | { readonly error: unknown };

@@ -20,7 +20,7 @@ export interface Replays {
 
 export interface Recording extends Answer {
   /** An event with an id was written. Its client may come back, so leaving is not cancelling. */
-  readonly resumable: boolean;
+  isResumable(): boolean;
 }
 
 interface ReplaysOptions {
@@ -69,11 +69,10 @@ export function createReplays({
 }: ReplaysOptions): Replays {
   /** In the order in which their first event ids were written. */
   const all = new Set<Held>();
-  let bytes = 0;
 
   const forget = (held: Held) => {
     if (!all.delete(held)) return;
-    bytes -= held.bytes;
+    replays.bytes -= held.bytes;
     held.pieces.length = 0;
   };
 
@@ -85,10 +84,10 @@ export function createReplays({
     }
     held.pieces.push(piece);
     held.bytes += length;
-    bytes += length;
+    replays.bytes += length;
     if (held.bytes > answerBytesMax) forget(held);
     for (const oldest of all) {
-      if (bytes <= bytesMax) break;
+      if (replays.bytes <= bytesMax) break;
       forget(oldest);
     }
   }
@@ -97,7 +96,8 @@ export function createReplays({
     return (follower.written = follower.written.then(() => piece.write(follower.answer)));
   }
 
-  return {
+  const replays: Replays & { bytes: number } = {
+    bytes: 0,
     record(session, answer) {
       const held: Held = { session, pieces: [], bytes: 0, endedAt: null, follower: null };
       const finish = (piece: Piece, length: number) => {
@@ -107,9 +107,7 @@ export function createReplays({
         if (held.follower) void follow(held.follower, piece).then(held.follower.over);
       };
       return {
-        get resumable() {
-          return all.has(held);
-        },
+        isResumable: () => all.has(held),
         async events(chunk) {
           const piece: Piece = { id: lastIdOf(chunk), write: (to) => to.events(chunk) };
           hold(held, piece, chunk.byteLength);
@@ -149,13 +147,11 @@ export function createReplays({
       return false;
     },
 
-    get bytes() {
-      return bytes;
-    },
     sweep() {
       for (const held of all) if (held.endedAt !== null && held.endedAt <= now() - keptMs) forget(held);
     },
   };
+  return replays;
 }
 
 function lastIdOf(chunk: Uint8Array): string | null {

@@ -111,7 +111,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
       // A client that can resume its stream does not cancel by leaving it.
       const left = new AbortController();
       const leave = () => {
-        if (!answer.resumable) left.abort();
+        if (!answer.isResumable()) left.abort();
       };
       context.gone.addEventListener('abort', leave);
       if (context.gone.aborted) leave();

@@ -14,21 +14,16 @@ const RETRY_MS = 1_000;
 
 /** `retryMsMin`: a server with a shorter `retry` would keep the gateway busy for nothing. */
 export function createStreamPosition(retryMsMin: number, retryMsMax: number): StreamPosition {
-  let lastEventId: string | null = null;
-  let retryMs = RETRY_MS;
-  return {
-    get lastEventId() {
-      return lastEventId;
-    },
-    get retryMs() {
-      return retryMs;
-    },
+  const position: StreamPosition & { lastEventId: string | null; retryMs: number } = {
+    lastEventId: null,
+    retryMs: RETRY_MS,
     read(event) {
-      if (event.eventId !== null) lastEventId = resumableId(event.eventId);
+      if (event.eventId !== null) position.lastEventId = resumableId(event.eventId);
       if (event.message === null && event.retryMs !== null)
-        retryMs = Math.min(Math.max(event.retryMs, retryMsMin), retryMsMax);
+        position.retryMs = Math.min(Math.max(event.retryMs, retryMsMin), retryMsMax);
     },
   };
+  return position;
 }
 
 /** The id if a Last-Event-ID header can carry it; else null. */

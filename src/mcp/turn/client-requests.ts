@@ -41,27 +41,24 @@ export function createClientRequests({
   waitingMax = 10_000,
 }: ClientRequestsOptions = {}): ClientRequests {
   const sessions = new Map<string, Map<string, Waiting>>();
-  let count = 0;
 
-  return {
-    get count() {
-      return count;
-    },
+  const requests: ClientRequests & { count: number } = {
+    count: 0,
     register(session, id, signal) {
       const waiting = sessions.get(session) ?? new Map<string, Waiting>();
       if (signal.aborted) return Promise.reject(new NoAnswer(CALL_OVER));
-      if (waiting.size >= sessionMax || count >= waitingMax)
+      if (waiting.size >= sessionMax || requests.count >= waitingMax)
         return Promise.reject(new NoAnswer('too many requests wait for an answer'));
       if (waiting.has(id)) throw new Error(`the request ${id} already waits for an answer`);
       sessions.set(session, waiting);
-      count++;
+      requests.count++;
       return new Promise((resolve, reject) => {
         const leave = () => {
           clearTimeout(timer);
           signal.removeEventListener('abort', abort);
           waiting.delete(id);
           if (waiting.size === 0) sessions.delete(session);
-          count--;
+          requests.count--;
         };
         const fail = (why: string) => {
           leave();
@@ -89,6 +86,7 @@ export function createClientRequests({
       for (const waiting of sessions.get(session)?.values() ?? []) waiting.fail('its session ended');
     },
   };
+  return requests;
 }
 
 const CALL_OVER = 'the call ended before the client answered';

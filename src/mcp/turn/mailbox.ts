@@ -12,7 +12,7 @@ export interface Mailbox<T> {
    * reason of `fail`, after all earlier items were taken.
    */
   take(waitMs?: number): Promise<T | null | typeof LATE>;
-  readonly length: number;
+  isEmpty(): boolean;
   /** Ends the queue. */
   end(): void;
   /** Ends the queue with an error. */
@@ -70,9 +70,7 @@ export function createMailbox<T>({ itemsMax, charsMax }: MailboxBounds = UNBOUND
       if (over.reason) throw over.reason;
       return null;
     },
-    get length() {
-      return waiting.length;
-    },
+    isEmpty: () => waiting.length === 0,
     end: () => close(null),
     fail: (reason) => close(reason),
   };

@@ -2,13 +2,13 @@ import { createByteBuffer } from '#wire';
 import { tooLarge } from '#wire/replies';
 
 /** Splits a stream into the data of its events. */
-interface EventSplitter {
+export interface EventSplitter {
   /** Takes the next bytes, split anywhere. Returns copies of the data of the events that end in them. */
   push(chunk: Uint8Array): readonly Buffer[];
   /** Returns the last event if no blank line closed it. */
   end(): readonly Buffer[];
   /** Bytes of the event that has not ended. */
-  readonly kept: number;
+  kept(): number;
 }
 
 const LF = 0x0a;
@@ -31,9 +31,7 @@ export function createEventSplitter(bytesMax: number): EventSplitter {
     return data === null ? [] : [data];
   };
   return {
-    get kept() {
-      return pending.length;
-    },
+    kept: () => pending.length,
     push(chunk) {
       const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
       const events: Buffer[] = [];

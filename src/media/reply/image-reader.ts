@@ -1,4 +1,4 @@
-import { isObject, ownTurn } from '#wire';
+import { isObject, ownTurn, type UpstreamFailure } from '#wire';
 import {
   checkHead,
   failedByItsOwnWords,
@@ -10,7 +10,7 @@ import {
   tooLarge,
 } from '#wire/replies';
 import type { Usage } from '#billing/amounts';
-import type { ReplyEnd, ReplyReader } from '#gateway';
+import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { base64Of, checkBase64, type FoundImage, headOf } from './found-image.ts';
 import { createReplyBytes, type ReplyBytes } from './reply-bytes.ts';
 import { bytesOfString, outlineInTurns, textOfString } from './long-strings.ts';
@@ -43,38 +43,62 @@ export const parseImageReply = (json: Buffer): Record<string, unknown> => parseR
  * Reads a reply with images in base64, in the form of OpenAI's API. The images are not parsed, because parsing a
  * reply of 32 MiB would block all streams of the process for 150 ms. Each image that came is one unit of usage.
  */
-export function createImageReader({ n, inputs, replyBytesMax }: ReaderContext): ReplyReader {
-  let bytes = createReplyBytes(null, replyBytesMax);
-  let retryAfterS: number | undefined;
-  const read = () => readReply(bytes, n, inputs);
+export function createImageReader(context: ReaderContext): ReplyReader {
+  return new ImageReader(context);
+}
 
-  return {
-    head(status, headers) {
-      retryAfterS = retryAfterOf(headers['retry-after']);
-      checkHead(status, headers);
-      const declared = Number(headers['content-length'] ?? NaN);
-      if (Number.isSafeInteger(declared)) bytes = createReplyBytes(declared, replyBytesMax);
-    },
-    failure: (status, body) => toFailure(status, body, retryAfterS),
-    data(arrived) {
-      for (const chunk of arrived) bytes.push(chunk);
-      if (bytes.length > replyBytesMax) throw tooLarge(`its reply is larger than ${replyBytesMax} bytes`);
-      return null;
-    },
-    get kept() {
-      return bytes.length;
-    },
-    endElsewhere: () => (bytes.length > IN_TURNS_BYTES ? inTurns(read()) : null),
-    end() {
-      const reading = read();
-      for (;;) {
-        const { done, value } = reading.next();
-        if (done) return value;
-      }
-    },
-    // An incomplete image cannot be given out, so a cut reply is free.
-    cut: ({ reason }) => ({ ...NOTHING, finishReason: reason }),
-  };
+class ImageReader implements ReplyReader {
+  readonly #context: ReaderContext;
+  #bytes: ReplyBytes;
+  #retryAfterS: number | undefined;
+
+  constructor(context: ReaderContext) {
+    this.#context = context;
+    this.#bytes = createReplyBytes(null, context.replyBytesMax);
+  }
+
+  get kept(): number {
+    return this.#bytes.length;
+  }
+
+  head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
+    this.#retryAfterS = retryAfterOf(headers['retry-after']);
+    checkHead(status, headers);
+    const declared = Number(headers['content-length'] ?? NaN);
+    if (Number.isSafeInteger(declared)) this.#bytes = createReplyBytes(declared, this.#context.replyBytesMax);
+  }
+
+  failure(status: number, body: Uint8Array): UpstreamFailure {
+    return toFailure(status, body, this.#retryAfterS);
+  }
+
+  data(arrived: readonly Uint8Array[]): null {
+    const { replyBytesMax } = this.#context;
+    for (const chunk of arrived) this.#bytes.push(chunk);
+    if (this.#bytes.length > replyBytesMax) throw tooLarge(`its reply is larger than ${replyBytesMax} bytes`);
+    return null;
+  }
+
+  endElsewhere(): Promise<ReplyEnd> | null {
+    return this.#bytes.length > IN_TURNS_BYTES ? inTurns(this.#read()) : null;
+  }
+
+  end(): ReplyEnd {
+    const reading = this.#read();
+    for (;;) {
+      const { done, value } = reading.next();
+      if (done) return value;
+    }
+  }
+
+  /** An incomplete image cannot be given out, so a cut reply is free. */
+  cut({ reason }: Cut): ReplyEnd {
+    return { ...NOTHING, finishReason: reason };
+  }
+
+  #read() {
+    return readReply(this.#bytes, this.#context.n, this.#context.inputs);
+  }
 }
 
 /** The usage of a call: the images that are made, and the images that were edited. */

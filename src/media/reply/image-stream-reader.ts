@@ -1,8 +1,8 @@
-import { isObject } from '#wire';
+import { isObject, type UpstreamFailure } from '#wire';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
-import type { ReplyEnd, ReplyReader } from '#gateway';
+import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import type { ImageStream } from '../request/image-ask.ts';
-import { createEventSplitter } from './event-splitter.ts';
+import { createEventSplitter, type EventSplitter } from './event-splitter.ts';
 import { base64Of, checkBase64, type FoundImage, headOf } from './found-image.ts';
 import { imagesUsed, parseImageReply, rawOf, type ReaderContext } from './image-reader.ts';
 import { bytesOfString, withoutLongStrings } from './long-strings.ts';
@@ -12,20 +12,77 @@ import { partialEvent } from './stream-events.ts';
  * Reads a stream of one image, in the form of OpenAI's API. Partial images go out as they come. The final image is
  * held until the settlement. `whole` reads a reply that is no stream.
  */
-export function createImageStreamReader(
-  { inputs, replyBytesMax }: ReaderContext,
-  { partialImages, eventPrefix }: ImageStream,
-  whole: ReplyReader,
-): ReplyReader {
-  let streams = false;
-  let bytes = 0;
-  let partials = 0;
-  let end: ReplyEnd | null = null;
-  const splitter = createEventSplitter(replyBytesMax);
+export function createImageStreamReader(context: ReaderContext, stream: ImageStream, whole: ReplyReader): ReplyReader {
+  return new ImageStreamReader(context, stream, whole);
+}
+
+class ImageStreamReader implements ReplyReader {
+  readonly #context: ReaderContext;
+  readonly #stream: ImageStream;
+  readonly #whole: ReplyReader;
+  readonly #splitter: EventSplitter;
+  #streams = false;
+  #bytes = 0;
+  #partials = 0;
+  #end: ReplyEnd | null = null;
+
+  constructor(context: ReaderContext, stream: ImageStream, whole: ReplyReader) {
+    this.#context = context;
+    this.#stream = stream;
+    this.#whole = whole;
+    this.#splitter = createEventSplitter(context.replyBytesMax);
+  }
+
+  get kept(): number | undefined {
+    return this.#streams ? this.#splitter.kept() : this.#whole.kept;
+  }
+
+  get finished(): boolean {
+    return this.#end !== null;
+  }
+
+  head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
+    this.#whole.head(status, headers);
+    this.#streams = /^text\/event-stream\b/i.test(String(headers['content-type'] ?? ''));
+  }
+
+  failure(status: number, body: Uint8Array): UpstreamFailure {
+    return this.#whole.failure(status, body);
+  }
+
+  data(chunks: readonly Uint8Array[]): Uint8Array | null {
+    if (!this.#streams) return this.#whole.data(chunks);
+    const given: Uint8Array[] = [];
+    for (const chunk of chunks) {
+      this.#bytes += chunk.byteLength;
+      for (const data of this.#splitter.push(chunk)) given.push(...this.#take(data));
+    }
+    // Partial images come in addition to the final image.
+    if (this.#bytes > this.#context.replyBytesMax * (this.#stream.partialImages + 1))
+      throw malformed('its stream is too large');
+    return given.length === 0 ? null : Buffer.concat(given);
+  }
+
+  endElsewhere(): Promise<ReplyEnd> | null {
+    return this.#streams ? null : (this.#whole.endElsewhere?.() ?? null);
+  }
+
+  end(): ReplyEnd {
+    if (!this.#streams) return this.#whole.end();
+    // Partial images can no longer be given out, so the result is ignored.
+    for (const data of this.#splitter.end()) this.#take(data);
+    if (this.#end === null) throw malformed('its stream ended before the image');
+    return this.#end;
+  }
+
+  cut(cut: Cut): ReplyEnd {
+    return this.#whole.cut(cut);
+  }
 
   /** The bytes for the client; empty for an event that is held or unknown. */
-  function take(data: Buffer): readonly Uint8Array[] {
-    if (end !== null || data.equals(DONE)) return [];
+  #take(data: Buffer): readonly Uint8Array[] {
+    if (this.#end !== null || data.equals(DONE)) return [];
+    const { partialImages, eventPrefix } = this.#stream;
     const outline = withoutLongStrings(data);
     const event = parseImageReply(outline.json);
     const { type, b64_json: inBase64, error } = event;
@@ -36,47 +93,14 @@ export function createImageStreamReader(
     const head = base64 === null ? null : headOf(base64);
     const image = base64 === null || head === null || !isBase64(base64) ? null : { ...head, base64 };
     if (isPartial) {
-      if (image === null || partials >= partialImages) return [];
-      return partialEvent(eventPrefix, image, partials++);
+      if (image === null || this.#partials >= partialImages) return [];
+      return partialEvent(eventPrefix, image, this.#partials++);
     }
     if (image === null) throw malformed('its stream ended without an image in the format PNG, JPEG or WebP');
-    end = endOf({ ...image, seed: seedOf(event['seed']), revisedPrompt: null }, inputs, rawOf(event));
+    const found = { ...image, seed: seedOf(event['seed']), revisedPrompt: null };
+    this.#end = endOf(found, this.#context.inputs, rawOf(event));
     return [];
   }
-
-  return {
-    head(status, headers) {
-      whole.head(status, headers);
-      streams = /^text\/event-stream\b/i.test(String(headers['content-type'] ?? ''));
-    },
-    failure: (status, body) => whole.failure(status, body),
-    data(chunks) {
-      if (!streams) return whole.data(chunks);
-      const given: Uint8Array[] = [];
-      for (const chunk of chunks) {
-        bytes += chunk.byteLength;
-        for (const data of splitter.push(chunk)) given.push(...take(data));
-      }
-      // Partial images come in addition to the final image.
-      if (bytes > replyBytesMax * (partialImages + 1)) throw malformed('its stream is too large');
-      return given.length === 0 ? null : Buffer.concat(given);
-    },
-    get kept() {
-      return streams ? splitter.kept : whole.kept;
-    },
-    get finished() {
-      return end !== null;
-    },
-    endElsewhere: () => (streams ? null : (whole.endElsewhere?.() ?? null)),
-    end() {
-      if (!streams) return whole.end();
-      // Partial images can no longer be given out, so the result is ignored.
-      for (const data of splitter.end()) take(data);
-      if (end === null) throw malformed('its stream ended before the image');
-      return end;
-    },
-    cut: (cut) => whole.cut(cut),
-  };
 }
 
 const DONE = Buffer.from('[DONE]');

@@ -24,29 +24,26 @@ export function createReplyBytes(declared: number | null, bytesMax: number): Rep
   const parts: Buffer[] = [];
   let last = declared !== null && declared <= bytesMax ? newMemory(declared) : EMPTY;
   let filled = 0;
-  let length = 0;
-  return {
-    get length() {
-      return length;
-    },
+  const reply: ReplyBytes & { length: number } = {
+    length: 0,
     push(chunk) {
       for (let at = 0; at < chunk.byteLength;) {
         if (filled === last.length) {
           if (filled > 0) parts.push(last);
-          last = newMemory(Math.max(FIRST_BYTES, Math.min(TURN_BYTES, length)));
+          last = newMemory(Math.max(FIRST_BYTES, Math.min(TURN_BYTES, reply.length)));
           filled = 0;
         }
         const piece = chunk.subarray(at, at + last.length - filled);
         last.set(piece, filled);
         filled += piece.byteLength;
         at += piece.byteLength;
-        length += piece.byteLength;
+        reply.length += piece.byteLength;
       }
     },
     *take() {
       const end = last.subarray(0, filled);
       if (parts.length === 0) return end;
-      const bytes = newMemory(length);
+      const bytes = newMemory(reply.length);
       let at = 0;
       for (const part of [...parts.splice(0), end])
         for (let from = 0; from < part.length; from += TURN_BYTES) {
@@ -58,6 +55,7 @@ export function createReplyBytes(declared: number | null, bytesMax: number): Rep
       return bytes;
     },
   };
+  return reply;
 }
 
 const EMPTY = Buffer.alloc(0);

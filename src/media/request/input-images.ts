@@ -82,39 +82,57 @@ export function editInputs(
   maskSource: InputSource | null,
   fetchInput: FetchInput,
 ): EditInputs {
-  let loaded: { readonly images: readonly InputImage[]; readonly mask: InputImage | null } | null = null;
-  const ready = () => {
-    if (loaded === null) throw new Error('the images of the request are not loaded');
-    return loaded;
-  };
-  return {
-    count: sources.length,
-    hasMask: maskSource !== null,
-    get ratio() {
-      const first = loaded?.images[0];
-      return first === undefined ? null : `${first.width}:${first.height}`;
-    },
-    async load() {
-      let left = FETCHED_BYTES_MAX;
-      const fetchWithin: FetchInput = async (url, bytesMax) => {
-        const bytes = await fetchInput(url, Math.max(1, Math.min(bytesMax, left)));
-        left -= bytes.byteLength;
-        return bytes;
-      };
-      const all: InputImage[] = [];
-      for (const source of [...sources, ...(maskSource === null ? [] : [maskSource])]) {
-        // oxlint-disable-next-line no-await-in-loop -- one after the other, for a bound of all together
-        all.push(await read(source, fetchWithin));
-      }
-      loaded = { images: all.slice(0, sources.length), mask: all[sources.length] ?? null };
-    },
-    get images() {
-      return ready().images;
-    },
-    get mask() {
-      return ready().mask;
-    },
-  };
+  return new SentInputs(sources, maskSource, fetchInput);
+}
+
+class SentInputs implements EditInputs {
+  readonly count: number;
+  readonly hasMask: boolean;
+  readonly #sources: readonly InputSource[];
+  readonly #maskSource: InputSource | null;
+  readonly #fetchInput: FetchInput;
+  #loaded: { readonly images: readonly InputImage[]; readonly mask: InputImage | null } | null = null;
+
+  constructor(sources: readonly InputSource[], maskSource: InputSource | null, fetchInput: FetchInput) {
+    this.count = sources.length;
+    this.hasMask = maskSource !== null;
+    this.#sources = sources;
+    this.#maskSource = maskSource;
+    this.#fetchInput = fetchInput;
+  }
+
+  get ratio(): string | null {
+    const first = this.#loaded?.images[0];
+    return first === undefined ? null : `${first.width}:${first.height}`;
+  }
+
+  get images(): readonly InputImage[] {
+    return this.#ready().images;
+  }
+
+  get mask(): InputImage | null {
+    return this.#ready().mask;
+  }
+
+  async load(): Promise<void> {
+    let left = FETCHED_BYTES_MAX;
+    const fetchWithin: FetchInput = async (url, bytesMax) => {
+      const bytes = await this.#fetchInput(url, Math.max(1, Math.min(bytesMax, left)));
+      left -= bytes.byteLength;
+      return bytes;
+    };
+    const all: InputImage[] = [];
+    for (const source of [...this.#sources, ...(this.#maskSource === null ? [] : [this.#maskSource])]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other, for a bound of all together
+      all.push(await read(source, fetchWithin));
+    }
+    this.#loaded = { images: all.slice(0, this.count), mask: all[this.count] ?? null };
+  }
+
+  #ready() {
+    if (this.#loaded === null) throw new Error('the images of the request are not loaded');
+    return this.#loaded;
+  }
 }
 
 /** The inputs of a quote request: a number of images without their content. */

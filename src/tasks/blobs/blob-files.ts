@@ -123,18 +123,15 @@ async function createFile(path: string, bytesMax: number): Promise<OpenBlobFile>
   const handle = await open(part, 'wx', 0o600);
   const hash = createHash('sha256');
   let check = 0;
-  let bytes = 0;
   const drop = async () => {
     await handle.close().catch(() => {});
     await rm(part, { force: true });
   };
-  return {
-    get bytes() {
-      return bytes;
-    },
+  const file: OpenBlobFile & { bytes: number } = {
+    bytes: 0,
     async write(chunk) {
-      bytes += chunk.byteLength;
-      if (bytes > bytesMax) throw new FileTooLarge(`it is larger than ${bytesMax} bytes`);
+      file.bytes += chunk.byteLength;
+      if (file.bytes > bytesMax) throw new FileTooLarge(`it is larger than ${bytesMax} bytes`);
       hash.update(chunk);
       check = crc32(chunk, check);
       await handle.appendFile(chunk);
@@ -148,6 +145,7 @@ async function createFile(path: string, bytesMax: number): Promise<OpenBlobFile>
     },
     drop,
   };
+  return file;
 }
 
 /** A rename is on disk only after its folder is flushed. */

@@ -71,7 +71,6 @@ function createFile(client: S3Client, key: string, bytesMax: number): OpenBlobFi
   const digest = createHash('sha256');
   const etags: string[] = [];
   let check = 0;
-  let bytes = 0;
   let pending: Buffer[] = [];
   let pendingBytes = 0;
   let uploadId: string | null = null;
@@ -93,13 +92,11 @@ function createFile(client: S3Client, key: string, bytesMax: number): OpenBlobFi
     etags.push(etag);
   }
 
-  return {
-    get bytes() {
-      return bytes;
-    },
+  const file: OpenBlobFile & { bytes: number } = {
+    bytes: 0,
     async write(chunk) {
-      bytes += chunk.byteLength;
-      if (bytes > bytesMax) throw new FileTooLarge(`it is larger than ${bytesMax} bytes`);
+      file.bytes += chunk.byteLength;
+      if (file.bytes > bytesMax) throw new FileTooLarge(`it is larger than ${bytesMax} bytes`);
       digest.update(chunk);
       check = crc32(chunk, check);
       // The chunk is copied, because the caller may reuse its memory after this resolves.
@@ -117,7 +114,7 @@ function createFile(client: S3Client, key: string, bytesMax: number): OpenBlobFi
       }
       // Check the file whatever the store has answered, because a missing file must not be charged.
       const { status, headers } = await client.send({ method: 'HEAD', key });
-      if (status !== 200 || headers.get('content-length') !== String(bytes))
+      if (status !== 200 || headers.get('content-length') !== String(file.bytes))
         throw new BlobUnreachable('the store of files does not have what was sent to it');
       return { sha256: digest.digest('hex'), crc32: check };
     },
@@ -128,6 +125,7 @@ function createFile(client: S3Client, key: string, bytesMax: number): OpenBlobFi
       await client.sendForText({ method: 'DELETE', key, query: { uploadId } }).catch(() => {});
     },
   };
+  return file;
 }
 
 async function beginUpload(client: S3Client, key: string): Promise<string> {

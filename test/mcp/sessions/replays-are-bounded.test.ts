@@ -22,7 +22,7 @@ test('an answer without ids is not held', async () => {
   const recording = replays.record('s', keeping().answer);
   await recording.events(event(null));
   recording.end('{}', 200);
-  expect([recording.resumable, replays.bytes]).toEqual([false, 0]);
+  expect([recording.isResumable(), replays.bytes]).toEqual([false, 0]);
   expect(await replays.resume('s', '', keeping().answer)).toBe(false);
 });
 
@@ -30,17 +30,17 @@ test('one that grows too long cannot be gone on with any more', async () => {
   const replays = createReplays({ now: () => 0, answerBytesMax: 1_000 });
   const recording = replays.record('s', keeping().answer);
   await recording.events(event('1', 900));
-  expect(recording.resumable).toBe(true);
+  expect(recording.isResumable()).toBe(true);
   await recording.events(event('2', 900));
   await recording.events(event('3'));
-  expect([recording.resumable, replays.bytes]).toEqual([false, 0]);
+  expect([recording.isResumable(), replays.bytes]).toEqual([false, 0]);
 });
 
 test('the oldest answers give way', async () => {
   const replays = createReplays({ now: () => 0, bytesMax: 3_000 });
   const recordings = ['a', 'b', 'c', 'd'].map((session) => replays.record(session, keeping().answer));
   for (const [n, recording] of recordings.entries()) await recording.events(event(String(n), 900));
-  expect(recordings.map(({ resumable }) => resumable)).toEqual([false, true, true, true]);
+  expect(recordings.map((recording) => recording.isResumable())).toEqual([false, true, true, true]);
   expect(replays.bytes).toBeLessThanOrEqual(3_000);
 });
 
@@ -52,7 +52,7 @@ test('what has ended is held for a minute', async () => {
   replays.sweep();
   now = 3_600_000;
   replays.sweep();
-  expect(recording.resumable).toBe(true);
+  expect(recording.isResumable()).toBe(true);
   recording.end('{}', 200);
   now += 59_999;
   replays.sweep();

@@ -11,9 +11,7 @@ const ID = /(^|[\r\n])id:( ?)/g;
  */
 export function withEventIds(answer: Recording, tag: string): Recording {
   return {
-    get resumable() {
-      return answer.resumable;
-    },
+    isResumable: () => answer.isResumable(),
     events(bytes) {
       const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
       const tagged = text.includes('id:') ? text.replace(ID, `$1id:$2${tag}.`) : text;

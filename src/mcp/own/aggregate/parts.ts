@@ -163,7 +163,7 @@ export async function ofAll(
 }
 
 const NOBODY: Recording = {
-  resumable: false,
+  isResumable: () => false,
   events: async () => {},
   end: () => {},
   body: () => null,

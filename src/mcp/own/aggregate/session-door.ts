@@ -141,9 +141,7 @@ function refusedBy(service: string, { text }: McpTail, { idText }: RequestMessag
 function ownErrors(answer: Recording, service: string, { idText }: RequestMessage): Recording {
   const error = { code: ERROR.server, message: `The session with ${service} was lost. Repeat the request` };
   return {
-    get resumable() {
-      return answer.resumable;
-    },
+    isResumable: () => answer.isResumable(),
     events: (bytes) => answer.events(bytes),
     end(text, status, headers, eventId) {
       if (status === NO_SESSION.status) answer.end(errorText(idText, error), 200);

@@ -44,18 +44,18 @@ export function createPartsContent(charsMax: number): PartsContent {
   const items: ContentItem[] = [];
   let texts: string[] = [];
   let chars = 0;
-  let cut = false;
 
   const flush = () => {
     if (texts.length > 0) items.push({ type: 'text', text: texts.join('') });
     texts = [];
   };
 
-  return {
+  const content: PartsContent & { cut: boolean } = {
+    cut: false,
     add(part) {
       const length = lengthOf(part);
-      if (cut || chars + length > charsMax) {
-        cut = true;
+      if (content.cut || chars + length > charsMax) {
+        content.cut = true;
         return;
       }
       chars += length;
@@ -74,10 +74,8 @@ export function createPartsContent(charsMax: number): PartsContent {
       flush();
       return items;
     },
-    get cut() {
-      return cut;
-    },
   };
+  return content;
 }
 
 /** The least length that is counted for an element, so that many small elements are bounded too. */

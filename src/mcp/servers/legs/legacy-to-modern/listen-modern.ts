@@ -58,7 +58,7 @@ export function createListenModern({ subscriptions, replyBytesMax }: ListenModer
     const streams: { current: Stream | null; opening: Stream | null } = { current: null, opening: null };
 
     function open(): void {
-      const { version } = watch;
+      const version = watch.version();
       const filter = filterOf(facts, subscriptions.uris(session));
       if (filter === null) return takeOver(null, version);
       const request = requestText(`listen-${version}`, METHOD, { notifications: filter });
@@ -76,7 +76,7 @@ export function createListenModern({ subscriptions, replyBytesMax }: ListenModer
       streams.current = stream;
       streams.opening = null;
       watch.acknowledge(version);
-      if (watch.version !== version) open();
+      if (watch.version() !== version) open();
     }
 
     async function pump(stream: Stream): Promise<void> {
@@ -127,7 +127,7 @@ export function createListenModern({ subscriptions, replyBytesMax }: ListenModer
       watch.end();
       inbox.end();
       // Taking the messages releases the pumps, which wait until their message is taken.
-      while (inbox.length > 0) await inbox.take();
+      while (!inbox.isEmpty()) await inbox.take();
     }
   };
 }

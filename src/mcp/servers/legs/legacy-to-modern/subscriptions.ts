@@ -25,7 +25,7 @@ interface Watcher {
 
 interface Watch {
   /** Counts the changes of the list. */
-  readonly version: number;
+  version(): number;
   /** Notes that the server uses the list of this version. */
   acknowledge(version: number): void;
   end(): void;
@@ -101,9 +101,7 @@ export function createSubscriptions(): Subscriptions {
       state.watcher = watcher;
       state.acknowledged = -1;
       return {
-        get version() {
-          return state.version;
-        },
+        version: () => state.version,
         acknowledge(version) {
           if (state.watcher !== watcher) return;
           state.acknowledged = version;

@@ -38,33 +38,43 @@ export const QUESTIONS_MAX = 32;
 export const QUESTIONS_CHARS_MAX = 4 * 1024 * 1024;
 
 export function createQuestions(): Questions {
-  let open: readonly Question[] = [];
-  let count = 0;
-  return {
-    get size() {
-      return open.length;
-    },
-    get chars() {
-      return open.reduce((sum, { text }) => sum + text.length, 0);
-    },
-    add({ id, idText, method, text, members }) {
-      const params = members.get('params');
-      const asked = `{"method":${JSON.stringify(method)}${params ? `,"params":${text.slice(params.start, params.end)}` : ''}}`;
-      open = [...open, { key: `input-${++count}`, id, idText, text: asked }];
-    },
-    drop(id) {
-      open = open.filter((question) => question.id !== id);
-    },
-    toInputRequests: () => `{${open.map(({ key, text }) => `"${key}":${text}`).join(',')}}`,
-    answer({ text, params, members }) {
-      const given = params?.['inputResponses'];
-      if (!isObject(given)) return [];
-      const places = placesOf(text, members);
-      const answered = open.filter(({ key }) => places.has(key) && isAnswer(given[key]));
-      open = open.filter((question) => !answered.includes(question));
-      return answered.map(({ key, idText }) => `{"jsonrpc":"2.0","id":${idText},"result":${at(text, places, key)}}`);
-    },
-  };
+  return new OpenQuestions();
+}
+
+class OpenQuestions implements Questions {
+  #open: readonly Question[] = [];
+  #count = 0;
+
+  get size(): number {
+    return this.#open.length;
+  }
+
+  get chars(): number {
+    return this.#open.reduce((sum, { text }) => sum + text.length, 0);
+  }
+
+  add({ id, idText, method, text, members }: RequestMessage): void {
+    const params = members.get('params');
+    const asked = `{"method":${JSON.stringify(method)}${params ? `,"params":${text.slice(params.start, params.end)}` : ''}}`;
+    this.#open = [...this.#open, { key: `input-${++this.#count}`, id, idText, text: asked }];
+  }
+
+  drop(id: unknown): void {
+    this.#open = this.#open.filter((question) => question.id !== id);
+  }
+
+  toInputRequests(): string {
+    return `{${this.#open.map(({ key, text }) => `"${key}":${text}`).join(',')}}`;
+  }
+
+  answer({ text, params, members }: RequestMessage): readonly string[] {
+    const given = params?.['inputResponses'];
+    if (!isObject(given)) return [];
+    const places = placesOf(text, members);
+    const answered = this.#open.filter(({ key }) => places.has(key) && isAnswer(given[key]));
+    this.#open = this.#open.filter((question) => !answered.includes(question));
+    return answered.map(({ key, idText }) => `{"jsonrpc":"2.0","id":${idText},"result":${at(text, places, key)}}`);
+  }
 }
 
 /** The places of the answers; empty if a key occurs twice. */

@@ -72,7 +72,6 @@ export function startSessionCall({
     canBeAsked ? { patient: true } : {},
   );
   let reply: UpstreamReply | null = null;
-  let status: number | null = null;
   const over = new AbortController();
   const box = createMailbox<Received>(PUSHED_BOUNDS);
 
@@ -80,7 +79,8 @@ export function startSessionCall({
   async function read(): Promise<void> {
     const position = createStreamPosition(RETRY_MS_MIN, RETRY_MS_MAX);
     reply = await exchange.head;
-    ({ status } = reply);
+    const { status } = reply;
+    call.status = status;
     if (mayBeLost && isLost(session, status, null)) throw new SessionLost(status);
     for (let fruitless = 0; fruitless < FRUITLESS_MAX; fruitless++) {
       for await (const received of readReply(reply, bytesMax)) {
@@ -105,12 +105,10 @@ export function startSessionCall({
     unregister();
     leave();
   };
-  const call: SessionCall = {
+  const call: SessionCall & { status: number | null } = {
     id,
     session,
-    get status() {
-      return status;
-    },
+    status: null,
     canBeAsked,
     next: box.take,
     push: (received) => box.offer(received, received.message.text.length),
