@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { DatabaseError } from './database.ts';
 import type { LogStart } from './log/writer.ts';
+import { Slots } from './slots.ts';
 import { toDatabaseError } from './sqlite-codes.ts';
 import type { Answer, ConnectionSetup, Refusal, Reply, Request, Work } from './sqlite-worker.ts';
 
@@ -53,17 +54,15 @@ export async function connect(
     thread.worker.postMessage({ open: setup });
   });
 
-  const waiting = new Map<number, Waiting>();
+  const waiting = new Slots<Waiting>();
   let outbox: Request[] = [];
   /** Number of requests in the message that the thread has not answered yet. */
   let under = 0;
-  let lastId = 0;
   let ended: DatabaseError | null = null;
   thread.hear = (said) => {
     if (said instanceof DatabaseError) {
       ended ??= said;
-      for (const { reject } of waiting.values()) reject(ended);
-      waiting.clear();
+      for (const { reject } of waiting.takeAll()) reject(ended);
     } else if ('replies' in said) {
       for (const reply of said.replies) settle(reply);
       // Under high load, the next message also takes the requests that these answers cause.
@@ -72,8 +71,7 @@ export async function connect(
     }
   };
   const settle = (reply: Reply) => {
-    const waiter = waiting.get(reply.id);
-    waiting.delete(reply.id);
+    const waiter = waiting.take(reply.id);
     if (reply.ok) waiter?.resolve(reply.value);
     else waiter?.reject(toDatabaseError(reply.message, reply.code));
   };
@@ -86,8 +84,7 @@ export async function connect(
   const perform = (work: Work) =>
     new Promise<unknown>((resolve, reject) => {
       if (ended) return reject(ended);
-      const id = ++lastId;
-      waiting.set(id, { resolve, reject });
+      const id = waiting.add({ resolve, reject });
       // Requests that arrive while the thread is busy are sent in one message and share a commit.
       if (outbox.push({ id, work }) === 1 && under === 0) queueMicrotask(flush);
     });
