@@ -13,7 +13,7 @@ import {
 } from '#gateway';
 import { MODERN, type MethodRule } from '../wire/revisions.ts';
 import { hasOwnPrice, priceOfTool } from '../turn/tool-price.ts';
-import { turnConversation, type TurnConversationDeps } from './turn-conversation.ts';
+import { TurnConversation, type TurnConversationDeps } from './turn-conversation.ts';
 import type { Turn } from '../turn/turn.ts';
 
 export interface TurnCallDeps extends TurnConversationDeps {
@@ -52,7 +52,7 @@ export function turnCall(deps: TurnCallDeps, request: TurnCall, turn: Turn): Cal
     stickyKey: stickyKeyOf(caller),
     images: 0,
     stream: turn.events,
-    exchange: turnConversation(deps, turn),
+    exchange: new TurnConversation(deps, turn),
     operation: tool,
     free: billed ? null : message.method,
     facts: () => factsOf(turn),

@@ -1,5 +1,5 @@
 import { elementsOf, errorText, membersOf, RawJsonError, splice, UpstreamFailure } from '#wire';
-import { type Call, type Conversation, type Offer, onceOnly, type ReplyEnd } from '#gateway';
+import { type Call, type Conversation, type Offer, onceOnly, type ReplyEnd, type Send } from '#gateway';
 import { heldToMeasure, TASK, tooLargeEnd } from '../turn/ending.ts';
 import { paramHeaderFault } from '../wire/param-headers.ts';
 import { ERROR, modernStatusOf } from '../wire/revisions.ts';
@@ -24,52 +24,65 @@ export interface TurnConversationDeps {
  * The native side of a turn's call. It asks the server which era it speaks, and takes the leg for that. Its end has a
  * McpTail.
  */
-export function turnConversation(
-  { servers, legs, schemaOf, decorate, keepTask: keeping }: TurnConversationDeps,
-  turn: Turn,
-): Conversation {
-  let call: Call | null = null;
-  const takesTasks =
-    turn.client === 'modern' && turn.message.method === 'tools/call' && declaresTasks(turn.capabilities);
-  return {
-    endsWithCall: !takesTasks,
-    begin(prepared) {
-      call = prepared;
-    },
-    async *converse(offer, send, signal, detached) {
-      const { message, client } = turn;
-      if (client === 'modern' && turn.paramHeaders !== null && message.method === 'tools/call') {
-        const fault = paramHeaderFault(
-          schemaOf(offer, String(message.params?.['name'])),
-          message.params?.['arguments'],
-          turn.paramHeaders,
-        );
-        if (fault) return refusal(turn, ERROR.headerMismatch, `Header mismatch: ${fault}`);
+export class TurnConversation implements Conversation {
+  readonly endsWithCall: boolean;
+  readonly #deps: TurnConversationDeps;
+  readonly #turn: Turn;
+  #call: Call | null = null;
+
+  constructor(deps: TurnConversationDeps, turn: Turn) {
+    const { client, message, capabilities } = turn;
+    this.#deps = deps;
+    this.#turn = turn;
+    this.endsWithCall = !(client === 'modern' && message.method === 'tools/call' && declaresTasks(capabilities));
+  }
+
+  begin(prepared: Call): void {
+    this.#call = prepared;
+  }
+
+  async *converse(
+    offer: Offer,
+    send: Send,
+    signal: AbortSignal,
+    detached: Send,
+  ): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+    const { servers, legs, schemaOf, decorate, keepTask: keeping } = this.#deps;
+    const turn = this.#turn;
+    const { message, client } = turn;
+    const call = this.#call!;
+    const takesTasks = !this.endsWithCall;
+    if (client === 'modern' && turn.paramHeaders !== null && message.method === 'tools/call') {
+      const fault = paramHeaderFault(
+        schemaOf(offer, String(message.params?.['name'])),
+        message.params?.['arguments'],
+        turn.paramHeaders,
+      );
+      if (fault) return refusal(turn, ERROR.headerMismatch, `Header mismatch: ${fault}`);
+    }
+    if (takesTasks) await keeping.tasks.admit(turn.caller.account);
+    const facts = await servers.facts(offer, send, signal, turn.session?.era);
+    let end: ReplyEnd;
+    const beganAt = performance.now();
+    const askedAt = turn.continued?.askedAt ?? call.startedAt;
+    try {
+      end = yield* legs[client][facts.era](turn, { offer, facts, send, detached, signal, askedAt });
+      if (message.method === 'tools/call' && end.finishReason === TASK) {
+        if (!takesTasks || facts.era !== 'modern')
+          throw providerFailure('it answered with a task, but the request did not declare support for tasks', null);
+        return await keepTask(keeping, turn, offer, { call, askedAt }, end);
       }
-      if (takesTasks) await keeping.tasks.admit(turn.caller.account);
-      const facts = await servers.facts(offer, send, signal, turn.session?.era);
-      let end: ReplyEnd;
-      const beganAt = performance.now();
-      const askedAt = turn.continued?.askedAt ?? call!.startedAt;
-      try {
-        end = yield* legs[client][facts.era](turn, { offer, facts, send, detached, signal, askedAt });
-        if (message.method === 'tools/call' && end.finishReason === TASK) {
-          if (!takesTasks || facts.era !== 'modern')
-            throw providerFailure('it answered with a task, but the request did not declare support for tasks', null);
-          return await keepTask(keeping, turn, offer, { call: call!, askedAt }, end);
-        }
-        // The difference can be negative, because another gateway with a faster clock may have asked first.
-        end = heldToMeasure(end, turn, offer, Math.max(0, call!.startedAt - askedAt) + performance.now() - beganAt);
-      } catch (error) {
-        if (message.method === 'tools/call' && error instanceof UpstreamFailure && error.tooLarge)
-          return tooLargeEnd(turn, offer, error, performance.now() - beganAt);
-        throw message.method === 'tools/call' ? onceOnly(readable(error)) : readable(error);
-      }
-      if (message.method !== 'tools/list') return end;
-      const tasks = client === 'modern' && facts.era === 'modern';
-      return decorated(end, (result) => decorate(tasks ? result : withoutTaskTools(result), offer, turn));
-    },
-  };
+      // The difference can be negative, because another gateway with a faster clock may have asked first.
+      end = heldToMeasure(end, turn, offer, Math.max(0, call.startedAt - askedAt) + performance.now() - beganAt);
+    } catch (error) {
+      if (message.method === 'tools/call' && error instanceof UpstreamFailure && error.tooLarge)
+        return tooLargeEnd(turn, offer, error, performance.now() - beganAt);
+      throw message.method === 'tools/call' ? onceOnly(readable(error)) : readable(error);
+    }
+    if (message.method !== 'tools/list') return end;
+    const tasks = client === 'modern' && facts.era === 'modern';
+    return decorated(end, (result) => decorate(tasks ? result : withoutTaskTools(result), offer, turn));
+  }
 }
 
 /** An answer that a leg could not parse is a failure of its server. */
