@@ -39,8 +39,9 @@ class TaskNotification implements Notification {
   constructor(version: A2aVersion, event: EventValue, generation: JsonObject | null) {
     const { status } = event.value;
     this.ended = isTerminal(stateOf(isObject(status) ? status['state'] : undefined));
-    this.contentOf = (form) =>
+    const ownContentOf: Notification['contentOf'] = (form) =>
       form === '0.3' || form === '1.0' ? contentOf(version, form, withGeneration(event, generation)) : null;
+    this.contentOf = ownContentOf;
     this.#version = version;
     this.#event = event;
     this.#generation = generation;

@@ -80,8 +80,10 @@ export class AgentTalk {
       this.#stopping.abort(new Error('the gateway stops'));
       exchange.abort(this.#stopping.signal.reason as Error);
     });
-    this.#unread = () => this.#onlyListen(exchange);
-    left?.addEventListener('abort', this.#unread, { once: true });
+    // Two steps, because V8 puts a function that is assigned directly to a property into the old heap (decision 91).
+    const unread = () => this.#onlyListen(exchange);
+    this.#unread = unread;
+    left?.addEventListener('abort', unread, { once: true });
     return exchange;
   }
 

@@ -1,4 +1,4 @@
-import { UpstreamFailure } from '#wire';
+import { PlacedList, UpstreamFailure } from '#wire';
 
 /** The open streams of running tasks, so that they can be ended cleanly before the gateway stops. */
 export interface OpenStreams {
@@ -13,18 +13,21 @@ export interface OpenStreams {
 }
 
 export function createOpenStreams(): OpenStreams {
-  const open = new Set<() => void>();
+  const open = new PlacedList<{ readonly leave: () => void; place: number }>();
   const streams: OpenStreams & { ended: boolean } = {
     ended: false,
     add(leave) {
+      const stream = { leave, place: -1 };
       if (streams.ended) leave();
-      else open.add(leave);
-      return () => open.delete(leave);
+      else open.add(stream);
+      return () => open.remove(stream);
     },
     end() {
       streams.ended = true;
-      for (const leave of open) leave();
-      open.clear();
+      for (const stream of [...open.items]) {
+        open.remove(stream);
+        stream.leave();
+      }
     },
   };
   return streams;

@@ -24,9 +24,10 @@ export function resetStream(stream: Http2Stream, code: number): void {
 export function watchEnd(stream: Http2Stream): () => boolean {
   let whole = false;
   const { push } = stream;
-  stream.push = (chunk, encoding) => {
+  const watched: typeof push = (chunk, encoding) => {
     if (chunk === null && !stream.closed && !stream.destroyed) whole = true;
     return push.call(stream, chunk, encoding);
   };
+  stream.push = watched;
   return () => whole;
 }

@@ -1,11 +1,11 @@
+import { type Placed, PlacedList } from '../placed-list.ts';
+
 /** A stream that gets keep-alive comments while it is silent. */
-export interface Silent {
+export interface Silent extends Placed {
   /** Ticks since the last byte. The writer of the stream sets it to 0. */
   quietTicks: number;
   /** Writes a comment, which clients ignore. */
   beat(): void;
-  /** For the keep-alive only: the stream's index in its list, -1 if it is not in the list. */
-  place: number;
 }
 
 export interface KeepAlive {
@@ -24,23 +24,21 @@ export const createSilent = (beat: () => void): Silent => ({ quietTicks: 0, beat
  * clients do not take a thinking model for a dead connection. A write costs one assignment and no timer.
  */
 export function createKeepAlive(silenceMs: number, tickMs: number = Math.min(TICK_MS, silenceMs)): KeepAlive {
-  // An array, not a Set. Each time a Set grows, it leaves its old table in the old heap. That table keeps all streams
-  // of that moment alive, with their calls, until the next full garbage collection. Measured with one reply per call:
-  // 16 KB to copy for every call.
-  const streams: Silent[] = [];
+  const streams = new PlacedList<Silent>();
   const ticksMax = Math.ceil(silenceMs / tickMs);
   let timer: NodeJS.Timeout | null = null;
 
   function tick(): void {
     // The timer is stopped here and not at the end of the last stream, because sequential calls would each start a
     // timer.
-    if (streams.length === 0 && timer !== null) {
+    const { items } = streams;
+    if (items.length === 0 && timer !== null) {
       clearInterval(timer);
       timer = null;
     }
     // Iterates backwards: if a beat removes its stream, the stream that takes its index has been handled already.
-    for (let at = streams.length - 1; at >= 0; at--) {
-      const stream = streams[at];
+    for (let at = items.length - 1; at >= 0; at--) {
+      const stream = items[at];
       if (!stream || ++stream.quietTicks < ticksMax) continue;
       stream.quietTicks = 0;
       stream.beat();
@@ -49,21 +47,12 @@ export function createKeepAlive(silenceMs: number, tickMs: number = Math.min(TIC
 
   return {
     watch(stream) {
-      if (stream.place !== -1) return;
-      stream.place = streams.push(stream) - 1;
+      streams.add(stream);
       timer ??= setInterval(tick, tickMs).unref();
     },
     within(stream, ms) {
       stream.quietTicks = Math.max(stream.quietTicks, ticksMax - Math.max(1, Math.floor(ms / tickMs)));
     },
-    forget(stream) {
-      const { place } = stream;
-      if (place === -1) return;
-      stream.place = -1;
-      const last = streams.pop()!;
-      if (last === stream) return;
-      streams[place] = last;
-      last.place = place;
-    },
+    forget: (stream) => streams.remove(stream),
   };
 }

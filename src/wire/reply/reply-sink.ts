@@ -126,10 +126,11 @@ class HttpSink implements ClientSink {
     if (this.closed || !this.#raw.writableNeedDrain) return Promise.resolve();
     return new Promise((resolve) => {
       const stalled = setTimeout(() => this.#raw.destroy(), this.#stallMs);
-      this.#wake = () => {
+      const wake = () => {
         clearTimeout(stalled);
         resolve();
       };
+      this.#wake = wake;
       this.#raw.once('drain', () => this.#resume());
     });
   }
