@@ -77,6 +77,7 @@ export { createToolPins, type ToolPin, type ToolPins } from './catalog/tool-pins
 export { byPrice, type ToolCallPrice, viewToolCallPrice } from './catalog/tool-price.ts';
 export { createExecute } from './execute.ts';
 export { createFree } from './free.ts';
+export { endOnly } from './end-only.ts';
 export {
   createIdempotency,
   type GivenReply,

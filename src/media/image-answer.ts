@@ -109,12 +109,14 @@ export const fileAnswer: Answer = (settled) => {
       'x-task-status': 'completed',
     },
     length: fileBytes(image),
-    *pieces() {
-      for (let at = 0; at < base64.byteLength; at += DECODED_CHARS)
-        yield Buffer.from(base64.toString('latin1', at, at + DECODED_CHARS), 'base64');
-    },
+    pieces: () => decoded(base64),
   };
 };
+
+function* decoded(base64: Buffer): Generator<Uint8Array> {
+  for (let at = 0; at < base64.byteLength; at += DECODED_CHARS)
+    yield Buffer.from(base64.toString('latin1', at, at + DECODED_CHARS), 'base64');
+}
 
 /** Characters that are decoded at once; a multiple of 4. */
 const DECODED_CHARS = 1024 * 1024;

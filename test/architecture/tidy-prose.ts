@@ -4,6 +4,7 @@ import { lineOf, mask, type Finding, type SourceFile } from './source.ts';
 export type Rule =
   | 'long functions'
   | 'getters in object literals'
+  | 'generator functions in functions'
   | 'export *'
   | 'docstrings that begin with What, Who or Where'
   | 'riddles'
@@ -86,6 +87,51 @@ export function literalGetters({ path, text }: SourceFile): Finding[] {
     for (const child of Object.values(node)) visit(child);
   };
   visit(syntaxOf({ path, text }));
+  return findings;
+}
+
+/** Files whose inner generator functions are made once: for a gateway, a network or a command. */
+export const GENERATORS_MADE_ONCE: readonly string[] = [
+  'src/a2a/create-a2a.ts',
+  'src/demo/croupier-game.ts',
+  'src/mcp/call/tool-speaker/tool-lookup.ts',
+  'src/mcp/door/known-address.ts',
+  'src/mcp/door/listen.ts',
+  'src/mcp/servers/legs/legacy-to-legacy.ts',
+  'src/mcp/servers/legs/legacy-to-modern.ts',
+  'src/mcp/servers/legs/legacy-to-modern/listen-modern.ts',
+  'src/mcp/servers/legs/legacy-to-modern/server-exchange.ts',
+  'src/mcp/servers/legs/modern-to-legacy.ts',
+  'src/mcp/servers/legs/modern-to-modern.ts',
+  'src/store/backup/copy-embedded.ts',
+  'src/store/backup/copy-media.ts',
+  'src/store/backup/make-backup.ts',
+];
+
+/**
+ * Generator functions inside other functions, and in the fields of classes, except in GENERATORS_MADE_ONCE. When such
+ * a function runs for the first time, V8 makes a hidden class for its generators in the old heap. The hidden class
+ * points to the function, and so to everything of the call. As with getters, only a full collection frees it. A
+ * function of the module and a method of a class are made once, and so is their hidden class.
+ */
+export function innerGenerators({ path, text }: SourceFile): Finding[] {
+  // Most files have no generator, so they need no parser. The formatter puts no space behind the star of a method.
+  if (GENERATORS_MADE_ONCE.includes(path) || !/\bfunction\s*\*|(?:^|[\s{,])\*[\w$["'#]/m.test(text)) return [];
+  const findings: Finding[] = [];
+  const visit = (node: unknown, isInner: boolean, outerName: string): void => {
+    if (Array.isArray(node)) for (const each of node) visit(each, isInner, outerName);
+    if (!isNode(node)) return;
+    const name = node.id?.name ?? node.key?.name ?? outerName;
+    const isFunction = node.type.includes('Function') && !node.type.startsWith('TS');
+    if (isFunction && isInner && node['generator'] === true)
+      findings.push(
+        `${path}:${lineOf(text, node.start)} has the generator function ${name} in a function, which keeps each call ` +
+          `in memory until a full collection: use a function of the module or a method of a class`,
+      );
+    const isMadeOften = isFunction || (node.type === 'PropertyDefinition' && node['static'] !== true);
+    for (const child of Object.values(node)) visit(child, isInner || isMadeOften, name);
+  };
+  visit(syntaxOf({ path, text }), false, '');
   return findings;
 }
 

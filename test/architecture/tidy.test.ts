@@ -7,6 +7,8 @@ import { readTree, ROOT, type SourceFile } from './source.ts';
 import {
   checkPage,
   checkWording,
+  GENERATORS_MADE_ONCE,
+  innerGenerators,
   knownNames,
   literalGetters,
   longFunctions,
@@ -52,6 +54,7 @@ const wording = (rule: Rule) => wordings.flatMap((found) => found[rule] ?? []);
 const proseFindings: Readonly<Record<Rule, string[]>> = {
   'long functions': [...src, ...web].flatMap(longFunctions),
   'getters in object literals': src.flatMap(literalGetters),
+  'generator functions in functions': src.flatMap(innerGenerators),
   'export *': wording('export *'),
   'docstrings that begin with What, Who or Where': wording('docstrings that begin with What, Who or Where'),
   riddles: wording('riddles'),
@@ -95,6 +98,10 @@ describe('the checkout is tidy', () => {
   test('files that may have getters in object literals have some', () => {
     const withGetters = src.filter(({ text }) => literalGetters(file(text)).length > 0).map(({ path }) => path);
     expect(withGetters).toEqual(expect.arrayContaining([...MADE_ONCE]));
+  });
+  test('files that may have generator functions in functions have some', () => {
+    const withGenerators = src.filter(({ text }) => innerGenerators(file(text)).length > 0).map(({ path }) => path);
+    expect(withGenerators).toEqual(expect.arrayContaining([...GENERATORS_MADE_ONCE]));
   });
 });
 
@@ -175,6 +182,23 @@ describe('words and shapes that are untidy are found', () => {
       literalGetters(file('f({ set size(to: number) { keep(to); } });')),
       'use a class, a method or a data property',
     ],
+    [
+      'a generator function in a function',
+      innerGenerators(file('const make = () => {\n  async function* say() {\n    yield 1;\n  }\n  return say();\n};')),
+      ':2 has the generator function say in a function',
+    ],
+    [
+      'a generator as a method of a literal',
+      innerGenerators(
+        file('export function make() {\n  return {\n    async *say() {\n      yield 1;\n    },\n  };\n}'),
+      ),
+      ':3 has the generator function say in a function',
+    ],
+    [
+      'a generator as a field of a class',
+      innerGenerators(file('class Talk {\n  say = function* () {\n    yield 1;\n  };\n}')),
+      'use a function of the module or a method of a class',
+    ],
     ['all of another file', checkWording(file(`export * from './x.ts';`))['export *'], 'name what the file gives'],
     [
       'a docstring that begins with What',
@@ -209,6 +233,12 @@ describe('words and shapes that are untidy are found', () => {
     expect(literalGetters(file('class Pile {\n  get size() {\n    return 1;\n  }\n}'))).toEqual([]);
     expect(literalGetters(file('const pile = { get: () => 1, get size2() { return 1; } };', MADE_ONCE[0]))).toEqual([]);
     expect(literalGetters(file('// get x\nconst pile = { get(key: string) { return key; } };'))).toEqual([]);
+    const inner = 'const make = () => { function* say() { yield 1; } return say(); };';
+    expect(innerGenerators(file(inner, GENERATORS_MADE_ONCE[0]))).toEqual([]);
+    expect(innerGenerators(file('class Talk {\n  async *say() {\n    yield 1;\n  }\n}'))).toEqual([]);
+    expect(innerGenerators(file('export function* say() {\n  yield 1;\n}\nconst NOT_RUN = { *say() {} };'))).toEqual(
+      [],
+    );
     expect(wideComments(file(`const x = '${'x'.repeat(130)}'; // why`))).toEqual([]);
     expect(staleNames(file('// src/wire/errors.ts, errors.ts, test/model, ./my-own.ts'), known)).toEqual([]);
     expect(staleNames(file('[MCP](docs/mcp.md) in src/wire/', 'README.md'), known)).toEqual([]);

@@ -84,12 +84,12 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
         exchange: {
           begin: (call: Call) => talk.begin!(call),
           resolved: (state) => talk.resolved!(state),
-          async *converse(offer, send, signal, detached) {
-            const answer = createAnswerReader(task);
-            const before = task?.live ? await taskBefore(deps, task, offer, send, requestId) : null;
-            for (const event of before === null ? [] : answer.read(before)) yield encodePartsEvent(event);
-            return yield* inParts(talk.converse(offer, send, signal, detached), answer);
-          },
+          converse: (offer, send, signal, detached) =>
+            inParts(
+              talk.converse(offer, send, signal, detached),
+              createAnswerReader(task),
+              task?.live ? () => taskBefore(deps, task, offer, send, requestId) : null,
+            ),
         },
         free: covered ? 'message/send' : null,
         estimate: ({ priceCap }) => (priceCap !== null && !task?.live ? { costMax: priceCap } : { call: 1n }),
@@ -124,11 +124,17 @@ function messageOf({ turns, contextId, taskId }: PartsAsk): JsonObject {
   };
 }
 
-/** Turns the events of a talk in 1.0 into parts, and its tail into a PartsEnd. */
+/**
+ * Turns the events of a talk in 1.0 into parts, and its tail into a PartsEnd. `showBefore` gives the task that the
+ * message continues; null if the message continues no task.
+ */
 async function* inParts(
   talk: AsyncGenerator<Uint8Array, ReplyEnd, undefined>,
   answer: AnswerReader,
+  showBefore: (() => Promise<unknown>) | null,
 ): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  const before = showBefore === null ? null : await showBefore();
+  for (const event of before === null ? [] : answer.read(before)) yield encodePartsEvent(event);
   for (;;) {
     const step = await talk.next();
     if (step.done) {

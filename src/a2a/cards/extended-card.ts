@@ -1,4 +1,4 @@
-import { pinned, runFree, type Catalog, type Pipeline, type ReplyEnd } from '#gateway';
+import { endOnly, pinned, runFree, type Catalog, type Pipeline, type ReplyEnd, type Send } from '#gateway';
 import { readAgent } from '../agent/agent-reply.ts';
 import { agentRequest } from '../agent/agent-request.ts';
 import type { Ask } from '../door/ask.ts';
@@ -38,6 +38,24 @@ export async function showExtendedCard(
     throw new A2aError('InvalidRequest', 'The Host header has no host. Send the host of this gateway');
   const link = chooseLink(offer, facts, ask.version);
   const { caller, requestId, version } = ask;
+  const fetchCard = async (send: Send): Promise<ReplyEnd> => {
+    const asked = {
+      operation: 'card',
+      version: link.version,
+      params: {},
+      paramsText: '{}',
+      id: requestId,
+      requestId,
+    } as const;
+    const reply = await send(agentRequest(link, { ...asked, extensions: null, run: null })).head;
+    for await (const said of readAgent(link, requestId, reply, CARD_BYTES_MAX)) {
+      if (said.kind === 'error') return refusedEnd(translateError(link.version, version, said.error));
+      const card = cards.extended({ service: ask.service, offers, version, origin }, said.value);
+      const text = JSON.stringify(cards.signed(translateResult('card', '1.0', version, card) as object, origin));
+      return { ...FREE, tail: { text, event: null, error: null, cut: null } satisfies A2aTail };
+    }
+    return { ...FREE, tail: null };
+  };
   const tail = (await runFree(
     pipeline,
     {
@@ -47,25 +65,7 @@ export async function showExtendedCard(
       target: pinned(offer.id),
       method: 'agent/getAuthenticatedExtendedCard',
       traceparent: ask.traceparent,
-      // oxlint-disable-next-line require-yield -- the card is whole
-      async *converse(_offer, send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-        const asked = {
-          operation: 'card',
-          version: link.version,
-          params: {},
-          paramsText: '{}',
-          id: requestId,
-          requestId,
-        } as const;
-        const reply = await send(agentRequest(link, { ...asked, extensions: null, run: null })).head;
-        for await (const said of readAgent(link, requestId, reply, CARD_BYTES_MAX)) {
-          if (said.kind === 'error') return refusedEnd(translateError(link.version, version, said.error));
-          const card = cards.extended({ service: ask.service, offers, version, origin }, said.value);
-          const text = JSON.stringify(cards.signed(translateResult('card', '1.0', version, card) as object, origin));
-          return { ...FREE, tail: { text, event: null, error: null, cut: null } satisfies A2aTail };
-        }
-        return { ...FREE, tail: null };
-      },
+      converse: (_offer, send) => endOnly(() => fetchCard(send)),
     },
     new AbortController().signal,
   )) as A2aTail | null;

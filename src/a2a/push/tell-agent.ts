@@ -1,4 +1,14 @@
-import { OWN_ACCOUNT, pinned, runFree, type Catalog, type Offer, type Pipeline, type ReplyEnd } from '#gateway';
+import {
+  endOnly,
+  OWN_ACCOUNT,
+  pinned,
+  runFree,
+  type Catalog,
+  type Offer,
+  type Pipeline,
+  type ReplyEnd,
+  type Send,
+} from '#gateway';
 import type { Task, TaskOwner } from '#tasks';
 import { readAgent } from '../agent/agent-reply.ts';
 import { agentRequest } from '../agent/agent-request.ts';
@@ -37,6 +47,19 @@ export async function tellAgent({ pipeline, catalog, cards, ownWebhook }: TellAg
     authentication: null,
   });
   const requestId = `tell-${task.taskId.slice(0, 64)}`;
+  const tell = async (send: Send): Promise<ReplyEnd> => {
+    const asked = {
+      operation: 'push-set',
+      version: link.version,
+      params,
+      paramsText: JSON.stringify(params),
+      id: requestId,
+      requestId,
+    } as const;
+    const reply = await send(agentRequest(link, { ...asked, extensions: null, run: null })).head;
+    for await (const _said of readAgent(link, requestId, reply, REPLY_BYTES_MAX)) break;
+    return FREE;
+  };
   await runFree(
     pipeline,
     {
@@ -46,20 +69,7 @@ export async function tellAgent({ pipeline, catalog, cards, ownWebhook }: TellAg
       target: pinned(offer.id),
       method: 'tasks/pushNotificationConfig/set',
       timeoutMs: TELL_MS,
-      // oxlint-disable-next-line require-yield -- it has no frames to give
-      async *converse(_offer, send) {
-        const asked = {
-          operation: 'push-set',
-          version: link.version,
-          params,
-          paramsText: JSON.stringify(params),
-          id: requestId,
-          requestId,
-        } as const;
-        const reply = await send(agentRequest(link, { ...asked, extensions: null, run: null })).head;
-        for await (const _said of readAgent(link, requestId, reply, REPLY_BYTES_MAX)) break;
-        return FREE;
-      },
+      converse: (_offer, send) => endOnly(() => tell(send)),
     },
     new AbortController().signal,
   );

@@ -26,6 +26,14 @@ export interface TaskTalkDeps {
   readonly replyBytesMax: number;
 }
 
+interface TaskAsk extends Pick<Ask, 'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'> {
+  readonly wantsReceipt?: boolean;
+  /** The gateway itself asks, without the history. If the task is still too large, its output is large. */
+  readonly looks?: boolean;
+}
+
+type TalkedTask = Pick<Task, 'service' | 'taskId' | 'live' | 'notes' | 'output'>;
+
 const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [] } as const;
 /** The end of a stream whose task goes on. */
 const OVER: ReplyEnd = { ...FREE, tail: { text: null, event: null, error: null, cut: null } satisfies A2aTail };
@@ -34,79 +42,77 @@ const OVER: ReplyEnd = { ...FREE, tail: { text: null, event: null, error: null, 
  * Asks an agent to show or cancel a known task, or to stream its further events. Data frames are events; the tail is an
  * A2aTail. When the task has ended, it is settled before the client gets the end.
  */
-export function createTaskTalk(
+export function createTaskTalk(deps: TaskTalkDeps, ask: TaskAsk, task: TalkedTask): Conversation {
+  return { converse: (offer, send) => converse(deps, ask, task, offer, send) };
+}
+
+async function* converse(
   { cards, tasks, notify, streams: open, replyBytesMax }: TaskTalkDeps,
-  ask: Pick<Ask, 'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'> & {
-    readonly wantsReceipt?: boolean;
-    /** The gateway itself asks, without the history. If the task is still too large, its output is large. */
-    readonly looks?: boolean;
-  },
-  { service, taskId, live, notes, output }: Pick<Task, 'service' | 'taskId' | 'live' | 'notes' | 'output'>,
-): Conversation {
-  async function* converse(offer: Offer, send: Send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-    const { operation, version } = ask;
-    const begunIn = versionIn(notes);
-    const link = chooseLink(offer, await cards.facts(offer), begunIn ?? version);
-    const key = keyOf(service, taskId);
-    const streams = isStreaming(operation);
-    let gave = output;
-    const heard = measureWork(offer, '');
-    let told = false;
-    const began = beganBy({ notes, taskId });
-    /** The text with the cost of the task. A stream has it in its first event and in its last. */
-    const priced = async (text: string, ended: boolean): Promise<string> => {
-      if (ask.looks || (told && !ended)) return text;
-      return withTaskCost(text, began, ended ? await tasks.costOf(key, beganBy) : null, ask.wantsReceipt === true);
-    };
-    let forget = () => {};
-    try {
-      const { params, paramsText, requestId, extensions } = ask;
-      const exchange = send(
-        agentRequest(link, { operation, version, params, paramsText, id: requestId, requestId, extensions, run: null }),
-      );
-      if (streams)
-        forget = open.add(() => {
-          if (told) exchange.abort(new Error('the gateway stops'));
-        });
-      const reply = await exchange.head;
-      for await (const said of readAgent(link, requestId, reply, replyBytesMax)) {
-        if (said.kind === 'error') {
-          // An agent that no longer knows a task does no more work on it and is paid nothing.
-          const lost =
-            said.error.code === A2A_ERRORS.TaskNotFound.code && (begunIn === null || begunIn === link.version);
-          if (lost && live) await tasks.saw(key, { state: 'failed', end: 'free' });
-          return refusedEnd(translateError(link.version, version, said.error));
-        }
-        const event = readEvent(link.version, said.value);
-        if (event === null || (event.kind === 'message' && !streams) || !isOfTask(event, taskId))
-          throw broken('the agent answered with another task', reply.status);
-        heard.hear(said.text);
-        const asking = { link, taskId, id: requestId, requestId, replyBytesMax, send };
-        const sight = live
-          ? sightOf(offer, event, gave, await bytesBehind(offer, event, heard.bytes, () => bytesOfTask(asking)))
-          : null;
-        if (sight) await tasks.saw(key, sight);
-        gave ||= event.output;
-        if (live) notify(key, link, said.value);
-        const asSaid =
-          link.version === version
-            ? said.text
-            : JSON.stringify(translateResult(operation, link.version, version, said.value));
-        const text = await priced(asSaid, !live || isTerminal(event.state));
-        const tail: A2aTail = { text, event, error: null, cut: null };
-        if (!streams || isTerminal(event.state)) return { ...FREE, finishReason: event.state, tail };
-        told = true;
-        yield Buffer.from(text);
+  ask: TaskAsk,
+  { service, taskId, live, notes, output }: TalkedTask,
+  offer: Offer,
+  send: Send,
+): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  const { operation, version } = ask;
+  const begunIn = versionIn(notes);
+  const link = chooseLink(offer, await cards.facts(offer), begunIn ?? version);
+  const key = keyOf(service, taskId);
+  const streams = isStreaming(operation);
+  let gave = output;
+  const heard = measureWork(offer, '');
+  let told = false;
+  const began = beganBy({ notes, taskId });
+  /** The text with the cost of the task. A stream has it in its first event and in its last. */
+  const priced = async (text: string, ended: boolean): Promise<string> => {
+    if (ask.looks || (told && !ended)) return text;
+    return withTaskCost(text, began, ended ? await tasks.costOf(key, beganBy) : null, ask.wantsReceipt === true);
+  };
+  let forget = () => {};
+  try {
+    const { params, paramsText, requestId, extensions } = ask;
+    const exchange = send(
+      agentRequest(link, { operation, version, params, paramsText, id: requestId, requestId, extensions, run: null }),
+    );
+    if (streams)
+      forget = open.add(() => {
+        if (told) exchange.abort(new Error('the gateway stops'));
+      });
+    const reply = await exchange.head;
+    for await (const said of readAgent(link, requestId, reply, replyBytesMax)) {
+      if (said.kind === 'error') {
+        // An agent that no longer knows a task does no more work on it and is paid nothing.
+        const lost = said.error.code === A2A_ERRORS.TaskNotFound.code && (begunIn === null || begunIn === link.version);
+        if (lost && live) await tasks.saw(key, { state: 'failed', end: 'free' });
+        return refusedEnd(translateError(link.version, version, said.error));
       }
-      return OVER;
-    } catch (error) {
-      if (told && open.ended) return OVER;
-      if (ask.looks && live && !gave && error instanceof UpstreamFailure && error.tooLarge)
-        await tasks.saw(key, { state: null, end: null, output: true });
-      throw onceOnly(error);
-    } finally {
-      forget();
+      const event = readEvent(link.version, said.value);
+      if (event === null || (event.kind === 'message' && !streams) || !isOfTask(event, taskId))
+        throw broken('the agent answered with another task', reply.status);
+      heard.hear(said.text);
+      const asking = { link, taskId, id: requestId, requestId, replyBytesMax, send };
+      const sight = live
+        ? sightOf(offer, event, gave, await bytesBehind(offer, event, heard.bytes, () => bytesOfTask(asking)))
+        : null;
+      if (sight) await tasks.saw(key, sight);
+      gave ||= event.output;
+      if (live) notify(key, link, said.value);
+      const asSaid =
+        link.version === version
+          ? said.text
+          : JSON.stringify(translateResult(operation, link.version, version, said.value));
+      const text = await priced(asSaid, !live || isTerminal(event.state));
+      const tail: A2aTail = { text, event, error: null, cut: null };
+      if (!streams || isTerminal(event.state)) return { ...FREE, finishReason: event.state, tail };
+      told = true;
+      yield Buffer.from(text);
     }
+    return OVER;
+  } catch (error) {
+    if (told && open.ended) return OVER;
+    if (ask.looks && live && !gave && error instanceof UpstreamFailure && error.tooLarge)
+      await tasks.saw(key, { state: null, end: null, output: true });
+    throw onceOnly(error);
+  } finally {
+    forget();
   }
-  return { converse: (offer, send) => converse(offer, send) };
 }

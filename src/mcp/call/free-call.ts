@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Leaving } from '#billing/amounts';
-import { pinned, runFree, type FreeCall, type Pipeline } from '#gateway';
+import { endOnly, pinned, runFree, type FreeCall, type Pipeline, type ReplyEnd, type Send } from '#gateway';
 import type { Reach } from '../sessions/session-ends.ts';
 import type { McpTail } from '../turn/turn.ts';
 
@@ -36,21 +36,22 @@ export function createReach(pipeline: Pick<Pipeline, 'prepare' | 'run'>): Reach 
         target: pinned(offer.id),
         method,
         timeoutMs: 2 * REACH_MS,
-        // oxlint-disable-next-line require-yield -- no client receives events
-        async *converse(_offer, send) {
-          const talking = talk(send);
-          const over = new AbortController();
-          const late = sleep(REACH_MS, undefined, { signal: over.signal }).catch(() => {});
-          try {
-            await Promise.race([talking, late]);
-          } finally {
-            over.abort();
-            talking.catch(() => {});
-          }
-          return { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null };
-        },
+        converse: (_offer, send) => endOnly(() => talkInTime(talk, send)),
       },
       new AbortController().signal,
     );
   };
+}
+
+async function talkInTime(talk: (send: Send) => Promise<unknown>, send: Send): Promise<ReplyEnd> {
+  const talking = talk(send);
+  const over = new AbortController();
+  const late = sleep(REACH_MS, undefined, { signal: over.signal }).catch(() => {});
+  try {
+    await Promise.race([talking, late]);
+  } finally {
+    over.abort();
+    talking.catch(() => {});
+  }
+  return { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null };
 }

@@ -1,12 +1,21 @@
 import { parseMessage, UpstreamFailure } from '#wire';
-import { pinned, type Caller, type Conversation, type Offer, OWN_ACCOUNT, type Pipeline } from '#gateway';
+import {
+  endOnly,
+  pinned,
+  type Caller,
+  type Conversation,
+  type Offer,
+  OWN_ACCOUNT,
+  type Pipeline,
+  type ReplyEnd,
+} from '#gateway';
 import type { ListMethod } from '../catalogue/read-page.ts';
 import type { FetchDeps } from '../catalogue/fetch-lists.ts';
 import { runFreeCall } from './free-call.ts';
 import { ERROR, META, MODERN } from '../wire/revisions.ts';
 import type { Servers } from '../servers/servers.ts';
 import { withoutTaskTools } from '../tasks/callable-tools.ts';
-import type { Leg, McpTail, ServerFacts, Turn } from '../turn/turn.ts';
+import type { Leg, McpTail, Place, ServerFacts, Turn } from '../turn/turn.ts';
 
 export interface OwnListsOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
@@ -41,11 +50,11 @@ export function createOwnLists({ pipeline, servers, legs, version }: OwnListsOpt
   return {
     async facts(offer, signal) {
       let facts: ServerFacts | null = null;
-      // oxlint-disable-next-line require-yield -- no client receives events
-      const converse: Conversation['converse'] = async function* ask(at, send) {
-        facts = await servers.facts(at, send);
-        return NOTHING;
-      };
+      const converse: Conversation['converse'] = (at, send) =>
+        endOnly(async () => {
+          facts = await servers.facts(at, send);
+          return NOTHING;
+        });
       await run(offer, 'server/discover', converse, signal);
       if (facts === null)
         throw new UpstreamFailure('the server was not reached', { retryable: true, blame: 'provider' });
@@ -55,11 +64,9 @@ export function createOwnLists({ pipeline, servers, legs, version }: OwnListsOpt
     async list(offer, method, cursor, signal) {
       const turn = turnOf(method, cursor, offer);
       let legacy = false;
-      const converse: Conversation['converse'] = async function* ask(at, send, over, detached) {
-        const facts = await servers.facts(at, send);
-        legacy = facts.era === 'legacy';
-        return yield* legs[facts.era](turn, { offer: at, facts, send, detached, signal: over });
-      };
+      const onFacts = ({ era }: ServerFacts) => void (legacy = era === 'legacy');
+      const converse: Conversation['converse'] = (at, send, over, detached) =>
+        ask({ servers, legs, turn, onFacts }, { offer: at, send, detached, signal: over });
       const tail = await run(offer, method, converse, signal);
       const result = tail === null ? null : resultOf(tail, method);
       return result !== null && method === 'tools/list' && legacy ? withoutTaskTools(result) : result;
@@ -84,6 +91,20 @@ export function createOwnLists({ pipeline, servers, legs, version }: OwnListsOpt
       toClient: (text) => text,
     };
   }
+}
+
+interface Asking extends Pick<OwnListsOptions, 'servers' | 'legs'> {
+  readonly turn: Turn;
+  readonly onFacts: (facts: ServerFacts) => void;
+}
+
+async function* ask(
+  { servers, legs, turn, onFacts }: Asking,
+  at: Omit<Place, 'facts'>,
+): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  const facts = await servers.facts(at.offer, at.send);
+  onFacts(facts);
+  return yield* legs[facts.era](turn, { ...at, facts });
 }
 
 const NOTHING = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null } as const;

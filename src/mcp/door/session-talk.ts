@@ -1,5 +1,5 @@
 import type { Answer, RequestId, RequestMessage } from '#wire';
-import { LISTEN_MS, pinned, type Pipeline } from '#gateway';
+import { endOnly, LISTEN_MS, pinned, type Pipeline, type ReplyEnd } from '#gateway';
 import type { ClientRequests } from '../turn/client-requests.ts';
 import { runFreeCall } from '../call/free-call.ts';
 import { notifyInitialized } from '../servers/legacy-server.ts';
@@ -92,13 +92,13 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
   return {
     async open(service, message, { caller, requestId, gone }, ready = false) {
       let opened: Opened<LegacySession> | null = null;
-      // oxlint-disable-next-line require-yield -- the call has an answer, but no events
-      const converse = withFacts(servers, 'legacy', async function* openAt(place) {
+      const openAt = async (place: Place): Promise<ReplyEnd> => {
         opened = await sessions.open({ message, account: caller.account, service }, place);
         if (ready && opened.session && place.facts.era === 'legacy' && !place.facts.bare)
           await notifyInitialized(place.send, opened.session);
         return freeEnd(opened.tail);
-      });
+      };
+      const converse = withFacts(servers, 'legacy', (place) => endOnly(() => openAt(place)));
       const call = { caller, requestId, target: service, method: 'initialize', converse };
       const tail = await runFreeCall(pipeline, call, gone);
       return tail && opened;
@@ -151,12 +151,11 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
       const facts = servers.known(session.offer, session.era);
       if (facts?.era === 'modern') return tellBridge(session, message);
       const method = message.kind === 'response' ? 'response' : message.method;
-      // oxlint-disable-next-line require-yield -- the call has an answer, but no events
-      const told = at(session, context, method, async function* tellAt(place) {
-        return place.facts.era === 'modern'
+      const tellAt = async (place: Place): Promise<ReplyEnd> =>
+        place.facts.era === 'modern'
           ? freeEnd(tellBridge(session, message))
           : await deps.raw.tell(session, message, place);
-      });
+      const told = at(session, context, method, (place) => endOnly(() => tellAt(place)));
       return runFreeCall(pipeline, told, new AbortController().signal);
     },
 
@@ -187,8 +186,14 @@ const mayBeAsked = ({ clientCapabilities: { sampling, elicitation, roots } }: Le
 type Talk = (place: Place) => ReturnType<LegacyToLegacy['leg']>;
 
 function withFacts(servers: Servers, prefers: Era, talk: Talk): Parameters<typeof runFreeCall>[1]['converse'] {
-  return async function* converse(offer, send, signal, detached) {
-    const facts = await servers.facts(offer, send, signal, prefers);
-    return yield* talk({ offer, facts, send, detached, signal });
-  };
+  return (offer, send, signal, detached) =>
+    talkWithFacts({ servers, prefers, talk }, { offer, send, detached, signal });
+}
+
+async function* talkWithFacts(
+  { servers, prefers, talk }: { readonly servers: Servers; readonly prefers: Era; readonly talk: Talk },
+  place: Omit<Place, 'facts'>,
+): ReturnType<Talk> {
+  const facts = await servers.facts(place.offer, place.send, place.signal, prefers);
+  return yield* talk({ ...place, facts });
 }

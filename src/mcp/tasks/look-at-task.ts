@@ -1,4 +1,4 @@
-import { type Conversation, pinned, type Pipeline } from '#gateway';
+import { type Conversation, endOnly, pinned, type Pipeline } from '#gateway';
 import type { Look, Sight } from '#tasks';
 import { runFreeCall } from '../call/free-call.ts';
 import { OURSELVES } from '../call/own-lists.ts';
@@ -18,11 +18,11 @@ const LOOK_MS = 20_000;
 export function createLookAtTask(deps: LookAtTaskDeps): Look {
   return async (task, signal) => {
     let seen: Sight | null = null;
-    // oxlint-disable-next-line require-yield -- no client receives events
-    const converse: Conversation['converse'] = async function* look(offer, send) {
-      seen = (await askOfTask(deps, task, offer, send)).sight;
-      return freeEnd(null);
-    };
+    const converse: Conversation['converse'] = (offer, send) =>
+      endOnly(async () => {
+        seen = (await askOfTask(deps, task, offer, send)).sight;
+        return freeEnd(null);
+      });
     const requestId = `look-${task.taskId.slice(0, 64)}`;
     try {
       await runFreeCall(

@@ -1,5 +1,5 @@
 import { errorText, type RequestMessage, resultText, type UpstreamFailure } from '#wire';
-import type { Conversation, Offer, Send } from '#gateway';
+import { type Conversation, endOnly, type Offer, type Send } from '#gateway';
 import type { Task, Tasks } from '#tasks';
 import { ERROR, modernStatusOf } from '../wire/revisions.ts';
 import { freeEnd, tooLargeText } from '../turn/ending.ts';
@@ -26,14 +26,14 @@ interface AskedOfTask {
  * client gets the answer. The end of the conversation has a McpTail.
  */
 export function taskTalk(deps: TaskTalkDeps, asked: AskedOfTask, task: Task): Conversation['converse'] {
-  // oxlint-disable-next-line require-yield -- the call has an answer, but no events
-  return async function* converse(offer, send) {
-    const tail =
-      asked.message.method === 'tasks/get'
-        ? await shown(deps, asked, task, offer, send)
-        : await told(deps, asked.message, task, offer, send);
-    return freeEnd(tail);
-  };
+  return (offer, send) =>
+    endOnly(async () => {
+      const tail =
+        asked.message.method === 'tasks/get'
+          ? await shown(deps, asked, task, offer, send)
+          : await told(deps, asked.message, task, offer, send);
+      return freeEnd(tail);
+    });
 }
 
 async function shown(

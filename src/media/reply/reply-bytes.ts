@@ -40,22 +40,24 @@ export function createReplyBytes(declared: number | null, bytesMax: number): Rep
         reply.length += piece.byteLength;
       }
     },
-    *take() {
-      const end = last.subarray(0, filled);
-      if (parts.length === 0) return end;
-      const bytes = newMemory(reply.length);
-      let at = 0;
-      for (const part of [...parts.splice(0), end])
-        for (let from = 0; from < part.length; from += TURN_BYTES) {
-          const piece = part.subarray(from, from + TURN_BYTES);
-          bytes.set(piece, at);
-          at += piece.length;
-          if (part.length >= UNSEEN_BYTES) yield;
-        }
-      return bytes;
-    },
+    take: () => joined(parts, last.subarray(0, filled), reply.length),
   };
   return reply;
+}
+
+/** Joins all parts in one buffer. It empties `parts`, so that the reader does not keep them. */
+function* joined(parts: Buffer[], end: Buffer, length: number): Generator<void, Buffer, undefined> {
+  if (parts.length === 0) return end;
+  const bytes = newMemory(length);
+  let at = 0;
+  for (const part of [...parts.splice(0), end])
+    for (let from = 0; from < part.length; from += TURN_BYTES) {
+      const piece = part.subarray(from, from + TURN_BYTES);
+      bytes.set(piece, at);
+      at += piece.length;
+      if (part.length >= UNSEEN_BYTES) yield;
+    }
+  return bytes;
 }
 
 const EMPTY = Buffer.alloc(0);

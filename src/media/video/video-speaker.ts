@@ -96,13 +96,21 @@ function spokenVideo(
 ): Conversation {
   return {
     begin: (call: Call) => native.begin!(call),
-    async *converse(offer, send, signal, detached): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-      const { value: begun } = await native.converse(offer, send, signal, detached).next();
-      const { id } = (begun as ReplyEnd).tail as BegunVideo;
-      const end = yield* untilOver(videos, id, caller, signal, ownUrl() ?? '');
-      return { ...(begun as ReplyEnd), ...end };
+    converse: (offer, send, signal, detached) => {
+      const making = native.converse(offer, send, signal, detached);
+      return madeAndShown(making, (id) => untilOver(videos, id, caller, signal, ownUrl() ?? ''));
     },
   };
+}
+
+async function* madeAndShown(
+  making: AsyncGenerator<Uint8Array, ReplyEnd, undefined>,
+  show: (id: string) => AsyncGenerator<Uint8Array, End, undefined>,
+): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  const { value: begun } = await making.next();
+  const { id } = (begun as ReplyEnd).tail as BegunVideo;
+  const end = yield* show(id);
+  return { ...(begun as ReplyEnd), ...end };
 }
 
 type End = Pick<ReplyEnd, 'usage' | 'outcome' | 'finishReason' | 'tail'>;

@@ -93,25 +93,31 @@ export async function* modelTurn(
     begun = true;
     return { ...chunk, id, choices: [{ ...choice, delta: spoken, finish_reason: null }] };
   }
-  function* said(chunks: readonly Json[]): Generator<Frame> {
+  /** The frame for the client; null if the chunks have nothing for the client. */
+  function said(chunks: readonly Json[]): Frame | null {
     const text = chunks
       .map(heard)
       .filter((chunk) => chunk !== null)
       .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
       .join('');
-    if (text !== '') yield { type: 'data', bytes: Buffer.from(text) };
+    return text === '' ? null : { type: 'data', bytes: Buffer.from(text) };
   }
 
   for await (const frame of frames) {
     if (frame.type === 'head' && first) yield frame;
-    if (frame.type === 'data') yield* said(chunksOf(frame.bytes));
+    if (frame.type === 'data') {
+      const next = said(chunksOf(frame.bytes));
+      if (next !== null) yield next;
+    }
     if (frame.type !== 'settled') continue;
     const { before, body, cut = null } = frame.tail as ChatTail;
     const [choice] = body['choices'] as Json[];
     const finishReason = choice?.['finish_reason'];
     const message = (choice?.['message'] ?? {}) as Json;
-    if (call.stream) yield* said([...(before === null ? [] : chunksOf(before)), { ...body, usage: undefined }]);
-    else heard({ choices: [{ delta: indexed(message, call.id) }] });
+    if (call.stream) {
+      const last = said([...(before === null ? [] : chunksOf(before)), { ...body, usage: undefined }]);
+      if (last !== null) yield last;
+    } else heard({ choices: [{ delta: indexed(message, call.id) }] });
     const text = words.join('');
     return {
       text,

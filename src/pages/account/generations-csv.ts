@@ -7,6 +7,8 @@ import { findGenerations, type GenerationsQuery } from './generations-page.ts';
 /** Number of calls that are read at once. */
 const PAGE = 500;
 
+type Page = Awaited<ReturnType<typeof findGenerations>>;
+
 const COLUMNS = [
   'id',
   'created_at',
@@ -67,14 +69,15 @@ export async function generationsCsv(
   const pageAt = (cursor?: string) =>
     findGenerations(find, view, account, { ...query, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
   const first = await pageAt();
-  async function* lines(): AsyncGenerator<string> {
-    yield csvLine(COLUMNS);
-    for (let page = first; ;) {
-      yield page.data.map(lineOf).join('');
-      if (page.next_cursor === null) return;
-      // oxlint-disable-next-line no-await-in-loop -- where the next page begins is told by the one before
-      page = await pageAt(page.next_cursor);
-    }
+  return Readable.from(linesFrom(first, pageAt), { objectMode: false });
+}
+
+async function* linesFrom(first: Page, pageAt: (cursor: string) => Promise<Page>): AsyncGenerator<string> {
+  yield csvLine(COLUMNS);
+  for (let page = first; ;) {
+    yield page.data.map(lineOf).join('');
+    if (page.next_cursor === null) return;
+    // oxlint-disable-next-line no-await-in-loop -- where the next page begins is told by the one before
+    page = await pageAt(page.next_cursor);
   }
-  return Readable.from(lines(), { objectMode: false });
 }

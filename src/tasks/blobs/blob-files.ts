@@ -86,36 +86,38 @@ async function openToRead(path: string): Promise<FileHandle> {
  * Reads one chunk ahead, alternating between two buffers. A stream would allocate memory for each chunk and wait for
  * the disk between chunks.
  */
-function readChunks(handle: FileHandle, { start, end }: ByteRange): BlobReader {
-  const close = () => void handle.close().catch(() => {});
-  async function* chunks(): AsyncGenerator<Uint8Array, void, undefined> {
-    const buffers = [Buffer.allocUnsafeSlow(READ_BYTES), Buffer.allocUnsafeSlow(READ_BYTES)] as const;
-    let at = start;
-    const next = (turn: number) => handle.read(buffers[turn & 1]!, 0, Math.min(READ_BYTES, end + 1 - at), at);
-    let reading = at <= end ? next(0) : null;
-    try {
-      for (let turn = 0; reading !== null; turn += 1) {
-        const { bytesRead, buffer } = await reading;
-        if (bytesRead === 0) return;
-        at += bytesRead;
-        reading = at <= end ? next(turn + 1) : null;
-        yield buffer.subarray(0, bytesRead);
-      }
-    } finally {
-      await reading?.catch(() => {});
-      close();
-    }
-  }
+function readChunks(handle: FileHandle, range: ByteRange): BlobReader {
   let begun = false;
   return {
     [Symbol.asyncIterator]() {
       begun = true;
-      return chunks();
+      return chunksOf(handle, range);
     },
     destroy() {
-      if (!begun) close();
+      if (!begun) close(handle);
     },
   };
+}
+
+const close = (handle: FileHandle): void => void handle.close().catch(() => {});
+
+async function* chunksOf(handle: FileHandle, { start, end }: ByteRange): AsyncGenerator<Uint8Array, void, undefined> {
+  const buffers = [Buffer.allocUnsafeSlow(READ_BYTES), Buffer.allocUnsafeSlow(READ_BYTES)] as const;
+  let at = start;
+  const next = (turn: number) => handle.read(buffers[turn & 1]!, 0, Math.min(READ_BYTES, end + 1 - at), at);
+  let reading = at <= end ? next(0) : null;
+  try {
+    for (let turn = 0; reading !== null; turn += 1) {
+      const { bytesRead, buffer } = await reading;
+      if (bytesRead === 0) return;
+      at += bytesRead;
+      reading = at <= end ? next(turn + 1) : null;
+      yield buffer.subarray(0, bytesRead);
+    }
+  } finally {
+    await reading?.catch(() => {});
+    close(handle);
+  }
 }
 
 async function createFile(path: string, bytesMax: number): Promise<OpenBlobFile> {

@@ -35,27 +35,32 @@ interface PartsConversationOptions {
 export function partsConversation(talk: Conversation<Talk>, options: PartsConversationOptions): Conversation {
   return {
     begin: (call) => talk.begin?.(call),
-    async *converse(offer, send, signal, detached) {
-      const said = talk.converse(offer, send, signal, detached);
-      const reader = createEventReader({ bytesMax: options.bytesMax });
-      let over = false;
-      try {
-        for (;;) {
-          const { done, value } = await said.next();
-          if (done) {
-            over = true;
-            const { events, end } = ending(value, options);
-            for (const event of events) yield encodePartsEvent(event);
-            return end;
-          }
-          const heard = reader.push(value).flatMap((event) => progress(event, options.progressToken));
-          if (heard.length > 0) yield Buffer.concat(heard.map(encodePartsEvent));
-        }
-      } finally {
-        if (!over) await said.return?.(NO_END);
-      }
-    },
+    converse: (offer, send, signal, detached) => inParts(() => talk.converse(offer, send, signal, detached), options),
   };
+}
+
+async function* inParts(
+  begin: () => Talk,
+  options: PartsConversationOptions,
+): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  const said = begin();
+  const reader = createEventReader({ bytesMax: options.bytesMax });
+  let over = false;
+  try {
+    for (;;) {
+      const { done, value } = await said.next();
+      if (done) {
+        over = true;
+        const { events, end } = ending(value, options);
+        for (const event of events) yield encodePartsEvent(event);
+        return end;
+      }
+      const heard = reader.push(value).flatMap((event) => progress(event, options.progressToken));
+      if (heard.length > 0) yield Buffer.concat(heard.map(encodePartsEvent));
+    }
+  } finally {
+    if (!over) await said.return?.(NO_END);
+  }
 }
 
 /** A value that nobody reads, because the conversation was aborted. */

@@ -1,4 +1,4 @@
-import { OWN_ACCOUNT, type Pipeline, pinned, type ReplyEnd, runFree, type Send } from '#gateway';
+import { type Conversation, endOnly, OWN_ACCOUNT, type Pipeline, pinned, runFree, type Send } from '#gateway';
 import type { Task } from '#tasks';
 
 interface Asking {
@@ -23,11 +23,11 @@ export async function askProvider<T>(
 ): Promise<T> {
   const requestId = `video-${task.taskId}`;
   let said: { readonly value: T } | null = null;
-  // oxlint-disable-next-line require-yield -- nothing is passed on: the answer is the end
-  async function* converse(_offer: unknown, send: Send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-    said = { value: await talk(send, requestId) };
-    return { ...FREE, tail: null };
-  }
+  const converse: Conversation['converse'] = (_offer, send) =>
+    endOnly(async () => {
+      said = { value: await talk(send, requestId) };
+      return { ...FREE, tail: null };
+    });
   const target = pinned(task.offerId);
   await runFree(
     pipeline,

@@ -1,5 +1,5 @@
 import { UpstreamFailure } from '#wire';
-import { type Call, type Conversation, type Offer, onceOnly, type ReplyEnd, type Send } from '#gateway';
+import { type Call, type Conversation, endOnly, type Offer, onceOnly, type ReplyEnd, type Send } from '#gateway';
 import { type Blobs, ownerOf, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
 import type { FetchInput } from '../../request/input-images.ts';
 import { type VideoAsk, withFiles } from '../request/video-ask.ts';
@@ -50,36 +50,43 @@ const WANTS_FORM: ReadonlySet<number> = new Set([400, 415, 422]);
  * `pending`: its lock is kept until the videos are here.
  */
 export function createMakeVideos(deps: MakeVideosDeps, ask: VideoAsk, requestId: string): Conversation {
-  const { blobs } = deps;
   let call: Call | null = null;
   return {
     begin(prepared) {
       call = prepared;
     },
-    // oxlint-disable-next-line require-yield -- nothing is passed on: the answer is the end
-    async *converse(offer, send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-      const { id, caller } = call!;
-      const [key, owner] = [keyOf(offer.service, id), ownerOf(caller)];
-      // These come before the jobs. Otherwise nobody might be told of the end, or the files might have no room.
-      if (ask.callbackUrl !== null) await deps.callbacks.note(key, owner, ask.callbackUrl);
-      let begun: BegunVideo;
-      try {
-        await blobs.takeRoom({ id, account: caller.account, files: ask.n, expiresAt: deps.now() + deps.ttlMs });
-        begun = await make(deps, ask, offer, call!, send, requestId);
-      } catch (error) {
-        await blobs.giveRoomBack(id).catch(() => {});
-        if (ask.callbackUrl !== null) await deps.callbacks.forget(key, owner).catch(() => {});
-        throw error;
-      }
-      return {
-        usage: null,
-        outcome: 'pending',
-        estimated: false,
-        finishReason: 'queued',
-        flags: [],
-        tail: begun,
-      };
-    },
+    converse: (offer, send) => endOnly(() => beginVideos(deps, ask, offer, call!, send, requestId)),
+  };
+}
+
+async function beginVideos(
+  deps: MakeVideosDeps,
+  ask: VideoAsk,
+  offer: Offer,
+  call: Call,
+  send: Send,
+  requestId: string,
+): Promise<ReplyEnd> {
+  const { id, caller } = call;
+  const [key, owner] = [keyOf(offer.service, id), ownerOf(caller)];
+  // These come before the jobs. Otherwise nobody might be told of the end, or the files might have no room.
+  if (ask.callbackUrl !== null) await deps.callbacks.note(key, owner, ask.callbackUrl);
+  let begun: BegunVideo;
+  try {
+    await deps.blobs.takeRoom({ id, account: caller.account, files: ask.n, expiresAt: deps.now() + deps.ttlMs });
+    begun = await make(deps, ask, offer, call, send, requestId);
+  } catch (error) {
+    await deps.blobs.giveRoomBack(id).catch(() => {});
+    if (ask.callbackUrl !== null) await deps.callbacks.forget(key, owner).catch(() => {});
+    throw error;
+  }
+  return {
+    usage: null,
+    outcome: 'pending',
+    estimated: false,
+    finishReason: 'queued',
+    flags: [],
+    tail: begun,
   };
 }
 
