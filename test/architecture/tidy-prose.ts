@@ -5,6 +5,7 @@ export type Rule =
   | 'long functions'
   | 'getters in object literals'
   | 'generator functions in functions'
+  | 'functions assigned to properties'
   | 'export *'
   | 'docstrings that begin with What, Who or Where'
   | 'riddles'
@@ -84,6 +85,39 @@ export function literalGetters({ path, text }: SourceFile): Finding[] {
         `${path}:${lineOf(text, node.start)} has the ${node['kind']}ter ${node.key?.name ?? ''} in an object literal, ` +
           `which keeps each call in memory until a full collection: use a class, a method or a data property`,
       );
+    for (const child of Object.values(node)) visit(child);
+  };
+  visit(syntaxOf({ path, text }));
+  return findings;
+}
+
+/** Files that assign functions to properties once: for the process, a gateway or a thread. */
+export const ASSIGNED_ONCE: readonly string[] = [
+  'src/app/media.ts',
+  'src/observe/logger.ts',
+  'src/observe/span-export.ts',
+  'src/rpc/dispatch.ts',
+  'src/store/sqlite-thread.ts',
+];
+
+/**
+ * Functions that are assigned directly to a property, except in ASSIGNED_ONCE. V8 expects such a function to live long
+ * and makes it in the old heap. As with getters, it keeps the call alive until a full collection. A function that has a
+ * name first is made in the young heap.
+ */
+export function assignedFunctions({ path, text }: SourceFile): Finding[] {
+  if (ASSIGNED_ONCE.includes(path) || !/[\w$\])] = (?:async\s*)?(?:function|\(|[\w$]+\s*=>)/.test(text)) return [];
+  const findings: Finding[] = [];
+  const visit = (node: unknown): void => {
+    if (Array.isArray(node)) for (const each of node) visit(each);
+    if (!isNode(node)) return;
+    const { left, right } = node as { readonly left?: unknown; readonly right?: unknown };
+    if (node.type === 'AssignmentExpression' && isNode(left) && isNode(right))
+      if (left.type === 'MemberExpression' && /^(?:Arrow)?FunctionExpression$/.test(right.type))
+        findings.push(
+          `${path}:${lineOf(text, node.start)} assigns a function directly to a property, which keeps each call in ` +
+            `memory until a full collection: name the function with const first, and assign the name`,
+        );
     for (const child of Object.values(node)) visit(child);
   };
   visit(syntaxOf({ path, text }));

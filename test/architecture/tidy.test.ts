@@ -7,6 +7,8 @@ import { readTree, ROOT, type SourceFile } from './source.ts';
 import {
   checkPage,
   checkWording,
+  assignedFunctions,
+  ASSIGNED_ONCE,
   GENERATORS_MADE_ONCE,
   innerGenerators,
   knownNames,
@@ -55,6 +57,7 @@ const proseFindings: Readonly<Record<Rule, string[]>> = {
   'long functions': [...src, ...web].flatMap(longFunctions),
   'getters in object literals': src.flatMap(literalGetters),
   'generator functions in functions': src.flatMap(innerGenerators),
+  'functions assigned to properties': src.flatMap(assignedFunctions),
   'export *': wording('export *'),
   'docstrings that begin with What, Who or Where': wording('docstrings that begin with What, Who or Where'),
   riddles: wording('riddles'),
@@ -102,6 +105,10 @@ describe('the checkout is tidy', () => {
   test('files that may have generator functions in functions have some', () => {
     const withGenerators = src.filter(({ text }) => innerGenerators(file(text)).length > 0).map(({ path }) => path);
     expect(withGenerators).toEqual(expect.arrayContaining([...GENERATORS_MADE_ONCE]));
+  });
+  test('files that may assign functions to properties do so', () => {
+    const assigning = src.filter(({ text }) => assignedFunctions(file(text)).length > 0).map(({ path }) => path);
+    expect(assigning).toEqual(expect.arrayContaining([...ASSIGNED_ONCE]));
   });
 });
 
@@ -199,6 +206,16 @@ describe('words and shapes that are untidy are found', () => {
       innerGenerators(file('class Talk {\n  say = function* () {\n    yield 1;\n  };\n}')),
       'use a function of the module or a method of a class',
     ],
+    [
+      'a function assigned to a property',
+      assignedFunctions(file('class Talk {\n  #wake = null;\n  wait() {\n    this.#wake = () => this.go();\n  }\n}')),
+      ':4 assigns a function directly to a property',
+    ],
+    [
+      'a function on the next line',
+      assignedFunctions(file('stream.push = async (chunk) =>\n  keep(chunk);')),
+      'name the function with const first',
+    ],
     ['all of another file', checkWording(file(`export * from './x.ts';`))['export *'], 'name what the file gives'],
     [
       'a docstring that begins with What',
@@ -239,6 +256,9 @@ describe('words and shapes that are untidy are found', () => {
     expect(innerGenerators(file('export function* say() {\n  yield 1;\n}\nconst NOT_RUN = { *say() {} };'))).toEqual(
       [],
     );
+    expect(
+      assignedFunctions(file('const wake = () => {};\nthis.wake = wake;\nlet run = null;\nrun = () => {};')),
+    ).toEqual([]);
     expect(wideComments(file(`const x = '${'x'.repeat(130)}'; // why`))).toEqual([]);
     expect(staleNames(file('// src/wire/errors.ts, errors.ts, test/model, ./my-own.ts'), known)).toEqual([]);
     expect(staleNames(file('[MCP](docs/mcp.md) in src/wire/', 'README.md'), known)).toEqual([]);

@@ -12,9 +12,11 @@ import type { Http2Stream } from 'node:http2';
 export function resetStream(stream: Http2Stream, code: number): void {
   if (stream.closed || stream.destroyed) return;
   // Node calls `_final` to send END_STREAM once everything is written.
-  stream._final = (done) => done();
+  stream._final = withoutEnd;
   stream.close(code);
 }
+
+const withoutEnd = (done: () => void): void => done();
 
 /**
  * Returns a function that tells, after the `end` event, whether the other end sent END_STREAM. Call it before anything

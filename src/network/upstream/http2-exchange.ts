@@ -65,12 +65,13 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
   begin(stream: ClientHttp2Stream, body: Uint8Array | string | null): void {
     this.#stream = stream;
     const bypassed = stream.push;
-    stream.push = (chunk: Buffer | null): boolean => {
+    const push = (chunk: Buffer | null): boolean => {
       if (chunk !== null) return this.#stream === stream && this.#take(chunk);
       if (this.#stream === stream) this.#end(stream);
       // The stream gets the end, so that it closes.
       return bypassed.call(stream, null);
     };
+    stream.push = push;
     stream._read(0);
     stream.on('response', (headers) => {
       if (this.#stream === stream) this.#respond(stream, headers);
