@@ -1,3 +1,4 @@
+import { eitherOf } from '#billing/amounts';
 import { onceOnly, type ListenPlace, type Offer, type ReplyEnd, type Send, type UpstreamExchange } from '#gateway';
 import { ownerOf } from '#tasks';
 import { type AgentSaid, broken } from '../agent/agent-reply.ts';
@@ -49,7 +50,7 @@ export class AgentTalk {
 
   /** Aborts when the call ends or the gateway stops. */
   get ending(): AbortSignal {
-    return (this.#ending ??= AbortSignal.any([this.#options.signal, this.#stopping.signal]));
+    return (this.#ending ??= eitherOf(this.#options.signal, this.#stopping.signal));
   }
 
   /** The call goes on until its task ends or asks for input. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Answer, errorText, parseMessage, type RequestMessage } from '#wire';
-import { signalOf } from '#billing/amounts';
+import { eitherOf } from '#billing/amounts';
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
 import { refuseTooLong, refuseTooMany, openedWith } from '../../sessions/opened-session.ts';
 import { createRunningRequests, runCancellable } from '../../turn/running-requests.ts';
@@ -57,7 +57,7 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
     const route = { message: asked, client: 'legacy', events } as const;
     const one = await routeRequest(aggregate, route, scopeOf(session, context), answer, (ask) =>
       runCancellable(running, session.id, null, asked, answer, (cancelled) =>
-        deps.answerAsk(ask, context, answer, AbortSignal.any([signalOf(context.gone), cancelled])),
+        deps.answerAsk(ask, context, answer, eitherOf(context.gone, cancelled)),
       ),
     );
     if (one !== null) await toPart(session, one.service, one.message, events, context, answer);

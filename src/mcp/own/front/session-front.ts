@@ -1,5 +1,5 @@
 import { errorText } from '#wire';
-import { signalOf } from '#billing/amounts';
+import { eitherOf } from '#billing/amounts';
 import { createLegacyDoor, type LegacyDoor, type LegacyDoorDeps } from '../../door/legacy-door.ts';
 import type { KeptSessions } from '../../sessions/kept-sessions.ts';
 import { openedWith, refuseTooMany } from '../../sessions/opened-session.ts';
@@ -60,7 +60,7 @@ export function createSessionFront(deps: SessionFrontDeps): LegacyDoor {
           info,
         } as const;
         await runCancellable(running, session.id, null, asked, answer, (cancelled) =>
-          answerAsk(ask, context, answer, AbortSignal.any([signalOf(context.gone), cancelled])),
+          answerAsk(ask, context, answer, eitherOf(context.gone, cancelled)),
         );
       },
       async tell({ session }, message) {

@@ -1,3 +1,4 @@
+import { eitherOf } from '#billing/amounts';
 import {
   errorText,
   exactId,
@@ -76,7 +77,7 @@ export function createLegacyToLegacy({
           answered = true;
           return refusal(reply);
         }
-        const signal = AbortSignal.any([place.signal, cancelled]);
+        const signal = eitherOf(place.signal, cancelled);
         const reading = { session, send: place.send, signal, bytesMax: replyBytesMax, onExchange };
         let unread = false;
         for await (const received of readResumed(reply, reading)) {

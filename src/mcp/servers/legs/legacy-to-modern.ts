@@ -1,3 +1,4 @@
+import { eitherOf } from '#billing/amounts';
 import { setTimeout as pause } from 'node:timers/promises';
 import {
   errorText,
@@ -83,7 +84,7 @@ export function createLegacyToModern(options: LegacyToModernOptions): LegacyToMo
     place: Place,
     { unwanted, cancelled }: Running,
   ): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-    const signal = AbortSignal.any([place.signal, unwanted]);
+    const signal = eitherOf(place.signal, unwanted);
     let continued: Round['continued'] = {};
     for (let number = 1; ; number++) {
       const response = yield* exchange(turn, session, place, { number, continued }, cancelled);
