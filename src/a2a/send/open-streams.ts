@@ -24,7 +24,7 @@ export function createOpenStreams(): OpenStreams {
     },
     end() {
       streams.ended = true;
-      for (const stream of [...open.items]) {
+      for (let stream = open.items.at(-1); stream; stream = open.items.at(-1)) {
         open.remove(stream);
         stream.leave();
       }
