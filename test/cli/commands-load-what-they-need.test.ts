@@ -76,8 +76,8 @@ it('accounts, keys and the audit are done on the database without a gateway', as
 // it. Lower a count that has fallen.
 const MOST = {
   '--version': { own: 40, packages: 9 },
-  provide: { own: 198, packages: 55 },
-  serve: { own: 1149, packages: 251 },
+  provide: { own: 199, packages: 55 },
+  serve: { own: 1152, packages: 251 },
 };
 
 const within = async (command: keyof typeof MOST) => {
