@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -64,8 +66,18 @@ async function answers(url: string): Promise<true | null> {
   }
 }
 
+/** A port that nothing listens on. Portkey cannot choose one by itself. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
 async function portkey(upstreamPort: number): Promise<Target> {
-  const port = 20_000 + Math.floor(Math.random() * 20_000);
+  const port = await freePort();
   const program = startProgram([PORTKEY, `--port=${port}`, '--headless'], { cwd: here('.') });
   await program.until(() => answers(`http://127.0.0.1:${port}/`), 'an answer');
   return {
