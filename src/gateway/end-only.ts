@@ -2,8 +2,8 @@ import type { ReplyEnd } from './call.ts';
 
 /**
  * A conversation that passes no bytes to the client, and has only an end. `talk` begins when the first result is asked
- * for. V8 keeps a call in memory until a full collection if the call makes its own generator function and runs it, so
- * such conversations share this one.
+ * for. Such conversations share this function, because a generator function of each call would keep the call in memory
+ * until V8's next full collection (decision 91).
  */
 // oxlint-disable-next-line require-yield -- the client gets no bytes
 export async function* endOnly(talk: () => Promise<ReplyEnd>): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
