@@ -9,6 +9,7 @@ import type { Session } from '../../../api/session.ts';
 import { Button } from '../../../ui/button.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
 import { Field, Select } from '../../../ui/field.tsx';
+import { formatHeld } from '../../../ui/money.tsx';
 import { formatMicroUsd, formatUsd, MICRO } from '../../../ui/usd.ts';
 import { faultsOf } from '../keys/new-key.tsx';
 import { networkName } from './networks.ts';
@@ -67,6 +68,13 @@ export function WithdrawForm({
     event.preventDefault();
     withdraw.mutate();
   };
+  if (own.length === 0)
+    return (
+      <p className="text-soft">
+        The account is a wallet, and this gateway has no chain on which that wallet can be paid. It pays on{' '}
+        {chains.map((one) => networkName(one.network)).join(', ')}.
+      </p>
+    );
   if (!ofWallet && receivers.length === 0)
     return (
       <p className="text-soft">
@@ -97,7 +105,7 @@ export function WithdrawForm({
       </div>
       <Field
         label="USDC"
-        hint={`${source === 'balance' && available !== undefined ? `${formatMicroUsd(available)} are available. ` : ''}At least ${formatMicroUsd(chain.withdrawal_min_micro_usdc)}. What the operator credited cannot be withdrawn.`}
+        hint={`${source === 'balance' && available !== undefined ? `${formatHeld(available)} are available. ` : ''}At least ${formatMicroUsd(chain.withdrawal_min_micro_usdc)}. What the operator credited cannot be withdrawn.`}
         inputMode="decimal"
         required
         value={usd}
