@@ -6,6 +6,7 @@ import { type Chain, useBalance, useBoundWallets } from '../../../api/own.ts';
 import { isTooMuch } from '../../../api/api-error.ts';
 import { call } from '../../../api/request.ts';
 import type { Session } from '../../../api/session.ts';
+import { newId } from '../../../app/new-id.ts';
 import { Button } from '../../../ui/button.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
 import { Field, Select } from '../../../ui/field.tsx';
@@ -34,7 +35,7 @@ export function WithdrawForm({
   const [usd, setUsd] = useState('');
   const [address, setAddress] = useState('');
   // The idempotency key: the form makes one withdrawal, even if it is sent again.
-  const once = useRef(crypto.getRandomValues(new Uint8Array(16)).toHex());
+  const once = useRef(newId());
   const available = useBalance().data?.balance_micro_usdc;
   const chain = chains.find((one) => one.network === network)!;
   const fee = chain.withdrawal_fee_micro_usdc;
