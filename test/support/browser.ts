@@ -72,7 +72,16 @@ async function sharedChromium(): Promise<Browser> {
   const known = await launched?.catch(() => undefined);
   if (known?.isConnected() === true) return known;
   launched = findChromium().then((executablePath) =>
-    chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] }),
+    chromium.launch({
+      executablePath,
+      // Over http, a name other than localhost is not a secure context.
+      args: [
+        '--no-sandbox',
+        '--disable-gpu',
+        '--disable-dev-shm-usage',
+        '--host-resolver-rules=MAP plain.test 127.0.0.1',
+      ],
+    }),
   );
   return launched;
 }

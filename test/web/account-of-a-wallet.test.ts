@@ -24,6 +24,11 @@ afterAll(async () => {
   await world.stop();
 });
 
+const FAILED_DEPOSIT = {
+  name: 'test/failed-deposit',
+  text: "INSERT INTO deposits (id, network, account, payer, amount, state, credited, created_at, updated_at, looks) VALUES ($1, $2, $3, '', 1, 'failed', NULL, $4, $4, 0)",
+};
+
 test('from the sign-in to the receipt of a call', { timeout: 120_000 }, async () => {
   // The terms of a payment come as a 402.
   visitor = await browser.visit({ origin: world.spine.origin, wallet: true, expected: /402 \(Payment Required\)/ });
@@ -46,6 +51,15 @@ test('from the sign-in to the receipt of a call', { timeout: 120_000 }, async ()
   expect(await deposit.getByText(/Credited|Final/).count()).toBe(1);
   await page.locator('dl').getByText('$3.00').waitFor();
   expect(signed.asked).toContain('eth_signTypedData_v4');
+
+  // More deposits than the API lists in one page.
+  for (let at = 0; at < 55; at += 1)
+    await world.spine.app.database.query(FAILED_DEPOSIT, [`failed-${at}`, world.network, wallet.account, at]);
+  await page.reload();
+  const deposits = page.getByRole('table', { name: 'Deposits' }).getByRole('row');
+  await page.getByRole('button', { name: 'Older deposits' }).click();
+  await expect.poll(() => deposits.count()).toBe(1 + 1 + 55);
+  expect(await page.getByRole('button', { name: 'Older deposits' }).count()).toBe(0);
 
   await page.getByRole('link', { name: 'Keys', exact: true }).click();
   await page.getByRole('button', { name: 'New key' }).first().click();

@@ -34,6 +34,21 @@ test('defaults are there, what is left out is not sent, and what is needed is as
 });
 
 test.each([
+  ['the first', 'a'],
+  ['a later one', { id: 5 }],
+  ['a list', [1, 2]],
+  ['one with members in another order', { name: 'x', id: 5 }],
+])('an alternative that a value or a default has is chosen: %s', (_what, value) => {
+  const numbers = { type: 'array', items: { type: 'integer' } };
+  const row = object({ id: { type: 'integer' }, name: { type: 'string' } }, ['id']);
+  const it = { anyOf: [{ type: 'string' }, row, numbers] };
+  expect(fill(object({ it }), { it: value })).toEqual({ value: { it: value }, faults: {} });
+  expect(fill(object({ it }, ['it']), { it: value })).toEqual({ value: { it: value }, faults: {} });
+  expect(fill(object({ it: { ...it, default: value } }))).toEqual({ value: { it: value }, faults: {} });
+  expect(fill(object({ it }))).toEqual({ value: {}, faults: {} });
+});
+
+test.each([
   ['a number', { type: 'number', minimum: 1, maximum: 5 }, 9, 'It is at most 5.'],
   ['a whole number', { type: 'integer' }, 1.5, 'Write a whole number.'],
   ['a short text', { type: 'string', minLength: 3 }, 'ab', 'It has at least 3 letters.'],

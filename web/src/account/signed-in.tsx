@@ -1,5 +1,6 @@
 import { useEffect, useState, type ReactNode } from 'react';
-import { Link, useLocation } from 'wouter';
+import { Link, useLocation, useSearch } from 'wouter';
+import { ApiError } from '../api/api-error.ts';
 import { askSession, type Session, signIn, useSession } from '../api/session.ts';
 import { buttonStyle } from '../ui/button-style.ts';
 import { Empty } from '../ui/empty.tsx';
@@ -23,7 +24,10 @@ export function useArrival(): { readonly session: Session | null; readonly waiti
           if (found === null) stayAway(true);
           else changed(found);
         },
-        () => stayAway(true),
+        (error: unknown) => {
+          // A gateway that does not answer now may answer the next page.
+          if (error instanceof ApiError && error.status >= 400 && error.status < 500) stayAway(true);
+        },
       )
       .finally(() => setTrying(false));
   }, [tries, changed]);
@@ -37,6 +41,7 @@ export function useArrival(): { readonly session: Session | null; readonly waiti
 export function SignedIn({ children }: { readonly children: (session: Session) => ReactNode }): ReactNode {
   const { session, waiting } = useArrival();
   const [path] = useLocation();
+  const query = useSearch();
   if (session !== null) return children(session);
   if (waiting) return <PageSkeleton />;
   return (
@@ -45,7 +50,10 @@ export function SignedIn({ children }: { readonly children: (session: Session) =
       title="Sign in to see this"
       text="This page is about your account: sign in with a wallet or an API key."
       action={
-        <Link href={`/sign-in?next=${encodeURIComponent(path)}`} className={buttonStyle('primary')}>
+        <Link
+          href={`/sign-in?next=${encodeURIComponent(query === '' ? path : `${path}?${query}`)}`}
+          className={buttonStyle('primary')}
+        >
           Sign in
         </Link>
       }

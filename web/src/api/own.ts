@@ -186,8 +186,22 @@ export const useCall = (id: string) =>
     refetchInterval: ({ state }) => (state.data?.state === 'held' ? 2_000 : false),
   });
 
-export const useKeys = () =>
-  useQuery({ queryKey: ['keys'], queryFn: () => data<readonly ApiKey[]>(`${API}/keys?limit=100`) });
+/** All keys of the account, up to 1,000. */
+export const useKeys = () => useQuery({ queryKey: ['keys'], queryFn: findKeys });
+
+const KEYS_PAGE = 100;
+const KEYS_MAX = 1_000;
+
+async function findKeys(): Promise<readonly ApiKey[]> {
+  const found: ApiKey[] = [];
+  for (let offset = 0; offset < KEYS_MAX; offset += KEYS_PAGE) {
+    // oxlint-disable-next-line no-await-in-loop -- a full page says that there may be another
+    const page = await data<readonly ApiKey[]>(`${API}/keys?limit=${KEYS_PAGE}&offset=${offset}`);
+    found.push(...page);
+    if (page.length < KEYS_PAGE) break;
+  }
+  return found;
+}
 
 export const useChains = () =>
   useQuery({
@@ -196,16 +210,27 @@ export const useChains = () =>
     staleTime: 5 * 60_000,
   });
 
-/** Deposits, withdrawals and wallets exist only if the gateway has chains. */
-export const useDeposits = (enabled: boolean) =>
-  useQuery({ queryKey: ['deposits'], queryFn: () => data<readonly Deposit[]>(`${API}/deposits`), enabled, ...LIVELY });
-export const useWithdrawals = (enabled: boolean) =>
-  useQuery({
-    queryKey: ['withdrawals'],
-    queryFn: () => data<readonly Withdrawal[]>(`${API}/withdrawals`),
-    enabled,
+interface FundsPage<T> {
+  readonly data: readonly T[];
+  /** The value of `before` for the next page. null at the end. */
+  readonly next: string | null;
+}
+
+/** A list of movements over chains, newest first, in pages. It exists only if the gateway has chains. */
+const useFunds = <T>(name: 'deposits' | 'withdrawals') =>
+  useInfiniteQuery({
+    queryKey: [name],
+    queryFn: ({ pageParam }) =>
+      call<FundsPage<T>>(`${API}/${name}${pageParam === '' ? '' : `?before=${encodeURIComponent(pageParam)}`}`),
+    initialPageParam: '',
+    getNextPageParam: ({ next }) => next,
     ...LIVELY,
   });
+
+export const useDeposits = () => useFunds<Deposit>('deposits');
+export const useWithdrawals = () => useFunds<Withdrawal>('withdrawals');
+
+/** Wallets exist only if the gateway has chains. */
 export const useBoundWallets = (enabled: boolean) =>
   useQuery({ queryKey: ['wallets'], queryFn: () => data<readonly BoundWallet[]>(`${API}/wallets`), enabled });
 

@@ -10,6 +10,12 @@ function stepOf(micro: number): number {
   return power >= 0 ? CENT : 10 ** Math.max(0, power + 4);
 }
 
+/** Formats a balance in micro-USD, rounded down. */
+export function formatHeld(micro: number): string {
+  const step = stepOf(micro);
+  return formatMicroUsd(Math.floor(micro / step) * step);
+}
+
 /**
  * An amount in micro-USD, with the exact amount as its title. `signed` shows a plus before a positive amount. `held` is
  * for balances: they are rounded down, never up.
@@ -24,12 +30,10 @@ export function Money({
   readonly held?: boolean;
 }): ReactNode {
   const amount = Number(micro);
-  const step = stepOf(amount);
-  const shown = held ? Math.floor(amount / step) * step : amount;
   return (
     <span className="figures whitespace-nowrap" title={`${String(micro)} micro-USD`}>
       {signed && amount > 0 ? '+' : ''}
-      {formatMicroUsd(shown)}
+      {held ? formatHeld(amount) : formatMicroUsd(amount)}
     </span>
   );
 }

@@ -4,6 +4,7 @@ import { change } from '../../api/operator.ts';
 import type { Withdrawal } from '../../api/own.ts';
 import { isTooMuch } from '../../api/api-error.ts';
 import { data } from '../../api/request.ts';
+import { newId } from '../../app/new-id.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Card } from '../../ui/card.tsx';
@@ -103,7 +104,7 @@ function WithdrawFees({
   const [address, setAddress] = useState('');
   const [usd, setUsd] = useState('');
   // The idempotency key: the form makes one withdrawal, even if it is sent again.
-  const [once] = useState(() => `page-${crypto.getRandomValues(new Uint8Array(16)).toHex()}`);
+  const [once] = useState(() => `page-${newId()}`);
   const askKey = useAdminKey();
   const toast = useToast();
   const queries = useQueryClient();

@@ -59,11 +59,13 @@ export interface VideoFacts {
 
 type ListedTools = readonly { readonly id: string; readonly tools: readonly Tool[] }[];
 
+export const CATALOGUE_KEY = ['playground', 'catalogue'] as const;
+
 /** All services that can be called, sorted by kind and name. */
 export function useCatalogue(): UseQueryResult<readonly Service[]> {
   const queries = useQueryClient();
   return useQuery({
-    queryKey: ['playground', 'catalogue'],
+    queryKey: CATALOGUE_KEY,
     staleTime: 60_000,
     queryFn: async () => {
       const [listed, tools] = await Promise.all([queries.query(servicesQuery), data<ListedTools>('/api/v1/tools')]);

@@ -8,6 +8,7 @@ import { Skeleton } from '../../ui/skeleton.tsx';
 import { Balance } from './account-state.tsx';
 import { BarPlace } from './bar-actions.tsx';
 import { type Service, useCatalogue } from './catalogue.ts';
+import { useLookAgain } from './use-look-again.ts';
 import { findService, firstService } from './picker/search.ts';
 import { ServicePicker } from './picker/picker.tsx';
 
@@ -46,6 +47,7 @@ function Playground({ services }: { readonly services: readonly Service[] }): Re
   const first = firstService(services);
   const found = m === '' ? (first === null ? null : { service: first, tool: null }) : findService(services, m, kind);
   const service = found?.service ?? null;
+  useLookAgain(service === null || (service.kind === 'tool' && service.tools?.length === 0));
   useTitle(service === null ? null : `${service.name} · Playground`);
   const choose = (chosen: Service) => {
     const shared = services.some(({ name, kind: other }) => name === chosen.name && other !== chosen.kind);
@@ -66,8 +68,8 @@ function Playground({ services }: { readonly services: readonly Service[] }): Re
           title={m === '' ? 'Nothing can be called yet.' : 'Nobody offers this now.'}
           text={
             m === ''
-              ? 'No provider offers a service at this gateway.'
-              : `There is no service named ${m.slice(0, 200)}. Choose another one above.`
+              ? 'No provider offers a service at this gateway. Services appear here when a provider connects.'
+              : `There is no service named ${m.slice(0, 200)}. Choose another one above. If its provider connects, it appears here.`
           }
         />
       ) : (

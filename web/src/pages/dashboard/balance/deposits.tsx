@@ -13,6 +13,7 @@ import { Skeleton } from '../../../ui/skeleton.tsx';
 import { Table, type Column } from '../../../ui/table.tsx';
 import { Time } from '../../../ui/time.tsx';
 import { useToast } from '../../../ui/toast.tsx';
+import { OlderButton } from './older-button.tsx';
 import { networkName } from './networks.ts';
 import { TransactionLink } from './transaction-link.tsx';
 
@@ -63,15 +64,20 @@ const COLUMNS: readonly Column<Deposit>[] = [
   },
 ];
 
+function saidOf(credited: number): string {
+  if (credited === 0) return 'Nothing is waiting for you.';
+  return credited === 1 ? 'One deposit was credited to you.' : `${credited} deposits were credited to you.`;
+}
+
 /** The list of deposits over chains. */
 export function Deposits(): ReactNode {
-  const deposits = useDeposits(true);
+  const deposits = useDeposits();
   const queries = useQueryClient();
   const toast = useToast();
   const claim = useMutation({
     mutationFn: () => data<readonly Deposit[]>('/api/v1/deposits/claim', { method: 'POST' }),
     onSuccess: async (found) => {
-      toast(found.length === 0 ? 'Nothing is waiting for you.' : `${found.length} deposits were credited to you.`);
+      toast(saidOf(found.length));
       await queries.invalidateQueries({ queryKey: ['deposits'] });
       await queries.invalidateQueries({ queryKey: ['balance'] });
     },
@@ -104,16 +110,17 @@ export function Deposits(): ReactNode {
           </div>
         }
       >
-        {(rows) => (
+        {({ pages }) => (
           <Table
             caption="Deposits"
             columns={COLUMNS}
-            rows={rows}
+            rows={pages.flatMap((page) => page.data)}
             rowKey={({ id }) => id}
             empty={<Empty title="No deposit yet" text="Money that you send appears here with its state." />}
           />
         )}
       </QueryView>
+      <OlderButton list={deposits} text="Older deposits" />
     </Card>
   );
 }

@@ -6,9 +6,11 @@ import { type Chain, useBalance, useBoundWallets } from '../../../api/own.ts';
 import { isTooMuch } from '../../../api/api-error.ts';
 import { call } from '../../../api/request.ts';
 import type { Session } from '../../../api/session.ts';
+import { newId } from '../../../app/new-id.ts';
 import { Button } from '../../../ui/button.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
 import { Field, Select } from '../../../ui/field.tsx';
+import { formatHeld } from '../../../ui/money.tsx';
 import { formatMicroUsd, formatUsd, MICRO } from '../../../ui/usd.ts';
 import { faultsOf } from '../keys/new-key.tsx';
 import { networkName } from './networks.ts';
@@ -33,7 +35,7 @@ export function WithdrawForm({
   const [usd, setUsd] = useState('');
   const [address, setAddress] = useState('');
   // The idempotency key: the form makes one withdrawal, even if it is sent again.
-  const once = useRef(crypto.getRandomValues(new Uint8Array(16)).toHex());
+  const once = useRef(newId());
   const available = useBalance().data?.balance_micro_usdc;
   const chain = chains.find((one) => one.network === network)!;
   const fee = chain.withdrawal_fee_micro_usdc;
@@ -67,6 +69,13 @@ export function WithdrawForm({
     event.preventDefault();
     withdraw.mutate();
   };
+  if (own.length === 0)
+    return (
+      <p className="text-soft">
+        The account is a wallet, and this gateway has no chain on which that wallet can be paid. It pays on{' '}
+        {chains.map((one) => networkName(one.network)).join(', ')}.
+      </p>
+    );
   if (!ofWallet && receivers.length === 0)
     return (
       <p className="text-soft">
@@ -97,7 +106,7 @@ export function WithdrawForm({
       </div>
       <Field
         label="USDC"
-        hint={`${source === 'balance' && available !== undefined ? `${formatMicroUsd(available)} are available. ` : ''}At least ${formatMicroUsd(chain.withdrawal_min_micro_usdc)}. What the operator credited cannot be withdrawn.`}
+        hint={`${source === 'balance' && available !== undefined ? `${formatHeld(available)} are available. ` : ''}At least ${formatMicroUsd(chain.withdrawal_min_micro_usdc)}. What the operator credited cannot be withdrawn.`}
         inputMode="decimal"
         required
         value={usd}

@@ -15,6 +15,7 @@ import { QueryView } from '../../../ui/query-view.tsx';
 import { Skeleton } from '../../../ui/skeleton.tsx';
 import { Table, type Column } from '../../../ui/table.tsx';
 import { Time } from '../../../ui/time.tsx';
+import { OlderButton } from './older-button.tsx';
 import { networkName } from './networks.ts';
 import { TransactionLink } from './transaction-link.tsx';
 import { WITHDRAWAL_STATES } from './withdrawal-states.ts';
@@ -28,7 +29,7 @@ export function Withdrawals({
   readonly chains: readonly Chain[];
   readonly session: Session;
 }): ReactNode {
-  const withdrawals = useWithdrawals(true);
+  const withdrawals = useWithdrawals();
   const [asking, setAsking] = useState(false);
   const queries = useQueryClient();
   const cancel = useMutation({
@@ -100,11 +101,11 @@ export function Withdrawals({
           </div>
         }
       >
-        {(rows) => (
+        {({ pages }) => (
           <Table
             caption="Withdrawals"
             columns={columns}
-            rows={rows}
+            rows={pages.flatMap((page) => page.data)}
             rowKey={({ id }) => id}
             empty={
               <Empty title="No withdrawal yet" text="What you do not use can be paid to your wallet at any time." />
@@ -112,6 +113,7 @@ export function Withdrawals({
           />
         )}
       </QueryView>
+      <OlderButton list={withdrawals} text="Older withdrawals" />
       <Dialog title="Withdraw" open={asking} onClose={() => setAsking(false)}>
         <WithdrawForm chains={chains} session={session} onDone={() => setAsking(false)} />
       </Dialog>

@@ -14,7 +14,9 @@ import { verifyReceipt, type Verdict } from './receipt.ts';
 /** The receipt of a call, and whether its signature is valid. The reader can also paste and check another receipt. */
 export function ReceiptCard({ call }: { readonly call: CallDetail }): ReactNode {
   const { receipt } = call;
-  const [text, setText] = useState(receipt ?? '');
+  // The receipt may come while the page is open. Until the reader changes the text, it is the receipt.
+  const [changed, setChanged] = useState<string | null>(null);
+  const text = changed ?? receipt ?? '';
   return (
     <Card title="Receipt" {...(receipt === null ? {} : { action: <Copy text={receipt} label="Copy the receipt" /> })}>
       {receipt === null ? (
@@ -34,7 +36,7 @@ export function ReceiptCard({ call }: { readonly call: CallDetail }): ReactNode 
                 rows={6}
                 spellCheck={false}
                 value={text}
-                onChange={({ target }) => setText(target.value)}
+                onChange={({ target }) => setChanged(target.value)}
               />
             </Fold>
           </div>

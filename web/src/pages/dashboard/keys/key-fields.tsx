@@ -16,11 +16,14 @@ interface KeyDraft {
 
 export const NEW_KEY: KeyDraft = { label: '', limit: '', reset: '', expires: '', services: '' };
 
+/** The last day on which a key works. A key that stops at 00:00 does not work on that day. */
+const lastDay = (stops: string) => new Date(Date.parse(stops) - 1).toISOString().slice(0, 10);
+
 export const draftOf = (key: ApiKey): KeyDraft => ({
   label: key.label,
   limit: key.limit === null ? '' : String(key.limit),
   reset: key.limit_reset ?? '',
-  expires: key.expires_at?.slice(0, 10) ?? '',
+  expires: key.expires_at === null ? '' : lastDay(key.expires_at),
   services: (key.allowed_services ?? []).join('\n'),
 });
 

@@ -25,17 +25,24 @@ export function budgetDraft(budgets: readonly Budget[]): BudgetDraft {
   };
 }
 
-/** The budgets for the request's body. Percentages that were set before are kept. */
-export const budgetsBody = ({ limits, soft }: BudgetDraft, before: readonly Budget[]) =>
-  RESETS.filter(([name]) => limits[name].trim() !== '').map(([name]) => {
+/**
+ * The member `budgets` of the request's body, or nothing if the form was not changed. Percentages that were set before
+ * are kept. If some budgets were soft and others not, each stays so until the checkbox is changed.
+ */
+export function budgetsBody(draft: BudgetDraft, before: readonly Budget[]) {
+  const first = budgetDraft(before);
+  if (JSON.stringify(draft) === JSON.stringify(first)) return {};
+  const budgets = RESETS.filter(([name]) => draft.limits[name].trim() !== '').map(([name]) => {
     const known = before.find((one) => one.limit_reset === resetOf(name));
     return {
-      limit: Number(limits[name]),
+      limit: Number(draft.limits[name]),
       limit_reset: resetOf(name),
-      limit_soft: soft,
+      limit_soft: known !== undefined && draft.soft === first.soft ? known.limit_soft : draft.soft,
       ...(known ? { limit_notify: known.limit_notify } : {}),
     };
   });
+  return { budgets };
+}
 
 const fault = (text: string): string | null =>
   text.trim() === '' || Number(text) >= 0 ? null : 'A number of USD, such as 5 or 0.50.';

@@ -120,8 +120,15 @@ function LimitsForm({ of, onDone }: FormProps & { readonly of: Found }): ReactNo
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     if (hasFault(draft)) return;
-    const budgets = budgetsBody(draft, of.budgets);
-    const json = { budgets, requests_per_minute: numberOrNull(requests), tokens_per_minute: numberOrNull(tokens) };
+    const rates = { requests_per_minute: numberOrNull(requests), tokens_per_minute: numberOrNull(tokens) };
+    const json = {
+      ...budgetsBody(draft, of.budgets),
+      ...(rates.requests_per_minute === of.requests_per_minute
+        ? {}
+        : { requests_per_minute: rates.requests_per_minute }),
+      ...(rates.tokens_per_minute === of.tokens_per_minute ? {} : { tokens_per_minute: rates.tokens_per_minute }),
+    };
+    if (Object.keys(json).length === 0) return onDone();
     change.mutate({ what: 'Change the budgets and rates of the account.', method: 'PATCH', path: '/limits', json });
   };
   return (

@@ -93,10 +93,9 @@ function Change({ of, role: own, onDone }: FormProps & { readonly of: Member }):
     const json = {
       ...(name.trim() === of.name ? {} : { name: name.trim() }),
       ...(role === of.role ? {} : { role }),
-      ...(JSON.stringify(draft) === JSON.stringify(budgetDraft(of.budgets))
-        ? {}
-        : { budgets: budgetsBody(draft, of.budgets) }),
+      ...budgetsBody(draft, of.budgets),
     };
+    if (Object.keys(json).length === 0) return onDone();
     act.mutate({ what: `Change the member ${of.name}.`, method: 'PATCH', path, json });
   };
   return (

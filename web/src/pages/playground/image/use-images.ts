@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { request } from '../../../api/request.ts';
+import { newId } from '../../../app/new-id.ts';
 import { BALANCE_KEY } from '../account-state.tsx';
 import { type CallFault, faultOf } from '../calls/answer.ts';
 import { type ImageAsk, imageBody, imagePath } from './image-ask.ts';
@@ -56,7 +57,7 @@ export function useImages(model: string): {
   }, []);
 
   const make = async (ask: ImageAsk, quoteId: string | null) => {
-    const id = crypto.randomUUID();
+    const id = newId();
     const begun: ImageRun = {
       id,
       ask,

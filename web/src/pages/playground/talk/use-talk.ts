@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useState } from 'react';
 import { useSession } from '../../../api/session.ts';
+import { newId } from '../../../app/new-id.ts';
 import { beginAnswer } from '../calls/answer.ts';
 import { useCall } from '../calls/use-call.ts';
 import type { Service } from '../catalogue.ts';
@@ -37,7 +38,7 @@ export function useTalk(service: Service): Talk {
   const begin = useCallback(
     (before: readonly Turn[], said: Said) => {
       const body = bodyOf(service, settings, before, said);
-      const turn: Turn = { id: crypto.randomUUID(), ...said, body, answer: beginAnswer() };
+      const turn: Turn = { id: newId(), ...said, body, answer: beginAnswer() };
       setTalk((talk) => ({ ...talk, turns: [...before, turn] }));
       void run(body, (answer) =>
         setTalk((talk) => ({

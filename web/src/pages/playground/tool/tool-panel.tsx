@@ -35,8 +35,7 @@ export default function ToolPanel({
     <Empty
       heading="h2"
       title="This service lists no tools now."
-      text="Its server may be starting. Look again in a moment."
-      action={<Button onClick={() => location.reload()}>Look again</Button>}
+      text="Its server may be starting. They appear here when it answers."
     />
   ) : (
     <Workbench key={tool.name} service={service} tools={tools} tool={tool} onTool={onTool} />

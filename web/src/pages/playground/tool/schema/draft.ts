@@ -41,12 +41,29 @@ export function draftOf(shape: Shape, value: unknown = shape.initial, required =
     }
     case 'one-of': {
       const drafts = shape.options.map((option) => draftOf(option, value ?? option.initial));
-      return { at: required ? 0 : -1, drafts } satisfies OneOfDraft;
+      const at =
+        value === undefined ? -1 : shape.options.findIndex((option, index) => says(option, drafts[index], value));
+      return { at: at < 0 && required ? 0 : at, drafts } satisfies OneOfDraft;
     }
     case 'json':
       return value === undefined ? '' : JSON.stringify(value, null, 2);
   }
 }
+
+/** Whether a draft stands for exactly this value. */
+function says(shape: Shape, draft: Draft, value: unknown): boolean {
+  const faults = new Map<string, string>();
+  const read = readDraft(shape, draft, { required: true, path: '' }, faults);
+  return faults.size === 0 && sorted(read) === sorted(value);
+}
+
+/** JSON in which the order of members does not matter. */
+const sorted = (value: unknown): string =>
+  JSON.stringify(value, (_name, each: unknown) =>
+    typeof each === 'object' && each !== null && !Array.isArray(each)
+      ? Object.fromEntries(Object.entries(each).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : each,
+  );
 
 /** Error messages by the path of the field: `address.city`. */
 export type Faults = ReadonlyMap<string, string>;
