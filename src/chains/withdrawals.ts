@@ -1,5 +1,5 @@
 import { formatUsd, OPERATOR, type AccountName, type MicroUsd } from '#billing';
-import { ChainUnavailable } from './chain.ts';
+import { ChainUnavailable, PayoutUnreadable, type Chain } from './chain.ts';
 import { TRANSIT } from './deposit-crediting.ts';
 import { WithdrawalProblem } from './withdrawal-problem.ts';
 import type { NewWithdrawal, Withdrawal, WithdrawalState } from './withdrawal-rows.ts';
@@ -35,7 +35,10 @@ export interface Withdrawals {
   carryOn(withdrawal: Withdrawal): Promise<void>;
   /** Gives back all withdrawals of a source that are not signed yet. */
   recall(source: AccountName, reason: string): Promise<void>;
-  /** Looks on the chain for all signed withdrawals that are not known to be final. Signs and sends nothing. */
+  /**
+   * Looks on the chain for all signed withdrawals that are not known to be final. Signs and sends nothing. One that
+   * cannot be read is passed over: if it was paid, the comparison finds the difference.
+   */
   lookAtSigned(network: string): Promise<void>;
 }
 
@@ -107,6 +110,14 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
     await checkBalance(options, asked);
   };
 
+  const lookIfReadable = async (row: Withdrawal, chain: Chain): Promise<void> => {
+    try {
+      await look(row, chain, false);
+    } catch (error) {
+      if (!(error instanceof PayoutUnreadable)) throw error;
+    }
+  };
+
   return {
     async request(asked) {
       const before = await rows.find(asked.id);
@@ -176,7 +187,7 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
       for (let after = ''; ;) {
         const page = await rows.signed(network, after);
         for (let at = 0; at < page.length; at += LOOKS_AT_ONCE)
-          await Promise.all(page.slice(at, at + LOOKS_AT_ONCE).map((row) => look(row, chain, false)));
+          await Promise.all(page.slice(at, at + LOOKS_AT_ONCE).map((row) => lookIfReadable(row, chain)));
         if (page.length === 0) return;
         after = page.at(-1)!.id;
       }
