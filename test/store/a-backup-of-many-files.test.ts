@@ -47,6 +47,6 @@ test('a list of 400,000 files is read, and a file that differs is found', () => 
     { name, bytes, sha256: '0'.repeat(64) },
     { name: 'blobs/holder', bytes, sha256 },
   ])
-    expect(() => checkManifest('b.tar', tail, files.with(-1, other))).toThrow(`${name} was changed`);
+    expect(() => checkManifest('b.tar', tail, [...files.slice(0, -1), other])).toThrow(`${name} was changed`);
   expect(() => checkManifest('b.tar', tail, [...files, fileOf(FILES)])).toThrow('a file that its list does not name');
 });
