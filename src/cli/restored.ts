@@ -42,7 +42,7 @@ export function restoredCommand(): Command {
 async function restored({ accept = false, ...flags }: RestoredFlags): Promise<void> {
   // Loaded here, because the help of the command does not need it.
   const { findTarget } = await import('./target.ts');
-  const { running, config, words } = await findTarget(flags, { create: true });
+  const { running, config, words } = await findTarget(flags, { create: true, local: true });
   if (running) throw new CliError(`The gateway at ${running.base} runs on it. Stop it first.`);
   say(words);
   const paint = painter();
