@@ -287,7 +287,7 @@ export class PayoutProblem extends Error {
 }
 
 /**
- * The stored text of a signed payout cannot be read, or is the text of another payout. Nothing is known of what it pays.
+ * The stored text of a signed payout cannot be read, or is the text of another payout. It is not known what it pays.
  */
 export class PayoutUnreadable extends Error {
   override readonly name = 'PayoutUnreadable';

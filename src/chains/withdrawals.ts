@@ -1,5 +1,5 @@
 import { formatUsd, OPERATOR, type AccountName, type MicroUsd } from '#billing';
-import { ChainUnavailable, PayoutUnreadable, type Chain } from './chain.ts';
+import { ChainUnavailable, PayoutUnreadable } from './chain.ts';
 import { TRANSIT } from './deposit-crediting.ts';
 import { WithdrawalProblem } from './withdrawal-problem.ts';
 import type { NewWithdrawal, Withdrawal, WithdrawalState } from './withdrawal-rows.ts';
@@ -66,6 +66,11 @@ async function checkBalance(
   if (available < amount) throw tooLittle(balanceIs(available));
 }
 
+/** Throws every error except one about a payout that cannot be read. */
+function passOver(error: unknown): void {
+  if (!(error instanceof PayoutUnreadable)) throw error;
+}
+
 export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals {
   const { rows, chainOf, policyOf, now } = options;
   const { reread, advance, look, uncommitted, paidInLeft, takenToday } = createWithdrawalSteps(options);
@@ -108,14 +113,6 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
         `Withdrawals over ${network} are stopped until the operator of this gateway has checked them`,
       );
     await checkBalance(options, asked);
-  };
-
-  const lookIfReadable = async (row: Withdrawal, chain: Chain): Promise<void> => {
-    try {
-      await look(row, chain, false);
-    } catch (error) {
-      if (!(error instanceof PayoutUnreadable)) throw error;
-    }
   };
 
   return {
@@ -187,7 +184,7 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
       for (let after = ''; ;) {
         const page = await rows.signed(network, after);
         for (let at = 0; at < page.length; at += LOOKS_AT_ONCE)
-          await Promise.all(page.slice(at, at + LOOKS_AT_ONCE).map((row) => lookIfReadable(row, chain)));
+          await Promise.all(page.slice(at, at + LOOKS_AT_ONCE).map((row) => look(row, chain, false).catch(passOver)));
         if (page.length === 0) return;
         after = page.at(-1)!.id;
       }

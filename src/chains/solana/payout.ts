@@ -129,15 +129,7 @@ export function createPayouts(
   return {
     addressFault,
     find,
-    payerOf({ text }) {
-      try {
-        const { transaction } = JSON.parse(text) as { readonly transaction: string };
-        // The first signer pays the fee, and in a payout it is the treasury.
-        return Object.keys(getTransactionDecoder().decode(Buffer.from(transaction, 'base64')).signatures)[0]!;
-      } catch (cause) {
-        throw new PayoutUnreadable('the stored data of a withdrawal is not a signed transaction', { cause });
-      }
-    },
+    payerOf,
 
     async sign(payout, previous) {
       const { id, to, amount } = payout;
@@ -208,6 +200,16 @@ function hasAccount(found: SolanaAccount | null, wallet: string, asset: Address)
   return true;
 }
 
+/** The first signer pays the fee, and in a payout it is the treasury. Throws PayoutUnreadable. */
+function payerOf({ text }: SignedPayout): string {
+  try {
+    const { transaction } = JSON.parse(text) as { readonly transaction: string };
+    return Object.keys(getTransactionDecoder().decode(Buffer.from(transaction, 'base64')).signatures)[0]!;
+  } catch (cause) {
+    throw new PayoutUnreadable('the stored data of a withdrawal is not a signed transaction', { cause });
+  }
+}
+
 function sightOf(signature: string, { found }: SignatureStatus): PayoutSighting | null {
   if (found === null) return null;
   const final = found.level === 'finalized';
@@ -221,8 +223,7 @@ function sightOf(signature: string, { found }: SignatureStatus): PayoutSighting 
 }
 
 /**
- * Reads the stored data of a payout. Throws PayoutUnreadable if it belongs to another payout, because then the books are
- * wrong.
+ * Reads the stored data of a payout. Throws PayoutUnreadable if it belongs to another payout: then the books are wrong.
  */
 function journalOf({ id, to, amount }: Payout, { text }: SignedPayout, asset: Address): Journal {
   try {

@@ -2,7 +2,7 @@ import { textList, whole } from '../option.ts';
 import { HOUR_MS, MINUTE_MS } from '../units.ts';
 
 const BASE58 = '[1-9A-HJ-NP-Za-km-z]';
-/** What a provider may be known by. The name of a provider is none of these, so it would admit nobody. */
+/** Ids of a provider. The name of a provider is not one of them, so it would admit nobody. */
 const PROVIDER = new RegExp(
   [
     // A public key, or the account of a Solana wallet, with or without its network.

@@ -5,8 +5,8 @@ import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
 import { startRpcFaultProxy, type RpcFaultProxy } from '../../support/chain/rpc-fault-proxy.ts';
 
 /*
- * Anybody can fill a block with transfers of 0 to the treasury, so that the logs of this block are longer than any other
- * answer that the gateway reads. The transfers in and after that block are seen all the same.
+ * Anybody can fill a block with transfers of 0 to the treasury, so that the logs of this block are longer than any
+ * other answer that the gateway reads. The transfers in and after that block are seen all the same.
  */
 
 const READ_MAX = 8 * 1024 * 1024;
