@@ -10,6 +10,7 @@ import {
   nonceRoutes,
   sessionRoutes,
 } from '#auth';
+import { listBooks } from '#chains';
 import { createDatabaseCheck, healthRoutes, metricsRoutes } from '#observe';
 import {
   accountRoutes,
@@ -167,7 +168,7 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
     consumers,
     findTransfer: (id) => findTransfer(database, id),
   });
-  const auditChains = () => auditFunds(funds, ledger);
+  const auditChains = () => auditFunds(funds, ledger, () => listBooks(database));
   const audit = auditRoutes({ gate, audit: protocols.audit, auditChains });
   const adminFunds = adminFundsRoutes({ gate, contractNetworks: networks, consumers, funds, ledger });
   const adminFigures = adminFiguresRoutes({ gate, rollUp });

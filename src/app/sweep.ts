@@ -1,4 +1,5 @@
-import { expireAll, type Ledger } from '#billing';
+import { expireAll, LedgerUnavailable, type Ledger } from '#billing';
+import { DatabaseError } from '#store';
 import type { Logger } from '#observe';
 
 /** A store whose rows expire. `sweep` removes at most `batch` of them and resolves with the number of removed rows. */
@@ -25,24 +26,35 @@ export function openSweeper(
 ): { close(): Promise<void> } {
   let running: Promise<void> | null = null;
   let closed = false;
-  const expireLocks = async () => {
+  /** Resolves with the error if the database is away. Every other error is logged at once. */
+  const expireLocks = async (): Promise<unknown> => {
     try {
       const expired = await expireAll(ledger, now());
       if (expired > 0) logger.warn({ locks: expired }, 'locks expired');
     } catch (error) {
+      if (isAway(error)) return error;
       logger.warn({ err: error }, 'the sweep of expired locks failed; it is tried again');
     }
+    return null;
   };
-  const sweepStore = async (name: string, store: Swept) => {
+  const sweepStore = async (name: string, store: Swept): Promise<unknown> => {
     try {
       for (let count = BATCH; count === BATCH && !closed;) count = await store.sweep(BATCH);
     } catch (error) {
+      if (isAway(error)) return error;
       logger.warn({ err: error, store: name }, 'old rows of a store could not be removed; it is tried again');
     }
+    return null;
   };
   const sweep = async () => {
-    await expireLocks();
-    for (const [name, store] of Object.entries(swept)) await sweepStore(name, store);
+    // Everything here uses the same database, so one line tells that it is away.
+    let away = await expireLocks();
+    for (const [name, store] of Object.entries(swept)) away = (await sweepStore(name, store)) ?? away;
+    if (away !== null)
+      logger.warn(
+        { err: away },
+        'expired locks and old rows could not be removed, because the database does not answer; it is tried again',
+      );
     running = null;
   };
   // A sweep can take longer than `everyMs`.
@@ -57,3 +69,6 @@ export function openSweeper(
     },
   };
 }
+
+const isAway = (error: unknown): boolean =>
+  error instanceof LedgerUnavailable || (error instanceof DatabaseError && error.unavailable);

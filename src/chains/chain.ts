@@ -217,8 +217,9 @@ export interface Chain {
   sign(payout: UnsignedPayout, previous: SignedPayout | null): Promise<SignedPayout>;
   /** Broadcasts a signed payout. It may be repeated. Rejects with ChainUnavailable. */
   send(payout: Payout, signed: SignedPayout): Promise<{ readonly transaction: string | null }>;
+  /** Rejects with ChainUnavailable, and with PayoutUnreadable. */
   findPayout(payout: Payout, signed: SignedPayout, transaction: string | null): Promise<PayoutSighting>;
-  /** Address of the treasury that signed a payout. */
+  /** Address of the treasury that signed a payout. Throws PayoutUnreadable. */
   payerOf(signed: SignedPayout): string;
 
   close(): void;
@@ -283,6 +284,13 @@ export class PaymentProblem extends Error {
 /** A payout that its receiver cannot get. The message is for the owner of the money. Nothing was signed. */
 export class PayoutProblem extends Error {
   override readonly name = 'PayoutProblem';
+}
+
+/**
+ * The stored text of a signed payout cannot be read, or is the text of another payout. It is not known what it pays.
+ */
+export class PayoutUnreadable extends Error {
+  override readonly name = 'PayoutUnreadable';
 }
 
 /**

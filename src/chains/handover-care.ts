@@ -1,6 +1,6 @@
 import type { MicroUsd } from '#billing';
 import type { ActRows } from './act-rows.ts';
-import type { Chain } from './chain.ts';
+import { PayoutUnreadable, type Chain } from './chain.ts';
 import type { DepositRows } from './deposit-rows.ts';
 import { plainAddress } from './plain-address.ts';
 import type { TreasuryActs } from './treasury-acts.ts';
@@ -46,11 +46,24 @@ export function createHandoverCare(options: HandoverCareOptions): HandoverCare {
   const isSame = (network: string, one: string, other: string): boolean =>
     plainAddress(network, one) === plainAddress(network, other);
 
+  /**
+   * Whether the old treasury signed a payout. A payout that cannot be read counts as signed by it: what it pays must
+   * stay, and the key that signed it, too.
+   */
+  const isSignedBy = (previous: string, { network, payerOf }: Pick<Chain, 'network' | 'payerOf'>, of: Withdrawal) => {
+    try {
+      return of.signed === null || isSame(network, payerOf(of.signed), previous);
+    } catch (error) {
+      if (error instanceof PayoutUnreadable) return true;
+      throw error;
+    }
+  };
+
   /** The sum of the old treasury's signed payouts that had not left it at a height. */
   const signedAway = async (chain: Chain, previous: string, height: bigint): Promise<MicroUsd> => {
     let sum = 0n;
-    for await (const { signed, amount, fee } of all((after) => withdrawalRows.leaving(chain.network, height, after)))
-      if (isSame(chain.network, chain.payerOf(signed!), previous)) sum += amount - fee;
+    for await (const payout of all((after) => withdrawalRows.leaving(chain.network, height, after)))
+      if (isSignedBy(previous, chain, payout)) sum += payout.amount - payout.fee;
     return sum;
   };
 
@@ -83,10 +96,11 @@ export function createHandoverCare(options: HandoverCareOptions): HandoverCare {
       });
     },
 
-    async isUnderWay({ network, payerOf }, previous) {
+    async isUnderWay(chain, previous) {
+      const { network } = chain;
       if ((await movesOf(network, previous)).underWay > 0) return true;
-      for await (const { signed } of all((after) => withdrawalRows.signed(network, after)))
-        if (isSame(network, payerOf(signed!), previous)) return true;
+      for await (const payout of all((after) => withdrawalRows.signed(network, after)))
+        if (isSignedBy(previous, chain, payout)) return true;
       for await (const { payment } of all((after) => depositRows.openPayments(network, after)))
         if (isSame(network, payment!.requirements.payTo, previous)) return true;
       return false;

@@ -1,5 +1,5 @@
 import { createDueWorker, type DueWorker } from '#store';
-import { ChainUnavailable } from './chain.ts';
+import { ChainUnavailable, PayoutUnreadable } from './chain.ts';
 import type { OnProblem } from './problem.ts';
 
 /** How many rows of one kind and one chain are handled at the same time. */
@@ -44,7 +44,12 @@ export function createLookAfter<Row extends DueRow>(options: LookAfterOptions<Ro
     try {
       await carryOn(row);
     } catch (error) {
-      if (!(error instanceof ChainUnavailable))
+      if (error instanceof PayoutUnreadable)
+        onProblem('error', 'a signed withdrawal cannot be read, so it is neither paid nor given back', {
+          id: row.id,
+          error,
+        });
+      else if (!(error instanceof ChainUnavailable))
         onProblem('warn', 'the money on its way over a chain could not be processed; the gateway tries again', {
           id: row.id,
           error,

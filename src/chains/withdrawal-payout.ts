@@ -1,6 +1,6 @@
 import { escrowOf, FEES, OPERATOR, treasuryOf, type AccountName, type Ledger, type MicroUsd } from '#billing';
 import { makeCertain } from './certain-transfer.ts';
-import { accountFeeOf, PayoutProblem, type Chain, type Payout, type SignedPayout } from './chain.ts';
+import { accountFeeOf, PayoutProblem, PayoutUnreadable, type Chain, type Payout, type SignedPayout } from './chain.ts';
 import { TRANSIT } from './deposit-crediting.ts';
 import type { Withdrawal, WithdrawalRows } from './withdrawal-rows.ts';
 
@@ -33,7 +33,10 @@ export interface PayoutSteps {
   sign(withdrawal: Withdrawal, chain: Chain): Promise<void>;
   /** Micro-USD that a treasury has by the books, without signed payouts. */
   uncommitted(network: string): Promise<MicroUsd>;
-  /** Looks for a signed withdrawal on its chain. `resend`: if it is not there, sends it again or signs it again. */
+  /**
+   * Looks for a signed withdrawal on its chain. `resend`: if it is not there, sends it again or signs it again. Rejects
+   * with ChainUnavailable, and with PayoutUnreadable.
+   */
   look(withdrawal: Withdrawal, chain: Chain, resend: boolean): Promise<void>;
 }
 
@@ -109,8 +112,8 @@ export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
   };
 
   const look = async (withdrawal: Withdrawal, chain: Chain, resend: boolean): Promise<void> => {
-    const { id, network, amount, fee, transaction, address } = withdrawal;
-    const signed = withdrawal.signed!;
+    const { id, network, amount, fee, transaction, address, signed } = withdrawal;
+    if (signed === null) throw new PayoutUnreadable(`withdrawal ${id} is signed, and its signed payout is not stored`);
     const sight = await chain.findPayout(payoutOf(withdrawal), signed, transaction);
     if (sight.state === 'paid') {
       await rows.noteHeight(id, sight.transaction, sight.height);

@@ -184,12 +184,20 @@ export function createWithdrawalRows(database: Database, { now }: { readonly now
 const signedText = ({ text, transaction, tokenAccountFee }: SignedPayout) =>
   JSON.stringify({ text, transaction, tokenAccountFee: tokenAccountFee?.toString() });
 
+/**
+ * A text that cannot be read becomes the text of a payout that its chain cannot read. So one such row does not keep
+ * others from being read.
+ */
 function toSigned(kept: string): SignedPayout {
-  const { tokenAccountFee, ...signed } = JSON.parse(kept) as Omit<SignedPayout, 'tokenAccountFee'> & {
-    /** A decimal number. */
-    readonly tokenAccountFee?: string;
-  };
-  return tokenAccountFee === undefined ? signed : { ...signed, tokenAccountFee: BigInt(tokenAccountFee) };
+  try {
+    const { tokenAccountFee, ...signed } = JSON.parse(kept) as Omit<SignedPayout, 'tokenAccountFee'> & {
+      /** A decimal number. */
+      readonly tokenAccountFee?: string;
+    };
+    return tokenAccountFee === undefined ? signed : { ...signed, tokenAccountFee: BigInt(tokenAccountFee) };
+  } catch {
+    return { text: kept, transaction: null };
+  }
 }
 
 const toWithdrawal = rowReader<Withdrawal>(

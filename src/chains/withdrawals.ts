@@ -1,5 +1,5 @@
 import { formatUsd, OPERATOR, type AccountName, type MicroUsd } from '#billing';
-import { ChainUnavailable } from './chain.ts';
+import { ChainUnavailable, PayoutUnreadable } from './chain.ts';
 import { TRANSIT } from './deposit-crediting.ts';
 import { WithdrawalProblem } from './withdrawal-problem.ts';
 import type { NewWithdrawal, Withdrawal, WithdrawalState } from './withdrawal-rows.ts';
@@ -35,7 +35,10 @@ export interface Withdrawals {
   carryOn(withdrawal: Withdrawal): Promise<void>;
   /** Gives back all withdrawals of a source that are not signed yet. */
   recall(source: AccountName, reason: string): Promise<void>;
-  /** Looks on the chain for all signed withdrawals that are not known to be final. Signs and sends nothing. */
+  /**
+   * Looks on the chain for all signed withdrawals that are not known to be final. Signs and sends nothing. One that
+   * cannot be read is passed over: if it was paid, the comparison finds the difference.
+   */
   lookAtSigned(network: string): Promise<void>;
 }
 
@@ -61,6 +64,11 @@ async function checkBalance(
 ): Promise<void> {
   const available = (await ledger.balance(source))?.available ?? 0n;
   if (available < amount) throw tooLittle(balanceIs(available));
+}
+
+/** Throws every error except one about a payout that cannot be read. */
+function passOver(error: unknown): void {
+  if (!(error instanceof PayoutUnreadable)) throw error;
 }
 
 export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals {
@@ -176,7 +184,7 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
       for (let after = ''; ;) {
         const page = await rows.signed(network, after);
         for (let at = 0; at < page.length; at += LOOKS_AT_ONCE)
-          await Promise.all(page.slice(at, at + LOOKS_AT_ONCE).map((row) => look(row, chain, false)));
+          await Promise.all(page.slice(at, at + LOOKS_AT_ONCE).map((row) => look(row, chain, false).catch(passOver)));
         if (page.length === 0) return;
         after = page.at(-1)!.id;
       }

@@ -90,16 +90,17 @@ async function runAudit(flags: AuditFlags): Promise<AuditView> {
 
 /** Compares the treasuries. This runs before the audit of the books, because it may book money that came in. */
 async function compareChains(config: Config, database: OpenDatabase): Promise<ChainAuditView> {
-  const [{ openBooks }, { auditFunds }, { createLedger }] = await Promise.all([
+  const [{ openBooks }, { auditFunds }, { createLedger }, { listBooks }] = await Promise.all([
     import('#app'),
     import('#pages'),
     import('#billing'),
+    import('#chains'),
   ]);
   const ledger = await createLedger({ database });
   try {
     const books = await openBooks({ config, database, ledger, now: Date.now });
     try {
-      return chainAuditView(await auditFunds(books, ledger));
+      return chainAuditView(await auditFunds(books, ledger, () => listBooks(database)));
     } finally {
       await books?.chains.close();
     }

@@ -45,7 +45,7 @@ export async function runGateway(config: Config & { readonly adminKey: string },
       color: wantsColor(process.stdout),
       ...(reload ? { reloadAll: reload } : {}),
       ...hooks.options,
-    });
+    }).catch((error: unknown) => Promise.reject<App>(explainClusterListen(error, config)));
     tell(app);
     await hooks.prepare?.(app);
     const { url } = await app.listen().catch((error: unknown) => Promise.reject(explainListen(error, config)));
@@ -92,6 +92,37 @@ function explainListen(error: unknown, { host, port }: Config): unknown {
         },
       );
     }
+    default:
+      return error;
+  }
+}
+
+/** The listener for other gateways opens while the app is built. */
+function explainClusterListen(error: unknown, { cluster: { host, port } }: Config): unknown {
+  const { code, syscall, hostname } = error as NodeJS.ErrnoException & { readonly hostname?: string };
+  if (syscall !== 'listen' && hostname !== host) return error;
+  const words = (fault: string, advice: string) =>
+    new CliError(`The listener for the other gateways of the database cannot be opened: ${fault}.\n${advice}`, {
+      cause: error,
+    });
+  switch (code) {
+    case 'EADDRINUSE':
+      return words(
+        `port ${port} on ${host} is taken by another program`,
+        `Use another port:   cluster.port or TOLLGATE_CLUSTER_PORT, and the same port in cluster.url\n` +
+          `See who has it:     lsof -i :${port}`,
+      );
+    case 'EACCES':
+      return words(
+        `port ${port} needs rights that this user does not have`,
+        'Use one above 1023:   cluster.port or TOLLGATE_CLUSTER_PORT, and the same port in cluster.url',
+      );
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return words(
+        `this machine has no address ${host}`,
+        'Set cluster.host or TOLLGATE_CLUSTER_HOST to an address of this machine, or to 0.0.0.0 for all',
+      );
     default:
       return error;
   }

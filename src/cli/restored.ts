@@ -42,7 +42,7 @@ export function restoredCommand(): Command {
 async function restored({ accept = false, ...flags }: RestoredFlags): Promise<void> {
   // Loaded here, because the help of the command does not need it.
   const { findTarget } = await import('./target.ts');
-  const { running, config, words } = await findTarget(flags, { create: true });
+  const { running, config, words } = await findTarget(flags, { create: true, local: true });
   if (running) throw new CliError(`The gateway at ${running.base} runs on it. Stop it first.`);
   say(words);
   const paint = painter();
@@ -58,6 +58,14 @@ async function restored({ accept = false, ...flags }: RestoredFlags): Promise<vo
     throw error;
   };
   const file = openJournalFile(config);
+  const known = (): string => {
+    try {
+      const remembered = file.read();
+      return remembered ? `journal-head.json knows of record ${remembered.n}, written at ${remembered.at}.` : '';
+    } catch (error) {
+      return told(error);
+    }
+  };
   const missing = async (): Promise<string | null> => {
     try {
       const remembered = file.read();
@@ -81,9 +89,7 @@ async function restored({ accept = false, ...flags }: RestoredFlags): Promise<vo
   } catch (error) {
     if (!(error instanceof DatabaseError && error.code === 'log_gone')) throw error;
     isLogGone = true;
-    const remembered = file.read();
-    const known = remembered ? `journal-head.json knows of record ${remembered.n}, written at ${remembered.at}.` : '';
-    loss = `${error.message}\n${known} Records of the log after the last one that the tables follow are missing.`;
+    loss = `${error.message}\n${known()} Records of the log after the last one that the tables follow are missing.`;
     if (accept) database = await openDatabase({ ...place, withoutLog: true });
   }
   try {

@@ -66,13 +66,13 @@ export async function findTarget(
       throw new CliError(`The admin key of ${base} is not known.\nSet TOLLGATE_ADMIN_KEY, or give --admin-key.`);
     return { running: { base, key }, config, words: `At ${base}` };
   }
-  if (here && uses(here, named)) {
-    refuseAway(here);
+  if (here && uses(here, named, local)) {
+    refuseAway(here, local);
     const words = `At ${here.base_url}, ${onDatabase(here.database, here.data_dir)}`;
     return { running: { base: here.base_url, key: keyGiven ?? here.admin_key }, config, words };
   }
 
-  if (config.databaseUrl === null) refuseUnusable(config.dataDir, create);
+  if (config.databaseUrl === null) refuseUnusable(config.dataDir, { create, local });
   const asides = [
     here ? `. The gateway at ${here.base_url} uses another one and is not asked` : '',
     copiedFrom === null ? '' : `. Its gateway.json is a copy from ${copiedFrom} and is not used`,
@@ -146,38 +146,46 @@ function refuseElsewhere({ url, data, database }: Named, here: GatewayFile | nul
 }
 
 /** Whether the target is the gateway that runs on the data directory. Throws CliError if this is unclear. */
-function uses(here: GatewayFile, { config, file, data, database }: Named): boolean {
+function uses(here: GatewayFile, { config, file, data, database }: Named, local: boolean): boolean {
   if (config.databaseUrl !== null && here.database !== database.name) return false;
   // A file that names no directory means the default directory, but another gateway may use that.
   if (file === null || data.rank > 0 || here.config === realPath(file)) return true;
   throw new CliError(
     `The gateway that runs on the data directory ${here.data_dir} (${here.base_url}) was started with ${here.config ?? 'no configuration file'}, not with ${file}.\n` +
-      `Name the data directory that you mean (--data, or server.data_dir in ${file}), or the address of its gateway (--url).`,
+      `Name the data directory that you mean (--data, or server.data_dir in ${file})${local ? '' : ', or the address of its gateway (--url)'}.`,
   );
 }
 
 /**
  * Refuses a gateway on another machine. The file that names it may have come with the folder of a project, so it must
- * not decide who gets the admin key of the environment.
+ * not decide who gets the admin key of the environment. A command that reads the files itself is refused too, because
+ * two machines must not use one embedded database.
  */
-function refuseAway({ base_url: base, data_dir: dataDir }: GatewayFile): void {
+function refuseAway({ base_url: base, data_dir: dataDir }: GatewayFile, local: boolean): void {
   if (isOnThisMachine(base)) return;
   throw new CliError(
     `gateway.json in ${dataDir} names a gateway on another machine: ${printable(base)}\n` +
-      `If you mean that one, name it yourself: --url <address>, with its key in TOLLGATE_ADMIN_KEY.`,
+      (local
+        ? `If that gateway uses this directory, run this command there. If none does, remove gateway.json.`
+        : `If you mean that one, name it yourself: --url <address>, with its key in TOLLGATE_ADMIN_KEY.`),
   );
 }
 
 const hasDatabase = (dataDir: string): boolean => existsSync(join(dataDir, 'tollgate.db'));
 
-function refuseUnusable(dataDir: string, create: boolean): void {
+function refuseUnusable(
+  dataDir: string,
+  { create, local }: { readonly create: boolean; readonly local: boolean },
+): void {
   refuseUnreadable(dataDir);
   // If the directory has an identity but no database, the error comes later, with better advice, when the database is
   // opened.
   if (create || hasDatabase(dataDir) || existsSync(join(dataDir, 'identity.json'))) return;
   throw new CliError(
     `No gateway has run with the data directory ${dataDir} yet.\n` +
-      `Start one (${START}), name another directory (--data), or a running gateway (--url http://… with TOLLGATE_ADMIN_KEY).`,
+      (local
+        ? 'Name another directory (--data), or the database (DATABASE_URL).'
+        : `Start one (${START}), name another directory (--data), or a running gateway (--url http://… with TOLLGATE_ADMIN_KEY).`),
   );
 }
 

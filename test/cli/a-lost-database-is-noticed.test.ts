@@ -125,6 +125,19 @@ describe('the embedded database', { timeout: 120_000 }, () => {
       expect(await place.run(args)).toMatchObject({ code: 1, output: expect.stringMatching(says) });
   });
 
+  it('that lost its ledger, and whose file cannot be read, is taken when that is wanted', async () => {
+    await rm(path('ledger'), { recursive: true });
+    await truncate(path('journal-head.json'), 5);
+    await refused(/The log of the ledger is gone/, [['restored']]);
+    expect(await place.run(['restored', '--accept'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/journal-head\.json cannot be read .*\n.*Accepted/s),
+    });
+    expect(await place.run(['restored'])).toMatchObject({ code: 0, stdout: expect.stringContaining('has all that') });
+    expect(await balance()).toBe('10');
+    expect(await place.run(['audit'])).toMatchObject({ code: 0 });
+  });
+
   it('that is gone, or empty, is not begun anew', async () => {
     for (const name of MOVED) await rm(path(name), { recursive: true, force: true });
     await refused(

@@ -48,9 +48,22 @@ it('a file in the folder of a project does not get the admin key of the environm
         expect.stringContaining(`names a gateway on another machine: http://0.0.0.0:${port}\nIf you mean that one`),
       ]);
   }
+  // These read the files themselves, so an address would not help them.
+  for (const command of [['backup', 'own.tar'], ['restored']]) {
+    const { code, output } = await place.run(command, { TOLLGATE_ADMIN_KEY: ADMIN_KEY });
+    expect.soft([command, code]).toEqual([command, 1]);
+    expect.soft(output).toContain(`${port}\nIf that gateway uses this directory, run this command there.`);
+    expect.soft(output).not.toContain('--url');
+  }
   expect(keys.filter((key) => key !== undefined)).toEqual([]);
   const named = ['account', 'list', '--url', `http://0.0.0.0:${port}`];
   expect((await place.run(named, { TOLLGATE_ADMIN_KEY: ADMIN_KEY })).code).toBe(0);
+});
+
+it('a command that reads the files itself does not advise to name an address', async () => {
+  const { code, output } = await place.run(['backup', 'own.tar']);
+  expect([code, output]).toEqual([1, expect.stringContaining('No gateway has run with the data directory')]);
+  expect(output).not.toContain('--url');
 });
 
 it('an answer that breaks off is told in words', async () => {

@@ -125,6 +125,12 @@ test('tollgate audit --chain holds the books against the treasury, with and with
     },
   });
 
+  // Without its file nobody looks at the treasury, and the audit does not say that it did.
+  expect(await place.run(['audit', '--chain'])).toMatchObject({
+    code: 2,
+    output: expect.stringMatching(/the configuration does not have this chain.*Not every treasury could be compared/s),
+  });
+
   expect(change("DELETE FROM withdrawals WHERE id = 'w' AND state = 'queued'")).toBe(1);
 
   const away = await place.run(['audit', '--chain', '--config', file], { ...env, RPC_URL: 'http://127.0.0.1:9' });

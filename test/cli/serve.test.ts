@@ -1,8 +1,11 @@
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { loadConfig } from '#config';
 import { runGateway } from '../../src/cli/gateway-process.ts';
+import { freshDatabase } from '../support/fresh-database.ts';
 import { chat, makePlace, type Place } from './tollgate.ts';
 import { endUnread } from './unread-log.ts';
 
@@ -40,6 +43,26 @@ describe('tollgate serve', () => {
     ]);
     expect(gateway.output()).not.toContain('the-key-of-mine');
     expect(gateway.output()).toContain('OTEL_LOGS_EXPORTER is "console": only otlp sends them');
+  });
+
+  it('says which port for other gateways is taken', async () => {
+    const database = await freshDatabase(inject('postgresUrl'));
+    onTestFinished(() => database.drop());
+    const other = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void other.close());
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const { code, output } = await place.run(['serve', '--config', 'tollgate.toml'], {
+      ...env,
+      DATABASE_URL: database.url,
+      TOLLGATE_CLUSTER_PORT: String(port),
+      TOLLGATE_CLUSTER_URL: `https://127.0.0.1:${port}`,
+    });
+    expect(code).toBe(1);
+    expect(output).toContain(
+      `The listener for the other gateways of the database cannot be opened: port ${port} on 127.0.0.1 is taken by another program.\n`,
+    );
+    expect(output).not.toMatch(/unexpected error|^ +at /m);
   });
 
   it('ends although nobody reads its log any more', () => endUnread(place));

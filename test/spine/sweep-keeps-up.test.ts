@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Logger } from '#observe';
+import { DatabaseError } from '#store';
 import { openSweeper } from '../../src/app/sweep.ts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { startSpine, type Spine } from '../support/spine.ts';
@@ -59,6 +60,30 @@ test('a store that fails is named, and the stores after it are swept', async () 
   await swept.promise;
   await sweeper.close();
   expect(logged).toEqual([[{ err: broken, store: 'quotes' }, expect.stringMatching(/old rows/)]]);
+});
+
+test('while the database is away, one line says so', async () => {
+  const away = new DatabaseError('connect ECONNREFUSED', { code: 'ECONNREFUSED', unavailable: true });
+  const broken = new Error('broken');
+  const swept = Promise.withResolvers<void>();
+  const { sweeper, sweep, logged } = sweeperOf({
+    quotes: { sweep: () => Promise.reject(away) },
+    blobs: { sweep: () => Promise.reject(broken) },
+    nonces: {
+      sweep() {
+        swept.resolve();
+        return Promise.reject(away);
+      },
+    },
+  });
+  sweep();
+  await swept.promise;
+  await sweeper.close();
+  // A fault of a store that is not the database's is still told by itself.
+  expect(logged).toEqual([
+    [{ err: broken, store: 'blobs' }, expect.stringMatching(/old rows of a store/)],
+    [{ err: away }, expect.stringMatching(/the database does not answer/)],
+  ]);
 });
 
 test('sweeps do not overlap, and closing waits for the one that runs', async () => {

@@ -9,7 +9,7 @@ import { settleElsewhere } from './facilitator.ts';
 import { createEvmIncoming } from './incoming.ts';
 import { createRangeReader } from './log-search.ts';
 import { evmRequirements, readEvmPayment, signedAuthorization } from './payment.ts';
-import { readSignedPayout, signPayout } from './payout.ts';
+import { readSignedPayout, signerOf, signPayout } from './payout.ts';
 import { receiverFault } from './receiver.ts';
 import { Reverted, createEvmNode } from './rpc.ts';
 import { createEvmSightings } from './sightings.ts';
@@ -130,7 +130,7 @@ export function createEvmChain(setup: ChainSetup): Chain {
       const { authorization, signedAt } = readSignedPayout(terms, payout, signed);
       return sightings.ofPayout(authorization, signedAt, transaction);
     },
-    payerOf: ({ text }) => getAddress((JSON.parse(text) as { readonly from: string }).from),
+    payerOf: signerOf,
     close() {
       node.close();
       closed.abort();

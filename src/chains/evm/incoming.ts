@@ -16,6 +16,8 @@ import { logsOfTransaction } from './transaction-logs.ts';
 const PAGE_EVENTS = 200;
 /** How many receipts are requested at the same time. */
 const AT_ONCE = 4;
+/** The data of a transfer of 0. Anybody can make thousands of them in a block, so their receipts are not requested. */
+const ZERO = /^0x0{64}$/;
 
 /**
  * Reads the transfers into the treasury in order. A cursor is `<number>/<hash>` of the last block that was read, which
@@ -55,7 +57,8 @@ export function createEvmIncoming(
     if (!end) throw new ChainUnavailable(`The node does not know block ${last}`);
     const cut = await cutOf({ first: from, last }, into);
     const events: Incoming[] = [];
-    const transactions = [...Map.groupBy(into, (log) => log.transaction).values()];
+    const worth = into.filter(({ data }) => !ZERO.test(data));
+    const transactions = [...Map.groupBy(worth, (log) => log.transaction).values()];
     for (let at = 0; at < transactions.length; at += AT_ONCE) {
       const some = await Promise.all(transactions.slice(at, at + AT_ONCE).map((logs) => eventsOf(logs, heads, cut)));
       events.push(...some.flat());

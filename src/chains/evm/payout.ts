@@ -1,6 +1,6 @@
 import { getAddress, keccak256, stringToBytes } from 'viem';
 import type { Hex, PrivateKeyAccount } from 'viem';
-import { PayoutProblem, type Payout, type SignedPayout } from '../chain.ts';
+import { PayoutProblem, PayoutUnreadable, type Payout, type SignedPayout } from '../chain.ts';
 import { AUTHORIZATION_TYPES, type AssetDomain, type Authorization } from './asset.ts';
 import { authorizationText, signedAuthorization, type EvmTerms } from './payment.ts';
 
@@ -71,13 +71,12 @@ export async function signPayout(
   return { text, transaction: null };
 }
 
-/** Reads a signed payout. Throws Error if it is not the signature of `payout`. */
+/** Reads a signed payout. Throws PayoutUnreadable if it is not the signature of `payout`. */
 export function readSignedPayout(terms: EvmTerms, payout: Payout, signed: SignedPayout): ReadPayout {
-  const given = JSON.parse(signed.text) as Readonly<Record<string, unknown>>;
-  const { authorization, signature } = signedAuthorization({ authorization: given, signature: given['signature'] });
+  const { given, authorization, signature } = readAuthorization(payout, signed);
   const signedAt = given['signedAt'];
   const wrong = (what: string): Error =>
-    new Error(`The signed authorization of withdrawal ${payout.id} has another ${what}, so nothing is sent`);
+    new PayoutUnreadable(`The signed authorization of withdrawal ${payout.id} has another ${what}, so nothing is sent`);
   if (given['network'] !== terms.network) throw wrong('network');
   if (typeof given['asset'] !== 'string' || given['asset'].toLowerCase() !== terms.asset.toLowerCase())
     throw wrong('asset');
@@ -87,4 +86,24 @@ export function readSignedPayout(terms: EvmTerms, payout: Payout, signed: Signed
   if (authorization.nonce !== payoutNonce(payout.id)) throw wrong('withdrawal');
   if (typeof signedAt !== 'number' || !Number.isSafeInteger(signedAt)) throw wrong('shape');
   return { authorization, signature, signedAt: BigInt(signedAt) };
+}
+
+function readAuthorization({ id }: Payout, { text }: SignedPayout) {
+  try {
+    const given = JSON.parse(text) as Readonly<Record<string, unknown>>;
+    return { given, ...signedAuthorization({ authorization: given, signature: given['signature'] }) };
+  } catch (cause) {
+    throw new PayoutUnreadable(`The signed authorization of withdrawal ${id} cannot be read, so nothing is sent`, {
+      cause,
+    });
+  }
+}
+
+/** The address that signed a payout. Throws PayoutUnreadable. */
+export function signerOf({ text }: SignedPayout): Hex {
+  try {
+    return getAddress((JSON.parse(text) as { readonly from: string }).from);
+  } catch (cause) {
+    throw new PayoutUnreadable('A signed authorization cannot be read', { cause });
+  }
 }

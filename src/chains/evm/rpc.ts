@@ -3,6 +3,11 @@ import { ChainUnavailable } from '../chain.ts';
 import { AnswerTooLong, askJson } from '../ask-json.ts';
 
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
+/**
+ * For the logs of a single block, which cannot be requested in parts. Anybody can fill a block with transfers of 0. On
+ * Base such a block has about 68,000 of them, with 640 bytes each.
+ */
+const BLOCK_BYTES_MAX = 64 * 1024 * 1024;
 const WORDS_MAX = 200;
 
 export interface EvmBlock {
@@ -92,12 +97,12 @@ export function createEvmNode(options: { readonly rpcUrl: string; readonly timeo
   const closing = new AbortController();
   let ids = 0;
 
-  async function request(method: string, params: readonly unknown[]): Promise<unknown> {
+  async function request(method: string, params: readonly unknown[], bytesMax = ANSWER_BYTES_MAX): Promise<unknown> {
     const id = ++ids;
     const answer = await askJson(
       url,
       { jsonrpc: '2.0', id, method, params },
-      { timeoutMs: options.timeoutMs, bytesMax: ANSWER_BYTES_MAX, signal: closing.signal },
+      { timeoutMs: options.timeoutMs, bytesMax, signal: closing.signal },
     );
     const body = record(answer.body, `${method}: HTTP ${answer.status}`);
     if (body['id'] !== id && !(body['id'] === null && body['error'] !== undefined))
@@ -148,7 +153,9 @@ export function createEvmNode(options: { readonly rpcUrl: string; readonly timeo
     code: async (address, at) => bytes(await request('eth_getCode', [address, atParam(at)]), 'eth_getCode'),
     async logs({ address, topics, in: where }) {
       const range = 'blockHash' in where ? where : { fromBlock: toQuantity(where.from), toBlock: toQuantity(where.to) };
-      const answer = await request('eth_getLogs', [{ address, topics, ...range }]);
+      const isOneBlock = 'blockHash' in where || where.from === where.to;
+      const bytesMax = isOneBlock ? BLOCK_BYTES_MAX : ANSWER_BYTES_MAX;
+      const answer = await request('eth_getLogs', [{ address, topics, ...range }], bytesMax);
       if (!Array.isArray(answer)) throw nonsense('eth_getLogs', 'no list');
       const logs = answer.map(parseLog);
       // Logs outside the filter would be counted as money.

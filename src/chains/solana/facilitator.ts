@@ -78,6 +78,8 @@ export function createOwnFacilitator(key: TreasuryKey, node: SolanaNode, now: ()
 
 /** For this time the fee payers of a facilitator are not requested again. */
 const FEE_PAYERS_MS = 60_000;
+/** Up to this age the known fee payers are used while new ones are requested, so that no request waits for them. */
+const FEE_PAYERS_OLD_MS = 600_000;
 
 /** The addresses with which a facilitator pays fees. */
 interface FeePayers {
@@ -99,6 +101,8 @@ interface RemoteOptions {
 export function createRemoteFacilitator({ client, network, treasury, node, now }: RemoteOptions): SolanaFacilitator {
   let known: { readonly current: FeePayers; readonly before: FeePayers; readonly at: number } | null = null;
   let asking: Promise<FeePayers> | null = null;
+  /** The last answer named no fee payer for this network. */
+  let isUnnamed = false;
 
   function read({ kinds, signers }: Awaited<ReturnType<FacilitatorClient['supported']>>): FeePayers {
     const kind = (Array.isArray(kinds) ? (kinds as readonly (Kind | null)[]) : []).find(
@@ -118,30 +122,48 @@ export function createRemoteFacilitator({ client, network, treasury, node, now }
       if (known === null) throw error;
       return null;
     });
+    isUnnamed = answer !== null;
     const current = answer === null ? known!.current : read(answer);
+    isUnnamed = false;
     known = { current, before: known?.current ?? current, at: now() };
     return current;
   }
 
-  async function feePayers(): Promise<FeePayers> {
-    if (known !== null && now() - known.at < FEE_PAYERS_MS) return known.current;
-    return (asking ??= ask().finally(() => {
+  const askOnce = (): Promise<FeePayers> =>
+    (asking ??= ask().finally(() => {
       asking = null;
     }));
+
+  async function feePayers(): Promise<FeePayers> {
+    const age = known === null ? Infinity : now() - known.at;
+    if (age < FEE_PAYERS_MS) return known!.current;
+    const asked = askOnce();
+    if (age >= FEE_PAYERS_OLD_MS || isUnnamed) return asked;
+    // Nobody waits for this answer. If it cannot be used, the next request asks again.
+    asked.catch(() => {});
+    return known!.current;
   }
+
+  /** Whether the facilitator named this fee payer in one of its last two answers. */
+  const isAccepted = (feePayer: Address | null): feePayer is Address => {
+    // Terms from before the last answer may be paid a moment later.
+    const { current, before } = known!;
+    return (
+      feePayer !== null && [current, before].some((one) => one.named === feePayer || one.listed.includes(feePayer))
+    );
+  };
 
   return {
     feePayer: async () => (await feePayers()).named,
     async verify(payment) {
-      const current = await feePayers();
-      // Terms from before the last answer may be paid a moment later.
-      const { before } = known!;
+      await feePayers();
       const feePayer = addressOf(payment.requirements.extra['feePayer']);
-      const accepted = [current.named, ...current.listed, before.named, ...before.listed];
-      if (feePayer === null || !accepted.includes(feePayer))
+      // Another gateway may have given terms by an answer that this one is still waiting for.
+      if (!isAccepted(feePayer) && asking !== null) await asking;
+      if (!isAccepted(feePayer))
         throw new PaymentProblem(
           'payment_verification_failed',
-          `The fee of a payment is now paid by ${current.named}. Request the terms again, and sign a new payment`,
+          `The fee of a payment is now paid by ${known!.current.named}. Request the terms again, and sign a new payment`,
         );
       await check(payment, feePayer, node);
     },

@@ -15,6 +15,7 @@ import { formatUsd, MICRO_USD_MAX, type MicroUsd } from '#billing';
 import {
   ChainUnavailable,
   PayoutProblem,
+  PayoutUnreadable,
   type Payout,
   type PayoutSighting,
   type SignedPayout,
@@ -128,11 +129,7 @@ export function createPayouts(
   return {
     addressFault,
     find,
-    payerOf({ text }) {
-      const { transaction } = JSON.parse(text) as { readonly transaction: string };
-      // The first signer pays the fee, and in a payout it is the treasury.
-      return Object.keys(getTransactionDecoder().decode(Buffer.from(transaction, 'base64')).signatures)[0]!;
-    },
+    payerOf,
 
     async sign(payout, previous) {
       const { id, to, amount } = payout;
@@ -203,6 +200,16 @@ function hasAccount(found: SolanaAccount | null, wallet: string, asset: Address)
   return true;
 }
 
+/** The first signer pays the fee, and in a payout it is the treasury. Throws PayoutUnreadable. */
+function payerOf({ text }: SignedPayout): string {
+  try {
+    const { transaction } = JSON.parse(text) as { readonly transaction: string };
+    return Object.keys(getTransactionDecoder().decode(Buffer.from(transaction, 'base64')).signatures)[0]!;
+  } catch (cause) {
+    throw new PayoutUnreadable('the stored data of a withdrawal is not a signed transaction', { cause });
+  }
+}
+
 function sightOf(signature: string, { found }: SignatureStatus): PayoutSighting | null {
   if (found === null) return null;
   const final = found.level === 'finalized';
@@ -216,7 +223,7 @@ function sightOf(signature: string, { found }: SignatureStatus): PayoutSighting 
 }
 
 /**
- * Reads the stored data of a payout. Throws Error if it belongs to another payout, because then the books are wrong.
+ * Reads the stored data of a payout. Throws PayoutUnreadable if it belongs to another payout: then the books are wrong.
  */
 function journalOf({ id, to, amount }: Payout, { text }: SignedPayout, asset: Address): Journal {
   try {
@@ -245,6 +252,8 @@ function journalOf({ id, to, amount }: Payout, { text }: SignedPayout, asset: Ad
       slot: natural(kept['slot'], 'a slot'),
     };
   } catch (cause) {
-    throw new Error(`the stored data of withdrawal ${id} is not a signed transaction of this withdrawal`, { cause });
+    throw new PayoutUnreadable(`the stored data of withdrawal ${id} is not a signed transaction of this withdrawal`, {
+      cause,
+    });
   }
 }

@@ -10,7 +10,7 @@ export const CLUSTER = {
     takes: 'https://host:port',
     meaning:
       'Address under which the other gateways of the same database reach `cluster.host` and `cluster.port` of this one.',
-    fault: (value) => urlFault(value, ['https:']),
+    fault: (value) => urlFault(value, ['https:']) ?? peerFault(new URL(value)),
     normal: (value) => value.replace(/\/$/, ''),
   }),
   host: listenHost({
@@ -33,6 +33,15 @@ export const CLUSTER = {
     fault: (value) => (/^[!-~]{32,512}$/.test(value) ? null : 'is too short, too long, or contains spaces'),
   }),
 };
+
+/** Other gateways use only the host and the port of the address. */
+function peerFault({ username, password, pathname, search, hash, hostname }: URL): string | null {
+  if (username !== '' || password !== '') return 'has a user or a password, which other gateways do not send';
+  if (pathname !== '/' || search !== '' || hash !== '') return 'has more than a host and a port';
+  if (hostname === '0.0.0.0' || hostname === '[::]')
+    return 'names all addresses of a machine, and other gateways need one of them';
+  return null;
+}
 
 /** `[database]`: the database. */
 export const DATABASE = {

@@ -1,12 +1,28 @@
 import { textList, whole } from '../option.ts';
 import { HOUR_MS, MINUTE_MS } from '../units.ts';
 
+const BASE58 = '[1-9A-HJ-NP-Za-km-z]';
+/** Ids of a provider. The name of a provider is not one of them, so it would admit nobody. */
+const PROVIDER = new RegExp(
+  [
+    // A public key, or the account of a Solana wallet, with or without its network.
+    `(?:solana:(?:${BASE58}{32}:)?)?${BASE58}{32,44}`,
+    // The same of an EVM wallet.
+    String.raw`(?:eip155:(?:\d{1,32}:)?)?0x[0-9a-fA-F]{40}`,
+    // Accounts without a wallet.
+    'tollgate:local:[a-z0-9-]{1,64}',
+    'oauth:[-_a-z0-9]{1,32}:[-.%a-zA-Z0-9]{1,64}',
+  ]
+    .map((form) => `^${form}$`)
+    .join('|'),
+);
+
 /** `[tunnel]`: providers that dial in. */
 export const TUNNEL = {
   providers: textList({
     takes: 'list of public keys or account ids',
     meaning: 'Who may connect as a provider. If the list is empty, everybody who signs in may.',
-    fault: (value) => (/^[!-~]{1,200}$/.test(value) ? null : 'is not a public key or an account id'),
+    fault: (value) => (PROVIDER.test(value) ? null : 'is not a public key or an account id'),
     max: 10_000,
   }),
   silence_ms: whole({

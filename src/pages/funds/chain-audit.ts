@@ -1,5 +1,5 @@
 import { FEES, SUSPENSE, treasuryOf, type Ledger, type MicroUsd, OPERATOR_TREASURY } from '#billing';
-import { LOSSES, TRANSIT, type Chains, type OpenMoney } from '#chains';
+import { LOSSES, TRANSIT, type ChainBook, type Chains, type OpenMoney } from '#chains';
 
 /** One chain's treasury compared with the books. Amounts are micro-USD. */
 export interface AuditedChain {
@@ -38,17 +38,28 @@ export interface ChainAudit {
   readonly operator: MicroUsd;
 }
 
-/** Compares the books with the treasuries now. A gateway without chains has nothing to compare. */
+const NOT_SET_UP = 'the configuration does not have this chain, and its treasury holds money by the books';
+
+/**
+ * Compares the books with the treasuries now. `funds` is null in a configuration without chains. `listBooks` lists the
+ * books of all chains that were ever set up. If such a treasury still holds money by the books, and its chain is not in
+ * the configuration, it could not be compared.
+ */
 export async function auditFunds(
-  funds: { readonly chains: Pick<Chains, 'audit' | 'books' | 'open'> } | null,
+  funds: { readonly chains: Pick<Chains, 'audit' | 'open'> } | null,
   ledger: Pick<Ledger, 'balance'>,
+  listBooks: () => Promise<readonly ChainBook[]>,
 ): Promise<ChainAudit> {
   const of = async (account: string) => (await ledger.balance(account))?.available ?? 0n;
   const found = funds === null ? [] : await funds.chains.audit();
-  const books = new Map((await funds?.chains.books())?.map((book) => [book.network, book]));
+  const books = new Map((await listBooks()).map((book) => [book.network, book]));
   const open = (await funds?.chains.open()) ?? [];
+  const others: Awaited<ReturnType<Chains['audit']>>[number][] = [];
+  for (const network of books.keys())
+    if (found.every((one) => one.network !== network) && (await of(treasuryOf(network))) !== 0n)
+      others.push({ network, reserves: null, error: new Error(NOT_SET_UP) });
   const chains = await Promise.all(
-    found.map(async ({ network, reserves, error }): Promise<AuditedChain> => {
+    [...found, ...others].map(async ({ network, reserves, error }): Promise<AuditedChain> => {
       const book = books.get(network);
       const halted = book?.halted ?? null;
       const count = (kind: OpenMoney['kind']) =>

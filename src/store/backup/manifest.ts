@@ -51,16 +51,32 @@ export const DUMP = 'database.dump';
 export const KEPT_FILES = ['identity.json', 'admin-key'] as const;
 
 const NAMES = /^(?:tollgate\.db|database\.dump|identity\.json|admin-key|ledger\/\d{16}\.log(?:\.zst)?)$/;
-const TAIL_BYTES_MAX = 64 * 1024 * 1024;
+/** The manifest of about 2,500,000 files. It must fit into one text, which V8 limits to 512 MiB. */
+const TAIL_BYTES_MAX = 480 * 1024 * 1024;
 
 /** True for a file name that a backup may have. Files with other names are never written. */
 export const isName = (name: string): boolean => NAMES.test(name) || isMediaFile(name) || isTail(name);
 export const isTail = (name: string): boolean => name === MANIFEST || name === DIGEST;
 
-export const sealManifest = (manifest: Manifest): { readonly text: string; readonly digest: string } => {
-  const text = `${JSON.stringify(manifest, null, 2)}\n`;
+/** Writes the last two files of a backup. Throws BackupError if a restore could not read them. */
+export function sealManifest(manifest: Manifest): { readonly text: string; readonly digest: string } {
+  const text = textOf(manifest);
+  if (text === null || Buffer.byteLength(text) > TAIL_BYTES_MAX)
+    throw new BackupError(
+      `${manifest.files.length} files are more than one backup can have. Leave out the images and videos (--no-media), and copy their folder apart from it.`,
+    );
   return { text, digest: `${hash('sha256', text)}  ${MANIFEST}\n` };
-};
+}
+
+/** null if V8 cannot hold the text. */
+function textOf(manifest: Manifest): string | null {
+  try {
+    return `${JSON.stringify(manifest, null, 2)}\n`;
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}
 
 /** Checks the manifest of a backup that was read to its end. Throws BackupError if a file differs from the manifest. */
 export function checkManifest(
@@ -77,9 +93,12 @@ export function checkManifest(
       `${path} was made by tollgate ${manifest.tollgate}, in a form that this version does not know. Use that version.`,
     );
   const files = found.filter(({ name }) => !isTail(name));
-  const different = manifest.files.find(({ name, bytes, sha256 }) =>
-    files.every((file) => file.name !== name || file.bytes !== bytes || file.sha256 !== sha256),
-  );
+  // A backup may have hundreds of thousands of files.
+  const byName = new Map(files.map((file) => [file.name, file]));
+  const different = manifest.files.find(({ name, bytes, sha256 }) => {
+    const file = byName.get(name);
+    return file?.bytes !== bytes || file.sha256 !== sha256;
+  });
   if (different) throw damaged(path, `${different.name} was changed`);
   if (files.length !== manifest.files.length) throw damaged(path, 'it has a file that its list does not name');
   return manifest;

@@ -183,6 +183,9 @@ test('it must settle on this network and name who pays the fee, who is not the t
   expect((await late.requirements(1n, null)).extra['feePayer']).toBe(operator.address);
 });
 
+/** Slots. */
+const MINUTE = 151;
+
 const supported = (feePayer: string, signers: readonly string[] = []) => ({
   status: 200,
   body: {
@@ -199,17 +202,55 @@ test('one that changes who pays the fee is asked again, and payments by its last
   const before = await late.requirements(1_000n, null);
   expect(before.extra['feePayer']).toBe(operator.address);
   spoil = async () => supported(next.address);
-  // A minute of slots.
-  stage.twin.advance(151);
-  expect((await late.requirements(1_000n, null)).extra['feePayer']).toBe(next.address);
-  for (const terms of [before, await late.requirements(1_000n, null)])
+  stage.twin.advance(MINUTE);
+  // Another gateway knows the new one already, and gives terms.
+  const others = await stage.another({ facilitator: url }).requirements(1_000n, null);
+  expect(others.extra['feePayer']).toBe(next.address);
+  for (const terms of [before, others])
     await expect(late.verify(late.read(await pay(stage.twin, await stage.payer(), terms)))).resolves.toBeDefined();
-  // It does not answer: the last answer stands.
-  for (const status of [502, 403]) {
+  // It does not answer: the last answer stands, for any time.
+  for (const [status, minutes] of [
+    [502, 1],
+    [403, 11],
+  ] as const) {
     spoil = async () => ({ status, body: { error: 'not now' } });
-    stage.twin.advance(151);
+    stage.twin.advance(minutes * MINUTE);
     expect((await late.requirements(1_000n, null)).extra['feePayer']).toBe(next.address);
   }
+});
+
+test('nobody waits for one that hangs: its last answer serves meanwhile', async () => {
+  const next = await newPayer();
+  const late = stage.another({ facilitator: url, timeoutMs: 600_000 });
+  const feePayer = async () => (await late.requirements(1_000n, null)).extra['feePayer'];
+  expect(await feePayer()).toBe(operator.address);
+  const gate = Promise.withResolvers<void>();
+  let asked = 0;
+  spoil = async () => {
+    asked += 1;
+    await gate.promise;
+    return supported(next.address);
+  };
+  stage.twin.advance(MINUTE);
+  expect([await feePayer(), await feePayer()]).toEqual([operator.address, operator.address]);
+  gate.resolve();
+  await expect.poll(feePayer).toBe(next.address);
+  expect(asked).toBe(1);
+  // After ten minutes without a request the last answer is too old.
+  spoil = async () => supported(operator.address);
+  stage.twin.advance(11 * MINUTE);
+  expect(await feePayer()).toBe(operator.address);
+});
+
+test('one that no longer settles on this network gives no terms, once it has said so', async () => {
+  const late = stage.another({ facilitator: url });
+  const terms = () => late.requirements(1_000n, null);
+  await terms();
+  spoil = async () => ({ status: 200, body: { kinds: [], extensions: [], signers: {} } });
+  stage.twin.advance(MINUTE);
+  await expect.poll(() => terms().catch(String)).toMatch(/ does not settle exact payments on /);
+  spoil = null;
+  expect((await terms()).extra['feePayer']).toBe(operator.address);
 });
 
 test('terms of another gateway, with another of the fee payers that it lists, are accepted', async () => {

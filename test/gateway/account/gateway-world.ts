@@ -141,7 +141,7 @@ export async function openWorld(): Promise<World> {
     auditRoutes({
       gate: async ({ headers }) => createAdminGuard(adminKey)(headers),
       audit: async () => ({ clean: true, total: 12n }),
-      auditChains: () => auditFunds(null, ledger),
+      auditChains: () => auditFunds(null, ledger, async () => []),
     }),
     { prefix: '/admin/v1' },
   );

@@ -170,10 +170,10 @@ const CASES = {
     fallback: null,
   },
   'tunnel.providers': {
-    toml: '["solana:abc", "0xdef"]',
-    wrong: '["two words"]',
+    toml: '["tollgate:local:acme", "8YbUNXxsq9osKhq27omurM7im7gZhL6jWZNWWsTQ1uZm"]',
+    wrong: '["Name"]',
     of: (c) => c.tunnel.providers.join(),
-    is: 'solana:abc,0xdef',
+    is: 'tollgate:local:acme,8YbUNXxsq9osKhq27omurM7im7gZhL6jWZNWWsTQ1uZm',
     fallback: '',
   },
   'tunnel.silence_ms': { toml: '2_000', wrong: '999', of: (c) => c.tunnel.silenceMs, is: 2_000, fallback: 15_000 },

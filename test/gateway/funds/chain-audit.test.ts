@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { treasuryOf } from '#billing';
 import type { Chains } from '#chains';
 import { auditFunds } from '#pages';
 import type { ChainBook } from '../../../src/chains/chain-rows.ts';
@@ -22,7 +23,8 @@ const book = (halted: string | null): ChainBook => ({
   openingId: null,
 });
 const ledger = { balance: async () => null };
-const audited = (chains: Pick<Chains, 'audit' | 'books' | 'open'>) => auditFunds({ chains }, ledger);
+const audited = ({ books, ...chains }: Pick<Chains, 'audit' | 'books' | 'open'>) =>
+  auditFunds({ chains }, ledger, books);
 
 test('one that is halted is wrong, whether or not it answers', async () => {
   const report = await audited({
@@ -59,8 +61,24 @@ test('one that does not answer, or does not tell, is neither right nor wrong', a
   });
 });
 
+test('one that is not in the configuration is told of, as long as its treasury holds money by the books', async () => {
+  const holding = (micro: bigint) => ({
+    balance: async (account: string) => (account === treasuryOf(BASE) ? { available: -micro, locked: 0n } : null),
+  });
+  const books = async () => [book(null)];
+  const open = async () => [];
+  const error = expect.stringContaining('the configuration does not have this chain');
+  const missing = { ok: null, chains: [{ network: BASE, treasury: '0x02', ok: null, owed: 7n, error }] };
+  expect(await auditFunds(null, holding(7n), books)).toMatchObject(missing);
+  const other = { network: 'eip155:1', reserves: null, error: null };
+  expect(await auditFunds({ chains: { audit: async () => [other], open } }, holding(7n), books)).toMatchObject({
+    chains: [{ network: 'eip155:1' }, ...missing.chains],
+  });
+  expect(await auditFunds(null, holding(0n), books)).toMatchObject({ ok: true, chains: [] });
+});
+
 test('without chains there is nothing wrong', async () => {
-  expect(await auditFunds(null, ledger)).toEqual({
+  expect(await auditFunds(null, ledger, async () => [])).toEqual({
     ok: true,
     chains: [],
     suspense: 0n,
