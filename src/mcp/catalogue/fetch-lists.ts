@@ -29,9 +29,15 @@ export interface FetchLimits {
   readonly sizeMax: number;
 }
 
+type OtherList = Exclude<ListMethod, 'tools/list'>;
+
 export interface FetchedLists {
   readonly facts: ServerFacts;
-  readonly lists: Readonly<Record<ListMethod, readonly ListedItem[]>>;
+  readonly tools: readonly ListedItem[];
+  /** null for a list that could not be read. */
+  readonly others: Readonly<Record<OtherList, readonly ListedItem[] | null>>;
+  /** The reason why one of `others` could not be read; null if all were read. */
+  readonly fault: Error | null;
   /** Characters of all lists. */
   readonly size: number;
   readonly truncated: boolean;
@@ -41,7 +47,8 @@ export interface FetchedLists {
 const KEY_MAX = 1_024;
 
 /**
- * Reads all lists of one server, within the limits. Rejects if the server cannot be asked or an answer is not a list.
+ * Reads all lists of one server, within the limits. Rejects if the server cannot be asked, or does not answer with a
+ * list of its tools. The other lists may fail: a server whose prompts cannot be read still has its tools.
  */
 export async function fetchLists(
   offer: Offer,
@@ -81,12 +88,25 @@ export async function fetchLists(
     return [...items.values()];
   };
 
-  const has = (capability: string) => Object.hasOwn(told.capabilities, capability);
-  const lists = {
-    'tools/list': await readAll('tools/list'),
-    'resources/list': has('resources') ? await readAll('resources/list') : [],
-    'resources/templates/list': has('resources') ? await readAll('resources/templates/list') : [],
-    'prompts/list': has('prompts') ? await readAll('prompts/list') : [],
+  let fault: Error | null = null;
+  const readOther = async (method: OtherList, capability: string): Promise<readonly ListedItem[] | null> => {
+    if (!Object.hasOwn(told.capabilities, capability)) return [];
+    const sizeBefore = size;
+    try {
+      return await readAll(method);
+    } catch (error) {
+      signal.throwIfAborted();
+      fault ??= error as Error;
+      size = sizeBefore;
+      return null;
+    }
   };
-  return { facts: told, lists, size, truncated };
+
+  const tools = await readAll('tools/list');
+  const others = {
+    'resources/list': await readOther('resources/list', 'resources'),
+    'resources/templates/list': await readOther('resources/templates/list', 'resources'),
+    'prompts/list': await readOther('prompts/list', 'prompts'),
+  };
+  return { facts: told, tools, others, fault, size, truncated };
 }
