@@ -28,7 +28,7 @@ async function addresses(spine: Spine, headers: Record<string, string>) {
       headers: { 'content-type': 'application/json', ...headers },
       body: JSON.stringify(body),
     });
-    return { terms: fromHeader(response.headers.get('payment-required')), body: (await response.json()) as unknown };
+    return { terms: fromHeader(response.headers.get('payment-required')), body: await response.json() };
   };
   const door = await send(PATH, ask('hello'));
   const rpc = await send('/api/v1/rpc', request(1, 'chat/completions', ask('hello')));
