@@ -1,6 +1,7 @@
 import type { Offer } from '#gateway';
 import type { ServerFacts } from '../turn/turn.ts';
 import type { ListedItem } from './listing.ts';
+import { orAbort } from '../turn/waiting.ts';
 import { readPage, type ListMethod } from './read-page.ts';
 
 export interface FetchDeps {
@@ -27,6 +28,8 @@ export interface FetchLimits {
   readonly itemMax: number;
   /** Most characters of all lists together. */
   readonly sizeMax: number;
+  /** Longest wait for a whole list that is not the list of tools, in milliseconds. */
+  readonly otherMs: number;
 }
 
 type OtherList = Exclude<ListMethod, 'tools/list'>;
@@ -48,7 +51,7 @@ const KEY_MAX = 1_024;
 
 /**
  * Reads all lists of one server, within the limits. Rejects if the server cannot be asked, or does not answer with a
- * list of its tools. The other lists may fail: a server whose prompts cannot be read still has its tools.
+ * list of its tools. The other lists may fail or never come: a server whose prompts cannot be read still has its tools.
  */
 export async function fetchLists(
   offer: Offer,
@@ -60,13 +63,13 @@ export async function fetchLists(
   let size = 0;
   let truncated = false;
 
-  const readAll = async (method: ListMethod): Promise<readonly ListedItem[]> => {
+  const readAll = async (method: ListMethod, over: AbortSignal): Promise<readonly ListedItem[]> => {
     const items = new Map<string, ListedItem>();
     const cursors = new Set<string>();
     let cursor: string | null = null;
     for (let page = 0; page < limits.pagesMax; page++) {
-      signal.throwIfAborted();
-      const text: string | null = await list(offer, method, cursor, signal);
+      over.throwIfAborted();
+      const text: string | null = await orAbort(list(offer, method, cursor, over), over);
       if (text === null) return [];
       const read = readPage(text, method, { keyMax: KEY_MAX, itemMax: limits.itemMax, itemsMax: limits.itemsMax });
       truncated ||= read.skipped;
@@ -92,17 +95,22 @@ export async function fetchLists(
   const readOther = async (method: OtherList, capability: string): Promise<readonly ListedItem[] | null> => {
     if (!Object.hasOwn(told.capabilities, capability)) return [];
     const sizeBefore = size;
+    const late = new AbortController();
+    const tooLate = () => late.abort(new Error(`no answer to ${method} within ${limits.otherMs} ms`));
+    const timer = setTimeout(tooLate, limits.otherMs);
     try {
-      return await readAll(method);
+      return await readAll(method, AbortSignal.any([signal, late.signal]));
     } catch (error) {
       signal.throwIfAborted();
       fault ??= error as Error;
       size = sizeBefore;
       return null;
+    } finally {
+      clearTimeout(timer);
     }
   };
 
-  const tools = await readAll('tools/list');
+  const tools = await readAll('tools/list', signal);
   const others = {
     'resources/list': await readOther('resources/list', 'resources'),
     'resources/templates/list': await readOther('resources/templates/list', 'resources'),

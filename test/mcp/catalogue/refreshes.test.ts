@@ -148,6 +148,16 @@ test('a server whose prompts or resources cannot be read has its tools, and is a
   expect(listed()).toEqual([['one'], ['greet', 'file:///a']]);
 });
 
+test('a server that never answers for its prompts has its tools', async () => {
+  const server = await serveRaw((method) => {
+    if (method === 'tools/list') return toolsText([{ name: 'one' }]);
+    return method === 'prompts/list' ? new Promise<never>(() => {}) : null;
+  });
+  const { catalogue, errors } = await startCatalogue([toolOffer(server.url)], { limits: { otherMs: 200 } });
+  expect([...catalogue.service('acme/tools')!.tools.keys()]).toEqual(['one']);
+  expect(errors.length).toBeGreaterThan(0);
+});
+
 test('a provider that is away is not asked, and is as soon as it is back', async () => {
   const { state, server, facts, lists } = await serveChanging();
   const offer = toolOffer(server.url);
