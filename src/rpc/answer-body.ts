@@ -82,13 +82,15 @@ export function createAnswerBody(options: AnswerOptions): AnswerBody {
     if (body.kind === 'refused') return plain(namelessError(body.error.code, body.error.message));
     const offered = options.offered();
     const visitor = await pipeline.visitor(request.headers, request.ip);
-    if (gone.aborted) return SILENCE;
+    const { socket } = request.raw;
+    // A destroyed socket no longer says who its peer was.
+    if (gone.aborted || socket.destroyed) return SILENCE;
     const hold = options.hold(visitor.account);
     holds(hold);
     const { 'idempotency-key': key } = request.headers;
     const context: Context = {
       carried: carriedOf(request.raw.rawHeaders),
-      address: request.ip,
+      peer: socket.remoteAddress ?? request.ip,
       requestId: request.id,
       gone,
       idempotencyKey: typeof key === 'string' ? key : null,

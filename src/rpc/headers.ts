@@ -5,15 +5,20 @@ import { ACCOUNT_HEADER, MAX_COST_HEADER, PAYMENT_HEADERS, QUOTE_HEADER } from '
 const CREDENTIALS: readonly string[] = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS];
 
 /**
- * Headers of the request that are passed to the door of each entry. X-Forwarded-For and similar headers are not passed:
- * the client's address is passed separately, and a door must not trust a second source for it. Headers about the body
- * of this request are not passed either.
+ * Headers of the request that are passed to the door of each entry. Those of a proxy are passed together with the
+ * address of the connection's peer, so that a door sees the same client, host and protocol as this endpoint, and trusts
+ * the same proxies. Headers about the body of this request are not passed.
  */
 const INWARD: ReadonlySet<string> = new Set([
   ...CREDENTIALS,
   ...PAYMENT_HEADERS,
   ACCOUNT_HEADER,
   'host',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'a2a-extensions',
+  'x-a2a-extensions',
   'origin',
   'user-agent',
   'traceparent',
@@ -39,6 +44,8 @@ const OUTWARD = [
   'x-cost-usd',
   'x-provider',
   'x-tollgate-dropped',
+  'x-tollgate-wire',
+  'x-max-tokens',
   'x-receipt',
   'idempotent-replayed',
 ] as const;

@@ -24,8 +24,8 @@ export interface InnerReply {
 /** The client's request for which an inner request is made. */
 export interface Behalf {
   readonly carried: Carried;
-  /** The client's address. */
-  readonly address: string;
+  /** The address of the connection's peer: the client, or a proxy that names the client in `carried`. */
+  readonly peer: string;
   readonly requestId: string;
   /** Aborts when the client leaves. */
   readonly gone: AbortSignal;
@@ -38,7 +38,7 @@ export type Ask = (request: InnerRequest, behalf: Behalf) => Promise<InnerReply>
  * the door sees this like a closed socket. Rejects with GatewayError `service_unavailable` once the server is closing.
  */
 export function createAsk(inject: FastifyInstance['inject']): Ask {
-  return async ({ verb, path, headers = {}, body }, { carried, address, requestId, gone }) => {
+  return async ({ verb, path, headers = {}, body }, { carried, peer, requestId, gone }) => {
     gone.throwIfAborted();
     const bytes = Buffer.from(body ?? '');
     const payload = abortable(bytes);
@@ -48,7 +48,7 @@ export function createAsk(inject: FastifyInstance['inject']): Ask {
       const reply = await inject({
         method: verb,
         url: path,
-        remoteAddress: address,
+        remoteAddress: peer,
         headers: {
           ...copied(carried),
           accept: 'application/json',

@@ -18,6 +18,9 @@ async function startPages(clientStallMs: number) {
   const server = createServer({ limits: { ...config.limits, clientStallMs }, onError: () => {} });
   const large = Buffer.alloc(BYTES, 'x');
   server.get('/large', (_request, reply) => reply.send(large));
+  const text = 'x'.repeat(BYTES);
+  server.get('/text', (_request, reply) => reply.send(text));
+  server.get('/json', () => ({ text }));
   server.get('/taken', (_request, reply) => reply.send(large.subarray(0, TAKEN_BYTES)));
   server.get('/small', (_request, reply) => reply.send(Buffer.from('small')));
   await server.listen({ port: 0, host: '127.0.0.1' });
@@ -27,14 +30,14 @@ async function startPages(clientStallMs: number) {
 
 const GET = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`;
 
-test('a client that takes nothing of a large page for so long is let go', async () => {
+test.each(['/large', '/text', '/json'])('a client that takes nothing of %s for so long is let go', async (path) => {
   const { server, origin } = await startPages(200);
   const connected = once(server.server, 'connection') as Promise<[Socket]>;
   const client = await openSocket(origin);
   onTestFinished(() => void client.destroy());
   const [served] = await connected;
   client.pause();
-  client.write(GET('/large'));
+  client.write(GET(path));
   await once(served, 'close');
   expect(served.bytesWritten).toBeGreaterThan(0);
 });

@@ -55,7 +55,7 @@ test('what is thrown: the library tells it to the client with code 0, the endpoi
   const gone = new AbortController().signal;
   const context: Context = {
     carried: {},
-    address: '127.0.0.1',
+    peer: '127.0.0.1',
     requestId: 'r',
     gone,
     idempotencyKey: null,

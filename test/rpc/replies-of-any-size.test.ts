@@ -11,7 +11,7 @@ const MIB = 1024 * 1024;
 const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
 const behalf = (gone = new AbortController().signal): Behalf => ({
   carried: {},
-  address: '127.0.0.9',
+  peer: '127.0.0.9',
   requestId: 'r',
   gone,
 });

@@ -141,8 +141,7 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
   server.addHook('onSend', (request, _reply, payload, done) => {
     const { socket } = request.raw;
     // A request from inside this process has no real socket.
-    if (Buffer.isBuffer(payload) && payload.byteLength > SMALL_PAGE_BYTES && socket instanceof Socket)
-      socket.setTimeout(limits.clientStallMs);
+    if (sizeOf(payload) > SMALL_PAGE_BYTES && socket instanceof Socket) socket.setTimeout(limits.clientStallMs);
     done();
   });
 
@@ -191,6 +190,10 @@ function refuseUnknownRoutes(server: FastifyInstance): (request: FastifyRequest,
 
 /** A page up to this size fits in the send buffer of a connection. */
 const SMALL_PAGE_BYTES = 64 * 1024;
+
+/** Size of a page in bytes, or for a text its length, which is not more. 0 for other payloads. */
+const sizeOf = (payload: unknown): number =>
+  typeof payload === 'string' ? payload.length : Buffer.isBuffer(payload) ? payload.byteLength : 0;
 
 /** PostgreSQL's SQLSTATE for a text with U+0000. The embedded engine can store such a text. */
 const UNSTORABLE_CHARACTER = '22021';

@@ -1,6 +1,7 @@
 import type { Offer } from '#gateway';
 import type { ServerFacts } from '../turn/turn.ts';
 import type { ListedItem } from './listing.ts';
+import { orAbort } from '../turn/waiting.ts';
 import { readPage, type ListMethod } from './read-page.ts';
 
 export interface FetchDeps {
@@ -27,11 +28,19 @@ export interface FetchLimits {
   readonly itemMax: number;
   /** Most characters of all lists together. */
   readonly sizeMax: number;
+  /** Longest wait for a whole list that is not the list of tools, in milliseconds. */
+  readonly otherMs: number;
 }
+
+type OtherList = Exclude<ListMethod, 'tools/list'>;
 
 export interface FetchedLists {
   readonly facts: ServerFacts;
-  readonly lists: Readonly<Record<ListMethod, readonly ListedItem[]>>;
+  readonly tools: readonly ListedItem[];
+  /** null for a list that could not be read. */
+  readonly others: Readonly<Record<OtherList, readonly ListedItem[] | null>>;
+  /** The reason why one of `others` could not be read; null if all were read. */
+  readonly fault: Error | null;
   /** Characters of all lists. */
   readonly size: number;
   readonly truncated: boolean;
@@ -41,7 +50,8 @@ export interface FetchedLists {
 const KEY_MAX = 1_024;
 
 /**
- * Reads all lists of one server, within the limits. Rejects if the server cannot be asked or an answer is not a list.
+ * Reads all lists of one server, within the limits. Rejects if the server cannot be asked, or does not answer with a
+ * list of its tools. The other lists may fail or never come: a server whose prompts cannot be read still has its tools.
  */
 export async function fetchLists(
   offer: Offer,
@@ -53,13 +63,13 @@ export async function fetchLists(
   let size = 0;
   let truncated = false;
 
-  const readAll = async (method: ListMethod): Promise<readonly ListedItem[]> => {
+  const readAll = async (method: ListMethod, over: AbortSignal): Promise<readonly ListedItem[]> => {
     const items = new Map<string, ListedItem>();
     const cursors = new Set<string>();
     let cursor: string | null = null;
     for (let page = 0; page < limits.pagesMax; page++) {
-      signal.throwIfAborted();
-      const text: string | null = await list(offer, method, cursor, signal);
+      over.throwIfAborted();
+      const text: string | null = await orAbort(list(offer, method, cursor, over), over);
       if (text === null) return [];
       const read = readPage(text, method, { keyMax: KEY_MAX, itemMax: limits.itemMax, itemsMax: limits.itemsMax });
       truncated ||= read.skipped;
@@ -81,12 +91,30 @@ export async function fetchLists(
     return [...items.values()];
   };
 
-  const has = (capability: string) => Object.hasOwn(told.capabilities, capability);
-  const lists = {
-    'tools/list': await readAll('tools/list'),
-    'resources/list': has('resources') ? await readAll('resources/list') : [],
-    'resources/templates/list': has('resources') ? await readAll('resources/templates/list') : [],
-    'prompts/list': has('prompts') ? await readAll('prompts/list') : [],
+  let fault: Error | null = null;
+  const readOther = async (method: OtherList, capability: string): Promise<readonly ListedItem[] | null> => {
+    if (!Object.hasOwn(told.capabilities, capability)) return [];
+    const sizeBefore = size;
+    const late = new AbortController();
+    const tooLate = () => late.abort(new Error(`no answer to ${method} within ${limits.otherMs} ms`));
+    const timer = setTimeout(tooLate, limits.otherMs);
+    try {
+      return await readAll(method, AbortSignal.any([signal, late.signal]));
+    } catch (error) {
+      signal.throwIfAborted();
+      fault ??= error as Error;
+      size = sizeBefore;
+      return null;
+    } finally {
+      clearTimeout(timer);
+    }
   };
-  return { facts: told, lists, size, truncated };
+
+  const tools = await readAll('tools/list', signal);
+  const others = {
+    'resources/list': await readOther('resources/list', 'resources'),
+    'resources/templates/list': await readOther('resources/templates/list', 'resources'),
+    'prompts/list': await readOther('prompts/list', 'prompts'),
+  };
+  return { facts: told, tools, others, fault, size, truncated };
 }

@@ -12,6 +12,8 @@ const IN_ONE_GO = 100;
 interface MakeListing {
   readonly offer: Offer;
   readonly fetched: FetchedLists;
+  /** Most characters of all lists. */
+  readonly sizeMax: number;
   /** The previous listing. Entries that have not changed stay the same objects. */
   readonly before: ServerListing | null;
   /** Stores the digests of the definitions by tool name, and resolves to their pins; to null if the database fails. */
@@ -19,11 +21,21 @@ interface MakeListing {
   readonly now: () => number;
 }
 
-/** Reads, pins and indexes the lists of a server. */
-export async function makeListing({ offer, fetched, before, pin, now }: MakeListing): Promise<ServerListing> {
-  const { lists, facts, size, truncated } = fetched;
+/** Reads, pins and indexes the lists of a server. A list that could not be read stays as it was, if there is room. */
+export async function makeListing({ offer, fetched, sizeMax, before, pin, now }: MakeListing): Promise<ServerListing> {
+  const { others, facts, truncated } = fetched;
+  let { size } = fetched;
+  const kept = (items: readonly ListedItem[] = []) => {
+    const withThem = items.reduce((sum, { text }) => sum + text.length, size);
+    if (withThem > sizeMax) return [];
+    size = withThem;
+    return items;
+  };
+  const resources = others['resources/list'] ?? kept(before?.resources);
+  const resourceTemplates = others['resources/templates/list'] ?? kept(before?.resourceTemplates);
+  const prompts = others['prompts/list'] ?? kept(before?.prompts);
   const read: (ReadTool | ToolEntry)[] = [];
-  for (const [index, { key, text }] of lists['tools/list'].entries()) {
+  for (const [index, { key, text }] of fetched.tools.entries()) {
     const known = before?.tools.get(key);
     read.push(known?.text === text ? known : readTool(text));
     if (index % IN_ONE_GO === IN_ONE_GO - 1) await nextTurn();
@@ -39,17 +51,17 @@ export async function makeListing({ offer, fetched, before, pin, now }: MakeList
   return {
     facts,
     tools,
-    resources: lists['resources/list'],
-    resourceTemplates: lists['resources/templates/list'],
-    prompts: lists['prompts/list'],
+    resources,
+    resourceTemplates,
+    prompts,
     index,
     fetchedAt: now(),
     truncated,
     size,
     digests: {
       tools: digest([...tools.values()].map(({ text, definition }) => `${definition.version} ${text}`)),
-      resources: digest(textsOf(lists['resources/list']).concat('', textsOf(lists['resources/templates/list']))),
-      prompts: digest(textsOf(lists['prompts/list'])),
+      resources: digest(textsOf(resources).concat('', textsOf(resourceTemplates))),
+      prompts: digest(textsOf(prompts)),
     },
   };
 }

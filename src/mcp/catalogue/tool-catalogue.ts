@@ -82,6 +82,8 @@ const LIMITS: CatalogueLimits = {
   itemsMax: 2_000,
   itemMax: 64 * 1024,
   sizeMax: 4 * MIB,
+  // Three such lists take less than a whole refresh may take.
+  otherMs: 7_500,
   providerSizeMax: 16 * MIB,
   totalSizeMax: 512 * MIB,
 };
@@ -111,12 +113,8 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
   const refresher = createRefresher(refreshing(options, refresh));
 
   async function refresh(offer: Offer, signal: AbortSignal): Promise<void> {
-    const fetched = await fetchLists(
-      offer,
-      options,
-      { ...limits, sizeMax: roomOf(offer, listings, offers, limits) },
-      signal,
-    );
+    const sizeMax = roomOf(offer, listings, offers, limits);
+    const fetched = await fetchLists(offer, options, { ...limits, sizeMax }, signal);
     const before = listings.get(offer.id) ?? null;
     const pin = (definitions: ReadonlyMap<string, string>) =>
       pins.note(offer.provider.id, offer.service, definitions).catch((error: unknown) => {
@@ -124,11 +122,13 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
         onError(error as Error, offer);
         return null;
       });
-    const listing = await makeListing({ offer, fetched, before, pin, now });
+    const listing = await makeListing({ offer, fetched, sizeMax, before, pin, now });
     if (signal.aborted || !offers.has(offer.id)) return;
     listings.set(offer.id, listing);
     const changed = KINDS.filter((kind) => listing.digests[kind] !== before?.digests[kind]);
     if (changed.length > 0) tell(offer.service, changed);
+    // What was read counts. The rest is reported and tried again like a list that could not be read at all.
+    if (fetched.fault !== null) throw fetched.fault;
   }
 
   /** Takes over the present offers. */

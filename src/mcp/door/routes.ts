@@ -13,6 +13,10 @@ import { endWithError, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
 import { ERROR } from '../wire/revisions.ts';
 import type { RequestContext, Standalone } from '../call/standalone.ts';
 
+/** The id of a refused request, as its client wrote it, for the error handler. */
+const ID = Symbol('id');
+type Refused = FastifyRequest & { [ID]?: string };
+
 /** Answers requests without a session, modern or bare. `service` is null for the aggregate. */
 export type StandaloneDoor = (
   service: string | null,
@@ -74,7 +78,7 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
 
     app.setErrorHandler((error, request, reply) => {
       const known = toGatewayError(error);
-      const { status, headers, text } = toMcpError(known, 'null');
+      const { status, headers, text } = toMcpError(known, (request as Refused)[ID] ?? 'null');
       const told = worthTelling(error);
       if (told !== null) onError(told, request);
       const challenge =
@@ -145,7 +149,13 @@ function createHandlers(
       await reply.code(202).send();
       return;
     }
-    refuseAnonymous(admissionOf(request).caller, inbound.kind === 'batch' ? inbound.texts : [inbound.message.text]);
+    try {
+      refuseAnonymous(admissionOf(request).caller, inbound.kind === 'batch' ? inbound.texts : [inbound.message.text]);
+    } catch (error) {
+      if (inbound.kind !== 'batch' && inbound.message.kind === 'request')
+        (request as Refused)[ID] = inbound.message.idText;
+      throw error;
+    }
     const gone = new Departure();
     const sink = sinkOf(request, reply, gone);
     // Not for `initialize`: the headers of its answer have the session's id, which is known only at the end.

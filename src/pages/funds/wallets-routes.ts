@@ -96,10 +96,12 @@ export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admiss
       const { caller } = admissionOf(request);
       const { chains } = requireFunds(funds);
       await requireFullRights(keys, caller, RIGHTS);
-      await requireFreshSignature(caller, nonces);
       const wallet = parseAccountId(request.params.id);
-      if (wallet === null || !(await chains.wallets.unbind(wallet, caller.account)))
-        throw new GatewayError('not_found', 'Wallet not found', { param: 'id' });
+      const missing = () => new GatewayError('not_found', 'Wallet not found', { param: 'id' });
+      // The wallet is looked up first, so that a wrong id doesn't use up the nonce.
+      if (wallet === null || (await chains.wallets.find(wallet))?.account !== caller.account) throw missing();
+      await requireFreshSignature(caller, nonces);
+      if (!(await chains.wallets.unbind(wallet, caller.account))) throw missing();
       return { data: { wallet: toCaip10(wallet, networks), deleted: true } };
     },
   );
@@ -159,7 +161,6 @@ function addBinding(app: FastifyInstance, deps: WalletsDeps, admissionOf: Admiss
       const { chains, cooldownMs } = requireFunds(funds);
       await requireFullRights(keys, caller, RIGHTS);
       refuseWallets(caller);
-      await requireFreshSignature(caller, nonces);
       const { account } = caller;
       const value = request.body.sign_in;
       const signer = await signedBy(() => signIn.known(value) ?? signIn.verify(value, request.ip));
@@ -173,18 +174,23 @@ function addBinding(app: FastifyInstance, deps: WalletsDeps, admissionOf: Admiss
         );
       if ((await chains.wallets.list(account)).length >= WALLETS_MAX)
         throw new GatewayError('unprocessable', `An account has at most ${WALLETS_MAX} wallets. Remove an unused one`);
-      // All other checks come first, so that a refused request doesn't use up the nonce.
+      const before = await chains.wallets.find(signer.account);
+      if (before !== null && before.account !== account) throw boundElsewhere();
+      // All other checks come first, so that a refused request doesn't use up a nonce.
+      await requireFreshSignature(caller, nonces);
       await signedBy(() => requireFreshSignature(signer, nonces));
       await chains.wallets.bind(signer.account, account);
       const bound = await chains.wallets.find(signer.account);
-      if (bound?.account !== account)
-        throw new GatewayError('unprocessable', 'This wallet is bound to another account. Remove it there first', {
-          param: 'sign_in',
-        });
+      if (bound?.account !== account) throw boundElsewhere();
       return reply.code(201).send({ data: viewOf(networks, cooldownMs)(bound) });
     },
   );
 }
+
+const boundElsewhere = () =>
+  new GatewayError('unprocessable', 'This wallet is bound to another account. Remove it there first', {
+    param: 'sign_in',
+  });
 
 /**
  * The sign-in is a field of the body, not the request's credential. So an invalid sign-in is reported as an invalid

@@ -118,6 +118,38 @@ describe('nothing is bound', () => {
   });
 });
 
+describe('a refused request does not use up the signature of the wallet', () => {
+  test('for the removal of a wallet that is not bound', async () => {
+    const headers = await world.fresh(evmWallet());
+    const path = `/wallets/${encodeURIComponent(evmWallet().accountId)}`;
+    expect((await world.call('DELETE', path, { headers })).status).toBe(404);
+    expect((await world.call('DELETE', '/wallets/none', { headers })).status).toBe(404);
+    const label = { label: 'After the refusals' };
+    expect((await world.call('POST', '/organisations', { headers, body: label })).status).toBe(201);
+    expect((await world.call('POST', '/organisations', { headers, body: label })).status).toBe(401);
+  });
+
+  test('for a wallet that cannot be bound: neither that of the owner nor that of the wallet', async () => {
+    const owner = evmWallet();
+    const made = await world.call('POST', '/organisations', {
+      headers: await world.fresh(owner),
+      body: { label: 'Wallets' },
+    });
+    const acting = { ...(await world.fresh(owner)), 'x-tollgate-account': String(made.body.data['account']) };
+    const asOwner = (sign_in: string) => world.call('POST', '/wallets', { headers: acting, body: { sign_in } });
+    expect(await asOwner('!')).toMatchObject({ status: 400, body: { error: { param: 'sign_in' } } });
+
+    const wallet = evmWallet();
+    const { key } = await world.spine.tenant('before', '0');
+    expect((await bind(key, await envelope(wallet))).status).toBe(201);
+    const value = await envelope(wallet);
+    expect((await asOwner(value)).status).toBe(422);
+    await world.call('DELETE', `/wallets/${wallet.account}`, { headers: bearer(key) });
+    expect((await asOwner(value)).status).toBe(201);
+    expect((await asOwner(await envelope(evmWallet()))).status).toBe(401);
+  });
+});
+
 describe('what is sent by a plain transfer', () => {
   test('is credited to the account that the wallet is bound to', async () => {
     const { key, account } = await world.spine.tenant('sender', '0');

@@ -205,8 +205,8 @@ test('of what is kept for accounts, or costs a server its time, a stranger gets 
     ['completion/complete', {}],
     ['subscriptions/listen', { notifications: {} }],
   ] as const) {
-    const reply = await modernPost(spine, '/mcp/paid', method, params, { key: null });
-    expect(reply.status, method).toBe(401);
+    const reply = await modernPost(spine, '/mcp/paid', method, params, { key: null, id: `of ${method}` });
+    expect([reply.status, reply.message.id]).toEqual([401, `of ${method}`]);
     expect(reply.headers.get('www-authenticate'), method).toMatch(/^Bearer/);
   }
   expect(server.asked.length).toBe(before);

@@ -118,6 +118,46 @@ test('a server that is down keeps what it listed and is asked less and less ofte
   expect([...catalogue.listingOf(offer)!.tools.keys()]).toEqual(['two']);
 });
 
+test('a server whose prompts or resources cannot be read has its tools, and is asked again for the rest', async () => {
+  let broken = true;
+  const server = await serveRaw((method) => {
+    if (method === 'tools/list') return toolsText([{ name: 'one' }]);
+    if (broken) return '"broken"';
+    if (method === 'prompts/list') return '{"prompts":[{"name":"greet"}]}';
+    if (method === 'resources/list') return '{"resources":[{"uri":"file:///a"}]}';
+    return null;
+  });
+  const { catalogue, now, errors, changed, failed } = await startCatalogue([toolOffer(server.url)]);
+  const service = () => catalogue.service('acme/tools')!;
+  const listed = () => [
+    [...service().tools.keys()],
+    [...service().prompts, ...service().resources].map(({ key }) => key),
+  ];
+  expect(listed()).toEqual([['one'], []]);
+  expect(errors).toHaveLength(1);
+
+  broken = false;
+  now.advance(3_000);
+  expect((await changed()).kinds).toEqual(['resources', 'prompts']);
+  expect(listed()).toEqual([['one'], ['greet', 'file:///a']]);
+
+  // Later they stay as they were.
+  broken = true;
+  now.advance(400_000);
+  await failed(2);
+  expect(listed()).toEqual([['one'], ['greet', 'file:///a']]);
+});
+
+test('a server that never answers for its prompts has its tools', async () => {
+  const server = await serveRaw((method) => {
+    if (method === 'tools/list') return toolsText([{ name: 'one' }]);
+    return method === 'prompts/list' ? new Promise<never>(() => {}) : null;
+  });
+  const { catalogue, errors } = await startCatalogue([toolOffer(server.url)], { limits: { otherMs: 200 } });
+  expect([...catalogue.service('acme/tools')!.tools.keys()]).toEqual(['one']);
+  expect(errors.length).toBeGreaterThan(0);
+});
+
 test('a provider that is away is not asked, and is as soon as it is back', async () => {
   const { state, server, facts, lists } = await serveChanging();
   const offer = toolOffer(server.url);
