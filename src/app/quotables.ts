@@ -1,7 +1,7 @@
 import { GatewayError, isObject } from '#wire';
 import type { PartsAsk, Quotable, Speaker, Speakers } from '#gateway';
 import { quotableImages, quotableVideos } from '#media';
-import { quotableChat } from '#openai';
+import { quotableModel } from '#openai';
 import type { Middle } from './middle.ts';
 
 const SILENT: Omit<PartsAsk, 'turns' | 'arguments'> = {
@@ -14,7 +14,7 @@ const SILENT: Omit<PartsAsk, 'turns' | 'arguments'> = {
 /** Readers of calls that can be quoted, by the name of the primitive. */
 export function quotables({ config, now }: Pick<Middle, 'config' | 'now'>, speakers: () => Partial<Speakers>) {
   return {
-    model: quotableChat({ config, now }),
+    model: quotableModel({ config, now }),
     image: quotableImages(config),
     video: quotableVideos(config),
     tool: spoken('tool', () => speakers().mcp),

@@ -1,18 +1,10 @@
 import { createHash, createPrivateKey, createPublicKey, hkdfSync, randomBytes, type KeyObject } from 'node:crypto';
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import bs58 from 'bs58';
+import { storeSecret } from './secret-file.ts';
+
+export { storeSecret };
 
 /**
  * The gateway's identity. All its keys are derived from one seed of 32 bytes, so gateways with the same seed have the
@@ -109,7 +101,7 @@ function parseSeed(hex: unknown, what: string): Buffer {
 
 function storedSeed(dataDir: string): Buffer {
   const path = join(dataDir, FILE);
-  return readSeed(path) ?? makeSeed(dataDir, path);
+  return readSeed(path) ?? makeSeed(path);
 }
 
 /** null if the file does not exist yet. */
@@ -149,46 +141,10 @@ function seedOf(text: string): unknown {
   }
 }
 
-/**
- * Writes a new seed. After a crash the file is complete or absent. Two gateways that start at the same time get the
- * same seed.
- */
-function makeSeed(dataDir: string, path: string): Buffer {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const draft = `${path}.${randomBytes(6).toString('hex')}`;
-  try {
-    writeDurably(draft, `${JSON.stringify({ seed: randomBytes(SEED_BYTES).toString('hex') })}\n`);
-    try {
-      linkSync(draft, path);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
-  } finally {
-    rmSync(draft, { force: true });
-  }
-  syncDirectory(dataDir);
+/** Writes a new seed. Two gateways that start at the same time get the same seed. */
+function makeSeed(path: string): Buffer {
+  storeSecret(path, `${JSON.stringify({ seed: randomBytes(SEED_BYTES).toString('hex') })}\n`);
   const seed = readSeed(path);
   if (!seed) throw new IdentityError(`${path} vanished while it was made; start the gateway again`);
   return seed;
-}
-
-function writeDurably(path: string, text: string): void {
-  const descriptor = openSync(path, 'wx', 0o600);
-  try {
-    writeSync(descriptor, text);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-/** Makes a new link durable by syncing its directory. Windows has no call for this. */
-function syncDirectory(path: string): void {
-  if (process.platform === 'win32') return;
-  const descriptor = openSync(path, constants.O_RDONLY);
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
 }

@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createKey, parseKey } from '#auth/accounts';
+import { storeSecret } from '#auth/identity';
 import { CliError } from './cli-error.ts';
 
 const FILE = 'admin-key';
@@ -9,7 +9,7 @@ const FILE = 'admin-key';
 /** The admin key of a data directory. The first start creates it, in a file that only its owner can read. */
 export function loadAdminKey(dataDir: string): string {
   const path = join(dataDir, FILE);
-  const text = read(path) ?? make(dataDir, path) ?? read(path);
+  const text = read(path) ?? make(path) ?? read(path);
   if (text === null || parseKey(text)?.kind !== 'admin')
     throw new CliError(`${path} does not hold an admin key.\nRemove the file: the next start makes a new key.`);
   return text;
@@ -25,25 +25,12 @@ function read(path: string): string | null {
   }
 }
 
-/**
- * Writes a new key. After a crash or on a full disk the file is complete or absent. null if another process that starts
- * at the same time was faster: both use its key.
- */
-function make(dataDir: string, path: string): string | null {
+/** Writes a new key. null if another process that starts at the same time was faster: both use its key. */
+function make(path: string): string | null {
   const { text } = createKey('admin');
-  const draft = `${path}.${randomBytes(6).toString('hex')}`;
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    try {
-      writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true });
-      linkSync(draft, path);
-    } finally {
-      rmSync(draft, { force: true });
-    }
-    return text;
+    return storeSecret(path, `${text}\n`) ? text : null;
   } catch (error) {
-    const { code, syscall } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST' && syscall === 'link') return null;
     throw unusable(`The admin key cannot be stored in ${path}`, error);
   }
 }

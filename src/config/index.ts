@@ -1,5 +1,6 @@
 export { bearerKey, readUrl } from './blocks/block-options.ts';
 export { BLOCK_TABLES, BLOCKS, readBlocks, readOffers } from './blocks/blocks.ts';
+export { imageKinds, imageVariant } from './blocks/image-prices.ts';
 export type {
   ChainConfig,
   ChainPaymentsConfig,

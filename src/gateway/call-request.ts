@@ -26,6 +26,11 @@ export interface CallRequest {
   /** The price of this call at `offer`; default the offer's own. */
   readonly price?: (offer: Offer) => Price;
   /**
+   * The price of this call at an offer with its earlier prices, even if such a call was not sold then. Default:
+   * `price`, or the offer's own price if that throws.
+   */
+  readonly priceBefore?: (offer: Offer) => Price;
+  /**
    * The members of the request that determine its cost at `offer`. A call can use a quote that was given for the same
    * members. Absent: a quote states the most that a call may cost.
    */

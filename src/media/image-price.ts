@@ -1,5 +1,6 @@
 import { GatewayError } from '#wire';
 import type { Price } from '#billing/amounts';
+import { imageVariant } from '#config';
 import type { Offer } from '#gateway';
 import { type ImageAsk, tierOfSize } from './request/image-ask.ts';
 
@@ -29,12 +30,16 @@ export function tierAt({ resolution, size }: ImageAsk, offer: Offer): string | n
  * the offer's. It is known before the call. Throws GatewayError `unprocessable`.
  */
 export function imagePrice(ask: ImageAsk, offer: Offer): Price {
-  const tier = tierAt(ask, offer);
+  const price = priceAsListed(ask, offer);
   refuseUnpricedQuality(ask, offer);
+  return price;
+}
+
+/** The same, also for a quality that the offer does not sell. */
+export function priceAsListed(ask: ImageAsk, offer: Offer): Price {
   const { variants, price } = offer;
-  const of = prefixOf(ask, offer);
-  const names = [...(tier === null ? [] : [`${of}${tier}/${ask.quality}`, `${of}${tier}`]), of.slice(0, -1)];
-  const name = names.find((one) => Object.hasOwn(variants, one));
+  const kind = { edit: ask.edit !== null, tier: tierAt(ask, offer), quality: ask.quality };
+  const name = imageVariant(variants, kind);
   return name === undefined ? price : variants[name]!;
 }
 

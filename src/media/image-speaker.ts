@@ -70,7 +70,7 @@ export function createImageSpeaker({ catalog, config, fetchInput }: ImageSpeaker
         receipts: 'on-request',
       });
       const exchange = createImageExchange({ ask, requestId, replyBytesMax });
-      const spoken = oneRequest({ ...exchange, reader: (offer) => new PartsReader(exchange.reader(offer)) });
+      const spoken = oneRequest({ ...exchange, reader: (offer) => new ImagePartsReader(exchange.reader(offer)) });
       return { ...request, exchange: spoken, stream, traceparent, wantsReceipt };
     },
   };
@@ -84,7 +84,7 @@ function sourceOf({ url, bytes }: FilePart, index: number): InputSource {
 }
 
 /** Wraps a reader so that its images become files of a PartsEnd. */
-class PartsReader implements ReplyReader {
+class ImagePartsReader implements ReplyReader {
   readonly #native: ReplyReader;
 
   constructor(native: ReplyReader) {

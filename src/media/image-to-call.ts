@@ -14,7 +14,7 @@ import {
   wantsReceipt,
 } from '#gateway';
 import { createImageExchange } from './image-exchange.ts';
-import { imagePrice, pricedQualities, tierAt, unprocessable } from './image-price.ts';
+import { imagePrice, priceAsListed, pricedQualities, tierAt, unprocessable } from './image-price.ts';
 import { imagesUsed } from './reply/image-reader.ts';
 import { type EventForm, type ImageAsk, type ImageBody, toImageAsk } from './request/image-ask.ts';
 import type { EditInputs } from './request/input-images.ts';
@@ -66,6 +66,7 @@ export function imageToCall(body: ImageBody, context: ImageContext): ImageCall {
         throw unprocessable('provider.max_price.image', `${offer.provider.name} charges more for such an image`);
       return price;
     },
+    priceBefore: (offer) => priceAsListed(ask, offer),
     priced: (offer) => ({
       n: ask.n,
       images: ask.edit?.count ?? null,

@@ -6,5 +6,5 @@ export { createSealedCalls } from './translated/sealed-calls.ts';
 export { createSealedThinking } from './translated/sealed-thinking.ts';
 export { responsesRoutes } from './responses/responses-routes.ts';
 export { createModelSpeaker } from './model-speaker.ts';
-export { quotableChat } from './quotable-chat.ts';
+export { quotableModel } from './quotable-model.ts';
 export { modelsRoutes } from './models/models-routes.ts';

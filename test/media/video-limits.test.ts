@@ -108,6 +108,19 @@ test('it does so, too, if the provider of the others does not answer', async () 
   expect(await spine.faults()).toEqual([]);
 }, 180_000);
 
+test('a video is fetched although its provider does not answer about another one', async () => {
+  const { provider, spine, dataDir, queue, retrieve } = await startWorld('free_bytes_min = 0');
+  const before = await spine.balance();
+  provider.begin(() => ({ hangs: provider.jobs.size === 0 }));
+  const { id } = (await (await queue({ n: 2 })).json()) as Queued;
+  await expect.poll(() => filesIn(dataDir), { timeout: 60_000 }).toHaveLength(1);
+  const [first] = provider.jobs.values();
+  first!.hangs = false;
+  expect((await retrieve(id)).headers.get('content-type')).toBe('application/zip');
+  expect(before.available - (await spine.balance()).available).toBe(900_000n);
+  expect(await spine.faults()).toEqual([]);
+});
+
 test('a task with little time waits for all of its videos, too', async () => {
   const world = await startWorld('free_bytes_min = 0\nvideo_ttl_ms = 60000');
   const { id, second, paid } = await startHalf(world);

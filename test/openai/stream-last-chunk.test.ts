@@ -85,6 +85,20 @@ describe('the last chunk of a stream', () => {
     expect(textOf({ sent, tail, end, error: null })).toBe('a');
   });
 
+  it.each([
+    ['were cached', 90, 0],
+    ['were not cached', 0, 20],
+  ])('keeps what is known of a count that falls: its tokens %s', (_name, before, later) => {
+    const cached = (count: number) => (count === 0 ? {} : { prompt_tokens_details: { cached_tokens: count } });
+    const first = { prompt_tokens: 100, completion_tokens: 1, total_tokens: 101, ...cached(before) };
+    const last = { prompt_tokens: 20, completion_tokens: 5, total_tokens: 25, ...cached(later) };
+    const { tail, end } = stream(
+      events(chunkOf([delta('a')], { usage: first }), stop, chunkOf([], { usage: last }), '[DONE]'),
+    );
+    expect(tail!.usage).toMatchObject({ prompt_tokens: 100, completion_tokens: 5, total_tokens: 105 });
+    expect(end!.details).toEqual({ cached: before, cacheWritten: 0, reasoning: 0 });
+  });
+
   it('keeps the text that comes with the finish reason', () => {
     const outcome = stream(events(chunkOf([delta('a')]), chunkOf([delta('b', 'length')]), usageChunk, '[DONE]'));
     expect(textOf(outcome)).toBe('ab');

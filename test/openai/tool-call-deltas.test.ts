@@ -15,7 +15,10 @@ function joined(deltas: readonly (readonly Call[])[]): {
   );
   const outcome = stream(body);
   expect(outcome.error).toBeNull();
-  const out = chunksIn(outcome.sent).flatMap((chunk) => (chunk.choices[0]!.delta.tool_calls ?? []) as Call[]);
+  const last = outcome.tail!.body as unknown as ReturnType<typeof chunksIn>[number];
+  const out = [...chunksIn(outcome.sent), last].flatMap(
+    (chunk) => (chunk.choices[0]!.delta.tool_calls ?? []) as Call[],
+  );
   const calls: { id: string; name: string; arguments: string }[] = [];
   for (const call of out) {
     const entry = (calls[call.index!] ??= { id: '', name: '', arguments: '' });
@@ -91,6 +94,34 @@ describe('streamed tool calls', () => {
         [{ index: 1, function: { arguments: ':2}' } }],
       ],
     ],
+    [
+      'with the name after the id',
+      [
+        [{ index: 0, id: 'a', type: 'function', function: { arguments: '' } }],
+        [{ index: 0, function: { name: 'look' } }],
+        [{ index: 0, function: { arguments: '{"q":1}' } }],
+        [{ index: 1, id: 'b', type: 'function', function: { name: '', arguments: '' } }],
+        [{ index: 1, function: { name: 'find', arguments: '{"r":2}' } }],
+      ],
+    ],
+    [
+      'with the name after the arguments, and without indexes',
+      [
+        [{ id: 'a', type: 'function' }],
+        [{ function: { arguments: '{"q"' } }],
+        [{ function: { name: 'look', arguments: ':1}' } }],
+        [{ id: 'b', function: { arguments: '{"r":2}' } }],
+        [{ id: 'b', function: { name: 'find' } }],
+      ],
+    ],
+    [
+      'with the id after a delta without a name',
+      [
+        [{ index: 0, function: { arguments: '' } }],
+        [{ index: 0, id: 'a', type: 'function', function: { name: 'look', arguments: '{"q":1}' } }],
+        [{ index: 1, id: 'b', function: { name: 'find', arguments: '{"r":2}' } }],
+      ],
+    ],
   ])('%s join to the same calls', (_name, deltas) => {
     const { deltas: out, calls } = joined(deltas);
     expect(calls).toEqual([first, second]);
@@ -113,6 +144,29 @@ describe('streamed tool calls', () => {
     ]);
     expect(calls.map((call) => call.name)).toEqual(['look', 'find']);
     expect(new Set(calls.map((call) => call.id)).size).toBe(2);
+  });
+
+  it('keep the id that the client has when the provider sends one later', () => {
+    const { calls } = joined([
+      [{ index: 0, type: 'function', function: { name: 'look', arguments: '' } }],
+      [{ index: 0, id: 'a', function: { arguments: '{"q"' } }],
+      [{ index: 0, id: 'a', function: { arguments: ':1}' } }],
+    ]);
+    expect(calls).toEqual([{ ...first, id: 'call_gen-1_0_0' }]);
+  });
+
+  it('are given out without a name when the provider sends none', () => {
+    const { calls } = joined([
+      [{ index: 0, id: 'a', function: { arguments: '{"q"' } }],
+      [{ index: 1, id: 'b', function: { name: 'find', arguments: '{"r":2}' } }],
+      [{ index: 0, function: { arguments: ':1}' } }],
+    ]);
+    expect(calls).toEqual([second, { ...first, name: '' }]);
+  });
+
+  it('keep the members of a call that is no function', () => {
+    const call = { index: 0, id: 'a', type: 'custom', custom: { name: 'look', input: '' } };
+    expect(joined([[call]]).deltas).toMatchObject([call]);
   });
 
   it('are joined where the provider puts null beside each of them', () => {

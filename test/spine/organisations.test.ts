@@ -285,6 +285,7 @@ const ACTING = {
   '/generation': 'GET',
   '/generations': 'GET',
   '/analytics/own': 'GET',
+  '/activity': 'GET',
   '/keys': 'GET POST',
   '/keys/:hash': 'GET PATCH DELETE',
   '/members': 'GET POST',

@@ -133,6 +133,13 @@ test('an image: its tier is compared with what the same image cost before', asyn
   expect(dropped).toContain('image from 0.004 to 0.4 USD');
   expect(await paint({ resolution: '4K' })).toMatch(/^200/);
   expect(await paint({ ...small, max_cost: 0.4 })).toMatch(/^200/);
+  // A quality gets its first price. Before, it would have cost as much as its tier.
+  await offer('resolutions = { "1K" = 0.004 }');
+  await offer('resolutions = { "1K" = 0.004 }\nvariants = { "1K/high" = 0.4 }');
+  const fine = await paint({ ...small, quality: 'high' });
+  expect(fine).toMatch(RAISED);
+  expect(fine).toContain('image from 0.004 to 0.4 USD');
+  expect(await paint(small)).toMatch(/^200/);
 });
 
 test('an agent: what it may spend counts as its price', async () => {

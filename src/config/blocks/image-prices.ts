@@ -38,6 +38,44 @@ export function imageVariants({ generation, resolutions, variants, edit, inputIm
   return made;
 }
 
+/** The properties of an image that decide its price. */
+interface ImageKind {
+  readonly edit: boolean;
+  /** null: no tier in particular. */
+  readonly tier: string | null;
+  /** null: no quality in particular. */
+  readonly quality: string | null;
+}
+
+const nameOf = ({ edit, tier, quality }: ImageKind): string =>
+  [edit ? EDIT : null, tier, quality].filter((part) => part !== null).join('/');
+
+/**
+ * The name of the variant that has the price of an image: that of its tier and quality, else of its tier, else of
+ * edits. undefined: it costs what any image of the offer costs.
+ */
+export function imageVariant(variants: Readonly<Record<string, unknown>>, kind: ImageKind): string | undefined {
+  const { tier } = kind;
+  const edit = kind.edit && Object.hasOwn(variants, EDIT);
+  const names = [
+    ...(tier === null ? [] : [nameOf({ ...kind, edit }), nameOf({ edit, tier, quality: null })]),
+    nameOf({ edit, tier: null, quality: null }),
+  ];
+  return names.find((name) => Object.hasOwn(variants, name));
+}
+
+/** The kinds of images that the names of variants distinguish, by the names that variants for them have. */
+export function imageKinds(names: readonly string[]): ReadonlyMap<string, ImageKind> {
+  const made = names.map((name) => (name === EDIT ? '' : name.replace(/^edit\//, '')));
+  const tiers = made.map((name) => name.split('/', 1)[0]!);
+  const edits = names.some(isEdit) ? [false, true] : [false];
+  const kinds = [...new Set([...made, ...tiers])].flatMap((name) => {
+    const [tier, quality = null] = name.split('/');
+    return edits.map((edit): ImageKind => ({ edit, tier: tier || null, quality }));
+  });
+  return new Map(kinds.map((kind) => [nameOf(kind), kind]));
+}
+
 /** The inverse of imageVariants: the `pricing` of a block. */
 export function imagePricing({ rates: { image = 0n }, variants }: Pick<ImageService, 'rates' | 'variants'>) {
   const priceOf = ({ image: rate = 0n }: Rates) => perUnit(rate);

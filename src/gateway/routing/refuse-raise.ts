@@ -5,7 +5,7 @@ import type { CallRequest } from '../call-request.ts';
 import type { RoutePreferences } from './preferences.ts';
 
 /** The members of a call that matter for a raised price. */
-type RaisedCall = Pick<CallRequest, 'price' | 'capped' | 'budget' | 'preferences'>;
+type RaisedCall = Pick<CallRequest, 'price' | 'priceBefore' | 'capped' | 'budget' | 'preferences'>;
 
 /**
  * Refuses a call at a price that rose sharply a short time ago, unless its consumer named the most that the call may
@@ -44,9 +44,9 @@ export function refuseRaise(offer: Offer, call: RaisedCall, rates: Rates, now: (
  * The rates of the same call at the offer's old prices. If the old prices do not fit the call, they are those of the
  * whole offer.
  */
-function ratesBefore(old: Offer, { price }: RaisedCall): Rates {
+function ratesBefore(old: Offer, { price, priceBefore = price }: RaisedCall): Rates {
   try {
-    return price?.(old).rates ?? old.price.rates;
+    return priceBefore?.(old).rates ?? old.price.rates;
   } catch (error) {
     if (error instanceof GatewayError) return old.price.rates;
     throw error;

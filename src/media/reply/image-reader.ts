@@ -1,14 +1,5 @@
-import { isObject, ownTurn, type UpstreamFailure } from '#wire';
-import {
-  checkHead,
-  failedByItsOwnWords,
-  type JsonLimits,
-  malformed,
-  parseReplyObject,
-  retryAfterOf,
-  toFailure,
-  tooLarge,
-} from '#wire/replies';
+import { isObject, ownTurn } from '#wire';
+import { failedByItsOwnWords, HeadReader, type JsonLimits, malformed, parseReplyObject, tooLarge } from '#wire/replies';
 import type { Usage } from '#billing/amounts';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { base64Of, checkBase64, type FoundImage, headOf } from './found-image.ts';
@@ -47,12 +38,12 @@ export function createImageReader(context: ReaderContext): ReplyReader {
   return new ImageReader(context);
 }
 
-class ImageReader implements ReplyReader {
+class ImageReader extends HeadReader implements ReplyReader {
   readonly #context: ReaderContext;
   #bytes: ReplyBytes;
-  #retryAfterS: number | undefined;
 
   constructor(context: ReaderContext) {
+    super();
     this.#context = context;
     this.#bytes = createReplyBytes(null, context.replyBytesMax);
   }
@@ -61,15 +52,10 @@ class ImageReader implements ReplyReader {
     return this.#bytes.length;
   }
 
-  head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
-    this.#retryAfterS = retryAfterOf(headers['retry-after']);
-    checkHead(status, headers);
+  override head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
+    super.head(status, headers);
     const declared = Number(headers['content-length'] ?? NaN);
     if (Number.isSafeInteger(declared)) this.#bytes = createReplyBytes(declared, this.#context.replyBytesMax);
-  }
-
-  failure(status: number, body: Uint8Array): UpstreamFailure {
-    return toFailure(status, body, this.#retryAfterS);
   }
 
   data(arrived: readonly Uint8Array[]): null {

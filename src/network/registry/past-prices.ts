@@ -1,5 +1,5 @@
 import { METERS, rateOf, ratesFromJson, ratesToJson, type MicroUsd, type Rates, JUMP, ratesAbove } from '#billing';
-import type { Service } from '#config';
+import { imageKinds, imageVariant, type Service } from '#config';
 import { RegistrationError } from './document.ts';
 import type { RegisteredService } from './registry.ts';
 
@@ -52,15 +52,15 @@ export function nextPastPrices(
     known.delete(key);
     const current = pricesOfService(service);
     const running = found !== undefined && found.until > now;
-    const least = running ? leastOf(found.prices, current) : current;
+    const least = running ? leastOf(key, found.prices, current) : current;
     const to = wanted.get(key);
-    if (to === undefined || isAbove(to, current)) next.push({ key, until, prices: least });
+    if (to === undefined || isAbove(key, to, current)) next.push({ key, until, prices: least });
     else if (running) next.push({ key, until: found.until, prices: least });
   }
   // The remaining entries are services that were withdrawn earlier.
   for (const one of known.values()) {
     const to = wanted.get(one.key);
-    if (to !== undefined) next.push(isAbove(to, one.prices) ? { ...one, until } : one);
+    if (to !== undefined) next.push(isAbove(one.key, to, one.prices) ? { ...one, until } : one);
     else if (one.until + GONE_MS > now) next.push(one);
   }
   const gone = next.reduce(
@@ -86,8 +86,9 @@ export function withRaises(
   if (past.length === 0) return services;
   const known = new Map(past.map((one) => [one.key, one]));
   return services.map((registered) => {
-    const found = known.get(keyOf(registered.service));
-    if (!found || !isAbove(pricesOfService(registered.service), found.prices, JUMP)) return registered;
+    const key = keyOf(registered.service);
+    const found = known.get(key);
+    if (!found || !isAbove(key, pricesOfService(registered.service), found.prices, JUMP)) return registered;
     return { ...registered, raised: { until: found.until, was: found.prices } };
   });
 }
@@ -124,7 +125,26 @@ const partOf = ({ rates, variants }: Prices, name: string): Rates =>
 const partsOf = (one: Prices, other: Prices): ReadonlySet<string> =>
   new Set([...Object.keys(one.variants), ...Object.keys(other.variants)]);
 
-function isAbove(prices: Prices, was: Prices, times = 1n): boolean {
+/**
+ * Both prices, with a price for each kind of image that one of them names. An image without a price of its own costs as
+ * much as a more general kind, and not always as much as any image.
+ */
+function withAllKinds(key: string, one: Prices, other: Prices): readonly [Prices, Prices] {
+  if (!key.startsWith('image/')) return [one, other];
+  const kinds = imageKinds([...partsOf(one, other)]);
+  const complete = (prices: Prices): Prices => ({
+    ...prices,
+    variants: Object.fromEntries(
+      [...kinds]
+        .filter(([name]) => name !== '')
+        .map(([name, kind]) => [name, partOf(prices, imageVariant(prices.variants, kind) ?? '')]),
+    ),
+  });
+  return [complete(one), complete(other)];
+}
+
+function isAbove(key: string, now: Prices, before: Prices, times = 1n): boolean {
+  const [prices, was] = withAllKinds(key, now, before);
   if (ratesAbove(prices.rates, was.rates, times)) return true;
   if (prices.nestedMax > times * was.nestedMax || (was.byTask && !prices.byTask)) return true;
   if (prices.priceCap !== null && was.priceCap !== null && prices.priceCap > times * was.priceCap) return true;
@@ -143,7 +163,8 @@ function leastRates(one: Rates, other: Rates): Rates {
   );
 }
 
-function leastOf(one: Prices, other: Prices): Prices {
+function leastOf(key: string, found: Prices, current: Prices): Prices {
+  const [one, other] = withAllKinds(key, found, current);
   return {
     rates: leastRates(one.rates, other.rates),
     variants: Object.fromEntries(

@@ -1,13 +1,4 @@
-import type { UpstreamFailure } from '#wire';
-import {
-  checkHead,
-  contentTypeOf,
-  failedByItsOwnWords,
-  malformed,
-  retryAfterOf,
-  toFailure,
-  tooLarge,
-} from '#wire/replies';
+import { failedByItsOwnWords, malformed, tooLarge, WholeHeadReader } from '#wire/replies';
 import type { Cut, ProviderFlag, ReplyEnd, ReplyReader } from '#gateway';
 import { tokensOf } from '../caps/tokens-of.ts';
 import type { InputSize } from './input-size.ts';
@@ -48,25 +39,14 @@ export function createEmbeddingsReader(context: ReaderContext): ReplyReader {
   return new EmbeddingsReader(context);
 }
 
-class EmbeddingsReader implements ReplyReader {
+class EmbeddingsReader extends WholeHeadReader implements ReplyReader {
   kept = 0;
   readonly #context: ReaderContext;
   readonly #chunks: Uint8Array[] = [];
-  #retryAfterS: number | undefined;
 
   constructor(context: ReaderContext) {
+    super();
     this.#context = context;
-  }
-
-  head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
-    this.#retryAfterS = retryAfterOf(headers['retry-after']);
-    checkHead(status, headers);
-    if (status < 400 && contentTypeOf(headers).startsWith('text/event-stream'))
-      throw malformed('it streamed its reply, but the request did not ask for a stream');
-  }
-
-  failure(status: number, body: Uint8Array): UpstreamFailure {
-    return toFailure(status, body, this.#retryAfterS);
   }
 
   data(arrived: readonly Uint8Array[]): null {

@@ -10,6 +10,7 @@ import {
   type Offer,
   oneRequest,
   type PaymentSlip,
+  quoteAsked,
   sessionAsked,
   toPreferences,
   wantsReceipt,
@@ -84,6 +85,7 @@ export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContex
     metadata: body.metadata ?? null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,
     wantsReceipt: wantsReceipt(false, context),
+    quote: quoteAsked(null, headers, null),
     ...(payment ? { payment } : {}),
   };
   const cap = lowestCap([

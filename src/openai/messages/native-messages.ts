@@ -14,7 +14,7 @@ import {
   stringsOf,
   withMembersOf,
 } from '../native/native-speech.ts';
-import { isCount } from '../reply/chat-usage.ts';
+import { isCount, unfallen } from '../reply/chat-usage.ts';
 import { event } from './message-blocks.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -160,8 +160,12 @@ function sizeOfBlock(block: Json): EventSize {
 function largerUsage(before: Json, now: Json): Json {
   const sum = (usage: Json, names: readonly string[]) =>
     names.reduce((total, name) => total + (isCount(usage[name]) ? usage[name] : 0), 0);
-  const fallen = [OF_PROMPT, OF_OUTPUT].filter((names) => sum(now, names) < sum(before, names)).flat();
-  return fallen.length === 0 ? now : { ...now, ...Object.fromEntries(fallen.map((name) => [name, before[name]])) };
+  const counts = [OF_PROMPT, OF_OUTPUT].map((members) => ({
+    was: sum(before, members),
+    is: sum(now, members),
+    members,
+  }));
+  return unfallen(before, now, counts);
 }
 
 /** The claim in the form of chat. Anthropic does not count cached tokens as input tokens. */

@@ -1,6 +1,6 @@
 import { GatewayError } from '#wire';
 import type { NativeWireName } from '#config';
-import type { Catalog, ProviderPreferences } from '#gateway';
+import type { Catalog, Offer, ProviderPreferences } from '#gateway';
 import type { ChatWire, Translation, TranslationContext } from '../translated/translated-door.ts';
 import type { NativeAsked } from './native-wire.ts';
 
@@ -23,17 +23,21 @@ export function createSpeaks(
   wire: NativeWireName,
 ): (models: readonly string[]) => boolean {
   if (catalog === null) return () => false;
-  const speaks = (model: string): boolean => {
-    if (!catalog.knows(model, 'model')) return false;
-    try {
-      return catalog.resolve(model, 'model').offers.some((offer) => offer.model!.wires?.includes(wire));
-    } catch (error) {
-      // The providers of this model have just gone. Preparing the call will report this.
-      if (error instanceof GatewayError) return false;
-      throw error;
-    }
-  };
+  const speaks = (model: string): boolean =>
+    offersOf(catalog, model).some((offer) => offer.model!.wires?.includes(wire));
   return (models) => models.some(speaks);
+}
+
+/** The offers of a model by its name; none for an unknown name. */
+export function offersOf(catalog: Pick<Catalog, 'resolve' | 'knows'>, model: string): readonly Offer[] {
+  if (!catalog.knows(model, 'model')) return [];
+  try {
+    return catalog.resolve(model, 'model').offers;
+  } catch (error) {
+    // The providers of this model have just gone. Preparing the call will report this.
+    if (error instanceof GatewayError) return [];
+    throw error;
+  }
 }
 
 /**

@@ -1,5 +1,4 @@
-import type { UpstreamFailure } from '#wire';
-import { checkHead, contentTypeOf, malformed, retryAfterOf, toFailure } from '#wire/replies';
+import { WholeHeadReader } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { outputBytesMax, runDiscountOf } from '../caps/output-bound.ts';
 import type { ReplyContext } from '../reply/chat-end.ts';
@@ -11,27 +10,16 @@ import { nativeCut, nativeEnd, nativeOverCap } from './native-end.ts';
 import { bytesOfTexts, type NativeSpeech } from './native-speech.ts';
 
 /** Reads a reply that is not streamed, in a wire that the client speaks too. It is kept until its end. */
-export class NativeReplyReader implements ReplyReader {
+export class NativeReplyReader extends WholeHeadReader implements ReplyReader {
   readonly #context: ReplyContext;
   readonly #speech: NativeSpeech;
   readonly #collected: Collector;
-  #retryAfterS: number | undefined;
 
   constructor(context: ReplyContext, speech: NativeSpeech) {
+    super();
     this.#context = context;
     this.#speech = speech;
     this.#collected = new Collector(context);
-  }
-
-  head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
-    this.#retryAfterS = retryAfterOf(headers['retry-after']);
-    checkHead(status, headers);
-    if (status < 400 && contentTypeOf(headers).startsWith('text/event-stream'))
-      throw malformed('it streamed its reply, but the request did not ask for a stream');
-  }
-
-  failure(status: number, body: Uint8Array): UpstreamFailure {
-    return toFailure(status, body, this.#retryAfterS);
   }
 
   data(chunks: readonly Uint8Array[]): null {

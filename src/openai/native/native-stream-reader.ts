@@ -1,5 +1,5 @@
 import { type JsonLimits, UpstreamFailure } from '#wire';
-import { checkHead, contentTypeOf, malformed, retryAfterOf, toFailure } from '#wire/replies';
+import { contentTypeOf, HeadReader, malformed } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { createByteOutput } from '../stream/byte-output.ts';
 import { runDiscountOf } from '../caps/output-bound.ts';
@@ -26,7 +26,7 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
 }
 
 /** A class, because a getter in an object literal keeps the call in memory until a full collection. */
-class NativeStreamReader implements ReplyReader {
+class NativeStreamReader extends HeadReader implements ReplyReader {
   readonly #context: ReplyContext;
   readonly #speech: NativeSpeech;
   readonly #output = createByteOutput();
@@ -37,9 +37,9 @@ class NativeStreamReader implements ReplyReader {
   #events = 0;
   #failed = false;
   #overCap = false;
-  #retryAfterS: number | undefined;
 
   constructor(context: ReplyContext, speech: NativeSpeech) {
+    super();
     this.#context = context;
     this.#speech = speech;
     this.#tally = createOutputTally(context.budget);
@@ -55,15 +55,10 @@ class NativeStreamReader implements ReplyReader {
     return this.#overCap || this.#speech.isOver;
   }
 
-  head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
-    this.#retryAfterS = retryAfterOf(headers['retry-after']);
-    checkHead(status, headers);
+  override head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
+    super.head(status, headers);
     if (status < 400 && contentTypeOf(headers).includes('json'))
       throw malformed('it did not stream its reply, but the request asked for a stream');
-  }
-
-  failure(status: number, body: Uint8Array): UpstreamFailure {
-    return toFailure(status, body, this.#retryAfterS);
   }
 
   data(chunks: readonly Uint8Array[]): Uint8Array | null {

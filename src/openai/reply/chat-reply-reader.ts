@@ -1,5 +1,4 @@
-import type { UpstreamFailure } from '#wire';
-import { checkHead, contentTypeOf, malformed, retryAfterOf, toFailure } from '#wire/replies';
+import { WholeHeadReader } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { cutEnd, type ReplyContext } from './chat-end.ts';
 import { Collector } from './chat-reply-collector.ts';
@@ -11,25 +10,14 @@ import { endInWorker } from './whole-reply-elsewhere.ts';
  * Reads a reply that is one JSON object. Nothing goes out before its end, so that a failed reply can be retried
  * elsewhere.
  */
-export class ChatReplyReader implements ReplyReader {
+export class ChatReplyReader extends WholeHeadReader implements ReplyReader {
   readonly #context: ReplyContext;
   readonly #collected: Collector;
-  #retryAfterS: number | undefined;
 
   constructor(context: ReplyContext) {
+    super();
     this.#context = context;
     this.#collected = new Collector(context);
-  }
-
-  head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
-    this.#retryAfterS = retryAfterOf(headers['retry-after']);
-    checkHead(status, headers);
-    if (status < 400 && contentTypeOf(headers).startsWith('text/event-stream'))
-      throw malformed('it streamed its reply, but the request did not ask for a stream');
-  }
-
-  failure(status: number, body: Uint8Array): UpstreamFailure {
-    return toFailure(status, body, this.#retryAfterS);
   }
 
   data(chunks: readonly Uint8Array[]): null {

@@ -4,7 +4,9 @@ import type { ProviderFlag } from '#gateway';
 import type { ChatBudget } from '../caps/chat-budget.ts';
 import type { PromptSize } from '../request/prompt-size.ts';
 import { tokensOf } from '../caps/tokens-of.ts';
-import { NO_DETAILS, type TokenDetails, tokenDetails } from './token-details.ts';
+import { COMPLETION_MEMBERS, NO_DETAILS, PROMPT_MEMBERS, type TokenDetails, tokenDetails } from './token-details.ts';
+
+type Json = Readonly<Record<string, unknown>>;
 
 /** A provider's claim of usage, checked against the budget of the call. */
 export interface ChatUsage {
@@ -162,11 +164,30 @@ export function largerClaim(earlier: unknown, later: unknown): unknown {
   const now = parseClaim(later);
   if (!now) return earlier;
   if (now.prompt >= before.prompt && now.completion >= before.completion) return later;
-  if (now.prompt <= before.prompt && now.completion <= before.completion) return earlier;
-  const prompt = Math.max(before.prompt, now.prompt);
-  const completion = Math.max(before.completion, now.completion);
-  const total = prompt + completion;
-  return { ...(later as object), prompt_tokens: prompt, completion_tokens: completion, total_tokens: total };
+  return {
+    ...unfallen(earlier as Json, later as Json, [
+      { was: before.prompt, is: now.prompt, members: PROMPT_MEMBERS },
+      { was: before.completion, is: now.completion, members: COMPLETION_MEMBERS },
+    ]),
+    total_tokens: Math.max(before.prompt, now.prompt) + Math.max(before.completion, now.completion),
+  };
+}
+
+/** A count of two usages, one after the other. */
+interface Counted {
+  readonly was: number;
+  readonly is: number;
+  /** The members that state the count and its parts. */
+  readonly members: readonly string[];
+}
+
+/**
+ * The later usage, with the earlier members of each count that has fallen. The parts of a count stay with it, because
+ * cached tokens have their own price. Returns `later` itself if no count has fallen.
+ */
+export function unfallen(earlier: Json, later: Json, counts: readonly Counted[]): Json {
+  const fallen = counts.filter(({ was, is }) => is < was).flatMap(({ members }) => members);
+  return fallen.length === 0 ? later : { ...later, ...Object.fromEntries(fallen.map((name) => [name, earlier[name]])) };
 }
 
 /** Completion tokens of a valid claim; null for any other. */

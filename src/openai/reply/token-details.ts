@@ -12,6 +12,18 @@ export interface TokenDetails {
 
 export const NO_DETAILS: TokenDetails = { cached: 0, cacheWritten: 0, reasoning: 0 };
 
+/** The members of a claim that state its prompt tokens and their parts. */
+export const PROMPT_MEMBERS = [
+  'prompt_tokens',
+  'prompt_tokens_details',
+  'cache_read_input_tokens',
+  'cache_creation_input_tokens',
+  'prompt_cache_hit_tokens',
+  'prompt_cache_miss_tokens',
+] as const;
+/** The members of a claim that state its completion tokens and their parts. */
+export const COMPLETION_MEMBERS = ['completion_tokens', 'completion_tokens_details'] as const;
+
 /**
  * The parts that a claim names, as in OpenAI's API or under the names that other servers use. The parts of the
  * prompt are together at most `prompt`, and the reasoning is at most `completion`.

@@ -1,5 +1,5 @@
 import { UpstreamFailure } from '#wire';
-import { checkHead, contentTypeOf, malformed, retryAfterOf, toFailure } from '#wire/replies';
+import { contentTypeOf, HeadReader, malformed } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { createByteOutput } from './byte-output.ts';
 import { completeEnd, cutEnd, overCapEnd, type ReplyContext } from '../reply/chat-end.ts';
@@ -30,7 +30,7 @@ export function createChatStreamReader(
  * Reads a streamed reply. Chunks go out as they arrive, with our id and the service's name. The chunk that finishes
  * is held until `end`, because usage may follow it. So the last chunk has both the finish reason and the usage.
  */
-class ChatStreamReader implements ReplyReader {
+class ChatStreamReader extends HeadReader implements ReplyReader {
   readonly #context: ReplyContext;
   readonly #output = createByteOutput();
   readonly #tally: OutputTally;
@@ -38,11 +38,11 @@ class ChatStreamReader implements ReplyReader {
   readonly #scanner: SseScanner;
   #received = 0;
   #failed = false;
-  #retryAfterS: number | undefined;
   /** Set when the provider answers a request for a stream with one JSON object. */
   #whole: Collector | null = null;
 
   constructor(context: ReplyContext, parseAll: boolean) {
+    super();
     this.#context = context;
     this.#tally = createOutputTally(context.budget);
     const rewriter = new ChunkRewriter(context, this.#tally, this.#output, parseAll);
@@ -62,14 +62,9 @@ class ChatStreamReader implements ReplyReader {
     return this.#whole?.bytes;
   }
 
-  head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
-    this.#retryAfterS = retryAfterOf(headers['retry-after']);
-    checkHead(status, headers);
+  override head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
+    super.head(status, headers);
     if (contentTypeOf(headers).includes('json')) this.#whole = new Collector(this.#context);
-  }
-
-  failure(status: number, body: Uint8Array): UpstreamFailure {
-    return toFailure(status, body, this.#retryAfterS);
   }
 
   data(chunks: readonly Uint8Array[]): Uint8Array | null {

@@ -8,7 +8,7 @@ type Json = Record<string, unknown>;
 interface ReadChoices {
   /** The chunk finishes a choice. */
   readonly finishes: boolean;
-  /** The chunk has the first delta of a tool call. */
+  /** The chunk has the first delta of a tool call, or a part of a call whose name is not known yet. */
   readonly opensCall: boolean;
 }
 
@@ -47,16 +47,13 @@ export class StreamedChoices {
       this.#seen.add(index);
       if (typeof choice['delta'] !== 'object' || choice['delta'] === null) choice['delta'] = {};
       const delta = choice['delta'] as Json;
-      if (Array.isArray(delta['tool_calls'])) {
-        const { calls, opened } = this.#toolCalls.normalise(index, delta['tool_calls'] as unknown[]);
-        delta['tool_calls'] = calls;
-        opensCall ||= opened;
-      }
+      const reason = choice['finish_reason'] || beside;
+      const ends = typeof reason === 'string' && reason !== '' && !this.#finishReasons.has(index);
+      if (this.#takeCalls(index, delta, ends)) opensCall = true;
       this.#tally.bytes += textBytes(delta);
       this.#tally.discount += runDiscountOf(textsOf(delta));
       this.#tally.otherBytes += otherBytes(delta);
-      const reason = choice['finish_reason'] || beside;
-      if (typeof reason === 'string' && reason !== '' && !this.#finishReasons.has(index)) {
+      if (ends) {
         this.#finishReasons.set(index, reason);
         choice['finish_reason'] = reason;
         finishes = true;
@@ -64,4 +61,16 @@ export class StreamedChoices {
     });
     return { finishes, opensCall };
   }
+
+  /** Normalises the tool calls of a delta in place. Returns whether one of them is new, or waits for its name. */
+  #takeCalls(index: number, delta: Json, ends: boolean): boolean {
+    const given = delta['tool_calls'];
+    const deltas = Array.isArray(given) ? (given as unknown[]) : NONE;
+    if (deltas === NONE && !ends) return false;
+    const { calls, opened } = this.#toolCalls.normalise(index, deltas, ends);
+    if (deltas !== NONE || calls.length > 0) delta['tool_calls'] = calls.length > 0 ? calls : undefined;
+    return opened;
+  }
 }
+
+const NONE: readonly unknown[] = [];

@@ -1,76 +1,149 @@
 type Json = Record<string, unknown>;
 
+/** A call that the provider has begun. */
 interface KnownCall {
-  readonly index: number;
-  readonly id: string;
+  /** The provider's id; null as long as it has sent none. */
+  id: string | null;
+  /** Its place among the calls that the client has. */
+  index: number;
+  isNamed: boolean;
+  /** Its deltas as one; null once the client has the call. */
+  held: Json | null;
+}
+
+interface Choice {
+  /** Number of calls that the client has. */
+  count: number;
+  last: KnownCall | null;
+  readonly byIndex: Map<number, KnownCall>;
+  readonly byId: Map<string, KnownCall>;
+  /** Calls without a name. */
+  waiting: readonly KnownCall[];
+}
+
+interface NormalisedCalls {
+  readonly calls: readonly Json[];
+  /** One of the calls is new, or waits for its name. */
+  readonly opened: boolean;
 }
 
 interface ToolCallDeltas {
-  /**
-   * Rewrites the `tool_calls` of one delta of one choice. `opened` is true when one of them is the first of its call.
-   */
-  normalise(choice: number, deltas: readonly unknown[]): { readonly calls: Json[]; readonly opened: boolean };
+  /** Rewrites the `tool_calls` of one delta of one choice. `ends`: no more deltas of this choice follow. */
+  normalise(choice: number, deltas: readonly unknown[], ends: boolean): NormalisedCalls;
 }
 
 /**
  * Brings streamed tool calls into the one form that clients join correctly. `index` counts from 0 and is unique per
  * call. Only the first delta has `id`, `type` and `name`. Arguments are text. Providers leave out the index, start
- * it at 1, use one index for several calls, repeat the id and the name, or send the arguments as an object.
+ * it at 1, use one index for several calls, repeat the id and the name, send them later, or send the arguments as an
+ * object. A call waits for its name, because many clients take the name from the first delta alone.
  */
 export function createToolCallDeltas(callId: string): ToolCallDeltas {
-  const choices = new Map<
-    number,
-    { count: number; last: KnownCall | null; byIndex: Map<number, KnownCall>; byId: Map<string, KnownCall> }
-  >();
+  const choices = new Map<number, Choice>();
+
+  /** The first delta of a call for the client. */
+  const begun = (state: Choice, choice: number, call: KnownCall): Json => {
+    const held = call.held!;
+    const { type } = held;
+    call.held = null;
+    call.index = state.count++;
+    return {
+      ...held,
+      index: call.index,
+      id: call.id ?? `call_${callId}_${choice}_${call.index}`,
+      type: typeof type === 'string' && type !== '' ? type : 'function',
+    };
+  };
 
   return {
-    normalise(choice, deltas) {
+    normalise(choice, deltas, ends) {
       let state = choices.get(choice);
-      if (!state) choices.set(choice, (state = { count: 0, last: null, byIndex: new Map(), byId: new Map() }));
+      if (!state) {
+        if (deltas.length === 0) return NOTHING;
+        choices.set(choice, (state = { count: 0, last: null, byIndex: new Map(), byId: new Map(), waiting: [] }));
+      }
       const calls: Json[] = [];
       let opened = false;
       for (const delta of deltas) {
         if (typeof delta !== 'object' || delta === null) continue;
         const given = delta as Json;
-        const id = typeof given['id'] === 'string' && given['id'] !== '' ? given['id'] : null;
-        const index = typeof given['index'] === 'number' ? given['index'] : null;
         const fn =
           typeof given['function'] === 'object' && given['function'] !== null ? (given['function'] as Json) : {};
-        let known: KnownCall | null | undefined;
-        if (index !== null) known = state.byIndex.get(index);
-        else if (id !== null) known = state.byId.get(id);
-        // Without index and id, a name begins a new call, and arguments alone continue the last call.
-        else if (!fn['name']) known = state.last;
-        if (known && id !== null && known.id !== id) known = state.byId.get(id);
-        const first = !known;
-        if (!known) {
-          known = { index: state.count++, id: id ?? `call_${callId}_${choice}_${state.count - 1}` };
-          state.byId.set(known.id, known);
-          opened = true;
+        const call = callOf(state, given, fn);
+        if (call.held === null) {
+          calls.push(continued(given, fn, call));
+          continue;
         }
-        if (index !== null) state.byIndex.set(index, known);
-        state.last = known;
-        calls.push(rewritten(given, fn, known, first));
+        opened = true;
+        const waits = state.waiting.includes(call);
+        call.held = joined(call.held, given, fn);
+        call.isNamed ||= isName(fn['name']);
+        if (!call.isNamed && (waits || isFunction(given))) {
+          if (!waits) state.waiting = [...state.waiting, call];
+          continue;
+        }
+        if (waits) state.waiting = state.waiting.filter((other) => other !== call);
+        calls.push(begun(state, choice, call));
+      }
+      if (ends && state.waiting.length > 0) {
+        for (const call of state.waiting) calls.push(begun(state, choice, call));
+        state.waiting = [];
+        opened = true;
       }
       return { calls, opened };
     },
   };
 }
 
-function rewritten(given: Json, fn: Json, known: KnownCall, first: boolean): Json {
+const NOTHING: NormalisedCalls = { calls: [], opened: false };
+
+const isName = (name: unknown): boolean => typeof name === 'string' && name !== '';
+
+/** Whether a first delta is that of a function. Calls of other kinds have their names elsewhere. */
+const isFunction = ({ type, function: fn }: Json): boolean =>
+  type === 'function' || (typeof fn === 'object' && fn !== null);
+
+/** The call that a delta is for. */
+function callOf(state: Choice, given: Json, fn: Json): KnownCall {
+  const id = typeof given['id'] === 'string' && given['id'] !== '' ? given['id'] : null;
+  const index = typeof given['index'] === 'number' ? given['index'] : null;
+  let known: KnownCall | null | undefined;
+  if (index !== null) known = state.byIndex.get(index);
+  else if (id !== null) known = state.byId.get(id);
+  // Without index and id, a name begins a new call, unless the last call waits for one. Arguments alone continue the
+  // last call.
+  else if (!fn['name'] || (state.last !== null && state.waiting.includes(state.last))) known = state.last;
+  // Another id begins a new call. But the first id of a call may come late.
+  if (known && id !== null && known.id !== id && (known.id !== null || (known.isNamed && fn['name'])))
+    known = state.byId.get(id);
+  const call = known ?? { id, index: -1, isNamed: false, held: {} };
+  call.id ??= id;
+  if (id !== null) state.byId.set(id, call);
+  if (index !== null) state.byIndex.set(index, call);
+  return (state.last = call);
+}
+
+/** Two deltas as one. What the first one says counts. */
+function joined(held: Json, given: Json, fn: Json): Json {
+  const before = (held['function'] ?? {}) as Json;
+  const text = ((before['arguments'] as string | undefined) ?? '') + (argumentsText(fn['arguments']) ?? '');
+  return { ...given, ...said(held), function: { ...fn, ...said(before), arguments: text } };
+}
+
+const said = (members: Json): Json =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => (value ?? '') !== ''));
+
+/** A delta of a call that the client has. */
+function continued(given: Json, fn: Json, call: KnownCall): Json {
+  const { id: _, type: __, ...rest } = given;
+  const { name, ...more } = fn;
   const text = argumentsText(fn['arguments']);
-  const call: Json = { ...given, index: known.index };
-  if (first) {
-    call['id'] = known.id;
-    call['type'] = typeof given['type'] === 'string' && given['type'] !== '' ? given['type'] : 'function';
-    call['function'] = { ...fn, arguments: text ?? '' };
-  } else {
-    delete call['id'];
-    delete call['type'];
-    const { name: _, ...rest } = fn;
-    call['function'] = text === null ? rest : { ...rest, arguments: text };
+  if (text !== null) more['arguments'] = text;
+  if (!call.isNamed && isName(name)) {
+    call.isNamed = true;
+    more['name'] = name;
   }
-  return call;
+  return { ...rest, index: call.index, function: more };
 }
 
 function argumentsText(value: unknown): string | null {

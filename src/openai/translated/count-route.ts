@@ -13,8 +13,8 @@ import { requireAdmission } from '#auth';
 import { tokensOf } from '../caps/tokens-of.ts';
 import { measurePrompt } from '../request/prompt-size.ts';
 import type { ChatDeps } from '../chat-routes.ts';
-import { type RoutedBody, translateAsFar } from '../native/ask-native.ts';
-import { answerError, type ChatWire, createReadBody, refusesAs } from './translated-door.ts';
+import { offersOf, type RoutedBody, translateAsFar } from '../native/ask-native.ts';
+import { answerError, type ChatWire, createReadBody, refusesAs, type Translation } from './translated-door.ts';
 
 export interface CountDeps extends ChatDeps {
   /** Counts the requests that count tokens. */
@@ -35,7 +35,7 @@ interface CountedWire<B> {
 const POLICY: RatePolicy = { requestsPerMinute: 600, burst: 0, tokensPerMinute: UNLIMITED };
 
 const TOKENS_PER_MESSAGE = 16;
-/** For an image of a million pixels. */
+/** For an image of a million pixels, at a model that does not state the tokens of its images. */
 const TOKENS_PER_IMAGE = 1_400;
 
 /**
@@ -77,7 +77,8 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
     const tools = untranslatable === null ? 0 : Buffer.byteLength(JSON.stringify(asked.tools ?? null));
     void reply.header('request-id', request.id).send({
       ...more,
-      input_tokens: tokensOf(bytes + tools) + messages * TOKENS_PER_MESSAGE + images * TOKENS_PER_IMAGE,
+      input_tokens:
+        tokensOf(bytes + tools) + messages * TOKENS_PER_MESSAGE + images * tokensPerImage(deps, translation),
     });
   }
 
@@ -88,7 +89,7 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
         ...described,
         description:
           `${described.description}: a token for four bytes of text, ${TOKENS_PER_MESSAGE} for each message, ` +
-          `${TOKENS_PER_IMAGE.toLocaleString('en')} for an image. Free.`,
+          `and for an image the model's \`image_tokens_max\`, or ${TOKENS_PER_IMAGE.toLocaleString('en')} if it has none. Free.`,
         tags: ['Models'],
         consumes: ['application/json'],
         body: schema,
@@ -111,6 +112,16 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
     },
     (request, reply) => after(readBody(request.body, request.headers), (asked) => count(asked, request, reply)),
   );
+}
+
+/**
+ * The tokens that an image may have at any provider of the model. Too many are counted rather than too few, because
+ * clients shorten a conversation by this number.
+ */
+function tokensPerImage({ catalog }: Pick<ChatDeps, 'catalog'>, { body }: Translation): number {
+  const offers = catalog === undefined ? [] : offersOf(catalog, body.model);
+  const each = offers.map(({ model }) => model!.imageTokensMax ?? TOKENS_PER_IMAGE);
+  return each.length === 0 ? TOKENS_PER_IMAGE : Math.max(...each);
 }
 
 /**

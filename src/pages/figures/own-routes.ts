@@ -195,7 +195,7 @@ function showActivity(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: A
   };
   app.get<{ Querystring: { readonly date?: string; readonly api_key_hash?: string } }>(
     '/activity',
-    { schema },
+    { config: { actsAs: 'viewer' }, schema },
     async (request) => {
       const { caller } = admissionOf(request);
       const { date, api_key_hash: asked } = request.query;

@@ -12,7 +12,7 @@ interface QuoteRoutesDeps {
 }
 
 const DESCRIPTION =
-  'Quotes a call of any kind. The body is the body of the call plus `primitive`: `model` (of a chat completion), `image`, `video`, `tool` (with `tool`, such as `demo/toolbox/roll_dice`, and `arguments`), or `agent` (with `agent`). ' +
+  'Quotes a call of any kind. The body is the body of the call plus `primitive`: `model` (of a chat completion, or of embeddings), `image`, `video`, `tool` (with `tool`, such as `demo/toolbox/roll_dice`, and `arguments`), or `agent` (with `agent`). ' +
   'The quote is binding: a call with the header `x-quote-id` costs the quoted price, even if the price has risen. If `exact` is false, it costs at most the quoted price.';
 
 /** `POST /quotes`: the price of a call before it is made. Register it under `/api/v1`. */

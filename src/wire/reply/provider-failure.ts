@@ -50,29 +50,6 @@ export function failedByItsOwnWords(error: unknown): UpstreamFailure {
   });
 }
 
-/** The seconds of a numeric Retry-After header; undefined for any other value. */
-export function retryAfterOf(header: string | string[] | undefined): number | undefined {
-  const seconds = typeof header === 'string' && /^\d{1,6}$/.test(header) ? Number(header) : undefined;
-  return seconds;
-}
-
-/**
- * Throws UpstreamFailure for a status below 400 that is not 2xx, and for a compressed body, because the gateway did not
- * accept compression. An error status passes.
- */
-export function checkHead(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void {
-  if (status >= 400) return;
-  if (status < 200 || status >= 300) throw malformed(`it answered with status ${status}`);
-  const encoding = headers['content-encoding'];
-  if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
-    throw malformed('it sent a compressed reply');
-}
-
-export function contentTypeOf(headers: Readonly<Record<string, string | string[] | undefined>>): string {
-  const type = headers['content-type'];
-  return typeof type === 'string' ? type.toLowerCase() : '';
-}
-
 function parsedBody(body: Uint8Array): unknown {
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
   try {

@@ -179,6 +179,34 @@ test('a request that comes again with its key is answered the same and charged o
   expect(before.available - (await spine.balance()).available).toBe(2n);
 });
 
+test('a quote is used by one call, which may cost no more', async () => {
+  upstream.answer = (body) => ({ body: embed(body) });
+  const quoted = await spine.post('/quotes', { primitive: 'model', model: MODEL, input: 'abcd' });
+  const answer = (await quoted.json()) as { readonly quote_id: string };
+  // A token for each byte, and 16 around the input.
+  expect(answer).toMatchObject({ valid: true, exact: false, price_micro_usdc: 20 });
+  const send = async (input: string, id = answer.quote_id) => {
+    const reply = await spine.post('/embeddings', { model: MODEL, input }, { 'x-quote-id': id });
+    return `${reply.status} ${await reply.text()}`;
+  };
+  const before = await spine.balance();
+  expect(await send('abcde')).toMatch(/^409.*may cost more/);
+  expect(await send('abcd')).toMatch(/^200/);
+  expect(await send('abcd')).toMatch(/^409.*already used/);
+  expect(await send('abcd', 'qt_unknown')).toMatch(/^404.*Quote not found/);
+  await spine.quiet();
+  expect(before.available - (await spine.balance()).available).toBe(1n);
+});
+
+test('a request for a quote of embeddings is checked as the call is', async () => {
+  const quote = async (body: object) => {
+    const reply = await spine.post('/quotes', { primitive: 'model', model: MODEL, ...body });
+    return `${reply.status} ${await reply.text()}`;
+  };
+  expect(await quote({ input: ['x', 1] })).toMatch(/^400.*input must be/);
+  expect(await quote({ messages: [{ role: 'user', content: 'x' }] })).toMatch(/"valid":false.*Call it at \/embeddings/);
+});
+
 test('without money nobody is asked', async () => {
   const { key } = await spine.tenant('poor-vectors', '0.000001');
   const count = upstream.asked.length;

@@ -1,5 +1,5 @@
 import { UpstreamFailure } from '#wire';
-import type { Pipeline } from '#gateway';
+import type { Pipeline, Send } from '#gateway';
 import { type Blob, type Blobs, lastPartOf, LOOK_MS, type Look, type Sight, type Task } from '#tasks';
 import { filesOf, notesOf, resultToText, secondsIn, type VideoNotes, type VideoResult } from '../video-task.ts';
 import { lookAtJob, type SeenJob, seenJob } from '../wires/openai-videos.ts';
@@ -27,6 +27,8 @@ interface LookAtVideosOptions {
  * of its time even if the provider does not answer. Only one look may fall into this part.
  */
 const ANSWER_MS = LOOK_MS - 2_000;
+/** How long a look waits for single jobs. It is shorter, so that the answers about the others count. */
+const JOB_MS = ANSWER_MS - 1_000;
 /** A job that its provider does not know this long after its creation is lost. */
 const LOST_MS = 60_000;
 const RUNNING: ReadonlySet<SeenJob['state']> = new Set(['queued', 'generating']);
@@ -39,7 +41,7 @@ const SHORT = 0.8;
  * these files are charged.
  */
 export function createLookAtVideos(options: LookAtVideosOptions): Look {
-  const { blobs, fetching, onEnd, onLeft, onSeen, onUnseen, now } = options;
+  const { blobs, onEnd, onLeft, onSeen, onUnseen, now } = options;
 
   return async (task, signal) => {
     const notes = notesOf(task);
@@ -50,34 +52,27 @@ export function createLookAtVideos(options: LookAtVideosOptions): Look {
         .map((blob) => [sources.indexOf(blob.source), blob]),
     );
     const places = notes.jobs.map((_, place) => place).filter((place) => !here.has(place));
-    let seen: readonly SeenJob[] | null = null;
+    let seen: Seen = places.map(() => null);
     try {
-      const jobs = await lookAtJobs(options, task, notes, places, signal);
-      seen = jobs.map((job, at) => {
-        const error = job.state === 'completed' ? fetching.givenUp(task, places[at]!) : null;
-        return error === null ? job : { ...job, state: 'failed', error };
-      });
+      seen = await lookAtJobs(options, task, notes, places, signal);
     } catch (error) {
       onUnseen(error, task);
     }
-    if (seen) {
-      onSeen(task, seen);
-      for (const [at, place] of places.entries())
-        if (seen[at]!.state === 'completed') fetching.want(task, place, notes.jobs[place]!);
-    }
+    const known = seen.filter((job) => job !== null);
+    if (known.length > 0) onSeen(task, known);
     // The result of a look that was ended is ignored, so it must not tell the callback of an end.
     if (signal.aborted) return null;
     const isLast = now() >= lastPartOf(task);
-    const isOver = seen?.every(({ state }) => state === 'failed') === true;
-    if (!isOver && !(isLast && here.size > 0)) return seen === null ? null : goesOn(task, seen, here.size);
+    const isOver = seen.every((job) => job?.state === 'failed');
+    if (!isOver && !(isLast && here.size > 0)) return known.length === 0 ? null : goesOn(task, known, here.size);
     const sight = await end(
       task,
       notes,
       [...here].sort(([a], [b]) => a - b),
-      seen ?? [],
+      known,
       onEnd,
     );
-    const left = places.filter((_, at) => seen === null || RUNNING.has(seen[at]!.state));
+    const left = places.filter((_, at) => seen[at] === null || RUNNING.has(seen[at]!.state));
     if (left.length > 0)
       onLeft(
         task,
@@ -87,30 +82,66 @@ export function createLookAtVideos(options: LookAtVideosOptions): Look {
   };
 }
 
+/** The jobs that a look has asked for; null for a job whose provider has not answered. */
+type Seen = readonly (SeenJob | null)[];
+
+/**
+ * Asks for all jobs at once, and has the files of finished ones fetched. A job without an answer does not hold up the
+ * others. Rejects if there is no answer at all.
+ */
 async function lookAtJobs(
-  { pipeline, now }: Pick<LookAtVideosOptions, 'pipeline' | 'now'>,
+  options: LookAtVideosOptions,
   task: Task,
   { jobs }: VideoNotes,
   places: readonly number[],
   signal: AbortSignal,
-): Promise<readonly SeenJob[]> {
+): Promise<Seen> {
   if (places.length === 0) return [];
+  const { pipeline, onUnseen } = options;
   return askProvider(
     { pipeline, task, method: 'video/retrieve', timeoutMs: ANSWER_MS, signal },
     async (send, requestId) => {
-      const seen: SeenJob[] = [];
-      for (const place of places) {
+      const seen: (SeenJob | null)[] = places.map(() => null);
+      let failure: unknown = new Error('the provider did not answer about each of its jobs');
+      const asking = places.map(async (place, at) => {
         try {
-          seen.push(seenJob(await askForJson(send, lookAtJob(jobs[place]!, requestId))));
+          seen[at] = await lookAtOne(options, task, place, jobs[place]!, send, requestId);
         } catch (error) {
-          const isUnknown = error instanceof UpstreamFailure && error.status === 404;
-          if (!isUnknown || now() - task.createdAt <= LOST_MS) throw error;
-          seen.push(LOST);
+          failure = error;
+          throw error;
         }
-      }
+      });
+      const late = Promise.withResolvers<void>();
+      const timer = setTimeout(late.resolve, JOB_MS);
+      await Promise.race([Promise.allSettled(asking), late.promise]);
+      clearTimeout(timer);
+      if (seen.every((job) => job === null)) await Promise.all(asking);
+      else if (seen.includes(null)) onUnseen(failure, task);
       return seen;
     },
   );
+}
+
+async function lookAtOne(
+  { fetching, now }: Pick<LookAtVideosOptions, 'fetching' | 'now'>,
+  task: Task,
+  place: number,
+  job: string,
+  send: Send,
+  requestId: string,
+): Promise<SeenJob> {
+  try {
+    const seen = seenJob(await askForJson(send, lookAtJob(job, requestId)));
+    if (seen.state !== 'completed') return seen;
+    const error = fetching.givenUp(task, place);
+    if (error !== null) return { ...seen, state: 'failed', error };
+    fetching.want(task, place, job);
+    return seen;
+  } catch (error) {
+    const isUnknown = error instanceof UpstreamFailure && error.status === 404;
+    if (!isUnknown || now() - task.createdAt <= LOST_MS) throw error;
+    return LOST;
+  }
 }
 
 const LOST: SeenJob = {

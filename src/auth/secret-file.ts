@@ -1,0 +1,38 @@
+import { randomBytes } from 'node:crypto';
+import { closeSync, constants, fsyncSync, linkSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/**
+ * Stores a secret in a new file that only its owner can read, and makes its directory. After a crash or on a full disk
+ * the file is complete or absent. Returns false if the file exists already: of processes that start at the same time,
+ * one is faster. Throws the errors of the file system.
+ */
+export function storeSecret(path: string, text: string): boolean {
+  const directory = dirname(path);
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const draft = `${path}.${randomBytes(6).toString('hex')}`;
+  let stored = true;
+  try {
+    writeFileSync(draft, text, { mode: 0o600, flag: 'wx', flush: true });
+    linkSync(draft, path);
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    if (code !== 'EEXIST' || syscall !== 'link') throw error;
+    stored = false;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+  syncDirectory(directory);
+  return stored;
+}
+
+/** Makes a new link durable by syncing its directory. Windows has no call for this. */
+function syncDirectory(path: string): void {
+  if (process.platform === 'win32') return;
+  const descriptor = openSync(path, constants.O_RDONLY);
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}

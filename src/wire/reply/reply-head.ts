@@ -1,0 +1,52 @@
+import type { UpstreamFailure } from '../upstream-failure.ts';
+import { malformed, toFailure } from './provider-failure.ts';
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+/** Reads the head of a provider's reply, and the error that comes instead of a reply. Readers of replies extend it. */
+export abstract class HeadReader {
+  #retryAfterS: number | undefined;
+
+  /** Throws UpstreamFailure if the reply cannot be used. An error status passes: its body goes to `failure`. */
+  head(status: number, headers: Headers): void {
+    this.#retryAfterS = retryAfterOf(headers['retry-after']);
+    checkHead(status, headers);
+  }
+
+  /** The failure for an error status with its body. */
+  failure(status: number, body: Uint8Array): UpstreamFailure {
+    return toFailure(status, body, this.#retryAfterS);
+  }
+}
+
+/** Reads the head of a reply that is one JSON object. */
+export abstract class WholeHeadReader extends HeadReader {
+  override head(status: number, headers: Headers): void {
+    super.head(status, headers);
+    if (status < 400 && contentTypeOf(headers).startsWith('text/event-stream'))
+      throw malformed('it streamed its reply, but the request did not ask for a stream');
+  }
+}
+
+/** The seconds of a numeric Retry-After header; undefined for any other value. */
+export function retryAfterOf(header: string | string[] | undefined): number | undefined {
+  const seconds = typeof header === 'string' && /^\d{1,6}$/.test(header) ? Number(header) : undefined;
+  return seconds;
+}
+
+/**
+ * Throws UpstreamFailure for a status below 400 that is not 2xx, and for a compressed body, because the gateway did not
+ * accept compression. An error status passes.
+ */
+export function checkHead(status: number, headers: Headers): void {
+  if (status >= 400) return;
+  if (status < 200 || status >= 300) throw malformed(`it answered with status ${status}`);
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
+    throw malformed('it sent a compressed reply');
+}
+
+export function contentTypeOf(headers: Headers): string {
+  const type = headers['content-type'];
+  return typeof type === 'string' ? type.toLowerCase() : '';
+}
