@@ -43,6 +43,7 @@ export interface SessionStreamsDeps {
 const LIST_CHANGES: ReadonlySet<string> = new Set(KINDS.map(listChanged));
 
 interface Stream {
+  /** Ends the stream, and gives its place back at once. */
   readonly end: () => void;
   /** Listens to the server of a service's part, once. Resolves when the part's stream is open, or after some time. */
   listenTo(service: string): Promise<void>;
@@ -59,18 +60,23 @@ export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
 
   async function listen({ session, ended }: AggregateUse, context: RequestContext, answer: Answer): Promise<void> {
     if (!(await change(session))) return answer.end(NO_SESSION.text, NO_SESSION.status);
+    // A client that comes back has left its last stream, so its place is free.
+    open.get(session)?.end();
     const place = places.take(session.account);
     if (place === null) {
       if (places.draining) return answer.close();
       const { status, message } = places.refusal();
       return answer.end(errorText('null', { code: ERROR.server, message }), status);
     }
-    // A client that comes back has left its last stream.
-    open.get(session)?.end();
+    let left = false;
+    const leave = () => {
+      if (!left) place.leave();
+      left = true;
+    };
     const signal = AbortSignal.any([place.over, signalOf(context.gone), ended]);
     const { includes } = aggregate.scope(context.caller, session.selection);
     const stream: Stream = {
-      end: place.end,
+      end: leave,
       listenTo: createPartListening(deps, { session, context, answer, signal }, includes),
     };
     open.set(session, stream);
@@ -84,7 +90,7 @@ export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
       answer.close();
     } finally {
       forget();
-      place.leave();
+      leave();
       if (open.get(session) === stream) open.delete(session);
     }
   }
