@@ -35,8 +35,8 @@ export function startMessageProcess(
   { take, onlyOpen }: MessageTaker,
 ): Child {
   /**
-   * What the end of a line that is too long may still say. `any`: the id of the response whose beginning had none.
-   * `another`: the id of the last response of a batch.
+   * Information that the end of a line that is too long may still give. `any`: the id of the response whose beginning
+   * had none. `another`: the id of the last response of a batch.
    */
   let awaits: 'nothing' | 'any' | 'another' = 'nothing';
 

@@ -170,8 +170,8 @@ export function readableMembers(text: string): ReadonlyMap<string, string> {
 }
 
 /**
- * The elements of the array that begins `text`, as JSON text, up to the first fault or the end of the text. The last one
- * may be incomplete. Empty if `text` does not begin an array.
+ * The elements of the array that begins `text`, as JSON text, up to the first fault or the end of the text. The last
+ * one may be incomplete. Empty if `text` does not begin an array.
  */
 export function readableElements(text: string): readonly string[] {
   const elements: string[] = [];

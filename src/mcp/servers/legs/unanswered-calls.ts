@@ -20,7 +20,7 @@ const COUNTED_MIN = 10;
 
 /** An id that a client has counted: a number, or a string that ends with one. */
 interface Counted {
-  /** What stands before the number. The ids 1 and "1" are different. */
+  /** The text before the number. The ids 1 and "1" are different. */
   readonly prefix: string;
   readonly count: number;
 }
@@ -28,7 +28,7 @@ interface Counted {
 interface OfSession {
   /** Each kept id; null if it is not counted. */
   readonly kept: Map<string, Counted | null>;
-  /** By prefix. Every id up to the floor counts as unanswered. Clients count upwards, so they never come back to one. */
+  /** By prefix. Every id up to the floor counts as unanswered. Clients count upwards, so they never use one again. */
   readonly floors: Map<string, number>;
 }
 
