@@ -132,6 +132,18 @@ test('a client that comes back needs no second place for its stream', async () =
   await newest.cancel();
 });
 
+test('a stream that cannot be resumed here does not end the one on which the client listens', async () => {
+  const { server, spine, session, ask, say } = await world();
+  await ask(call(1, 'acme_one__ask'));
+  const listening = streamOf(await listenTo(spine, session));
+  await until(() => server.streams.size === 1);
+  const resumed = await listenTo(spine, session, { 'last-event-id': 'AbCdEfGh.7' });
+  expect([resumed.status, await resumed.text()]).toEqual([405, expect.stringContaining('not known here')]);
+  say({ method: 'notifications/message', params: { level: 'info', data: 'still here' } });
+  expect(await listening.next()).toMatchObject({ params: { data: 'still here' } });
+  await listening.cancel();
+});
+
 test('a stream ends with its session and with the gateway, is kept alive, and an account has so many', async () => {
   const { server, spine, session, ask } = await world({ toml: 'listens_max = 2\n', keepAliveMs: atThisLoad(300) });
   await ask(call(1, 'acme_one__ask'));
