@@ -14,7 +14,7 @@ export interface LateRooms {
   funds: Pick<OpenPayments, 'figures'>;
   lookAtAgent: Look;
   giveFile: (stream: ServerHttp2Stream, asked: string) => void;
-  gaveUpVideo: (task: Task) => void;
+  gaveUpVideo: (task: Task) => Promise<void>;
 }
 
 export const createLateRooms = (): LateRooms => ({
@@ -22,6 +22,6 @@ export const createLateRooms = (): LateRooms => ({
   mcp: { counts: () => ({ sessions: 0, heldCalls: 0, listens: 0 }), hasTool: () => false },
   funds: NO_FUNDS,
   lookAtAgent: async () => null,
-  gaveUpVideo: () => {},
+  gaveUpVideo: async () => {},
   giveFile: (stream) => stream.respond({ ':status': 404 }, { endStream: true }),
 });

@@ -25,9 +25,9 @@ export function openTasks(middle: Middle) {
     conclude: createConclude({ ledger, prices: middle.prices, feeBps: config.billing.feeBps }),
     now,
     onBegun: (task) => sinks.forEach((sink) => sink.begun?.(task)),
-    onEnded(task, gaveUp) {
-      sinks.forEach((sink) => sink.ended?.(task, gaveUp));
-      if (gaveUp && task.primitive === 'video') late.gaveUpVideo(task);
+    onEnded: (task, gaveUp) => sinks.forEach((sink) => sink.ended?.(task, gaveUp)),
+    tellGivenUp: async (task) => {
+      if (task.primitive === 'video') await late.gaveUpVideo(task);
     },
     onConcluded(call) {
       for (const sink of sinks) sink.concluded?.(call);

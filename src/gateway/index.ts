@@ -96,6 +96,7 @@ export {
   hasEvents,
   isIdOf,
   type Marker,
+  onlyAnswerTo,
   parseGuarded,
   readEventData,
   readOne,

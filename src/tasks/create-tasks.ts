@@ -21,6 +21,7 @@ export interface TasksOptions {
   readonly liveMax?: number;
   readonly onBegun?: TaskSink['begun'];
   readonly onEnded?: TaskSink['ended'];
+  readonly tellGivenUp?: TaskSink['tellGivenUp'];
   /** The signed receipt of a settled call; default none. */
   readonly receipt?: (record: LockRecord) => string | null;
   /** The name of an offer's provider; null if the offer does not exist any more. */
@@ -40,13 +41,18 @@ export async function countLiveTasks(database: Database): Promise<number> {
 
 export function createTasks(options: TasksOptions): KeptTasks {
   const { database, ledger, conclude, now, liveMax = Number.MAX_SAFE_INTEGER } = options;
-  const { onBegun: begun, onEnded: ended, onConcluded: concluded, providerName } = options;
+  const { onBegun: begun, onEnded: ended, onConcluded: concluded, tellGivenUp, providerName } = options;
   const context: TaskContext = {
     database,
     ledger,
     conclude,
     nameOf: ({ offerId, provider }) => providerName?.(offerId) ?? provider,
-    sink: { concluded, ...(begun ? { begun } : {}), ...(ended ? { ended } : {}) },
+    sink: {
+      concluded,
+      ...(begun ? { begun } : {}),
+      ...(ended ? { ended } : {}),
+      ...(tellGivenUp ? { tellGivenUp } : {}),
+    },
     async read(key) {
       if (!isStorable(key.taskId) || !isStorable(key.service)) return null;
       const [row] = await database.query(FIND_TASK, keyOf(key));

@@ -1,7 +1,7 @@
 import { loadStatement, type Value } from '#store';
 import { ONE_CALL, type MeasuredWork, type ReportedUsage } from '#gateway';
 import { FIRST_LOOK_MS } from './begin-task.ts';
-import { endingToText, type Ending } from './ending.ts';
+import { endingFromText, endingToText, type Ending } from './ending.ts';
 import { listCalls, settleCalls } from './settle-calls.ts';
 import type { TaskContext } from './task-context.ts';
 import { contextOf, keyOf, stateOf, toTask, toTaskRow, type TaskRow } from './task-rows.ts';
@@ -86,6 +86,13 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
     return { outcome, reason: state, used };
   };
 
+  /** Settles what is open of a task that had ended before. */
+  const settleEnded = async (row: TaskRow, except?: string) => {
+    // The gateway that gave it up may have stopped before it told anybody.
+    if (row.open && endingFromText(row.ending!).reason === GAVE_UP) await sink.tellGivenUp?.(toTask(row));
+    return settleCalls(context, row, await callsOf(row), except);
+  };
+
   return {
     async saw(key, sight, except) {
       for (;;) {
@@ -95,7 +102,7 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
           if (sight.end === null) return { task: toTask(row), settled: [] };
           return {
             task: toTask(row),
-            settled: await settleCalls(context, row, await callsOf(row), except),
+            settled: await settleEnded(row, except),
           };
         }
         const state = sight.state === null ? row.state : stateOf(sight.state);
@@ -126,6 +133,7 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
         const over = await end(row, row, givenUp(row, calls), now(), SETTLE_MS);
         if (!over) continue;
         sink.ended?.(toTask(over), true);
+        await sink.tellGivenUp?.(toTask(over));
         await settleCalls(context, over, calls);
         return toTask(over);
       }
@@ -133,7 +141,7 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
 
     async settleRest(key) {
       const row = await read(key);
-      if (row && !row.live) await settleCalls(context, row, await callsOf(row));
+      if (row && !row.live) await settleEnded(row);
     },
   };
 }

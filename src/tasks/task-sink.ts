@@ -21,11 +21,16 @@ export interface ConcludedCall {
 
 /**
  * Receives events of tasks, for logs and metrics. Each event occurs once over all gateways of a database. Methods
- * return at once and never throw.
+ * return at once and never throw. `tellGivenUp` is different in both.
  */
 export interface TaskSink {
   readonly begun?: (task: Task) => void;
   /** The task has ended, and its calls are being settled. `gaveUp`: no end was seen in time. */
   readonly ended?: (task: Task, gaveUp: boolean) => void;
+  /**
+   * Tells others that the task was given up. Its calls are settled afterwards. If a gateway stops before they are, this
+   * is called again, by any gateway. Never rejects.
+   */
+  readonly tellGivenUp?: (task: Task) => Promise<void>;
   readonly concluded?: (call: ConcludedCall) => void;
 }

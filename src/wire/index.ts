@@ -50,6 +50,7 @@ export {
   type Members,
   membersAlong,
   membersOf,
+  readableElements,
   readableMembers,
   setMember,
   type Span,

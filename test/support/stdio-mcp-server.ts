@@ -16,8 +16,8 @@ import { createInterface } from 'node:readline';
  * hold=true no response), crash (exits), noise (writes to stderr), huge (writes a line of 5 MB, then the response),
  * large (a response of 5 MB, with its members in the order of `arguments.order`),
  * never (no answer), count (how often it was called in this process), line (writes the text of `arguments.line` as a
- * line), ask (sends a request and a ping to the client, then the response), elicit (sends a request to the client and
- * returns the client's answer).
+ * line, with 5 MB in place of `<large>`), ask (sends a request and a ping to the client, then the response), elicit
+ * (sends a request to the client and returns the client's answer).
  */
 const options = Object.fromEntries(process.argv.slice(2).map((each) => each.split('=', 2) as [string, string]));
 const journal = (text: string) => {
@@ -137,7 +137,9 @@ function call(
     case 'count':
       return reply(text(++calls));
     case 'line':
-      return void process.stdout.write(`${(params.arguments as { line: string }).line}\n`);
+      return void process.stdout.write(
+        `${(params.arguments as { line: string }).line.replace('<large>', () => 'y'.repeat(5_000_000))}\n`,
+      );
     case 'elicit': {
       const question = `question-${String(id)}`;
       asked.set(question, (answer) => reply(text(answer)));

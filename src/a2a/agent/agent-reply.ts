@@ -12,6 +12,7 @@ import type { Link } from './link.ts';
 import { withoutMoney } from '../door/metadata.ts';
 import { A2A_ERRORS, errorNameOf } from '../wire/a2a-error.ts';
 import { resultFromBare } from '../wire/bare-body.ts';
+import { exactValue } from '../wire/exact-value.ts';
 
 /** A result, an event or an error of an agent, in the version of the link. */
 export type AgentSaid =
@@ -63,7 +64,7 @@ export async function* readAgent(
   const value = text === '' && status < 300 ? {} : parse(text, status);
   if (status >= 400) return yield { kind: 'error', error: errorOf(parse(reply.scrub(text), status), status) };
   if (link.binding === 'rest') return yield resultOf(text === '' ? '{}' : text, value);
-  const result = resultFromBare(value);
+  const result = resultFromBare(exactValue(text, value));
   if (result === null) throw broken('the agent answered with no task', status);
   yield resultOf(JSON.stringify(result), result);
 }
@@ -71,7 +72,11 @@ export async function* readAgent(
 /** Removes the members about money from an agent's value, because only this gateway may set them. */
 function resultOf(text: string, value: unknown): AgentSaid {
   const clean = withoutMoney(value);
-  return { kind: 'result', text: clean === value ? text : JSON.stringify(clean), value: clean };
+  return {
+    kind: 'result',
+    text: clean === value ? text : JSON.stringify(withoutMoney(exactValue(text, value))),
+    value: clean,
+  };
 }
 
 /**

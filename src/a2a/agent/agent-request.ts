@@ -4,6 +4,7 @@ import type { Link } from './link.ts';
 import { withOwnWebhook } from '../push/with-own-webhook.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 import { bareFromSend } from '../wire/bare-body.ts';
+import { exactly, exactValue } from '../wire/exact-value.ts';
 import { isStreaming, methodOf, type Operation } from '../wire/methods.ts';
 import { restRequest } from '../wire/rest-params.ts';
 import { translateParams } from '../wire/translate-params.ts';
@@ -66,11 +67,11 @@ export function agentRequest(link: Link, asked: AgentRequest): UpstreamRequest {
     const params = withGifts(withTenant(asked.paramsText, asked.params, link), link, asked);
     return { ...base, method: 'POST', path: link.path, body: envelope(asked.id, method, params) };
   }
-  const translated = translateParams(operation, version, link.version, asked.params);
+  const translated = translateParams(operation, version, link.version, exactValue(asked.paramsText, asked.params));
   const text = withGifts(withTenant(JSON.stringify(translated), translated, link), link, asked);
   if (link.binding === 'jsonrpc')
     return { ...base, method: 'POST', path: link.path, body: envelope(asked.id, method, text) };
-  const params = JSON.parse(text) as JsonObject;
+  const params = exactly(text) as JsonObject;
   if (link.binding === 'bare')
     return { ...base, method: 'POST', path: link.path, body: JSON.stringify(bareFromSend(params)) };
   const request = restRequest(operation, params);

@@ -2,6 +2,7 @@ import type { Send } from '#gateway';
 import { broken, readAgent, type AgentSaid } from './agent-reply.ts';
 import { agentRequest } from './agent-request.ts';
 import type { Link } from './link.ts';
+import { exactValue } from '../wire/exact-value.ts';
 import { readEvent, type A2aEvent } from '../wire/read-result.ts';
 import { isTerminal } from '../wire/task-state.ts';
 
@@ -48,7 +49,7 @@ export async function askOfTask(ask: AskOfTask, operation: 'get' | 'cancel', tim
       if (said.kind === 'error') return said;
       const event = readEvent(link.version, said.value);
       if (event === null || event.taskId !== taskId) throw broken('the agent answered with another task', reply.status);
-      return { kind: 'task', value: said.value, event };
+      return { kind: 'task', value: exactValue(said.text, said.value), event };
     }
     throw broken('the agent ended its answer without any content', reply.status);
   } finally {

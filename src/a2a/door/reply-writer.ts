@@ -14,6 +14,7 @@ import {
 import { toGatewayError } from '#gateway';
 import type { Around } from '#tasks';
 import { A2A_ERRORS, A2aError, errorNameOf } from '../wire/a2a-error.ts';
+import { exactly } from '../wire/exact-value.ts';
 import { isStreaming, type Operation } from '../wire/methods.ts';
 import { legacyRestResult } from '../wire/rest-legacy.ts';
 import { bareFromResult } from '../wire/bare-body.ts';
@@ -93,7 +94,7 @@ export function createReplyWriter({
   const form = bare ? 'bare' : rest && version === '0.3' && operation !== null ? 'rest-0.3' : 'result';
   const formedText = (text: string): string => {
     if (form === 'result') return text;
-    return bare ? bareText(text) : JSON.stringify(legacyRestResult(operation!, JSON.parse(text)));
+    return bare ? bareText(text) : JSON.stringify(legacyRestResult(operation!, exactly(text)));
   };
   const aroundText = (text: string) => {
     if (bare) return text;
@@ -162,7 +163,7 @@ export function createReplyWriter({
 
 /** The bare task of a result; the result unchanged if it holds no task. */
 function bareText(text: string): string {
-  const task = bareFromResult(JSON.parse(text));
+  const task = bareFromResult(exactly(text));
   return task === null ? text : JSON.stringify(task);
 }
 

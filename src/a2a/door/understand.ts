@@ -8,6 +8,7 @@ import { withCanonicalNames } from './canonical-names.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 import { isBareBody, sendFromBare } from '../wire/bare-body.ts';
 import type { A2aBinding } from '../wire/errors-a2a.ts';
+import { exactValue } from '../wire/exact-value.ts';
 import { findMethod, METHODS, operationOf } from '../wire/methods.ts';
 import { legacyRestParams } from '../wire/rest-legacy.ts';
 import { restParams } from '../wire/rest-params.ts';
@@ -92,13 +93,19 @@ function understandRest(
       throw new A2aError('ParseError', messageFault(text).message);
     }
   }
-  const input = {
-    query: query as Readonly<Record<string, unknown>>,
-    body: isObject(body) ? withCanonicalNames(body, text) : body,
+  const paramsOf = (given: unknown): JsonObject => {
+    const input = {
+      query: query as Readonly<Record<string, unknown>>,
+      body: isObject(given) ? withCanonicalNames(given, text) : given,
+    };
+    const params = version === '0.3' ? legacyRestParams(match, input) : restParams(match, input);
+    if (typeof params === 'string') throw new A2aError('InvalidParams', params);
+    return params;
   };
-  const params = version === '0.3' ? legacyRestParams(match, input) : restParams(match, input);
-  if (typeof params === 'string') throw new A2aError('InvalidParams', params);
-  const ask = { operation: match.operation, version, service, params, paramsText: JSON.stringify(params), rpcId: null };
+  const params = paramsOf(body);
+  const exact = exactValue(text, body);
+  const paramsText = JSON.stringify(exact === body ? params : paramsOf(exact));
+  const ask = { operation: match.operation, version, service, params, paramsText, rpcId: null };
   return { ask, binding: 'rest', idText: 'null', bare: false };
 }
 
@@ -120,7 +127,7 @@ function understandRpc(service: string, text: string, version: A2aVersion | null
       version: '1.0',
       service,
       params,
-      paramsText: JSON.stringify(params),
+      paramsText: JSON.stringify(sendFromBare(withCanonicalNames(exactValue(text, body) as JsonObject, text))),
       rpcId: null,
     } as const;
     return { ask, binding: 'rest', idText: 'null', bare: true };
@@ -154,7 +161,8 @@ function understandRpc(service: string, text: string, version: A2aVersion | null
   } catch (error) {
     throw new Misread(error, idText, spoken);
   }
-  const paramsText = params === sent ? sentText : JSON.stringify(params);
+  const paramsText =
+    params === sent ? sentText : JSON.stringify(withCanonicalNames(exactValue(sentText, sent) as JsonObject, sentText));
   const rpcId = idText.replace(/^"(.*)"$/, '$1').slice(0, 128);
   return {
     ask: { operation, version: spoken, service, params, paramsText, rpcId },

@@ -6,6 +6,7 @@ import { agentRequest } from '../agent/agent-request.ts';
 import type { Link } from '../agent/link.ts';
 import type { CardFacts } from '../cards/read-card.ts';
 import { sightOf } from '../tasks/tasks-of-agents.ts';
+import { exactValue } from '../wire/exact-value.ts';
 import { type A2aEvent, isOfTask, readEvent } from '../wire/read-result.ts';
 import { isInterrupted, isTerminal } from '../wire/task-state.ts';
 import { translateError } from '../wire/translate-error.ts';
@@ -121,7 +122,7 @@ export class AgentTalk {
     const text =
       link.version === ask.version && link.binding !== 'bare'
         ? said.text
-        : JSON.stringify(translateResult(operation, link.version, ask.version, said.value));
+        : JSON.stringify(translateResult(operation, link.version, ask.version, exactValue(said.text, said.value)));
     const tail = { text, event, error: null, cut: null };
     // A message is the answer only if no task has begun. In the stream of a task, the end of the task is the answer.
     if (event.kind === 'message' && this.task === null) return toEnd(offer, event, tail, this.#message.sofar(true));

@@ -24,8 +24,8 @@ interface FanReader<Item, End> {
   next(): Promise<Step<Item, End>>;
   /** Stops this reader. A pending `next` resolves. */
   stop(): void;
-  /** Drops the waiting items for which `wanted` is false. */
-  keep(wanted: (item: Item) => boolean): void;
+  /** Keeps the waiting items for which `choose` returns true at their place, and drops the others. */
+  keep(choose: (waiting: readonly Item[]) => readonly boolean[]): void;
   leave(): void;
 }
 
@@ -140,8 +140,9 @@ class Reader<Item, End> implements FanReader<Item, End> {
     }
   }
 
-  keep(wanted: (item: Item) => boolean): void {
-    this.#queue = this.#queue.filter(({ item }) => wanted(item));
+  keep(choose: (waiting: readonly Item[]) => readonly boolean[]): void {
+    const wanted = choose(this.#queue.map(({ item }) => item));
+    this.#queue = this.#queue.filter((_one, index) => wanted[index]!);
     this.bytes = this.#queue.reduce((sum, { bytes }) => sum + bytes, 0);
     this.#read();
   }

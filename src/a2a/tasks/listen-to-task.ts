@@ -6,7 +6,8 @@ import type { ReplyWriter } from '../door/reply-writer.ts';
 import type { A2aTail } from '../send/ending.ts';
 import { createFanOut, type FanOut } from './fan-out.ts';
 import { createTaskTalk, type TaskTalkDeps } from './task-talk.ts';
-import { readEvent } from '../wire/read-result.ts';
+import { untold } from './untold.ts';
+import { exactly } from '../wire/exact-value.ts';
 import { isTerminal } from '../wire/task-state.ts';
 import { translateError } from '../wire/translate-error.ts';
 import { translateResult } from '../wire/translate-result.ts';
@@ -95,19 +96,19 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
     return (await runFree(pipeline, call, gone, onEvent)) as A2aTail | null;
   }
 
-  /** Shows the present task to a client that joins later. Resolves with false if nothing follows. */
-  async function catchUp(ask: Ask, task: Task, reply: ReplyWriter, gone: AbortSignal): Promise<boolean> {
+  /** Shows the present task to a client that joins later, and resolves with it. null if nothing follows. */
+  async function catchUp(ask: Ask, task: Task, reply: ReplyWriter, gone: AbortSignal): Promise<unknown> {
     const params = { id: task.taskId };
     const tail = await look({ ...ask, operation: 'get', params, paramsText: JSON.stringify(params) }, task, gone);
-    if (tail === null) return false;
+    if (tail === null) return null;
     if (tail.error !== null) {
       await reply.refused(tail.error);
-      return false;
+      return null;
     }
     const text = ask.version === '1.0' ? `{"task":${tail.text}}` : tail.text!;
     const over = isTerminal(tail.event?.state ?? null);
     await (over ? reply.result(text) : reply.event(text));
-    return !over;
+    return over ? null : JSON.parse(tail.text!);
   }
 
   return async (ask, task, reply, gone) => {
@@ -123,17 +124,22 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
     const textOf = (text: string) =>
       version === ask.version
         ? text
-        : JSON.stringify(translateResult('subscribe', version, ask.version, JSON.parse(text)));
+        : JSON.stringify(translateResult('subscribe', version, ask.version, exactly(text)));
     const stop = () => reader.stop();
     gone.addEventListener('abort', stop, { once: true });
     place.over.addEventListener('abort', stop, { once: true });
     if (gone.aborted) stop();
     try {
       if (late) {
-        if (!(await catchUp(ask, task, reply, gone))) return;
-        // The shown task already has the output of the waiting events, so only status events are kept. A status may be
-        // repeated.
-        reader.keep((text) => readEvent(version, JSON.parse(text))?.kind === 'status');
+        const shown = await catchUp(ask, task, reply, gone);
+        if (shown === null) return;
+        reader.keep((waiting) =>
+          untold(
+            ask.version,
+            shown,
+            waiting.map((text) => JSON.parse(textOf(text)) as unknown),
+          ),
+        );
       }
       for (;;) {
         // oxlint-disable-next-line no-await-in-loop -- one after the other

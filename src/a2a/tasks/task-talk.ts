@@ -12,6 +12,7 @@ import type { OpenStreams } from '../send/open-streams.ts';
 import { withTaskCost } from '../door/metadata.ts';
 import { beganBy, keyOf, sightOf, versionIn } from './tasks-of-agents.ts';
 import { A2A_ERRORS } from '../wire/a2a-error.ts';
+import { exactValue } from '../wire/exact-value.ts';
 import { isStreaming } from '../wire/methods.ts';
 import { isOfTask, readEvent } from '../wire/read-result.ts';
 import { isTerminal } from '../wire/task-state.ts';
@@ -99,7 +100,7 @@ async function* converse(
       const asSaid =
         link.version === version
           ? said.text
-          : JSON.stringify(translateResult(operation, link.version, version, said.value));
+          : JSON.stringify(translateResult(operation, link.version, version, exactValue(said.text, said.value)));
       const text = await priced(asSaid, !live || isTerminal(event.state));
       const tail: A2aTail = { text, event, error: null, cut: null };
       if (!streams || isTerminal(event.state)) return { ...FREE, finishReason: event.state, tail };

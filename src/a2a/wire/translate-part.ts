@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '#wire';
+import { isExactNumber, isObject, type JsonObject } from '#wire';
 import { isSet } from './edit-members.ts';
 
 /**
@@ -57,7 +57,7 @@ export function partTo03(part: unknown): unknown {
     return { ...others, kind: 'file', file };
   }
   if (data === undefined) return part;
-  return isObject(data)
+  return isObject(data) && !isExactNumber(data)
     ? { kind: 'data', data, ...described, ...others }
     : { kind: 'data', data: { value: data }, ...described, ...flagged(others) };
 }

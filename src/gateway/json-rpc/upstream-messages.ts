@@ -199,7 +199,24 @@ export function answerTo(
   const { id, idText } = request;
   const exact = exactId(request);
   if (response.id === id && exact === id) return response;
-  if (typeof id !== 'number' || response.id !== String(exact)) return null;
+  return typeof id === 'number' && response.id === String(exact) ? withIdText(response, idText) : null;
+}
+
+/**
+ * The only answer to a request, with the id as the request has it. The server may have rounded a large id, or written a
+ * number as a string. null for a response to another request.
+ */
+export function onlyAnswerTo(
+  request: Pick<RequestMessage, 'id' | 'idText'>,
+  response: ResponseMessage,
+): ResponseMessage | null {
+  return isIdOf(response, request.id) || isIdOf(response, exactId(request))
+    ? withIdText(response, request.idText)
+    : null;
+}
+
+function withIdText(response: ResponseMessage, idText: string): ResponseMessage {
+  if (response.idText === idText) return response;
   const { start, end } = response.members.get('id')!;
   return parseMessage(splice(response.text, [{ start, end, text: idText }])) as ResponseMessage;
 }

@@ -15,7 +15,7 @@ import {
 } from '#wire';
 import { runBatch } from '../wire/batch.ts';
 import type { Inbound } from '../wire/classify.ts';
-import { endWithError, toMcpError } from '../wire/errors-mcp.ts';
+import { endWithError, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
 import { ERROR, LEGACY_METHODS } from '../wire/revisions.ts';
 import type { RequestContext } from '../call/standalone.ts';
 import type { Replays } from '../call/replays.ts';
@@ -106,6 +106,8 @@ export function createLegacyDoor<S extends KeptSession>(
     try {
       await message(use, asked, false, context, keeping);
     } catch (error) {
+      const told = worthTelling(error);
+      if (told !== null) onError(told);
       if (asked.kind === 'request') return toMcpError(error, asked.idText).text;
     }
     return asked.kind === 'request' ? response : null;

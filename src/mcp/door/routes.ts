@@ -220,10 +220,10 @@ const TRANSPORTS =
 
 const NOTHING = Buffer.alloc(0);
 
-/** The value of `?services=`; null without one. */
+/** The value of `?services=`, which may be repeated; null without one. */
 function selectionOf({ query }: FastifyRequest): string | null {
-  const { services } = query as { readonly services?: unknown };
-  return typeof services === 'string' ? services : null;
+  const { services } = query as { readonly services?: string | readonly string[] };
+  return typeof services === 'object' ? services.join() : (services ?? null);
 }
 
 /** A header that occurs once; else null. */

@@ -54,7 +54,7 @@ export async function askOfTask(
   task: Task,
   offer: Offer,
   send: Send,
-  asked: Pick<TaskQuestion, 'id' | 'text'> = ownQuestion(task, deps.version),
+  asked: Pick<TaskQuestion, 'id' | 'idText' | 'text'> = ownQuestion(task, deps.version),
   timeoutMs?: number,
 ): Promise<ShownTask> {
   const taskId = atServer(task);
@@ -104,12 +104,12 @@ async function prolong(
 
 const PROLONGED_MS_MIN = 1_000;
 
-function ownQuestion(task: Task, version: string): Pick<TaskQuestion, 'id' | 'text'> {
+function ownQuestion(task: Task, version: string): Pick<TaskQuestion, 'id' | 'idText' | 'text'> {
   const _meta = {
     [META.version]: MODERN,
     [META.capabilities]: { extensions: { [TASKS]: {} } },
     [META.clientInfo]: { name: 'tollgate', version },
   };
   const id = 'look';
-  return { id, text: requestText(id, 'tasks/get', { taskId: atServer(task), _meta }) };
+  return { id, idText: JSON.stringify(id), text: requestText(id, 'tasks/get', { taskId: atServer(task), _meta }) };
 }

@@ -1,5 +1,5 @@
 import type { RequestId, ResponseMessage } from '#wire';
-import type { Send } from '#gateway';
+import { onlyAnswerTo, type Send } from '#gateway';
 import { firstResponse } from '../servers/first-response.ts';
 import { MODERN_POST_HEADERS } from '../servers/post-headers.ts';
 import { withoutResponse, providerFailure, refuseCredentialStatus } from '../turn/provider-failure.ts';
@@ -9,6 +9,8 @@ import { standardHeaders } from '../wire/param-headers.ts';
 export interface TaskQuestion {
   readonly method: string;
   readonly id: RequestId;
+  /** The id as JSON text. */
+  readonly idText: string;
   /** The id of the task at its server. */
   readonly taskId: string;
   /** The whole message, as JSON text. */
@@ -21,8 +23,8 @@ interface ServerAnswer {
 }
 
 /**
- * Posts a request about a task to its server, and reads the response. Notifications before the response are dropped.
- * Rejects with UpstreamFailure.
+ * Posts a request about a task to its server, and reads the response, which gets the id as the request has it.
+ * Notifications before the response are dropped. Rejects with UpstreamFailure.
  */
 export async function askServer(
   send: Send,
@@ -30,7 +32,7 @@ export async function askServer(
   bytesMax: number,
   timeoutMs?: number,
 ): Promise<ServerAnswer> {
-  const { method, id, taskId, text } = question;
+  const { method, taskId, text } = question;
   const headers: Record<string, string> = { ...MODERN_POST_HEADERS };
   for (const [name, value] of Object.entries(standardHeaders(method, { taskId }, null)))
     headers[name.toLowerCase()] = value;
@@ -45,10 +47,11 @@ export async function askServer(
     refuseCredentialStatus(status);
     const response = await firstResponse(reply, bytesMax);
     if (response === null) throw withoutResponse(status);
+    const answer = onlyAnswerTo(question, response);
     // An error about a request that the server could not read has no id.
-    if (response.id !== id && (response.id !== null || response.error === undefined))
+    if (answer === null && (response.id !== null || response.error === undefined))
       throw providerFailure("the id of the provider's response is not the id of the request", status);
-    return { response, status };
+    return { response: answer ?? response, status };
   } finally {
     clearTimeout(timer);
   }

@@ -74,7 +74,11 @@ async function told(
   send: Send,
 ): Promise<McpTail> {
   const { id, idText, method, text } = message;
-  const { response, status } = await askServer(send, { method, id, taskId: atServer(task), text }, deps.replyBytesMax);
+  const { response, status } = await askServer(
+    send,
+    { method, id, idText, taskId: atServer(task), text },
+    deps.replyBytesMax,
+  );
   if (response.error !== undefined) return refusal(idText, { response, status });
   if (method === 'tasks/cancel' && task.live) {
     const seen = await askOfTask(deps, task, offer, send, undefined, LOOK_MS).catch(() => null);

@@ -44,7 +44,7 @@ export interface Videos {
   /** Removes the files of a task. */
   remove(task: Task): Promise<void>;
   /** Called when the time of a task is over. Cancels its jobs, and tells its callback. */
-  gaveUp(task: Task): void;
+  gaveUp(task: Task): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -166,9 +166,9 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
       for (const blob of await blobs.find(filesOf(task))) await blobs.remove(blob);
     },
 
-    gaveUp(task) {
+    async gaveUp(task) {
       cancelEach(pipeline, task, notesOf(task).jobs, closing.signal, unseen);
-      tell(task, { files: [], error: TOO_LATE, raw: {} }).catch((error: unknown) => unseen(error, task));
+      await tell(task, { files: [], error: TOO_LATE, raw: {} }).catch((error: unknown) => unseen(error, task));
     },
 
     async close() {

@@ -113,6 +113,13 @@ function ofService(tool: Json, at: string, options: ToolOptions): ChatTool {
 /** The names in an array, or in the `tool_names` of an object; null without them. Throws GatewayError. */
 function toolNames(given: unknown, at: string): readonly string[] | null {
   if (given === undefined || given === null) return null;
+  // Ignoring it would allow tools that the client excludes.
+  if (isObject(given) && given['read_only'] === true)
+    throw new GatewayError(
+      'unprocessable',
+      `The gateway selects tools only by their names: leave out ${at}.read_only, and name the tools in ${at}.tool_names`,
+      { param: `${at}.read_only` },
+    );
   const names: unknown = Array.isArray(given) ? given : (given as Json)['tool_names'];
   if (!Array.isArray(names) || names.length > 256 || names.some((one) => typeof one !== 'string' || one === ''))
     throw invalid(at, 'an array of at most 256 names of tools');

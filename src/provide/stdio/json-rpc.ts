@@ -1,4 +1,4 @@
-import { elementsOf, isObject, parseRaw, RawJsonError, type JsonObject, type RawMessage } from '#wire';
+import { elementsOf, isObject, parseRaw, RawJsonError, removeAt, type JsonObject, type RawMessage } from '#wire';
 
 /** The parsed value is only for reading. To write it again could change numbers and the order of keys. */
 type Written = Pick<RawMessage, 'text' | 'value'>;
@@ -47,6 +47,9 @@ export function parseMessage(written: string): Message | null | undefined {
   if (typeof method !== 'string') return 'result' in value || 'error' in value ? { kind: 'response', ...raw } : null;
   const id = members.get('id');
   if (id === undefined) return { kind: 'notification', method, ...raw };
+  // Some serializers write every absent member as null.
+  if (value['id'] === null && method.startsWith('notifications/'))
+    return { kind: 'notification', method, ...raw, text: removeAt(text, ['id']) };
   return keyOf(value['id']) === null ? null : { kind: 'request', idText: text.slice(id.start, id.end), method, ...raw };
 }
 

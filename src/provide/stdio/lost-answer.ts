@@ -1,5 +1,5 @@
-import { errorText, readableMembers } from '#wire';
-import { ERROR, parseMessage, type Response } from './json-rpc.ts';
+import { errorText, readableElements, readableMembers, setMember, splice } from '#wire';
+import { ERROR, errorCodeOf, parseMessage, type Message, type Response } from './json-rpc.ts';
 
 /**
  * A line that cannot be read, but is the response to a request. `idText`: id of the request as JSON text; null if it
@@ -20,11 +20,34 @@ export function readLostAnswer(beginning: string): LostAnswer | null {
   return { idText: id === '' || id === 'null' ? null : id };
 }
 
-/** A response of the TypeScript SDK has its result first and its id last. */
-const ID_AT_END = /[,{]\s*"id"\s*:\s*(-?\d[\d.eE+-]*|"(?:[^"\\]|\\.)*")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/;
+/** A response of the TypeScript SDK has its result first and its id last. It may be the last one of a batch. */
+const ID_AT_END =
+  /[,{]\s*"id"\s*:\s*(-?\d[\d.eE+-]*|"(?:[^"\\]|\\.)*")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\]?\s*$/;
 
 /** The id at the end of a response, as JSON text; null if the line does not end with an id. */
 export const idAtEnd = (ending: string): string | null => ID_AT_END.exec(ending)?.[1] ?? null;
+
+/**
+ * The messages in the beginning of a line that is too long, if the line is a batch: those that are complete, and the
+ * beginning of the one that is not. For any other line only its beginning.
+ */
+export function beginningOfBatch(beginning: string): { readonly complete: readonly string[]; readonly cut: string } {
+  const elements = /^\s*\[\s*\{/.test(beginning) ? readableElements(beginning) : [];
+  return { complete: elements.slice(0, -1), cut: elements.at(-1) ?? beginning };
+}
+
+/**
+ * Whether a message says that the server could not parse a request. Such an error has no id. Other errors without an id
+ * may be about a notification: some servers refuse `notifications/initialized`.
+ */
+export const saysUnparsed = (message: Message): message is Response =>
+  message.kind === 'response' && (message.value['id'] ?? null) === null && errorCodeOf(message) === ERROR.parse;
+
+/** The response with another id, as JSON text. */
+export function withId({ text }: Response, idText: string): Response | null {
+  const message = parseMessage(splice(text, [setMember(text, 0, 'id', idText)]));
+  return message?.kind === 'response' ? message : null;
+}
 
 /** The error in place of a lost answer. null if `idText` is not JSON. */
 export function inPlaceOf(idText: string, why: string): Response | null {

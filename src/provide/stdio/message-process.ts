@@ -1,8 +1,8 @@
 import type { CommandTarget } from '#config';
 import type { Log } from '../log.ts';
 import { MESSAGE_BYTES_MAX, startChild, type Child } from './child-process.ts';
-import { elementsOfBatch, parseMessage, type Message } from './json-rpc.ts';
-import { idAtEnd, inPlaceOf, readLostAnswer } from './lost-answer.ts';
+import { elementsOfBatch, parseMessage, type Message, type Response } from './json-rpc.ts';
+import { beginningOfBatch, idAtEnd, inPlaceOf, readLostAnswer, saysUnparsed, withId } from './lost-answer.ts';
 
 export interface ProcessOptions {
   readonly service: string;
@@ -34,8 +34,11 @@ export function startMessageProcess(
   { service, target, env, log }: ProcessOptions,
   { take, onlyOpen }: MessageTaker,
 ): Child {
-  /** The beginning of a line that is too long showed that it is a response, but not its id. */
-  let awaitsId = false;
+  /**
+   * Information that the end of a line that is too long may still give. `any`: the id of the response whose beginning
+   * had none. `another`: the id of the last response of a batch.
+   */
+  let awaits: 'nothing' | 'any' | 'another' = 'nothing';
 
   function replace(idText: string | null, why: string): void {
     const id = idText ?? onlyOpen();
@@ -46,7 +49,7 @@ export function startMessageProcess(
 
   function read(text: string): void {
     const message = parseMessage(text);
-    if (message) return take(message);
+    if (message) return take(withRequest(message));
     const facts = { service, text: text.slice(0, GARBAGE_CHARS_SHOWN) };
     const lost = readLostAnswer(text);
     if (lost === null) return log.warn(facts, 'the tool wrote a line that is not JSON-RPC; the line is ignored');
@@ -54,20 +57,32 @@ export function startMessageProcess(
     replace(lost.idText, message === undefined ? NOT_JSON : TWICE);
   }
 
+  /** The message; with the id of the only open request, if it says that the tool could not parse that request. */
+  function withRequest(message: Message): Message {
+    const idText = saysUnparsed(message) ? onlyOpen() : null;
+    return idText === null ? message : (withId(message as Response, idText) ?? message);
+  }
+
+  function readTooLong(beginning: string): void {
+    const { complete, cut } = beginningOfBatch(beginning);
+    complete.forEach(read);
+    const lost = readLostAnswer(cut);
+    if (cut !== beginning) awaits = 'another';
+    if (lost === null) return log.warn({ service }, 'the tool wrote a line that is too long; the line is ignored');
+    log.warn({ service }, 'the tool wrote an answer that is too long; its client gets an error');
+    if (lost.idText === null) awaits = 'any';
+    else replace(lost.idText, TOO_LONG);
+  }
+
   return startChild({
     target,
     env,
     line: (text) => elementsOfBatch(text).forEach(read),
-    tooLong(beginning) {
-      const lost = readLostAnswer(beginning);
-      if (lost === null) return log.warn({ service }, 'the tool wrote a line that is too long; the line is ignored');
-      log.warn({ service }, 'the tool wrote an answer that is too long; its client gets an error');
-      if (lost.idText === null) awaitsId = true;
-      else replace(lost.idText, TOO_LONG);
-    },
+    tooLong: readTooLong,
     tooLongEnd(ending) {
-      if (awaitsId) replace(idAtEnd(ending), TOO_LONG);
-      awaitsId = false;
+      const idText = awaits === 'nothing' ? null : idAtEnd(ending);
+      if (idText !== null || awaits === 'any') replace(idText, TOO_LONG);
+      awaits = 'nothing';
     },
     complaint: (text) => log.info({ service, text }, 'the tool says'),
   });

@@ -170,6 +170,28 @@ export function readableMembers(text: string): ReadonlyMap<string, string> {
 }
 
 /**
+ * The elements of the array that begins `text`, as JSON text, up to the first fault or the end of the text. The last
+ * one may be incomplete. Empty if `text` does not begin an array.
+ */
+export function readableElements(text: string): readonly string[] {
+  const elements: string[] = [];
+  let i = skipSpace(text, 0);
+  if (text.charCodeAt(i) !== OPEN_BRACKET || text.charCodeAt(skipSpace(text, i + 1)) === CLOSE_BRACKET) return elements;
+  try {
+    do {
+      i = skipSpace(text, i + 1);
+      const end = valueEnd(text, i);
+      elements.push(text.slice(i, end));
+      i = skipSpace(text, end);
+    } while (text.charCodeAt(i) === COMMA);
+  } catch (error) {
+    if (!(error instanceof RawJsonError)) throw error;
+    elements.push(text.slice(i));
+  }
+  return elements;
+}
+
+/**
  * The first `countMax` elements of the array that begins at `at`, after white space. Reads and throws as membersOf
  * does.
  */

@@ -21,6 +21,9 @@ function dyingAfter(database: Database, statements: number): Database {
   };
 }
 
+const TELL = { name: 'test/tell', text: 'SELECT 1 AS told' };
+const OPEN = { name: 'test/open-task', text: 'SELECT task_id FROM tasks WHERE task_id = $1 AND open = 1' };
+
 /** More than any of these takes. */
 const STATEMENTS = 12;
 
@@ -132,6 +135,36 @@ describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
       await two.tasks.settleRest(keyOf(taskId));
     }
     expect((await money()).slice(0, 2)).toEqual([1_000_000n, 0n]);
+    await audited();
+  });
+
+  it('while it gives a task up leaves nobody untold: what it could not tell, another tells', async () => {
+    const { one, gatewayOn, clock, lock, audited } = await tasksWorld(engine);
+    /** It reads the task and its calls, notes the end, tells it, and closes the task. */
+    const STEPS = 5;
+    for (let statements = 0; statements <= STEPS; statements++)
+      await one.tasks.begin(newTask(`task-${statements}`), await lock());
+    clock.now += TTL_MS;
+    for (let statements = 0; statements <= STEPS; statements++) {
+      const taskId = `task-${statements}`;
+      const told: string[] = [];
+      // As a webhook is told: by what its gateway writes into the database.
+      const gateway = (database: Database) =>
+        gatewayOn(database, {
+          tellGivenUp: async (task) => {
+            const written = await database.query(TELL).catch(() => null);
+            if (written !== null) told.push(task.taskId);
+          },
+        });
+      await gateway(dyingAfter(one.database, statements))
+        .tasks.giveUp(keyOf(taskId))
+        .catch(() => {});
+      const other = gateway(one.database);
+      await other.tasks.giveUp(keyOf(taskId));
+      // As the watch does it for an ended task that is not closed.
+      if ((await one.database.query(OPEN, [taskId])).length > 0) await other.tasks.settleRest(keyOf(taskId));
+      expect(told, `after ${statements} statements`).toContain(taskId);
+    }
     await audited();
   });
 });

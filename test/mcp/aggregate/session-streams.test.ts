@@ -119,6 +119,31 @@ test('a session has one stream: a newer one ends the older', async () => {
   await newer.cancel();
 });
 
+test('a client that comes back needs no second place for its stream', async () => {
+  const { spine, session } = await world({ toml: 'listens_max = 1\n' });
+  const older = streamOf(await listenTo(spine, session));
+  const newer = await listenTo(spine, session);
+  expect([newer.status, newer.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+  expect(await older.rest()).toEqual([]);
+  // The place counts once.
+  expect((await listenTo(spine, await spine.initialize())).status).toBe(429);
+  const newest = streamOf(await listenTo(spine, session));
+  expect(await streamOf(newer).rest()).toEqual([]);
+  await newest.cancel();
+});
+
+test('a stream that cannot be resumed here does not end the one on which the client listens', async () => {
+  const { server, spine, session, ask, say } = await world();
+  await ask(call(1, 'acme_one__ask'));
+  const listening = streamOf(await listenTo(spine, session));
+  await until(() => server.streams.size === 1);
+  const resumed = await listenTo(spine, session, { 'last-event-id': 'AbCdEfGh.7' });
+  expect([resumed.status, await resumed.text()]).toEqual([405, expect.stringContaining('not known here')]);
+  say({ method: 'notifications/message', params: { level: 'info', data: 'still here' } });
+  expect(await listening.next()).toMatchObject({ params: { data: 'still here' } });
+  await listening.cancel();
+});
+
 test('a stream ends with its session and with the gateway, is kept alive, and an account has so many', async () => {
   const { server, spine, session, ask } = await world({ toml: 'listens_max = 2\n', keepAliveMs: atThisLoad(300) });
   await ask(call(1, 'acme_one__ask'));

@@ -146,6 +146,8 @@ test('above 200 tools they are found and not listed, unless the address or the k
     };
     expect(await names(spine.mcp, spine.key)).toEqual(['find_tools', 'call_tool', 'ask_model']);
     expect(await names(some, spine.key)).toEqual(['acme_few__ask']);
+    // A repeated parameter must not select everything.
+    expect(await names(`${some}&services=model/none`, spine.key)).toEqual(['acme_few__ask']);
     expect(await names(spine.mcp, limited)).toEqual(['acme_few__ask']);
     expect(await names(`${spine.mcp}?services=acme/many`, limited)).toEqual([]);
   }

@@ -362,6 +362,11 @@ describe('a request that cannot be answered', () => {
         /cannot ask for an approval .* tools\[0\]\.require_approval/,
       ],
     ),
+    [
+      { tools: [{ type: 'mcp', service: 'kit', allowed_tools: { tool_names: ['a', 'b'], read_only: true } }] },
+      422,
+      /only by their names.* tools\[0\]\.allowed_tools\.read_only/,
+    ],
     [{ model: 'nobody/has' }, 404, /Model not found/],
     [{ input: [] }, 400, /input must be/],
   ])('%j', async (more, status, message) => {

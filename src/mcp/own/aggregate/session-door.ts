@@ -122,7 +122,7 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
         await tellParts(session, message, scopeOf(session, context), context);
         return null;
       },
-      listen: (use, _lastEventId, context, answer) => deps.streams.listen(use, context, answer),
+      listen: (use, lastEventId, context, answer) => deps.streams.listen(use, lastEventId !== null, context, answer),
       end: (_service, id, account) => sessions.end(id, account),
     },
     deps,

@@ -22,8 +22,12 @@ import type { AggregateSessions, AggregateUse } from './sessions.ts';
 
 /** The streams on which clients of the aggregate listen. Each session has one. */
 export interface SessionStreams {
-  /** Resolves when the stream is over. */
-  listen(use: AggregateUse, context: RequestContext, answer: Answer): Promise<void>;
+  /**
+   * Resolves when the stream is over. `resumes`: the client asks for the rest of an answer that is not known here. Such
+   * a stream does not end the one on which the client listens: clients reconnect both, and each would end the other
+   * again and again.
+   */
+  listen(use: AggregateUse, resumes: boolean, context: RequestContext, answer: Answer): Promise<void>;
   /** Listens to a new part if its client listens. Resolves when the part's stream is open, or after some time. */
   opened(all: AggregateSession, service: string): Promise<void>;
 }
@@ -40,9 +44,16 @@ export interface SessionStreamsDeps {
   readonly onError: (error: unknown) => void;
 }
 
+/** The status is 405, with which clients stop to ask. */
+const UNKNOWN_EVENT = {
+  code: ERROR.server,
+  message: 'The events after this Last-Event-ID are not known here, and the session has its stream already',
+};
+
 const LIST_CHANGES: ReadonlySet<string> = new Set(KINDS.map(listChanged));
 
 interface Stream {
+  /** Ends the stream, and gives its place back at once. */
   readonly end: () => void;
   /** Listens to the server of a service's part, once. Resolves when the part's stream is open, or after some time. */
   listenTo(service: string): Promise<void>;
@@ -57,20 +68,31 @@ export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
   const { aggregate, catalogue, change, places } = deps;
   const open = new Map<AggregateSession, Stream>();
 
-  async function listen({ session, ended }: AggregateUse, context: RequestContext, answer: Answer): Promise<void> {
+  async function listen(
+    { session, ended }: AggregateUse,
+    resumes: boolean,
+    context: RequestContext,
+    answer: Answer,
+  ): Promise<void> {
     if (!(await change(session))) return answer.end(NO_SESSION.text, NO_SESSION.status);
+    if (resumes && open.has(session)) return answer.end(errorText('null', UNKNOWN_EVENT), 405);
+    // A client that comes back has left its last stream, so its place is free.
+    open.get(session)?.end();
     const place = places.take(session.account);
     if (place === null) {
       if (places.draining) return answer.close();
       const { status, message } = places.refusal();
       return answer.end(errorText('null', { code: ERROR.server, message }), status);
     }
-    // A client that comes back has left its last stream.
-    open.get(session)?.end();
+    let left = false;
+    const leave = () => {
+      if (!left) place.leave();
+      left = true;
+    };
     const signal = AbortSignal.any([place.over, signalOf(context.gone), ended]);
     const { includes } = aggregate.scope(context.caller, session.selection);
     const stream: Stream = {
-      end: place.end,
+      end: leave,
       listenTo: createPartListening(deps, { session, context, answer, signal }, includes),
     };
     open.set(session, stream);
@@ -84,7 +106,7 @@ export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
       answer.close();
     } finally {
       forget();
-      place.leave();
+      leave();
       if (open.get(session) === stream) open.delete(session);
     }
   }

@@ -10,7 +10,7 @@ import {
   splice,
   withMembers,
 } from '#wire';
-import { answerTo, hasEvents, type Offer, readOne, readReply, refuseOtherAnswer, type ReplyEnd } from '#gateway';
+import { hasEvents, type Offer, onlyAnswerTo, readOne, readReply, refuseOtherAnswer, type ReplyEnd } from '#gateway';
 import { toEnd } from '../../turn/ending.ts';
 import { withoutResponse } from '../../turn/provider-failure.ts';
 import { standardHeaders } from '../../wire/param-headers.ts';
@@ -139,7 +139,7 @@ function withState(text: string, params: Member, { state }: Continued): string {
  * gets the client's id. Throws UpstreamFailure for a response to another request.
  */
 function answered({ message }: Turn, response: ResponseMessage): ResponseMessage {
-  const answer = response.id === message.id ? response : answerTo(message, response);
+  const answer = onlyAnswerTo(message, response);
   if (answer !== null) return answer;
   refuseOtherAnswer(response, message.id, 200);
   return parseMessage(errorText(message.idText, response.error!)) as ResponseMessage;

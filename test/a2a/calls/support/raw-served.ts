@@ -20,12 +20,12 @@ let served = 0;
 
 /**
  * An agent whose answers a test writes, behind a provider's tunnel until the test is over. It has a card of both
- * versions; `handler` gets everything else.
+ * versions, or of 1.0 alone; `handler` gets everything else.
  */
 export async function serveRaw(
   world: Pick<AgentSpine, 'spine'>,
   handler: (exchange: RawExchange) => void | Promise<void>,
-  offer: Partial<AgentOffer> & { readonly streaming?: boolean } = {},
+  offer: Partial<AgentOffer> & { readonly streaming?: boolean; readonly modern?: boolean } = {},
 ): Promise<RawServed> {
   // Kept here: others may be served while this one starts.
   const number = (served += 1);
@@ -35,7 +35,7 @@ export async function serveRaw(
     if (!request.path.startsWith('/.well-known/')) return handler(exchange);
     return void response
       .writeHead(200, { 'content-type': 'application/json' })
-      .end(JSON.stringify(cardOf(agent.url, offer.streaming ?? true)));
+      .end(JSON.stringify(cardOf(agent.url, offer.streaming ?? true, offer.modern ?? false)));
   });
   const services = agentBlock({ provider: `Raw ${number}`, ...offer, name: service, endpoint: agent.url });
   const proxy = await dialIn({ router: world.spine.origin, services });
@@ -46,14 +46,16 @@ export async function serveRaw(
   return { agent, proxy, service, url: `${world.spine.origin}/a2a/${service}` };
 }
 
-const cardOf = (url: string, streaming: boolean) => ({
-  protocolVersion: '0.3.0',
+const cardOf = (url: string, streaming: boolean, modern: boolean) => ({
+  ...(modern ? {} : { protocolVersion: '0.3.0', url, preferredTransport: 'JSONRPC' }),
   name: 'Raw',
   description: 'Answers as a test says.',
-  url,
-  preferredTransport: 'JSONRPC',
   version: '1',
-  supportedInterfaces: ['1.0', '0.3'].map((protocolVersion) => ({ url, protocolBinding: 'JSONRPC', protocolVersion })),
+  supportedInterfaces: (modern ? ['1.0'] : ['1.0', '0.3']).map((protocolVersion) => ({
+    url,
+    protocolBinding: 'JSONRPC',
+    protocolVersion,
+  })),
   capabilities: { streaming },
   defaultInputModes: ['text/plain'],
   defaultOutputModes: ['text/plain'],
