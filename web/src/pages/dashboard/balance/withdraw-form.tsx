@@ -17,20 +17,33 @@ import { networkName } from './networks.ts';
 
 const familyOf = (network: string) => network.split(':')[0];
 
-/** A form for a withdrawal to a wallet of the account. */
-export function WithdrawForm({
-  chains,
-  session,
-  onDone,
-}: {
+const isWallet = ({ account }: Session) => /^(?:eip155|solana):/.test(account);
+
+interface Props {
   readonly chains: readonly Chain[];
   readonly session: Session;
   readonly onDone: () => void;
-}): ReactNode {
-  const ofWallet = /^(?:eip155|solana):/.test(session.account);
+}
+
+/** A form for a withdrawal to a wallet of the account. */
+export function WithdrawForm({ chains, session, onDone }: Props): ReactNode {
+  const own = isWallet(session)
+    ? chains.filter(({ network }) => familyOf(network) === familyOf(session.account))
+    : chains;
+  if (own.length > 0) return <Form chains={own} session={session} onDone={onDone} />;
+  return (
+    <p className="text-soft">
+      The account is a wallet, and this gateway has no chain on which that wallet can be paid. It pays on{' '}
+      {chains.map(({ network }) => networkName(network)).join(', ')}.
+    </p>
+  );
+}
+
+/** `chains` are those on which the account can be paid, at least one. */
+function Form({ chains, session, onDone }: Props): ReactNode {
+  const ofWallet = isWallet(session);
   const bound = useBoundWallets(!ofWallet).data ?? [];
-  const own = ofWallet ? chains.filter(({ network }) => familyOf(network) === familyOf(session.account)) : chains;
-  const [network, setNetwork] = useState((own[0] ?? chains[0]!).network);
+  const [network, setNetwork] = useState(chains[0]!.network);
   const [source, setSource] = useState<'balance' | 'earnings'>('balance');
   const [usd, setUsd] = useState('');
   const [address, setAddress] = useState('');
@@ -69,13 +82,6 @@ export function WithdrawForm({
     event.preventDefault();
     withdraw.mutate();
   };
-  if (own.length === 0)
-    return (
-      <p className="text-soft">
-        The account is a wallet, and this gateway has no chain on which that wallet can be paid. It pays on{' '}
-        {chains.map((one) => networkName(one.network)).join(', ')}.
-      </p>
-    );
   if (!ofWallet && receivers.length === 0)
     return (
       <p className="text-soft">
@@ -90,7 +96,7 @@ export function WithdrawForm({
       <div className="grid items-start gap-4 sm:grid-cols-2">
         <Select
           label="Network"
-          options={own.map((one) => ({ value: one.network, text: networkName(one.network) }))}
+          options={chains.map((one) => ({ value: one.network, text: networkName(one.network) }))}
           value={network}
           onChange={({ target }) => setNetwork(target.value)}
         />
