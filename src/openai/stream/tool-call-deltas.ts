@@ -18,8 +18,15 @@ interface Choice {
   readonly byIndex: Map<number, KnownCall>;
   readonly byId: Map<string, KnownCall>;
   /** Calls without a name. */
-  waiting: readonly KnownCall[];
+  readonly waiting: Set<KnownCall>;
+  /** Number of deltas of the waiting calls, and the characters of their arguments. */
+  heldDeltas: number;
+  heldChars: number;
 }
+
+/** A name that has not come after so much hardly comes. Longer waits would cost memory, and time for each delta. */
+const HELD_DELTAS_MAX = 64;
+const HELD_CHARS_MAX = 64 * 1024;
 
 interface NormalisedCalls {
   readonly calls: readonly Json[];
@@ -36,7 +43,8 @@ interface ToolCallDeltas {
  * Brings streamed tool calls into the one form that clients join correctly. `index` counts from 0 and is unique per
  * call. Only the first delta has `id`, `type` and `name`. Arguments are text. Providers leave out the index, start
  * it at 1, use one index for several calls, repeat the id and the name, send them later, or send the arguments as an
- * object. A call waits for its name, because many clients take the name from the first delta alone.
+ * object. A call waits for its name, because many clients take the name from the first delta alone. The wait is short:
+ * after HELD_DELTAS_MAX deltas the call goes out without a name, which then goes out with a later delta.
  */
 export function createToolCallDeltas(callId: string): ToolCallDeltas {
   const choices = new Map<number, Choice>();
@@ -55,12 +63,20 @@ export function createToolCallDeltas(callId: string): ToolCallDeltas {
     };
   };
 
+  /** The first deltas of all waiting calls. */
+  const released = (state: Choice, choice: number): Json[] => {
+    const calls = [...state.waiting].map((call) => begun(state, choice, call));
+    state.waiting.clear();
+    forgetHeld(state);
+    return calls;
+  };
+
   return {
     normalise(choice, deltas, ends) {
       let state = choices.get(choice);
       if (!state) {
         if (deltas.length === 0) return NOTHING;
-        choices.set(choice, (state = { count: 0, last: null, byIndex: new Map(), byId: new Map(), waiting: [] }));
+        choices.set(choice, (state = newChoice()));
       }
       const calls: Json[] = [];
       let opened = false;
@@ -75,24 +91,41 @@ export function createToolCallDeltas(callId: string): ToolCallDeltas {
           continue;
         }
         opened = true;
-        const waits = state.waiting.includes(call);
         call.held = joined(call.held, given, fn);
         call.isNamed ||= isName(fn['name']);
-        if (!call.isNamed && (waits || isFunction(given))) {
-          if (!waits) state.waiting = [...state.waiting, call];
+        if (!call.isNamed && (state.waiting.has(call) || isFunction(given))) {
+          state.waiting.add(call);
+          state.heldDeltas++;
+          state.heldChars += argumentsText(fn['arguments'])?.length ?? 0;
+          if (state.heldDeltas >= HELD_DELTAS_MAX || state.heldChars >= HELD_CHARS_MAX)
+            calls.push(...released(state, choice));
           continue;
         }
-        if (waits) state.waiting = state.waiting.filter((other) => other !== call);
+        if (state.waiting.delete(call) && state.waiting.size === 0) forgetHeld(state);
         calls.push(begun(state, choice, call));
       }
-      if (ends && state.waiting.length > 0) {
-        for (const call of state.waiting) calls.push(begun(state, choice, call));
-        state.waiting = [];
+      if (ends && state.waiting.size > 0) {
+        calls.push(...released(state, choice));
         opened = true;
       }
       return { calls, opened };
     },
   };
+}
+
+const newChoice = (): Choice => ({
+  count: 0,
+  last: null,
+  byIndex: new Map(),
+  byId: new Map(),
+  waiting: new Set(),
+  heldDeltas: 0,
+  heldChars: 0,
+});
+
+function forgetHeld(state: Choice): void {
+  state.heldDeltas = 0;
+  state.heldChars = 0;
 }
 
 const NOTHING: NormalisedCalls = { calls: [], opened: false };
@@ -112,7 +145,7 @@ function callOf(state: Choice, given: Json, fn: Json): KnownCall {
   else if (id !== null) known = state.byId.get(id);
   // Without index and id, a name begins a new call, unless the last call waits for one. Arguments alone continue the
   // last call.
-  else if (!fn['name'] || (state.last !== null && state.waiting.includes(state.last))) known = state.last;
+  else if (!fn['name'] || (state.last !== null && state.waiting.has(state.last))) known = state.last;
   // Another id begins a new call. But the first id of a call may come late.
   if (known && id !== null && known.id !== id && (known.id !== null || (known.isNamed && fn['name'])))
     known = state.byId.get(id);
