@@ -1,5 +1,5 @@
 import { constants, type ClientHttp2Stream } from 'node:http2';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -97,7 +97,11 @@ export function stdioTool(always: Partial<CommandTarget> = {}): StdioTool {
         { ':path': '/tool/t', ':method': message ? 'POST' : 'GET', ...headers },
         message ? JSON.stringify(message) : undefined,
       ),
-    journalled: () => readFileSync(join(dir, 'journal'), 'utf8').split('\n'),
+    // The process may not have started yet.
+    journalled: () => {
+      const journal = join(dir, 'journal');
+      return existsSync(journal) ? readFileSync(journal, 'utf8').split('\n') : [];
+    },
     got: (text) =>
       tool
         .journalled()
