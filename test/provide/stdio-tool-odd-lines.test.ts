@@ -9,6 +9,8 @@ const TOO_LONG = { code: -32000, message: expect.stringContaining('longer than 4
 
 /** Calls that wait, and the ids that the process knows them by. */
 async function waiting(...names: readonly string[]) {
+  // The process writes its journal once it runs.
+  await tool.post(callOf('echo'));
   const before = tool.got('tools/call').length;
   const replies = [];
   for (const [index, name] of names.entries()) {

@@ -1,5 +1,5 @@
 import { constants, type ClientHttp2Stream } from 'node:http2';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -97,11 +97,7 @@ export function stdioTool(always: Partial<CommandTarget> = {}): StdioTool {
         { ':path': '/tool/t', ':method': message ? 'POST' : 'GET', ...headers },
         message ? JSON.stringify(message) : undefined,
       ),
-    // The process may not have started yet.
-    journalled: () => {
-      const journal = join(dir, 'journal');
-      return existsSync(journal) ? readFileSync(journal, 'utf8').split('\n') : [];
-    },
+    journalled: () => readFileSync(join(dir, 'journal'), 'utf8').split('\n'),
     got: (text) =>
       tool
         .journalled()
