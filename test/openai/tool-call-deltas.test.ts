@@ -166,7 +166,7 @@ describe('streamed tool calls', () => {
   });
 
   it.each([
-    ['many deltas', Array.from({ length: 200 }, (_, i) => `${i % 10}`)],
+    ['many deltas', Array.from({ length: 400 }, (_, i) => `${i % 10}`)],
     ['long arguments', Array.from({ length: 20 }, () => 'x'.repeat(8_000))],
   ])('wait for their name only for a short time, and get it later: %s', (_name, texts) => {
     const { deltas, calls } = joined([
@@ -175,6 +175,21 @@ describe('streamed tool calls', () => {
     ]);
     expect(calls).toEqual([{ id: 'a', name: 'look', arguments: texts.join('') }]);
     expect(deltas.length).toBeGreaterThan(2);
+  });
+
+  it('of many choices together wait only for a short time', () => {
+    const text = 'x'.repeat(8_000);
+    const call = { index: 0, id: 'a', function: { arguments: text } };
+    const bodies = Array.from({ length: 40 }, (_, index) =>
+      chunkOf([{ index, delta: { tool_calls: [call] }, finish_reason: null }]),
+    );
+    const reader = createChatStreamReader({
+      ...CONTEXT,
+      budget: { ...CONTEXT.budget, completionCap: 100_000, completionTokensMax: 100_000 },
+    });
+    reader.head(200, { 'content-type': 'text/event-stream' });
+    const sent = reader.data([Buffer.from(events(...bodies))]);
+    expect(Buffer.from(sent!).toString().split(text)).toHaveLength(1 + 40 - 8);
   });
 
   it('do not hide output beyond the cap while they wait for their name', () => {

@@ -19,13 +19,13 @@ interface Choice {
   readonly byId: Map<string, KnownCall>;
   /** Calls without a name. */
   readonly waiting: Set<KnownCall>;
-  /** Number of deltas of the waiting calls, and the characters of their arguments. */
-  heldDeltas: number;
-  heldChars: number;
 }
 
-/** A name that has not come after so much hardly comes. Longer waits would cost memory, and time for each delta. */
-const HELD_DELTAS_MAX = 64;
+/**
+ * The most deltas, and characters of arguments, that a stream holds back for names. More would cost memory, and time for
+ * each delta, and output beyond the cap would be seen too late.
+ */
+const HELD_DELTAS_MAX = 256;
 const HELD_CHARS_MAX = 64 * 1024;
 
 interface NormalisedCalls {
@@ -43,11 +43,14 @@ interface ToolCallDeltas {
  * Brings streamed tool calls into the one form that clients join correctly. `index` counts from 0 and is unique per
  * call. Only the first delta has `id`, `type` and `name`. Arguments are text. Providers leave out the index, start
  * it at 1, use one index for several calls, repeat the id and the name, send them later, or send the arguments as an
- * object. A call waits for its name, because many clients take the name from the first delta alone. The wait is short:
- * after HELD_DELTAS_MAX deltas the call goes out without a name, which then goes out with a later delta.
+ * object. A call waits for its name, because many clients take the name from the first delta alone. After
+ * HELD_DELTAS_MAX deltas no call waits any more, and a late name goes out with a later delta.
  */
 export function createToolCallDeltas(callId: string): ToolCallDeltas {
   const choices = new Map<number, Choice>();
+  let heldDeltas = 0;
+  let heldChars = 0;
+  const mayHold = (): boolean => heldDeltas < HELD_DELTAS_MAX && heldChars < HELD_CHARS_MAX;
 
   /** The first delta of a call for the client. */
   const begun = (state: Choice, choice: number, call: KnownCall): Json => {
@@ -67,7 +70,6 @@ export function createToolCallDeltas(callId: string): ToolCallDeltas {
   const released = (state: Choice, choice: number): Json[] => {
     const calls = [...state.waiting].map((call) => begun(state, choice, call));
     state.waiting.clear();
-    forgetHeld(state);
     return calls;
   };
 
@@ -76,7 +78,10 @@ export function createToolCallDeltas(callId: string): ToolCallDeltas {
       let state = choices.get(choice);
       if (!state) {
         if (deltas.length === 0) return NOTHING;
-        choices.set(choice, (state = newChoice()));
+        choices.set(
+          choice,
+          (state = { count: 0, last: null, byIndex: new Map(), byId: new Map(), waiting: new Set() }),
+        );
       }
       const calls: Json[] = [];
       let opened = false;
@@ -93,15 +98,14 @@ export function createToolCallDeltas(callId: string): ToolCallDeltas {
         opened = true;
         call.held = joined(call.held, given, fn);
         call.isNamed ||= isName(fn['name']);
-        if (!call.isNamed && (state.waiting.has(call) || isFunction(given))) {
+        if (!call.isNamed && mayHold() && (state.waiting.has(call) || isFunction(given))) {
           state.waiting.add(call);
-          state.heldDeltas++;
-          state.heldChars += argumentsText(fn['arguments'])?.length ?? 0;
-          if (state.heldDeltas >= HELD_DELTAS_MAX || state.heldChars >= HELD_CHARS_MAX)
-            calls.push(...released(state, choice));
+          heldDeltas++;
+          heldChars += argumentsText(fn['arguments'])?.length ?? 0;
+          if (!mayHold()) calls.push(...released(state, choice));
           continue;
         }
-        if (state.waiting.delete(call) && state.waiting.size === 0) forgetHeld(state);
+        state.waiting.delete(call);
         calls.push(begun(state, choice, call));
       }
       if (ends && state.waiting.size > 0) {
@@ -111,21 +115,6 @@ export function createToolCallDeltas(callId: string): ToolCallDeltas {
       return { calls, opened };
     },
   };
-}
-
-const newChoice = (): Choice => ({
-  count: 0,
-  last: null,
-  byIndex: new Map(),
-  byId: new Map(),
-  waiting: new Set(),
-  heldDeltas: 0,
-  heldChars: 0,
-});
-
-function forgetHeld(state: Choice): void {
-  state.heldDeltas = 0;
-  state.heldChars = 0;
 }
 
 const NOTHING: NormalisedCalls = { calls: [], opened: false };
