@@ -22,8 +22,8 @@ interface Choice {
 }
 
 /**
- * The most deltas, and characters of arguments, that a stream holds back for names. More would cost memory, and time for
- * each delta, and output beyond the cap would be seen too late.
+ * The most deltas, and characters of arguments, that a stream holds back for names. More would cost memory, and time
+ * for each delta, and output beyond the cap would be seen too late.
  */
 const HELD_DELTAS_MAX = 256;
 const HELD_CHARS_MAX = 64 * 1024;
