@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { chunkOf, chunksIn, events, stream } from './support/replies.ts';
+import { createChatStreamReader } from '../../src/openai/stream/chat-stream-reader.ts';
+import { chunkOf, chunksIn, CONTEXT, events, stream } from './support/replies.ts';
 
 type Call = { index?: number; id?: string; type?: string; function?: { name?: string; arguments?: unknown } };
 
@@ -162,6 +163,44 @@ describe('streamed tool calls', () => {
       [{ index: 0, function: { arguments: ':1}' } }],
     ]);
     expect(calls).toEqual([second, { ...first, name: '' }]);
+  });
+
+  it.each([
+    ['many deltas', Array.from({ length: 400 }, (_, i) => `${i % 10}`)],
+    ['long arguments', Array.from({ length: 20 }, () => 'x'.repeat(8_000))],
+  ])('wait for their name only for a short time, and get it later: %s', (_name, texts) => {
+    const { deltas, calls } = joined([
+      ...texts.map((text) => [{ index: 0, id: 'a', function: { arguments: text } }]),
+      [{ index: 0, function: { name: 'look' } }],
+    ]);
+    expect(calls).toEqual([{ id: 'a', name: 'look', arguments: texts.join('') }]);
+    expect(deltas.length).toBeGreaterThan(2);
+  });
+
+  it('of many choices together wait only for a short time', () => {
+    const text = 'x'.repeat(8_000);
+    const call = { index: 0, id: 'a', function: { arguments: text } };
+    const bodies = Array.from({ length: 40 }, (_, index) =>
+      chunkOf([{ index, delta: { tool_calls: [call] }, finish_reason: null }]),
+    );
+    const reader = createChatStreamReader({
+      ...CONTEXT,
+      budget: { ...CONTEXT.budget, completionCap: 100_000, completionTokensMax: 100_000 },
+    });
+    reader.head(200, { 'content-type': 'text/event-stream' });
+    const sent = reader.data([Buffer.from(events(...bodies))]);
+    expect(Buffer.from(sent!).toString().split(text)).toHaveLength(1 + 40 - 8);
+  });
+
+  it('do not hide output beyond the cap while they wait for their name', () => {
+    const call = (text: string) => ({ tool_calls: [{ index: 0, id: 'a', function: { arguments: text } }] });
+    const chunk = chunkOf([
+      { index: 0, delta: call(Array.from({ length: 2_000 }, (_, i) => i).join(' ')), finish_reason: null },
+    ]);
+    const reader = createChatStreamReader(CONTEXT);
+    reader.head(200, { 'content-type': 'text/event-stream' });
+    for (let i = 0; i < 20 && reader.finished !== true; i++) reader.data([Buffer.from(events(chunk))]);
+    expect(reader.finished).toBe(true);
   });
 
   it('keep the members of a call that is no function', () => {

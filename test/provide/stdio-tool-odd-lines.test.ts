@@ -47,6 +47,14 @@ it('a batch whose large response has its id last', async () => {
   expect(jsonOf(await replies[0]!)).toMatchObject({ id: 'a', error: TOO_LONG });
 });
 
+it('a large array that is no batch answers nothing', async () => {
+  await tool.start();
+  const { replies, ids } = await waiting('a');
+  const line = `[{"name":"x","text":"${LARGE}"},{"name":"y","id":${ids[0]}}]\n{"jsonrpc":"2.0","id":${ids[0]},"result":{"n":1}}`;
+  tool.post(callOf('line', { line }, 'writer')).catch(() => {});
+  expect(jsonOf(await replies[0]!)).toEqual({ jsonrpc: '2.0', id: 'a', result: { n: 1 } });
+});
+
 it('a parse error without an id is the answer to the only open request', async () => {
   await tool.start();
   const line = '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}';

@@ -1,7 +1,10 @@
 import { parseExact } from '#wire';
 
-/** A double may not hold a number with so many digits or with an exponent. The digits may also be part of a text. */
-const LONG_NUMBER = /\d{16}|\d[eE]\+?\d/;
+/**
+ * A double may not hold a number with so many digits or with so large an exponent. The digits may also be part of a
+ * text. What comes before an exponent is looked at too, because UUIDs often have a part such as `1e400`.
+ */
+const LONG_NUMBER = /\d{16}|[[:,\s]-?[\d.]+[eE]\+?\d{3}/;
 
 /**
  * A value that is translated and then written again. `value` is the parsed `text`. Integers that a double cannot hold

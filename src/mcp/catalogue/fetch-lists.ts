@@ -28,8 +28,11 @@ export interface FetchLimits {
   readonly itemMax: number;
   /** Most characters of all lists together. */
   readonly sizeMax: number;
-  /** Longest wait for a whole list that is not the list of tools, in milliseconds. */
-  readonly otherMs: number;
+  /**
+   * Milliseconds after which nothing more is waited for except the list of tools. The lists after it share the time
+   * that is left.
+   */
+  readonly othersMs: number;
 }
 
 type OtherList = Exclude<ListMethod, 'tools/list'>;
@@ -48,6 +51,8 @@ export interface FetchedLists {
 
 /** Most characters of a name or a URI. */
 const KEY_MAX = 1_024;
+/** The lists besides the tools: resources, their templates, and prompts. */
+const OTHER_LISTS = 3;
 
 /**
  * Reads all lists of one server, within the limits. Rejects if the server cannot be asked, or does not answer with a
@@ -59,6 +64,7 @@ export async function fetchLists(
   limits: FetchLimits,
   signal: AbortSignal,
 ): Promise<FetchedLists> {
+  const until = performance.now() + limits.othersMs;
   const told = await facts(offer, signal);
   let size = 0;
   let truncated = false;
@@ -92,12 +98,14 @@ export async function fetchLists(
   };
 
   let fault: Error | null = null;
+  let listsLeft = OTHER_LISTS;
   const readOther = async (method: OtherList, capability: string): Promise<readonly ListedItem[] | null> => {
+    const ms = Math.max(0, until - performance.now()) / listsLeft--;
     if (!Object.hasOwn(told.capabilities, capability)) return [];
     const sizeBefore = size;
     const late = new AbortController();
-    const tooLate = () => late.abort(new Error(`no answer to ${method} within ${limits.otherMs} ms`));
-    const timer = setTimeout(tooLate, limits.otherMs);
+    const tooLate = () => late.abort(new Error(`no whole answer to ${method} within ${Math.round(ms)} ms`));
+    const timer = setTimeout(tooLate, ms);
     try {
       return await readAll(method, AbortSignal.any([signal, late.signal]));
     } catch (error) {

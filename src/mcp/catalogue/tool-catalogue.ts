@@ -82,8 +82,8 @@ const LIMITS: CatalogueLimits = {
   itemsMax: 2_000,
   itemMax: 64 * 1024,
   sizeMax: 4 * MIB,
-  // Three such lists take less than a whole refresh may take.
-  otherMs: 7_500,
+  // Less than a whole refresh may take. Otherwise lists that never come would cost the server its tools.
+  othersMs: 27_000,
   providerSizeMax: 16 * MIB,
   totalSizeMax: 512 * MIB,
 };

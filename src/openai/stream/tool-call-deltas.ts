@@ -18,8 +18,15 @@ interface Choice {
   readonly byIndex: Map<number, KnownCall>;
   readonly byId: Map<string, KnownCall>;
   /** Calls without a name. */
-  waiting: readonly KnownCall[];
+  readonly waiting: Set<KnownCall>;
 }
+
+/**
+ * The most deltas, and characters of arguments, that a stream holds back for names. More would cost memory, and time
+ * for each delta, and output beyond the cap would be seen too late.
+ */
+const HELD_DELTAS_MAX = 256;
+const HELD_CHARS_MAX = 64 * 1024;
 
 interface NormalisedCalls {
   readonly calls: readonly Json[];
@@ -36,10 +43,14 @@ interface ToolCallDeltas {
  * Brings streamed tool calls into the one form that clients join correctly. `index` counts from 0 and is unique per
  * call. Only the first delta has `id`, `type` and `name`. Arguments are text. Providers leave out the index, start
  * it at 1, use one index for several calls, repeat the id and the name, send them later, or send the arguments as an
- * object. A call waits for its name, because many clients take the name from the first delta alone.
+ * object. A call waits for its name, because many clients take the name from the first delta alone. After
+ * HELD_DELTAS_MAX deltas no call waits any more, and a late name goes out with a later delta.
  */
 export function createToolCallDeltas(callId: string): ToolCallDeltas {
   const choices = new Map<number, Choice>();
+  let heldDeltas = 0;
+  let heldChars = 0;
+  const mayHold = (): boolean => heldDeltas < HELD_DELTAS_MAX && heldChars < HELD_CHARS_MAX;
 
   /** The first delta of a call for the client. */
   const begun = (state: Choice, choice: number, call: KnownCall): Json => {
@@ -55,12 +66,22 @@ export function createToolCallDeltas(callId: string): ToolCallDeltas {
     };
   };
 
+  /** The first deltas of all waiting calls. */
+  const released = (state: Choice, choice: number): Json[] => {
+    const calls = [...state.waiting].map((call) => begun(state, choice, call));
+    state.waiting.clear();
+    return calls;
+  };
+
   return {
     normalise(choice, deltas, ends) {
       let state = choices.get(choice);
       if (!state) {
         if (deltas.length === 0) return NOTHING;
-        choices.set(choice, (state = { count: 0, last: null, byIndex: new Map(), byId: new Map(), waiting: [] }));
+        choices.set(
+          choice,
+          (state = { count: 0, last: null, byIndex: new Map(), byId: new Map(), waiting: new Set() }),
+        );
       }
       const calls: Json[] = [];
       let opened = false;
@@ -75,19 +96,20 @@ export function createToolCallDeltas(callId: string): ToolCallDeltas {
           continue;
         }
         opened = true;
-        const waits = state.waiting.includes(call);
         call.held = joined(call.held, given, fn);
         call.isNamed ||= isName(fn['name']);
-        if (!call.isNamed && (waits || isFunction(given))) {
-          if (!waits) state.waiting = [...state.waiting, call];
+        if (!call.isNamed && mayHold() && (state.waiting.has(call) || isFunction(given))) {
+          state.waiting.add(call);
+          heldDeltas++;
+          heldChars += argumentsText(fn['arguments'])?.length ?? 0;
+          if (!mayHold()) calls.push(...released(state, choice));
           continue;
         }
-        if (waits) state.waiting = state.waiting.filter((other) => other !== call);
+        state.waiting.delete(call);
         calls.push(begun(state, choice, call));
       }
-      if (ends && state.waiting.length > 0) {
-        for (const call of state.waiting) calls.push(begun(state, choice, call));
-        state.waiting = [];
+      if (ends && state.waiting.size > 0) {
+        calls.push(...released(state, choice));
         opened = true;
       }
       return { calls, opened };
@@ -112,7 +134,7 @@ function callOf(state: Choice, given: Json, fn: Json): KnownCall {
   else if (id !== null) known = state.byId.get(id);
   // Without index and id, a name begins a new call, unless the last call waits for one. Arguments alone continue the
   // last call.
-  else if (!fn['name'] || (state.last !== null && state.waiting.includes(state.last))) known = state.last;
+  else if (!fn['name'] || (state.last !== null && state.waiting.has(state.last))) known = state.last;
   // Another id begins a new call. But the first id of a call may come late.
   if (known && id !== null && known.id !== id && (known.id !== null || (known.isNamed && fn['name'])))
     known = state.byId.get(id);

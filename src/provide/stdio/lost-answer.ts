@@ -33,6 +33,10 @@ export const idAtEnd = (ending: string): string | null => ID_AT_END.exec(ending)
  */
 export function beginningOfBatch(beginning: string): { readonly complete: readonly string[]; readonly cut: string } {
   const elements = /^\s*\[\s*\{/.test(beginning) ? readableElements(beginning) : [];
+  const first = readableMembers(elements[0] ?? '');
+  // A tool may also print an array of its own data, whose ids are not those of requests.
+  const isBatch = first.has('jsonrpc') || (elements.length === 1 && (first.has('result') || first.has('error')));
+  if (!isBatch) return { complete: [], cut: beginning };
   return { complete: elements.slice(0, -1), cut: elements.at(-1) ?? beginning };
 }
 

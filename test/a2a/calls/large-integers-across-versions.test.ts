@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { exactValue } from '../../../src/a2a/wire/exact-value.ts';
+import { exactly, exactValue } from '../../../src/a2a/wire/exact-value.ts';
 import { translateEvent } from '../../../src/a2a/wire/translate-result.ts';
 import { useCallsWorld } from './support/calls-world.ts';
 import { serveRaw } from './support/raw-served.ts';
@@ -70,4 +70,13 @@ test('texts without long numbers are not parsed again', () => {
   expect(exactValue(text, value)).toBe(value);
   const long = text.replace('1.5', SENT);
   expect(JSON.stringify(translateEvent('1.0', '0.3', exactValue(long, JSON.parse(long))))).toContain(`{"n":${SENT}}`);
+});
+
+test('a part of a UUID is not a long number, and a number with a large exponent is kept', () => {
+  const text = '{"id":"0b1e4005-7c1f-4e3a-9d2e-400512e45678","n":[1.5e3,42]}';
+  const value: unknown = JSON.parse(text);
+  expect(exactValue(text, value)).toBe(value);
+  for (const number of ['1e400', '-2.5E+999', '9007199254740993'])
+    for (const around of [`{"n":${number}}`, `[0, ${number}]`, `[${number}]`])
+      expect(JSON.stringify(exactly(around))).toBe(around.replace(' ', ''));
 });

@@ -1,4 +1,4 @@
-import { setImmediate as endOfTurn } from 'node:timers/promises';
+import { setImmediate as endOfTurn, setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { overHttp, serveRaw, startCatalogue, toolOffer, toolsText } from './catalogue-world.ts';
 
@@ -153,7 +153,22 @@ test('a server that never answers for its prompts has its tools', async () => {
     if (method === 'tools/list') return toolsText([{ name: 'one' }]);
     return method === 'prompts/list' ? new Promise<never>(() => {}) : null;
   });
-  const { catalogue, errors } = await startCatalogue([toolOffer(server.url)], { limits: { otherMs: 200 } });
+  const { catalogue, errors } = await startCatalogue([toolOffer(server.url)], { limits: { othersMs: 600 } });
+  expect([...catalogue.service('acme/tools')!.tools.keys()]).toEqual(['one']);
+  expect(errors.length).toBeGreaterThan(0);
+});
+
+test('a server with slow tools that answers for nothing else has its tools', async () => {
+  const server = await serveRaw(async (method) => {
+    if (method !== 'tools/list') return new Promise<never>(() => {});
+    await sleep(300);
+    return toolsText([{ name: 'one' }]);
+  });
+  // Each other list gets an equal part of the time that the tools leave.
+  const { catalogue, errors } = await startCatalogue([toolOffer(server.url)], {
+    timeoutMs: 4_000,
+    limits: { othersMs: 600 },
+  });
   expect([...catalogue.service('acme/tools')!.tools.keys()]).toEqual(['one']);
   expect(errors.length).toBeGreaterThan(0);
 });
