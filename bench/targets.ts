@@ -1,9 +1,8 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { findFreePort } from '../test/support/free-port.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import { announcedPort, startProgram, type Program } from './program.ts';
 import { MODELS } from './upstream/replies.ts';
@@ -66,18 +65,9 @@ async function answers(url: string): Promise<true | null> {
   }
 }
 
-/** A port that nothing listens on. Portkey cannot choose one by itself. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0);
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 async function portkey(upstreamPort: number): Promise<Target> {
-  const port = await freePort();
+  // Portkey cannot choose a free port by itself.
+  const port = await findFreePort();
   const program = startProgram([PORTKEY, `--port=${port}`, '--headless'], { cwd: here('.') });
   await program.until(() => answers(`http://127.0.0.1:${port}/`), 'an answer');
   return {

@@ -1,8 +1,7 @@
 /** `@musistudio/llms`, the library of Claude Code Router. It translates messages to chat. */
 import { createRequire } from 'node:module';
-import { createServer, type AddressInfo } from 'node:net';
-import { once } from 'node:events';
 import { parseArgs } from 'node:util';
+import { findFreePort } from '../../test/support/free-port.ts';
 
 interface Router {
   start(): Promise<void>;
@@ -13,17 +12,8 @@ const { default: RouterServer } = createRequire(import.meta.url)('@musistudio/ll
   readonly default: new (options: object) => Router;
 };
 
-/** The library needs a port. With port 0 it wouldn't report which port it got. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
-const port = await freePort();
+// With port 0 the library wouldn't report which port it got.
+const port = await findFreePort();
 const router = new RouterServer({
   useJsonFile: false,
   useEnvFile: false,

@@ -21,7 +21,7 @@ export interface ConcludedCall {
 
 /**
  * Receives events of tasks, for logs and metrics. Each event occurs once over all gateways of a database. Methods
- * return at once and never throw. `tellGivenUp` is different in both.
+ * return at once and never throw. `tellGivenUp` returns a promise and may be called twice.
  */
 export interface TaskSink {
   readonly begun?: (task: Task) => void;

@@ -121,13 +121,8 @@ function LimitsForm({ of, onDone }: FormProps & { readonly of: Found }): ReactNo
     event.preventDefault();
     if (hasFault(draft)) return;
     const rates = { requests_per_minute: numberOrNull(requests), tokens_per_minute: numberOrNull(tokens) };
-    const json = {
-      ...budgetsBody(draft, of.budgets),
-      ...(rates.requests_per_minute === of.requests_per_minute
-        ? {}
-        : { requests_per_minute: rates.requests_per_minute }),
-      ...(rates.tokens_per_minute === of.tokens_per_minute ? {} : { tokens_per_minute: rates.tokens_per_minute }),
-    };
+    const changed = Object.entries(rates).filter(([name, rate]) => rate !== of[name as keyof typeof rates]);
+    const json = { ...budgetsBody(draft, of.budgets), ...Object.fromEntries(changed) };
     if (Object.keys(json).length === 0) return onDone();
     change.mutate({ what: 'Change the budgets and rates of the account.', method: 'PATCH', path: '/limits', json });
   };

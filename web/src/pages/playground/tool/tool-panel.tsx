@@ -35,7 +35,7 @@ export default function ToolPanel({
     <Empty
       heading="h2"
       title="This service lists no tools now."
-      text="Its server may be starting. They appear here when it answers."
+      text="Its server may be starting. Its tools appear here when it answers."
     />
   ) : (
     <Workbench key={tool.name} service={service} tools={tools} tool={tool} onTool={onTool} />
