@@ -9,22 +9,12 @@ import { makePlace, type Place } from '../cli/tollgate.ts';
 import { runPage } from './run-page.ts';
 import { snippetsOf, type Snippet } from './snippets.ts';
 
-const ONLY_CONNECT = /^(?:node bin\/tollgate\.mjs connect\b.*|#.*|)$/;
-/** Pages of clients whose programs other tests run in the same words, or nearly: for the deep run. */
-const BY_NIGHT = /\/(?:anthropic|inspector|openrouter-sdk|x402)\.md$/;
 /**
- * Whether a page of a client has more to run than the command that prints or writes its settings. By day Codex's page
- * stands for those that have not: another test compares their settings with those of the command.
+ * The pages of clients that run by day. Most others only have the command that prints or writes their settings, or
+ * programs that other tests run in nearly the same words: they are for the deep run.
  */
-const runsMore = (page: string): boolean =>
-  process.env['TOLLGATE_DEEP'] === '1' ||
-  page.endsWith('/codex.md') ||
-  (!BY_NIGHT.test(page) &&
-    snippetsOf(page).some(
-      ({ language, note, text }) =>
-        !note.startsWith('no-run') &&
-        (language === 'ts' || (language === 'sh' && text.split('\n').some((line) => !ONLY_CONNECT.test(line.trim())))),
-    ));
+const BY_DAY = /\/(?:codex|openai)\.md$/;
+const runsNow = (page: string): boolean => process.env['TOLLGATE_DEEP'] === '1' || BY_DAY.test(page);
 
 /** Pages that a reader follows beside `npm start`. */
 const PAGES = [
@@ -35,7 +25,7 @@ const PAGES = [
   'docs/backups.md',
   ...readdirSync(join(ROOT, 'docs/clients'))
     .map((name) => `docs/clients/${name}`)
-    .filter(runsMore),
+    .filter(runsNow),
   'docs/completions.md',
   'docs/configuration.md',
   'docs/embeddings.md',
