@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { IMAGE_PATHS, MESSAGES_PATH, type Primitive, RESPONSES_PATH, type ServiceConfig, VIDEOS_PATH } from '#config';
-import { parseServicePath } from '#network/tunnel';
+import { parseServicePath, readEmptyRequest } from '#network/tunnel';
 import type { Forward } from './forward.ts';
 import { refuse } from './own-reply.ts';
 
@@ -42,6 +42,7 @@ export function createCallTable(
     const found = parseServicePath(headers[':path'] ?? '');
     const forward = found && table.get(`${found.primitive}/${found.service}`);
     if (!forward || !isOffered(found)) return refuse(stream, 'unknown_service');
+    readEmptyRequest(stream);
     forward(stream, headers, found.rest);
   };
 }

@@ -9,6 +9,7 @@ import {
 } from 'node:http2';
 import { createWebSocketStream, WebSocket } from 'ws';
 import { createSocketStream } from '../../src/network/tunnel/socket-stream.ts';
+import { readEmptyRequest } from '../../src/network/tunnel/stream-end.ts';
 import { CONTROL_PATH, registrationText, TUNNEL_PROTOCOL, type GatewayMessage } from '../../src/network/tunnel/wire.ts';
 import { TUNNEL_PATH } from '../../src/wire/tunnel-path.ts';
 import { DOMAIN, signInHeaders, type TestWallet } from './wallets.ts';
@@ -106,6 +107,7 @@ export async function dialPeer(options: TunnelPeerOptions): Promise<TunnelPeer> 
   const control = Promise.withResolvers<ServerHttp2Stream>();
   session.on('stream', (stream, requestHeaders) => {
     stream.on('error', () => {});
+    readEmptyRequest(stream);
     if (requestHeaders[':path'] === CONTROL_PATH) {
       let text = '';
       stream.setEncoding('utf8').on('data', (chunk: string) => {

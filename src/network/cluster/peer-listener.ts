@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { CONNECTION_HEADER, FILE_HEADER, type Tunnels } from '../tunnel/tunnels.ts';
 import { forward, refuse } from './forward.ts';
 import { keepAlive, peerKey, SESSION_OPTIONS, SILENCE_MS, TLS_OPTIONS } from './peer-link.ts';
+import { readEmptyRequest } from '../tunnel/stream-end.ts';
 
 export interface PeerListenerOptions {
   /** Shared by the gateways of one database. */
@@ -77,6 +78,7 @@ export function createPeerListener(options: PeerListenerOptions): PeerListener {
   });
 
   server.on('stream', (stream: ServerHttp2Stream, headers, flags, rawHeaders) => {
+    readEmptyRequest(stream);
     const file = headers[FILE_HEADER];
     if (typeof file === 'string' && options.giveFile) return options.giveFile(stream, file);
     const connection = headers[CONNECTION_HEADER];

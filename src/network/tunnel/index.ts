@@ -5,7 +5,7 @@
 export { toRegistrationDocument } from '../registry/document.ts';
 export { keepAlive } from './keep-alive.ts';
 export { createSocketStream, SOCKET_OPTIONS } from './socket-stream.ts';
-export { resetStream } from './stream-end.ts';
+export { readEmptyRequest, resetStream } from './stream-end.ts';
 export {
   CONSUMER_HEADER,
   CONTROL_LINE_BYTES_MAX,

@@ -1,4 +1,4 @@
-import type { Http2Stream } from 'node:http2';
+import type { Http2Stream, ServerHttp2Stream } from 'node:http2';
 
 /*
  * A reply that broke off must never look like a complete one. Node's HTTP/2 does not separate the two cases clearly,
@@ -32,4 +32,13 @@ export function watchEnd(stream: Http2Stream): () => boolean {
   };
   stream.push = watched;
   return () => whole;
+}
+
+/**
+ * Reads the end of a request without a body. Call it before the reply. If nothing of a request was read, Node closes
+ * its stream at the end of the reply, although END_STREAM may still wait to be sent. The other end would then get
+ * RST_STREAM in its place, and could not tell that the reply is complete.
+ */
+export function readEmptyRequest(stream: ServerHttp2Stream): void {
+  if (stream.endAfterHeaders) stream.resume();
 }

@@ -115,26 +115,27 @@ describe('gateways on one database', () => {
     expect(third.registry.locate('p')).toMatchObject({ kind: 'elsewhere', connection: newer.id });
   });
 
-  test('of 100 connections that race to join, one stands everywhere and every other is told once', async () => {
-    for (let round = 0; round < (DEEP ? 100 : 3); round += 1) {
-      const nodes = await gateways(await openTestDatabase('postgres'), 3);
-      const connections = Array.from({ length: 100 }, (_, index) => ({
-        node: nodes[index % 3]!,
-        connection: connectionOf('p'),
-      }));
-      await Promise.all(connections.map(({ node, connection }) => node.registry.join(connection)));
-      const told = () => nodes.flatMap(({ superseded }) => superseded);
-      await until(() => told().length >= 99);
-      const [winner] = connections.filter(({ connection }) => !told().includes(connection.id));
-      await until(() => nodes.every(({ registry }) => registry.locate('p')?.connection === winner!.connection.id));
-      for (const node of nodes)
-        expect(node.registry.locate('p')!.kind).toBe(node === winner!.node ? 'here' : 'elsewhere');
-      // What is told late would be told by the next news.
-      await joined(nodes[0]!, 'q');
-      await until(() => nodes.every(({ registry }) => registry.locate('q') !== null));
-      expect(told()).toHaveLength(99);
-      expect(new Set(told()).size).toBe(99);
-      await winner!.node.registry.register(winner!.connection, [model('a')]);
-    }
+  // A test for each round, so that its database and its gateways are gone before the next.
+  const rounds = Array.from({ length: DEEP ? 100 : 3 }, (_, index) => index + 1);
+  const RACE = 'of 100 connections that race to join, one stands everywhere and every other is told once';
+  test.each(rounds)(`${RACE}: round %i`, async () => {
+    const nodes = await gateways(await openTestDatabase('postgres'), 3);
+    const connections = Array.from({ length: 100 }, (_, index) => ({
+      node: nodes[index % 3]!,
+      connection: connectionOf('p'),
+    }));
+    await Promise.all(connections.map(({ node, connection }) => node.registry.join(connection)));
+    const told = () => nodes.flatMap(({ superseded }) => superseded);
+    await until(() => told().length >= 99);
+    const [winner] = connections.filter(({ connection }) => !told().includes(connection.id));
+    await until(() => nodes.every(({ registry }) => registry.locate('p')?.connection === winner!.connection.id));
+    for (const node of nodes)
+      expect(node.registry.locate('p')!.kind).toBe(node === winner!.node ? 'here' : 'elsewhere');
+    // What is told late would be told by the next news.
+    await joined(nodes[0]!, 'q');
+    await until(() => nodes.every(({ registry }) => registry.locate('q') !== null));
+    expect(told()).toHaveLength(99);
+    expect(new Set(told()).size).toBe(99);
+    await winner!.node.registry.register(winner!.connection, [model('a')]);
   });
 });

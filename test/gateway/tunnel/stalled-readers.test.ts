@@ -11,6 +11,8 @@ const STALLED_MAX = 128 * KIB;
 /** Writes until nothing more is taken, and goes on as it is. Counts what was taken. */
 function pour(stream: ServerHttp2Stream, chunk: Buffer, total: number, taken: (bytes: number) => void): void {
   let left = total;
+  // Node resets a reply whose request is not read, possibly before the end of the reply is sent.
+  stream.resume();
   stream.respond({ ':status': 200 });
   const next = () => {
     if (left <= 0) return void stream.end();
