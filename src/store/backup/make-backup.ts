@@ -134,8 +134,9 @@ const textEntry = (name: string, text: string): ArchiveEntry => {
   return { name, bytes: bytes.byteLength, content: [bytes] };
 };
 
-/** Flushes a folder, so that a new name in it survives a power cut. */
+/** Flushes a folder, so that a new name in it survives a power cut. Windows has no call for this. */
 export async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return;
   const handle = await open(folder, 'r');
   try {
     await handle.sync();
