@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createSecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
+import { readEmptyRequest } from '../tunnel/stream-end.ts';
 import { CONNECTION_HEADER, FILE_HEADER, type Tunnels } from '../tunnel/tunnels.ts';
 import { forward, refuse } from './forward.ts';
 import { keepAlive, peerKey, SESSION_OPTIONS, SILENCE_MS, TLS_OPTIONS } from './peer-link.ts';
-import { readEmptyRequest } from '../tunnel/stream-end.ts';
 
 export interface PeerListenerOptions {
   /** Shared by the gateways of one database. */
