@@ -75,7 +75,10 @@ export async function openProtocols(middle: Middle) {
   late.mcp = mcp;
   opened.defer(() => mcp.close());
   late.lookAtAgent = a2a.look;
-  watchTasks(middle, doors, { agent: a2a.look, tool: mcp.lookAtTask, video: media.videos.look });
+  watchTasks(middle, doors, {
+    looks: { agent: a2a.look, tool: mcp.lookAtTask, video: media.videos.look },
+    looksAtExpiry: { video: media.videos.lookAtExpiry },
+  });
   return { ...middle, cardKey, mcp, a2a, tasks: longWork.tasks, notices: longWork.notices, blobs: media.blobs };
 }
 

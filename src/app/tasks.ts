@@ -88,12 +88,13 @@ export function openTasks(middle: Middle) {
 export function watchTasks(
   { config, database, logger, opened, present, now, random }: Middle,
   { tasks, offerOf }: Pick<ReturnType<typeof openTasks>, 'tasks' | 'offerOf'>,
-  looks: TaskWatchOptions['looks'],
+  { looks, looksAtExpiry }: Pick<TaskWatchOptions, 'looks' | 'looksAtExpiry'>,
 ): void {
   const watch = createTaskWatch({
     database,
     tasks,
     looks,
+    looksAtExpiry,
     present: ({ offerId }) => {
       const offer = offerOf(offerId);
       return offer !== undefined && present(offer);

@@ -14,7 +14,7 @@ export interface LocalProvider {
   services(): Promise<readonly ServiceConfig[]>;
 }
 
-const PROBE_MS = 1_000;
+const PROBE_MS = 3_000;
 const TICK_MS = 50;
 const LIST_MS = 5000;
 const LIST_BYTES_MAX = 8 * 1024 * 1024;
@@ -23,8 +23,8 @@ const MODELS_MAX = 50;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Finds providers that answer, or whose key is in the environment. Never rejects. Takes at most a second of an idle
- * process, while the demo starts.
+ * Finds providers that answer, or whose key is in the environment. Never rejects. Takes at most three seconds of an
+ * idle process, while the demo starts. Usually nothing listens there, which is known at once.
  */
 export async function findLocalProviders(env: Environment): Promise<readonly LocalProvider[]> {
   const found: LocalProvider[] = [];

@@ -202,10 +202,13 @@ function refuseUnreadable(dataDir: string): void {
   }
 }
 
+/** Long enough for a gateway on a busy machine. If nothing listens at its address, that is known at once. */
+const ANSWER_MS = 10_000;
+
 /** Whether the gateway answers. A live process may not answer yet, or may have stopped answering. */
 async function isThere(base: string): Promise<boolean> {
   try {
-    const response = await fetch(`${base}/health/live`, { signal: AbortSignal.timeout(2000), redirect: 'error' });
+    const response = await fetch(`${base}/health/live`, { signal: AbortSignal.timeout(ANSWER_MS), redirect: 'error' });
     await response.body?.cancel();
     return true;
   } catch {

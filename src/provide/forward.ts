@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { type HttpTarget, keyHeaders } from '#config';
 import type { ProxyFailure } from '#network/tunnel';
+import { bodyLengthOf } from '#wire';
 import { breakOff, refuse } from './own-reply.ts';
 import { takeBody } from './request-body.ts';
 
@@ -149,6 +150,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #body: Buffer | Readable | null;
   readonly #failed: ForwardOptions['failed'];
   #controller: Dispatcher.DispatchController | null = null;
+  /** Bytes of the reply's body that have not arrived. */
+  #bytesLeft = Infinity;
   #left = false;
   #ended = false;
 
@@ -170,6 +173,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Http1Headers): void {
     // Replies such as 100 Continue are only for this proxy.
     if (status < 200 || this.#left) return;
+    this.#bytesLeft = bodyLengthOf(headers);
     try {
       this.#stream.respond(replyHeaders(status, headers));
     } catch (error) {
@@ -179,7 +183,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (!this.#left && !this.#stream.write(chunk)) controller.pause();
+    this.#bytesLeft -= chunk.byteLength;
+    if (!this.#left && !this.#stream.write(chunk) && this.#bytesLeft > 0) controller.pause();
   }
 
   onResponseEnd(): void {

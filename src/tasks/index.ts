@@ -9,12 +9,12 @@ export { countLiveTasks, createTasks, type KeptTasks } from './create-tasks.ts';
 export { type BudgetNotices, createBudgetNotices } from './notices/budget-notices.ts';
 export { createSessionStore, type SessionStore, type StoredSession } from './sessions/session-store.ts';
 export type { CallCost, TaskCost } from './task-cost.ts';
-export { lastPartOf } from './last-part.ts';
 export { LOOK_MS } from './timed-look.ts';
 export { isStorable } from './task-rows.ts';
 export type { TaskSink } from './task-sink.ts';
 export {
   type Look,
+  type LookAtExpiry,
   ownerOf,
   type SeenTask,
   type Sight,

@@ -206,3 +206,9 @@ export interface Tasks {
  * requests the task with its whole history, to count its bytes.
  */
 export type Look = (task: Task, signal: AbortSignal, whole?: boolean) => Promise<Sight | null>;
+
+/**
+ * The end of a task whose time is over, by what the gateway has of it. Does not ask the provider. null if it has
+ * nothing: then the task is given up.
+ */
+export type LookAtExpiry = (task: Task) => Promise<Sight | null>;

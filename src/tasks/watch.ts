@@ -5,7 +5,7 @@ import { createDueTasks, type Released } from './due-tasks.ts';
 import { lastPartOf } from './last-part.ts';
 import { asItWas, createOfferLooks } from './offer-looks.ts';
 import { toTask, type TaskRow } from './task-rows.ts';
-import type { Look, Task } from './task.ts';
+import type { Look, LookAtExpiry, Task } from './task.ts';
 import { createTimedLook, type TimedLookOptions } from './timed-look.ts';
 
 export interface TaskWatchOptions extends Pick<TimedLookOptions, 'providerOf'> {
@@ -16,6 +16,8 @@ export interface TaskWatchOptions extends Pick<TimedLookOptions, 'providerOf'> {
    * up.
    */
   readonly looks: Readonly<Partial<Record<Primitive, Look>>>;
+  /** Tasks of other primitives are given up when their time is over. */
+  readonly looksAtExpiry: Readonly<Partial<Record<Primitive, LookAtExpiry>>>;
   /** False while the provider of a task is not connected to any gateway. */
   readonly present: (task: Task) => boolean;
   /** Epoch milliseconds. */
@@ -75,12 +77,19 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
     return { task, lookMs, nextLookAt: task.live ? Math.min(at, latest) : at };
   };
 
+  /** True if the task ended with the output that is here. */
+  const endedByExpiry = async (task: TaskRow): Promise<boolean> => {
+    const sight = await options.looksAtExpiry[task.primitive]?.(toTask(task));
+    return sight ? (await tasks.saw(task, sight)) !== null : false;
+  };
+
   const attend = async (task: TaskRow, onSlow: () => void, onLooked: () => void): Promise<Released | null> => {
     if (!task.live) {
       await tasks.settleRest(task);
       return null;
     }
     if (task.expiresAt <= now()) {
+      if (await endedByExpiry(task)) return null;
       const given = await tasks.giveUp(task);
       if (given) options.onGivenUp?.(given);
       return given ? null : pauseAfter(task, lookMsMax);

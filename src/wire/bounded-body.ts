@@ -89,3 +89,14 @@ export function withoutCredentials(from: string | URL): {
   const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
   return { url: url.href, headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` } };
 }
+
+/**
+ * The bytes of a body by its content-length; Infinity if it has none.
+ *
+ * A connection must not be paused after the last of these bytes. undici reads the end of the message only when it
+ * continues. If the upstream closes the idle connection before that, undici takes the whole reply for a broken one.
+ */
+export function bodyLengthOf(headers: Readonly<Record<string, string | string[] | undefined>>): number {
+  const length = Number(headers['content-length'] ?? NaN);
+  return Number.isNaN(length) ? Infinity : length;
+}

@@ -1,4 +1,4 @@
-export { fetchText, readBounded, readStart, withoutCredentials } from './bounded-body.ts';
+export { bodyLengthOf, fetchText, readBounded, readStart, withoutCredentials } from './bounded-body.ts';
 export { createByteBuffer } from './byte-buffer.ts';
 export { CAP_NAMES, type CapName } from './cap-name.ts';
 export { clientAddress, createTrust, type Trust } from './client-address.ts';

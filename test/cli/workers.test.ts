@@ -108,7 +108,7 @@ describe('tollgate serve --workers 2', () => {
     expect(text).toContain('tollgate_processes 2');
     expect(text).toContain('tollgate_locks_held 0');
     // The commands of this machine find it.
-    expect((await place.run(['account', 'create', 'acme'])).code).toBe(0);
+    expect(await place.run(['account', 'create', 'acme'])).toMatchObject({ code: 0 });
   });
 
   it('reloads all workers, by a signal and by the admin API', async () => {

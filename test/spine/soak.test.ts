@@ -20,7 +20,7 @@ beforeAll(async () => {
   drop = () => database.drop();
   spine = await startSpine({
     databaseUrl: database.url,
-    toml: '[limits]\nrequests_per_minute = 10000000\nburst = 100000\n[billing]\ndrain_ms = 300\n[upstream]\nidle_timeout_ms = 400\nhead_timeout_ms = 400\ncooldown_ms = 0',
+    toml: '[limits]\nrequests_per_minute = 10000000\nburst = 100000\n[billing]\ndrain_ms = 300\n[upstream]\nidle_timeout_ms = 1000\nhead_timeout_ms = 5000\ncooldown_ms = 0',
   });
 });
 afterAll(async () => {

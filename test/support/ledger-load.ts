@@ -16,7 +16,13 @@ export interface LoadResult {
  */
 export async function loadLedger(
   ledger: Ledger,
-  options: { width: number; prefix: string; done: () => boolean; onPair?: () => void },
+  options: {
+    width: number;
+    prefix: string;
+    done: () => boolean;
+    onPair?: () => void;
+    onUnavailable?: (error: LedgerUnavailable) => void;
+  },
 ): Promise<LoadResult> {
   const told = new Map<string, 'settled' | 'released' | 'unknown'>();
   const surprises: unknown[] = [];
@@ -67,9 +73,12 @@ export async function loadLedger(
         // journal.
         if (under) surprises.push(...[await ledger.keep(run, Date.now() + 600_000 + turn)].filter(({ ok }) => !ok));
       } catch (error) {
-        if (!(error instanceof LedgerUnavailable)) surprises.push(error);
+        if (error instanceof LedgerUnavailable) options.onUnavailable?.(error);
+        else surprises.push(error);
         unavailable += 1;
         told.set(id, 'unknown');
+        // A closed ledger rejects at once. Without a pause, no timer of this process would run any more.
+        await new Promise((resolve) => setImmediate(resolve));
         continue;
       }
       if (turn % 3 > 0) {

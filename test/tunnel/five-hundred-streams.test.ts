@@ -129,6 +129,7 @@ const portOf = (server: Server) => (server.address() as AddressInfo).port;
 const portUrl = (server: Server) => `http://127.0.0.1:${portOf(server)}/v1`;
 const floodPort = () => Number(new URL(flood.url).port);
 
+/** The figures are up to a second old, so wait for a value with `until`. */
 async function gauge(name: string): Promise<number> {
   const text = await (
     await fetch(`${gateway.baseUrl}/metrics`, { headers: { authorization: `Bearer ${gateway.adminKey}` } })
@@ -187,7 +188,7 @@ async function flow(key: string, count: number, { beside = 0, padding = '' } = {
   let begun: number;
   try {
     await until(() => upstream.log.length === count);
-    expect(await gauge('tollgate_tunnel_streams')).toBe(count + beside);
+    await until(async () => (await gauge('tollgate_tunnel_streams')) === count + beside);
   } finally {
     begun = performance.now();
     gate.resolve();
@@ -305,7 +306,7 @@ test(
     upstream.hold(gate.promise);
     const waiting = Array.from({ length: half }, () => post(key, chat('!tokens:50', { max_tokens: 60 })));
     await until(() => upstream.log.length === STREAMS);
-    expect(await gauge('tollgate_tunnel_streams')).toBe(STREAMS);
+    await until(async () => (await gauge('tollgate_tunnel_streams')) === STREAMS);
 
     const left = Promise.allSettled(waiting);
     await clients.destroy();

@@ -22,7 +22,8 @@ export const MEDIA = {
     min: 1_000,
     max: 7 * 24 * HOUR_MS,
     default: 2 * HOUR_MS,
-    meaning: 'How long a video may take. After that, the amount locked for it is given back.',
+    meaning:
+      'How long a video may take. After that, the task ends with the videos that are here. Without any, it is free.',
   }),
   keep_ms: whole({
     min: 1_000,

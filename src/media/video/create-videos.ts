@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { GatewayError, UpstreamFailure } from '#wire';
 import type { Caller, Pipeline } from '#gateway';
-import { type Blobs, type Look, ownerOf, type Task, type Tasks } from '#tasks';
+import { type Blobs, type Look, type LookAtExpiry, ownerOf, type Task, type Tasks } from '#tasks';
 import { askProvider } from './run/ask-provider.ts';
 import { createFetchVideos } from './run/fetch-video.ts';
 import { createLookAtVideos } from './run/look-at-videos.ts';
@@ -29,6 +29,8 @@ interface VideosOptions {
 export interface Videos {
   /** For the watch. */
   readonly look: Look;
+  /** For the watch: ends a task whose time is over with the files that are here. null without files. */
+  readonly lookAtExpiry: LookAtExpiry;
   /** The caller's task with this id. Throws GatewayError `not_found`. */
   find(id: string, caller: Caller): Promise<Task>;
   /** The task as its provider has it now, or had it within the last 2 seconds. */
@@ -43,7 +45,7 @@ export interface Videos {
   cancel(task: Task): Promise<Task>;
   /** Removes the files of a task. */
   remove(task: Task): Promise<void>;
-  /** Called when the time of a task is over. Cancels its jobs, and tells its callback. */
+  /** Called when the time of a task is over and no file of it is here. Cancels its jobs, and tells its callback. */
   gaveUp(task: Task): Promise<void>;
   close(): Promise<void>;
 }
@@ -91,7 +93,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
     },
     onError: unseen,
   });
-  const lookAtVideos = createLookAtVideos({
+  const { look: lookAtJobs, lookAtExpiry } = createLookAtVideos({
     pipeline,
     blobs,
     fetching,
@@ -108,7 +110,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
   const look: Look = (task, signal) => {
     if (looked.size >= LOOKED_MAX) looked.clear();
     looked.set(task.taskId, now());
-    return lookAtVideos(task, signal);
+    return lookAtJobs(task, signal);
   };
 
   /** Looks at a task, and stores the result of the look. */
@@ -129,6 +131,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
 
   return {
     look,
+    lookAtExpiry,
     refresh,
     async view(task) {
       // Another gateway may have noted the end. A task must be charged before its files are given out.

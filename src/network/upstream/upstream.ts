@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { createRequire } from 'node:module';
 import type { Dispatcher, Pool } from 'undici';
-import { UpstreamFailure, scrubOf, type Scrub } from '#wire';
+import { bodyLengthOf, UpstreamFailure, scrubOf, type Scrub } from '#wire';
 import { type DirectEndpoint, type UpstreamExchange, type UpstreamOf, CALL_OVER } from '#gateway';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 import { PulledReply } from './pulled-reply.ts';
@@ -101,6 +101,8 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
 class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, UpstreamExchange {
   #controller: Dispatcher.DispatchController | null = null;
   #paused = false;
+  /** Bytes of the body that have not arrived. */
+  #bytesLeft = Infinity;
   #discarding: NodeJS.Timeout | undefined;
   #entry: Entry | null = null;
   readonly #secrets: DirectEndpoint['headers'];
@@ -134,6 +136,7 @@ class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, Up
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return;
+    this.#bytesLeft = bodyLengthOf(headers);
     this.begun(status, headers);
   }
 
@@ -145,7 +148,8 @@ class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, Up
     }
     this.queue.push(chunk);
     this.queuedBytes += chunk.byteLength;
-    if (this.queuedBytes > QUEUE_BYTES_MAX && !this.#paused) {
+    this.#bytesLeft -= chunk.byteLength;
+    if (this.queuedBytes > QUEUE_BYTES_MAX && this.#bytesLeft > 0 && !this.#paused) {
       this.#paused = true;
       controller.pause();
     }

@@ -2,6 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
 import { solanaMoney, type SolanaMoney } from '../../support/chain/money-chain.ts';
 import { openMoneyWorldOn, type MoneyGateway, type MoneyWorld, type Payer } from '../../support/chain/money-world.ts';
+import { atThisLoad } from '../../support/at-this-load.ts';
+import { whileBlocksCome } from '../../support/chain/while-blocks-come.ts';
 
 const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 50 : 1;
 const PAID = 5_000_000n;
@@ -29,10 +31,10 @@ const withdraw = (payer: Payer, id: string) =>
     amount: WITHDRAWN,
     handedOut: false,
   });
-const until = async (reached: () => Promise<boolean>, meanwhile: () => Promise<unknown> = async () => {}) => {
-  for (let waited = 0; !(await reached()); waited += 1) {
-    if (waited > 400) throw new Error(`it did not come: ${gateway.problems.join('; ')}`);
-    await meanwhile();
+const problems = () => `it did not come: ${gateway.problems.join('; ')}`;
+const until = async (reached: () => Promise<boolean>) => {
+  for (const end = performance.now() + atThisLoad(10_000); !(await reached());) {
+    if (performance.now() > end) throw new Error(problems());
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
 };
@@ -56,7 +58,11 @@ test('a payment that is dropped until it expires failed, and costs its payer not
     world.chain.twin.faults.dropNext = 1_000_000;
     const { payment, deposit } = await take(payer);
     expect(deposit.state).toBe('received');
-    await until(async () => (await gateway.chains.depositRows.find(payment.id))!.state === 'failed', world.finalize);
+    await whileBlocksCome(
+      world,
+      async () => (await gateway.chains.depositRows.find(payment.id))!.state === 'failed',
+      problems,
+    );
     world.chain.twin.faults.dropNext = 0;
     await world.settle(gateway);
     expect(await world.available(escrowOf(payer.account))).toBe(0n);
@@ -77,9 +83,10 @@ test('a payout that is dropped until it expires is signed anew, and paid once', 
     await withdraw(payer, id);
     await until(async () => (await gateway.chains.withdrawalRows.find(id))!.state === 'signed');
     const first = (await gateway.chains.withdrawalRows.find(id))!.signed!;
-    await until(
+    await whileBlocksCome(
+      world,
       async () => (await gateway.chains.withdrawalRows.find(id))!.signed!.text !== first.text,
-      world.finalize,
+      problems,
     );
     world.chain.twin.faults.dropNext = 0;
     await world.settle(gateway);

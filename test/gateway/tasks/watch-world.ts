@@ -74,6 +74,7 @@ export function startWatch(
     database: gateway.database,
     tasks: gateway.tasks,
     looks: { agent: look },
+    looksAtExpiry: {},
     present: () => true,
     providerOf: ({ offerId }) => offerId,
     now: () => clock.now,

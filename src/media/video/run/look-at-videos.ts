@@ -1,6 +1,6 @@
 import { UpstreamFailure } from '#wire';
 import type { Pipeline, Send } from '#gateway';
-import { type Blob, type Blobs, lastPartOf, LOOK_MS, type Look, type Sight, type Task } from '#tasks';
+import { type Blob, type Blobs, LOOK_MS, type Look, type LookAtExpiry, type Sight, type Task } from '#tasks';
 import { filesOf, notesOf, resultToText, secondsIn, type VideoNotes, type VideoResult } from '../video-task.ts';
 import { lookAtJob, type SeenJob, seenJob } from '../wires/openai-videos.ts';
 import { askProvider } from './ask-provider.ts';
@@ -22,36 +22,40 @@ interface LookAtVideosOptions {
   readonly now: () => number;
 }
 
-/**
- * How long a provider has for its answers. This is shorter than a whole look. So a look can end a task in the last part
- * of its time even if the provider does not answer. Only one look may fall into this part.
- */
+/** How long a provider has for its answers. This is shorter than a whole look, because a late result is ignored. */
 const ANSWER_MS = LOOK_MS - 2_000;
 /** How long a look waits for single jobs. It is shorter, so that the answers about the others count. */
 const JOB_MS = ANSWER_MS - 1_000;
 /** A job that its provider does not know this long after its creation is lost. */
 const LOST_MS = 60_000;
-const RUNNING: ReadonlySet<SeenJob['state']> = new Set(['queued', 'generating']);
 /** A video shorter than this part of the requested length is charged by its actual length. */
 const SHORT = 0.8;
 
-/**
- * Looks at the jobs of a task, and has the files of finished jobs fetched. The task ends when every job has ended,
- * and the file of every finished job is here. In the last part of its time, it ends with the files that are here. Only
- * these files are charged.
- */
-export function createLookAtVideos(options: LookAtVideosOptions): Look {
-  const { blobs, onEnd, onLeft, onSeen, onUnseen, now } = options;
+/** The looks at a task of videos. Only the files that are here at its end are charged. */
+interface LookAtVideos {
+  /**
+   * Looks at the jobs of a task, and has the files of finished jobs fetched. The task ends when every job has ended,
+   * and the file of every finished job is here.
+   */
+  readonly look: Look;
+  /** Ends a task whose time is over with the files that are here. null without files. Does not ask the provider. */
+  readonly lookAtExpiry: LookAtExpiry;
+}
 
-  return async (task, signal) => {
-    const notes = notesOf(task);
+export function createLookAtVideos(options: LookAtVideosOptions): LookAtVideos {
+  const { blobs, onEnd, onLeft, onSeen, onUnseen } = options;
+
+  /** The stored files of a task by the place of their job, in this order. */
+  const filesHere = async (task: Task): Promise<ReadonlyMap<number, Blob>> => {
     const sources = filesOf(task);
-    const here = new Map(
-      (await blobs.find(sources))
-        .filter(({ state }) => state === 'stored')
-        .map((blob) => [sources.indexOf(blob.source), blob]),
-    );
-    const places = notes.jobs.map((_, place) => place).filter((place) => !here.has(place));
+    const stored = (await blobs.find(sources)).filter(({ state }) => state === 'stored');
+    return new Map(stored.map((blob) => [sources.indexOf(blob.source), blob]));
+  };
+
+  const look: Look = async (task, signal) => {
+    const notes = notesOf(task);
+    const here = await filesHere(task);
+    const places = missingPlaces(notes, here);
     let seen: Seen = places.map(() => null);
     try {
       seen = await lookAtJobs(options, task, notes, places, signal);
@@ -62,25 +66,29 @@ export function createLookAtVideos(options: LookAtVideosOptions): Look {
     if (known.length > 0) onSeen(task, known);
     // The result of a look that was ended is ignored, so it must not tell the callback of an end.
     if (signal.aborted) return null;
-    const isLast = now() >= lastPartOf(task);
-    const isOver = seen.every((job) => job?.state === 'failed');
-    if (!isOver && !(isLast && here.size > 0)) return known.length === 0 ? null : goesOn(task, known, here.size);
-    const sight = await end(
-      task,
-      notes,
-      [...here].sort(([a], [b]) => a - b),
-      known,
-      onEnd,
-    );
-    const left = places.filter((_, at) => seen[at] === null || RUNNING.has(seen[at]!.state));
-    if (left.length > 0)
+    if (seen.every((job) => job?.state === 'failed')) return end(task, notes, here, known, onEnd);
+    return known.length === 0 ? null : goesOn(task, known, here.size);
+  };
+
+  return {
+    look,
+    async lookAtExpiry(task) {
+      const notes = notesOf(task);
+      const here = await filesHere(task);
+      if (here.size === 0) return null;
+      const sight = await end(task, notes, here, [], onEnd);
       onLeft(
         task,
-        left.map((place) => notes.jobs[place]!),
+        missingPlaces(notes, here).map((place) => notes.jobs[place]!),
       );
-    return sight;
+      return sight;
+    },
   };
 }
+
+/** The places of the jobs whose files are not here. */
+const missingPlaces = ({ jobs }: VideoNotes, here: ReadonlyMap<number, Blob>): readonly number[] =>
+  jobs.map((_, place) => place).filter((place) => !here.has(place));
 
 /** The jobs that a look has asked for; null for a job whose provider has not answered. */
 type Seen = readonly (SeenJob | null)[];
@@ -160,17 +168,17 @@ function goesOn({ state }: Task, seen: readonly SeenJob[], here: number): Sight 
 async function end(
   task: Task,
   notes: VideoNotes,
-  here: readonly (readonly [number, Blob])[],
+  here: ReadonlyMap<number, Blob>,
   seen: readonly SeenJob[],
   onEnd: LookAtVideosOptions['onEnd'],
 ): Promise<Sight> {
-  const files = here.map(([place]) => place);
+  const files = [...here.keys()];
   const failed = seen.find(({ error }) => error !== null);
   const result = { files, error: failed?.error ?? null, raw: seen[0]?.raw ?? {} };
   await onEnd(task, result);
   const snapshot = resultToText(result);
   if (files.length === 0) return { state: 'failed', end: 'free', snapshot };
-  const billed = here.map(([, blob]) => billedSeconds(notes.seconds, secondsIn(blob.notes)));
+  const billed = [...here.values()].map((blob) => billedSeconds(notes.seconds, secondsIn(blob.notes)));
   const seconds = billed.reduce((sum, each) => sum + each, 0);
   return {
     state: 'completed',
