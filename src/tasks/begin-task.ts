@@ -1,4 +1,4 @@
-import { loadStatement, type Value } from '#store';
+import { loadStatement, rowReader, type Value } from '#store';
 import { GatewayError } from '#wire';
 import { listCalls } from './settle-calls.ts';
 import type { TaskContext } from './task-context.ts';
@@ -21,18 +21,29 @@ export const FIRST_LOOK_MS = 2_000;
 const FULL_MAX = 10_000;
 /** Seconds after which the owner of a full account may try again. */
 const FULL_RETRY_S = 60;
+/**
+ * A lock is first kept for at most this time. If the gateway crashes before it has stored the task, nobody releases the
+ * lock, so the consumer's money returns when this time is over.
+ */
+const FIRST_KEPT_MS = 3_600_000;
 
 const PUT = loadStatement(import.meta.url, './sql/put-task.sql');
 const JOIN = loadStatement(import.meta.url, './sql/join-task.sql');
 const ADD_CALL = loadStatement(import.meta.url, './sql/add-call.sql');
 const COUNT_OF_ACCOUNT = loadStatement(import.meta.url, './sql/count-live-of-account.sql');
 const NOTE_KEPT = loadStatement(import.meta.url, './sql/note-kept.sql');
+const LIST_SHORT = loadStatement(import.meta.url, './sql/list-short-calls.sql');
+
+export interface TaskStart extends Pick<Tasks, 'admit' | 'begin'> {
+  /**
+   * Prolongs locks that end before their running tasks, at most `limit`. The watch calls it within a minute after a
+   * task began. Resolves with the number of locks.
+   */
+  keepShort(limit: number): Promise<number>;
+}
 
 /** Begins tasks and adds calls to them. `liveMax`: the most running tasks of one account. */
-export function createTaskStart(
-  { database, ledger, sink, now }: TaskContext,
-  liveMax: number,
-): Pick<Tasks, 'admit' | 'begin'> {
+export function createTaskStart({ database, ledger, sink, now }: TaskContext, liveMax: number): TaskStart {
   /**
    * Accounts that reached the limit with their last task. Only for these accounts does `admit` count tasks before a
    * call.
@@ -49,14 +60,19 @@ export function createTaskStart(
     );
   }
 
-  /** Prolongs the locks of the task's earlier calls to the task's new end. */
-  async function keepOthers(task: TaskRow, keptUntil: number): Promise<void> {
+  /** Prolongs the locks of calls of running tasks. A lock that is resolved stays as it is. */
+  async function prolong(calls: readonly ShortCall[]): Promise<void> {
+    if (calls.length === 0) return;
+    await Promise.all(calls.map(({ callId, keptUntil }) => ledger.keep(callId, keptUntil)));
+    await database.batch(calls.map(({ callId, keptUntil }) => ({ statement: NOTE_KEPT, params: [callId, keptUntil] })));
+  }
+
+  /** Prolongs the locks of the task's earlier calls to the task's new end. `callId`: the new call. */
+  async function keepOthers(task: TaskRow, callId: string | undefined, keptUntil: number): Promise<void> {
     const short = (await listCalls(database, task)).filter(
-      (call) => call.settlement === null && call.keptUntil < task.expiresAt,
+      (call) => call.callId !== callId && call.settlement === null && call.keptUntil < task.expiresAt,
     );
-    if (short.length === 0) return;
-    await Promise.all(short.map(({ callId }) => ledger.keep(callId, keptUntil)));
-    await database.batch(short.map(({ callId }) => ({ statement: NOTE_KEPT, params: [callId, keptUntil] })));
+    await prolong(short.map((call) => ({ callId: call.callId, keptUntil })));
   }
 
   return {
@@ -79,11 +95,12 @@ export function createTaskStart(
       const at = now();
       const expiresAt = at + task.ttlMs;
       const keptUntil = expiresAt + slackOf(task.ttlMs);
+      const firstKeptUntil = Math.min(keptUntil, at + FIRST_KEPT_MS);
       const nextLookAt = Math.min(at + Math.max(FIRST_LOOK_MS, task.pauseMs ?? 0), expiresAt);
       const { account, within, offerId } = task;
       // The lock is kept first, because work without a lock would be free. A lock without work is released with its
       // call, or expires.
-      if (call) await keepLock(call.callId, keptUntil);
+      if (call) await keepLock(call.callId, firstKeptUntil);
       const own: Value[] = [...keyOf(task), account, within, offerId];
       const [put, joined, rows, counted] = await database.batch([
         {
@@ -108,7 +125,7 @@ export function createTaskStart(
         { statement: FIND_TASK, params: keyOf(task) },
         { statement: COUNT_OF_ACCOUNT, params: [account, liveMax] },
         ...(call
-          ? [{ statement: ADD_CALL, params: [...own, call.callId, call.price, at, keptUntil, call.most ?? null] }]
+          ? [{ statement: ADD_CALL, params: [...own, call.callId, call.price, at, firstKeptUntil, call.most ?? null] }]
           : []),
       ]);
       const found = toTaskRow(rows![0]!);
@@ -120,11 +137,34 @@ export function createTaskStart(
         full.add(account);
       }
       if (isNew) sink.begun?.(toTask(found));
-      if (!isNew) await keepOthers(found, keptUntil);
+      if (!isNew) await keepOthers(found, call?.callId, keptUntil);
       return isNew ? 'begun' : 'known';
+    },
+
+    async keepShort(limit) {
+      const at = now();
+      const rows = await database.query(LIST_SHORT, [at - FIRST_KEPT_MS, at + FIRST_KEPT_MS, limit]);
+      const short = rows.map(toShortTask);
+      await prolong(
+        short.map(({ callId, createdAt, expiresAt }) => ({
+          callId,
+          keptUntil: expiresAt + slackOf(expiresAt - createdAt),
+        })),
+      );
+      return short.length;
     },
   };
 }
+
+interface ShortCall {
+  readonly callId: string;
+  readonly keptUntil: number;
+}
+
+const toShortTask = rowReader<{ readonly callId: string; readonly createdAt: number; readonly expiresAt: number }>({
+  createdAt: Number,
+  expiresAt: Number,
+});
 
 /**
  * Locks are kept this much longer than their task, so that not every message of a task must prolong all its locks.

@@ -1,6 +1,6 @@
 import { loadStatement, type Database } from '#store';
 import type { Conclude, Ledger, LockRecord } from '#billing';
-import { createTaskStart } from './begin-task.ts';
+import { createTaskStart, type TaskStart } from './begin-task.ts';
 import { createTaskEnd, type TaskEnd } from './end-task.ts';
 import { createTaskSearch } from './find-tasks.ts';
 import { readTaskCost } from './task-cost.ts';
@@ -29,7 +29,7 @@ export interface TasksOptions {
 }
 
 /** Tasks, with additional methods for the watch; see createTaskWatch. */
-export interface KeptTasks extends Tasks, TaskEnd {}
+export interface KeptTasks extends Tasks, TaskEnd, TaskStart {}
 
 const COUNT_LIVE = loadStatement(import.meta.url, './sql/count-live-tasks.sql');
 

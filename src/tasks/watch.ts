@@ -60,8 +60,8 @@ const CONTEXT_MS = 365 * 24 * 3_600_000;
 
 /**
  * Polls the running tasks, so that their end is seen even if no client asks and no provider notifies. It also gives up
- * expired tasks, settles calls that a crashed gateway left open, and removes tasks that ended long ago. Gateways of one
- * database share this work.
+ * expired tasks, settles calls that a crashed gateway left open, keeps the locks of running tasks, and removes tasks
+ * that ended long ago. Gateways of one database share this work.
  */
 export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
   const { database, tasks, looks, present, now, random, lookMsMax, retentionMs, onError } = options;
@@ -112,7 +112,8 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
     if (Math.abs(at - sweptAt) < SWEEP_MS) return false;
     const gone = await due.sweep(at - retentionMs, SWEEP_BATCH);
     const contexts = await due.sweepContexts(at - CONTEXT_MS, SWEEP_BATCH);
-    if (gone === SWEEP_BATCH || contexts === SWEEP_BATCH) return true;
+    const prolonged = await tasks.keepShort(SWEEP_BATCH);
+    if ([gone, contexts, prolonged].includes(SWEEP_BATCH)) return true;
     sweptAt = at;
     return false;
   };

@@ -5,13 +5,17 @@ import {
   bob,
   completed,
   ESTIMATE,
+  FIRST_KEPT_MS,
   keyOf,
   MINUTE_MS,
   newTask,
+  PRICE,
   tasksWorld,
   TTL_MS,
   working,
 } from './tasks-world.ts';
+
+const DAY_MS = 24 * 60 * MINUTE_MS;
 
 describe.each(ENGINES)('a task that begins, on %s', (engine) => {
   it('is known to every gateway, and keeps the lock of its call beyond the call', async () => {
@@ -78,6 +82,55 @@ describe.each(ENGINES)('a task that begins, on %s', (engine) => {
     expect(kept).toHaveLength(40);
     const { expiresAt } = (await tasks.find(keyOf('task-1'), alice))!;
     for (const id of kept) expect((await one.ledger.find(id))!.expiresAt).toBeGreaterThanOrEqual(expiresAt);
+  });
+
+  it('keeps the lock of a long task for an hour first, and then for its whole time', async () => {
+    const { one, two, clock, lock, money, audited } = await tasksWorld(engine);
+    const call = await lock();
+    const [at, ttlMs] = [clock.now, DAY_MS];
+    await one.tasks.begin(newTask('task-1', { ttlMs }), call);
+    expect((await one.ledger.find(call.callId))!.expiresAt).toBe(at + FIRST_KEPT_MS);
+    // The gateway that began it is gone. Another one prolongs its lock, once.
+    clock.now += MINUTE_MS;
+    expect(await two.tasks.keepShort(10)).toBe(1);
+    const { expiresAt } = (await one.ledger.find(call.callId))!;
+    expect(expiresAt).toBeGreaterThan(at + ttlMs);
+    expect(await one.tasks.keepShort(10)).toBe(0);
+    clock.now = at + ttlMs - MINUTE_MS;
+    expect(await one.ledger.expire(clock.now)).toEqual([]);
+    expect(await one.tasks.keepShort(10)).toBe(0);
+    await two.tasks.saw(keyOf('task-1'), completed);
+    expect((await money())[2]).toBe(PRICE - PRICE / 10n);
+    await audited();
+  });
+
+  it('is in the way of its owner’s money for an hour if the gateway dies before it has stored it', async () => {
+    const { one, two, gatewayOn, clock, lock, money, audited } = await tasksWorld(engine);
+    const call = await lock();
+    const dying = gatewayOn({ ...one.database, batch: () => Promise.reject(new Error('killed')) });
+    await expect(dying.tasks.begin(newTask('task-1', { ttlMs: DAY_MS }), call)).rejects.toThrow('killed');
+    expect(await two.tasks.keepShort(10)).toBe(0);
+    expect(await one.ledger.expire(clock.now + FIRST_KEPT_MS - 1)).toEqual([]);
+    clock.now += FIRST_KEPT_MS;
+    expect(await two.ledger.expire(clock.now)).toEqual([call.callId]);
+    expect((await money())[1]).toBe(0n);
+    await audited();
+  });
+
+  it('has its lock prolonged only while it runs, the lock that ends first before the others', async () => {
+    const { one, two, clock, lock } = await tasksWorld(engine);
+    const calls = [await lock('first'), await lock('second'), await lock('over')];
+    for (const call of calls) {
+      await one.tasks.begin(newTask(`task-${call.callId}`, { ttlMs: DAY_MS }), call);
+      clock.now += MINUTE_MS;
+    }
+    await one.tasks.saw(keyOf('task-over'), completed);
+    const untilOf = async (id: string) => (await one.ledger.find(id))!.expiresAt;
+    expect(await two.tasks.keepShort(1)).toBe(1);
+    expect(await untilOf('first')).toBeGreaterThan(clock.now + FIRST_KEPT_MS);
+    expect(await untilOf('second')).toBeLessThan(clock.now + FIRST_KEPT_MS);
+    expect(await two.tasks.keepShort(10)).toBe(1);
+    expect(await untilOf('second')).toBeGreaterThan(clock.now + FIRST_KEPT_MS);
   });
 
   it('goes on with a message that is paid already', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import type { Database } from '#store';
 import { ENGINES } from '../../support/engines.ts';
 import { alice, completed, keyOf, MINUTE_MS, newTask, PRICE, tasksWorld, TTL_MS } from './tasks-world.ts';
-import { countLooks, startWatch } from './watch-world.ts';
+import { countLooks, HANGS_MS, startWatch } from './watch-world.ts';
 
 describe.each(ENGINES)('a task whose time is over, on %s', (engine) => {
   it('is free, and what was locked for it goes back', async () => {
@@ -67,11 +67,16 @@ describe.each(ENGINES)('a task whose time is over, on %s', (engine) => {
   it('is forgotten a while after its end, with its calls, and its id is free again', async () => {
     const { one, two, clock, lock, audited } = await tasksWorld(engine);
     for (const id of ['ended', 'live'])
-      await one.tasks.begin(newTask(id, { ttlMs: 30 * 24 * 60 * MINUTE_MS }), await lock());
+      await one.tasks.begin(newTask(id, { ttlMs: 30 * 24 * 60 * MINUTE_MS }), await lock(id));
     await one.tasks.saw(keyOf('ended'), completed);
     const looks = countLooks(() => null);
     const day = 24 * 60 * MINUTE_MS;
     startWatch(two, clock, looks.look, { retentionMs: 2 * day });
+    // The watch keeps the lock of the task that runs.
+    await vi.waitFor(
+      async () => expect((await one.ledger.find('live'))!.expiresAt).toBeGreaterThan(clock.now + 30 * day),
+      { timeout: HANGS_MS },
+    );
     clock.now += day;
     await looks.reached(1);
     expect(await one.tasks.find(keyOf('ended'), alice)).not.toBeNull();

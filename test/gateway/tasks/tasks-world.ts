@@ -18,7 +18,10 @@ import type { NewTask, Sight, Task, TaskCall, TaskKey, TaskOwner } from '../../.
 import { openEngine, type EngineName } from '../../support/engines.ts';
 
 export const MINUTE_MS = 60_000;
-export const TTL_MS = 60 * MINUTE_MS;
+/** Locks of such tasks are kept for the whole time at once. */
+export const TTL_MS = 48 * MINUTE_MS;
+/** The longest that a lock is kept before the watch has seen its task. */
+export const FIRST_KEPT_MS = 60 * MINUTE_MS;
 
 /** Of one call of the agent, in micro-USD. */
 export const PRICE = 60n;
