@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
-import { accountTotals, findTransfer } from '#billing';
+import { accountTotals, createPayouts, findTransfer } from '#billing';
 import type { Config } from '#config';
 import { openJournaled } from './journal/journal.ts';
 import { openLedger } from './ledger.ts';
 import { mount } from './mount.ts';
 // The narrow faces below keep commands fast. `#pages`, `#auth`, `#network` and `#gateway` would load a whole gateway,
 // which takes a second.
-import { administratorRoutes, adminRoutes, createKeyUsage } from '#pages/administration';
+import { administratorRoutes, adminProviderRoutes, adminRoutes, createKeyUsage } from '#pages/administration';
 import {
   COMMAND,
   createAdminKeys,
@@ -18,6 +18,7 @@ import {
   logActs,
   noteAdministrator,
 } from '#auth/keys';
+import { createIdentity } from '#auth/identity';
 import { registeredNames } from '#network/registered-names';
 import { createServer } from '#gateway/server';
 
@@ -65,11 +66,18 @@ export async function openAdministration(
     findTransfer: (id) => findTransfer(database, id),
     now,
   });
+  const providers = adminProviderRoutes({
+    gate,
+    // Read only for the provider of an account without a wallet, because it may create the file of the identity.
+    identity: { providerId: (name) => identityOf(config).providerId(name) },
+    ledger,
+    payouts: createPayouts(database, ledger),
+  });
   const adminKeys = createAdminKeys(database, { now });
   const log = createAdminLog(database, { now });
   const administrators = administratorRoutes({ gate, adminKeys, log, now });
   logActs(server, { log, onError: (error) => warn(String(error)) });
-  await mount(server, { admin, administrators }, { prefix: '/admin/v1' });
+  await mount(server, { admin, providers, administrators }, { prefix: '/admin/v1' });
   const whole = opened.move();
   return {
     async request(method, path, body) {
@@ -83,3 +91,6 @@ export async function openAdministration(
     close: () => whole.disposeAsync(),
   };
 }
+
+const identityOf = ({ identitySeed, dataDir }: Config) =>
+  createIdentity(identitySeed === null ? { dataDir } : { seed: identitySeed });

@@ -25,6 +25,10 @@ export async function openNetwork(access: Access) {
   const cluster = await openCluster(access);
   const reservedNames = config.services.map(({ service }) => service.providerName);
   const registry = await openRegistry(access, { url: cluster.listener?.url ?? null, reservedNames });
+  const payoutRules = () => ({
+    networks: access.funds?.terms.map(({ network }) => network) ?? [],
+    text: config.payments.payouts,
+  });
   const tunnels = createTunnels({
     server,
     authenticate: drain.authenticate,
@@ -33,6 +37,7 @@ export async function openNetwork(access: Access) {
     config: config.tunnel,
     domains: signIn.domains,
     version: VERSION,
+    payoutRules,
     addressOf: ({ socket, headers }) => clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], trust),
     observer: createTunnelObserver(logger, metrics),
   });
@@ -53,6 +58,7 @@ export async function openNetwork(access: Access) {
     ...access,
     registry,
     reservedNames,
+    payoutRules,
     upstream,
     cluster,
     closeTunnels: (drainMs: number) => Promise.all([tunnels.close(drainMs), cluster.listener?.close(drainMs)]),

@@ -1,4 +1,4 @@
-import { accountTotals, findLocks, findTransfer } from '#billing';
+import { accountTotals, createPayouts, findLocks, findTransfer } from '#billing';
 import {
   adminSessionRoutes,
   createAdminGate,
@@ -18,6 +18,7 @@ import {
   adminFiguresRoutes,
   adminFundsRoutes,
   administratorRoutes,
+  adminProviderRoutes,
   adminRoutes,
   auditFunds,
   auditRoutes,
@@ -80,11 +81,13 @@ async function mountMarket(protocols: Protocols): Promise<void> {
   const { listings } = protocols.mcp;
   const { identity, keys } = protocols;
   const earnings = createEarnings(database);
+  const payouts = createPayouts(database, protocols.ledger);
+  const { payoutRules } = protocols;
   const pages = {
     nonces: nonceRoutes(protocols),
     models: modelsRoutes({ catalog, health, registry, admit, now }),
     market: marketRoutes({ catalog, health, registry, listings, now }),
-    ofProviders: ownPages({ admit, keys, identity, registry, health, earnings, networks, now }),
+    ofProviders: ownPages({ admit, keys, identity, registry, health, earnings, payouts, payoutRules, networks, now }),
   };
   await mount(server, pages, PREFIX);
 }
@@ -168,6 +171,8 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
     consumers,
     findTransfer: (id) => findTransfer(database, id),
   });
+  const payouts = createPayouts(database, ledger);
+  const providers = adminProviderRoutes({ gate, identity: protocols.identity, ledger, payouts });
   const auditChains = () => auditFunds(funds, ledger, () => listBooks(database));
   const audit = auditRoutes({ gate, audit: protocols.audit, auditChains });
   const adminFunds = adminFundsRoutes({ gate, contractNetworks: networks, consumers, funds, ledger });
@@ -176,6 +181,7 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
   const routes = {
     session: adminSessionRoutes({ gate, networks: config.adminNetworks, adminSessions, cookies }),
     admin,
+    providers,
     administrators: administratorRoutes({ gate, adminKeys, log, now }),
     audit,
     adminFunds,

@@ -47,6 +47,7 @@ export {
 } from './ledger.ts';
 export { formatUsd, MICRO_PER_USD, MICRO_USD_MAX, type MicroUsd, MoneyError, parseUsd, toUsdNumber } from './money.ts';
 export { offerId, partsOfOffer } from './offer-id.ts';
+export { createPayouts, type Payout, type Payouts } from './payouts.ts';
 export { createPriceBook, type PriceBook, type PriceVersion } from './price-book.ts';
 export {
   cost,

@@ -70,7 +70,7 @@ async function openAdmin(flags: AdminFlags, options: { readonly create?: boolean
   return {
     async request(method, path, body) {
       const { status, text } = await administration.request(method, path, body);
-      return readAnswer(status, text, 'The database');
+      return readAnswer(status, text, 'The database', path);
     },
     close: administration.close,
   };
@@ -99,13 +99,13 @@ export function remote({ base, key }: { readonly base: string; readonly key: str
           { cause: error },
         );
       }
-      return readAnswer(answer.status, answer.text, base);
+      return readAnswer(answer.status, answer.text, base, path);
     },
     close: async () => {},
   };
 }
 
-function readAnswer(status: number, text: string, where: string): Answer {
+function readAnswer(status: number, text: string, where: string, path: string): Answer {
   let body: Partial<Answer> & { error?: { message?: string } };
   try {
     body = (JSON.parse(text) ?? {}) as typeof body;
@@ -114,7 +114,10 @@ function readAnswer(status: number, text: string, where: string): Answer {
   }
   if (status < 400 && 'data' in body) return { ...body, data: body.data };
   const message = body.error?.message ?? `status ${status}`;
-  if (status === 404) throw new CliError(`${message}.\nSee what there is: ${OWN_NAME} account list`);
+  if (status === 404) {
+    const list = path.startsWith('/providers') ? 'provider list' : 'account list';
+    throw new CliError(`${message}.\nSee what there is: ${OWN_NAME} ${list}`);
+  }
   throw new CliError(
     status === 401
       ? `${where}: ${message}.\nGive the right one in TOLLGATE_ADMIN_KEY; without it the key in the data directory is used.`

@@ -10,6 +10,7 @@ import { keyCommand } from './key.ts';
 import { keygenCommand } from './keygen.ts';
 import { OWN_NAME, START } from './own-name.ts';
 import { provideCommand } from './provide.ts';
+import { providerCommand } from './provider.ts';
 import { reloadCommand } from './reload.ts';
 import { restoredCommand } from './restored.ts';
 import { runProgram } from './run-program.ts';
@@ -45,6 +46,7 @@ function createProgram(): Command {
     .addCommand(reloadCommand())
     .addCommand(provideCommand())
     .addCommand(accountCommand())
+    .addCommand(providerCommand())
     .addCommand(keyCommand())
     .addCommand(adminKeyCommand())
     .addCommand(adminLogCommand())

@@ -1,4 +1,5 @@
 export { accountRoutes } from './account/account-routes.ts';
+export { adminProviderRoutes } from './account/admin-provider-routes.ts';
 export { adminRoutes } from './account/admin-routes.ts';
 export { administratorRoutes } from './account/administrator-routes.ts';
 export { auditRoutes } from './account/audit-routes.ts';

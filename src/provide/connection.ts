@@ -123,8 +123,10 @@ export function connect(options: ConnectionOptions): Connection {
       document: options.document,
       wallet: options.wallet,
       router: options.router,
-      welcomed: ({ provider, account, version }) =>
-        log.info({ provider, account, router_version: version }, 'connected to the router'),
+      welcomed({ provider, account, version, payouts }) {
+        log.info({ provider, account, router_version: version }, 'connected to the router');
+        if (payouts !== undefined) log.info({ payouts }, 'how this router pays your earnings');
+      },
       registered(services) {
         clearTimeout(ready);
         options.ready(services);

@@ -114,9 +114,19 @@ const LISTED_MAX = 10_000;
 /** The signed text has one fact per line, so a challenge must not contain a line break. */
 const CHALLENGE = /^[!-~]{1,128}$/;
 
-function readWelcome({ provider, account, challenge, version }: JsonObject): Welcome | null {
+/** The most of the router's words about payouts that is logged. */
+const PAYOUTS_MAX = 1_000;
+
+function readWelcome({ provider, account, challenge, version, payouts }: JsonObject): Welcome | null {
   if (typeof provider !== 'string' || typeof challenge !== 'string' || !CHALLENGE.test(challenge)) return null;
-  return { type: 'welcome', provider, account: textOf(account), challenge, version: textOf(version) };
+  return {
+    type: 'welcome',
+    provider,
+    account: textOf(account),
+    challenge,
+    version: textOf(version),
+    ...(typeof payouts === 'string' ? { payouts: payouts.slice(0, PAYOUTS_MAX) } : {}),
+  };
 }
 
 function readProblem({ key, wrong, right }: JsonObject): RegistrationProblem {

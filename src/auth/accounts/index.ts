@@ -8,6 +8,7 @@ export {
   parseAccountId,
   toCaip10,
 } from './account-id.ts';
+export { parseProviderId } from '../provider-id.ts';
 export { createKey, hashKey, parseKey } from './api-key.ts';
 export {
   budgetAt,

@@ -1,4 +1,4 @@
-import { whole } from '../option.ts';
+import { optionalText, whole } from '../option.ts';
 import { usd } from '../usd.ts';
 import { HOUR_MS, MINUTE_MS } from '../units.ts';
 
@@ -6,6 +6,13 @@ const DAY_S = 86_400;
 
 /** `[payments]`: payments over all chains. */
 export const PAYMENTS = {
+  payouts: optionalText({
+    takes: 'text of up to 300 characters on one line',
+    absent: 'none',
+    meaning:
+      'How you pay providers outside of the gateway, for example `by bank transfer on the first of each month, ask billing@gateway.example`. Providers see it when their proxy connects, with `--validate`, and on their pages.',
+    fault: (value) => (/^[^\p{C}\p{Zl}\p{Zp}]{1,300}$/u.test(value) ? null : 'is empty, too long or has a line break'),
+  }),
   wait_ms: whole({
     min: 0,
     max: MINUTE_MS,

@@ -6,6 +6,7 @@ import { WebSocketServer } from 'ws';
 import { networkOf, GatewayError, requestIdOf, TUNNEL_PATH } from '#wire';
 import type { TunnelConfig } from '#config';
 import { toGatewayError } from '#gateway';
+import { payoutTerms } from '../payout-terms.ts';
 import type { Registry } from '../registry/registry.ts';
 import { createAdmission, type AdmitOptions, type AdmittedProvider } from './admit-provider.ts';
 import { ClientNetworks } from './client-networks.ts';
@@ -26,6 +27,8 @@ interface TunnelsOptions {
   readonly domains: readonly string[];
   /** Version of this gateway, for the proxy's log. */
   readonly version: string;
+  /** The chains over which this gateway pays, and what its operator says about payouts. Default: neither. */
+  readonly payoutRules?: () => Parameters<typeof payoutTerms>[1];
   /** The client address of a dial. Default: the peer of its socket, which may be a load balancer. */
   readonly addressOf?: (request: IncomingMessage) => string;
   readonly observer?: TunnelObserver;
@@ -52,6 +55,7 @@ const LIMITS: TunnelsLimits = {
 /** Accepts the dials of providers' proxies on a server, and manages their tunnels. */
 export function createTunnels(options: TunnelsOptions): Tunnels {
   const { server, registry, config, domains, version, observer = {}, addressOf = remoteAddress } = options;
+  const { payoutRules = () => ({ networks: [], text: null }) } = options;
   const limits = { ...LIMITS, ...options.limits };
   const admit = createAdmission({
     authenticate: options.authenticate,
@@ -95,6 +99,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
         rules: { domains, servicesMax: config.servicesMax },
         observer,
         version,
+        payouts: payoutTerms(admitted.account, payoutRules()).summary,
         silenceMs: config.silenceMs,
         limits,
         frames: place.frames,

@@ -26,6 +26,8 @@ interface TunnelOptions {
   readonly rules: RegistrationRules;
   readonly observer: TunnelObserver;
   readonly version: string;
+  /** How earnings are paid here, in words for the provider. */
+  readonly payouts: string;
   readonly silenceMs: number;
   readonly limits: TunnelLimits;
   /** The budget for all connections from its network. */
@@ -112,7 +114,8 @@ export function openTunnel(options: TunnelOptions): Tunnel {
     opened() {
       clearTimeout(opening);
       const { provider, caip10: account } = admitted;
-      control.say({ type: 'welcome', provider, account, challenge, version: options.version });
+      const { version, payouts } = options;
+      control.say({ type: 'welcome', provider, account, challenge, version, payouts });
       timers.later(limits.registerMs, () => {
         if (state === 'open') end(CLOSE.policyViolation, 'the proxy registered nothing');
       });

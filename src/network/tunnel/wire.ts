@@ -52,6 +52,8 @@ export type GatewayMessage =
       readonly account: string;
       readonly challenge: string;
       readonly version: string;
+      /** How earnings are paid here, in words. Older gateways do not send it. */
+      readonly payouts?: string;
     }
   /** All services of the document are listed and can be called. */
   | { readonly type: 'registered'; readonly revision: number; readonly services: readonly string[] }

@@ -13,11 +13,14 @@ import {
 } from '#gateway';
 import { callerCaip10 } from '#auth/accounts';
 import { requireAdmission, refuseRestricted, type KeyStore, type Identity, providerIdOf } from '#auth';
-import { offerOfTunnel, type RegisteredService, type Registry } from '#network';
+import { offerOfTunnel, payoutTerms, type RegisteredService, type Registry } from '#network';
 import { dateOf, type DayRange } from '#analytics';
 import { dayRangeSchema, parseDayRange } from '../day-range.ts';
 import type { Earnings, EarningsEntry, FindEarnings } from './earnings.ts';
-import { objectOf } from '../answer-schemas.ts';
+import type { Payouts } from '#billing';
+import { pageSchema, type Page } from '../account/page.ts';
+import { payoutSchema, viewPayout } from '../account/payout-view.ts';
+import { listOf, objectOf } from '../answer-schemas.ts';
 import { pricingSchema } from './market-schema.ts';
 
 interface OwnPagesDeps extends Standings {
@@ -26,6 +29,9 @@ interface OwnPagesDeps extends Standings {
   readonly identity: Pick<Identity, 'providerId'>;
   readonly registry: Pick<Registry, 'locate' | 'registration'>;
   readonly earnings: FindEarnings;
+  readonly payouts: Pick<Payouts, 'list'>;
+  /** The chains over which this gateway pays, and what its operator says about payouts. */
+  readonly payoutRules: () => Parameters<typeof payoutTerms>[1];
   /** CAIP-2 ids of the gateway's own chains. */
   readonly networks: readonly string[];
   readonly now: () => number;
@@ -42,6 +48,15 @@ const ofCaller = {
   account: { type: 'string', description: 'CAIP-10' },
 } as const;
 
+const payoutTermsSchema = {
+  description: 'Whether and how this gateway pays your earnings',
+  ...objectOf({
+    networks: { type: 'array', items: { type: 'string' }, description: 'Chains (CAIP-2) over which you can withdraw' },
+    text: { type: ['string', 'null'], description: 'What the operator says about it' },
+    summary: { type: 'string', description: 'All of it in a sentence or two' },
+  }),
+} as const;
+
 const earningsProperties = {
   ...ofCaller,
   available_micro_usdc: { type: 'integer', description: 'On your earnings account now' },
@@ -49,6 +64,7 @@ const earningsProperties = {
     type: 'integer',
     description: 'All-time earnings after the fee of the operator, including what was paid out',
   },
+  payout_terms: payoutTermsSchema,
   range: objectOf({ start_date: { type: 'string' }, end_date: { type: 'string' } }),
   by_day: {
     type: 'array',
@@ -82,6 +98,7 @@ const servicesProperties = {
     description: 'Your proxy is connected, to this gateway or to another one of the same router',
   },
   connected_since: { type: ['string', 'null'] },
+  payout_terms: payoutTermsSchema,
   revision: { type: 'integer', description: 'Grows with every change of your services' },
   created_at: { type: ['string', 'null'], description: 'When you first registered' },
   updated_at: { type: ['string', 'null'], description: 'When you last registered' },
@@ -123,6 +140,7 @@ const answer = (properties: Readonly<Record<string, object>>) => ({ 200: objectO
 export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, deps.admit);
+    const termsOf = ({ account }: Caller) => ({ payout_terms: payoutTerms(account, deps.payoutRules()) });
     const pageOf = (caller: Caller) => ({
       provider: providerIdOf(caller.account, deps.identity),
       account: callerCaip10(caller, deps.networks),
@@ -145,7 +163,26 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
         const { caller } = admissionOf(request);
         await refuseRestricted(deps.keys, caller.key, 'see earnings');
         const you = pageOf(caller);
-        return { ...you, ...viewEarnings(await deps.earnings(you.provider, range), range) };
+        return { ...you, ...termsOf(caller), ...viewEarnings(await deps.earnings(you.provider, range), range) };
+      },
+    );
+
+    app.get<{ Querystring: Page }>(
+      '/provider/payouts',
+      {
+        schema: {
+          summary: 'List what you were paid outside of the gateway',
+          description:
+            'Payouts that the operator booked, for example bank transfers, the newest first. `/withdrawals` has those over chains. Not allowed for a key with a spending limit, a rate, an expiry or a list of services.',
+          tags: ['Providers'],
+          querystring: pageSchema,
+          response: { 200: listOf(payoutSchema) },
+        },
+      },
+      async (request) => {
+        const { caller } = admissionOf(request);
+        await refuseRestricted(deps.keys, caller.key, 'see earnings');
+        return { data: (await deps.payouts.list(pageOf(caller).provider, request.query)).map(viewPayout) };
       },
     );
 
@@ -161,10 +198,12 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
         },
       },
       async (request) => {
-        const you = pageOf(admissionOf(request).caller);
+        const { caller } = admissionOf(request);
+        const you = pageOf(caller);
         const registration = await deps.registry.registration(you.provider);
         return {
           ...you,
+          ...termsOf(caller),
           connected: Boolean(registration?.connected),
           connected_since: registration?.connected ? iso(registration.connected.since) : null,
           revision: registration?.revision ?? 0,

@@ -1,13 +1,21 @@
 import { credentialHeaders } from '../credential.ts';
 import type { RouterConfig } from '../provider-file.ts';
 import type { Wallet } from '../wallet/wallet.ts';
-import { ask, mustSucceed, wordsOf } from './ask.ts';
+import { isObject, oneLine } from '#wire';
+import { ask, jsonObject, mustSucceed, wordsOf, type Answer } from './ask.ts';
 import { ProbeFailure, type Check } from './check.ts';
 import { tunnelCheck } from './tunnel.ts';
 
 /** Checks that the router can be reached and accepts the credential. Shows who the provider is there. */
 export function routerChecks(router: RouterConfig, wallet: Wallet | null, now: () => number): readonly Check[] {
   const credential = wallet === null ? 'API key' : 'wallet';
+  // This is a read-only page of the provider, so the checks change nothing and don't disturb running proxies.
+  const ownPage = async () =>
+    ask({
+      method: 'GET',
+      url: `${router.url}/api/v1/provider/services`,
+      headers: await credentialHeaders(router, wallet, now()),
+    });
   return [
     wallet === null
       ? {
@@ -24,12 +32,7 @@ export function routerChecks(router: RouterConfig, wallet: Wallet | null, now: (
         mustSucceed(answer);
         if (!answer.text.includes('pong'))
           throw new ProbeFailure('answers, but is not a tollgate router. Check router.url');
-        // This is a read-only page of the provider, so the check changes nothing and doesn't disturb running proxies.
-        const own = await ask({
-          method: 'GET',
-          url: `${router.url}/api/v1/provider/services`,
-          headers: await credentialHeaders(router, wallet, now()),
-        });
+        const own = await ownPage();
         if (own.status === 401 || own.status === 403)
           throw new ProbeFailure(`answers, but does not accept the ${credential}: ${wordsOf(own.text)}`);
         mustSucceed(own);
@@ -37,5 +40,17 @@ export function routerChecks(router: RouterConfig, wallet: Wallet | null, now: (
       },
     },
     tunnelCheck(router, wallet, now),
+    { kind: 'payouts', name: router.url, run: async () => payoutsIn(await ownPage()) },
   ];
+}
+
+const PAYOUTS_MAX = 1_000;
+
+/** What the router says about paying earnings. */
+function payoutsIn(own: Answer): string {
+  mustSucceed(own);
+  const { payout_terms: terms } = jsonObject(own.text, 'the page of this provider');
+  return isObject(terms) && typeof terms['summary'] === 'string'
+    ? oneLine(terms['summary']).slice(0, PAYOUTS_MAX)
+    : 'this router does not say how it pays earnings: ask its operator before you sell';
 }

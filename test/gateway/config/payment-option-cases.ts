@@ -2,6 +2,13 @@ import type { Case } from './option-case.ts';
 
 /** The options of `[payments]`. */
 export const PAYMENT_CASES = {
+  'payments.payouts': {
+    toml: '"by bank transfer each month"',
+    wrong: '"two\\nlines"',
+    of: (c) => c.payments.payouts,
+    is: 'by bank transfer each month',
+    fallback: null,
+  },
   'payments.wait_ms': { toml: '0', wrong: '60_001', of: (c) => c.payments.waitMs, is: 0, fallback: 8_000 },
   'payments.address_cooldown_s': {
     toml: '60',

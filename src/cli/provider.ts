@@ -1,0 +1,132 @@
+import { Command } from 'commander';
+import { localAccount } from '#auth/accounts';
+import { administer, isUsd, listAll, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { CliError } from './cli-error.ts';
+import { referenceOr } from './reference.ts';
+import { painter, table, type Paint } from './terminal.ts';
+
+interface Booked {
+  readonly provider: string;
+  readonly reference: string;
+  readonly amount_micro_usdc: number;
+  readonly duplicate: boolean;
+  readonly earnings_usd: string;
+}
+interface Payout {
+  readonly reference: string;
+  readonly amount_usd: string;
+  readonly note: string;
+  readonly paid_at: string;
+  readonly undone_at: string | null;
+  readonly undone_reason: string | null;
+}
+
+const HELP = `
+A provider is named by its public key, or by its account: a wallet in CAIP-10, the name of a local account.
+
+Examples:
+  tollgate provider pay eip155:8453:0x… --amount 25 --reference SEPA-117     you paid it by bank transfer
+  tollgate provider payouts eip155:8453:0x…
+  tollgate provider undo eip155:8453:0x… --reference SEPA-117 --reason "the bank returned it"`;
+
+/** `tollgate provider …`: the providers that sell through this gateway, and what they are paid. */
+export function providerCommand(): Command {
+  const paint = painter();
+  return new Command('provider')
+    .summary('providers: book what you paid them')
+    .description('Providers that sell through this gateway.')
+    .addHelpText('after', HELP)
+    .addCommand(payCommand(paint))
+    .addCommand(payoutsCommand(paint))
+    .addCommand(undoCommand(paint));
+}
+
+const PROVIDER = ['<provider>', 'its public key, wallet or account'] as const;
+
+function payCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('pay')
+      .summary('book earnings that you paid outside of the gateway')
+      .description(
+        'Book earnings that you paid to a provider outside of the gateway, for example by bank transfer. No money is sent.',
+      )
+      .argument(...PROVIDER)
+      .requiredOption('--amount <usd>', 'what you paid, in USD, at most 6 decimal places')
+      .option('--reference <text>', 'what the payment is known by; the same reference is booked once')
+      .option('--note <text>', 'more about it, for the provider'),
+  ).action((name: string, flags: AdminFlags & { amount: string; reference?: string; note?: string }) => {
+    const { amount, note } = flags;
+    if (!isUsd(amount) || Number(amount) === 0)
+      throw new CliError(
+        `--amount is an amount in USD above 0 with at most 6 decimal places, such as 25 or 0.5, not ${amount}`,
+      );
+    return administer(flags, {
+      run: async (admin) => {
+        const payout = { amount_usd: amount, reference: referenceOr(flags.reference), ...(note ? { note } : {}) };
+        return (await admin.request('POST', `${providerPath(name)}/payouts`, payout)).data as Booked;
+      },
+      show: ({ provider, reference, duplicate, earnings_usd: left }) =>
+        duplicate
+          ? `${paint('yellow', 'Nothing was booked:')} ${reference} was booked before. ${provider} has ${left} USD left to be paid.`
+          : `${paint('green', '✓')} ${amount} USD booked as paid to ${provider}, which has ${left} USD left to be paid. Reference: ${reference}`,
+    });
+  });
+}
+
+function payoutsCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('payouts')
+      .summary('what you booked as paid, the newest first')
+      .description('What you booked as paid to a provider, the newest first.')
+      .argument(...PROVIDER),
+  ).action((name: string, flags: AdminFlags) =>
+    administer(flags, {
+      run: (admin) => listAll<Payout>(admin, `${providerPath(name)}/payouts`),
+      show: (payouts) =>
+        payouts.length === 0
+          ? 'Nothing was booked as paid to this provider.'
+          : table(
+              ['WHEN', 'USD', 'REFERENCE', 'NOTE', 'TAKEN BACK'],
+              payouts.map((each) => [
+                each.paid_at.slice(0, 16),
+                each.amount_usd,
+                each.reference,
+                each.note || '-',
+                each.undone_at === null ? '-' : `${each.undone_at.slice(0, 16)} ${each.undone_reason}`,
+              ]),
+              paint,
+              ['USD'],
+            ),
+    }),
+  );
+}
+
+function undoCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('undo')
+      .summary('take back a payout that was booked by mistake')
+      .description('Take back a payout that was booked by mistake: the provider has the amount to be paid again.')
+      .argument(...PROVIDER)
+      .requiredOption('--reference <text>', 'the reference of the payout')
+      .requiredOption('--reason <text>', 'why, for the provider and the admin log'),
+  ).action((name: string, flags: AdminFlags & { reference: string; reason: string }) => {
+    const { reference, reason } = flags;
+    return administer(flags, {
+      run: async (admin) =>
+        (await admin.request('POST', `${providerPath(name)}/payouts/undo`, { reference, reason })).data as Booked,
+      show: ({ provider, duplicate, earnings_usd: left }) =>
+        duplicate
+          ? `${paint('yellow', 'Nothing was changed:')} ${reference} was taken back before. ${provider} has ${left} USD to be paid.`
+          : `${paint('green', '✓')} ${reference} is taken back. ${provider} has ${left} USD to be paid.`,
+    });
+  });
+}
+
+/** A public key, as which a provider may be named. */
+const PUBLIC_KEY = /^(?:0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$/;
+
+/** The path of a provider. A local account may be named by its short name. */
+function providerPath(name: string): string {
+  const id = name.includes(':') || PUBLIC_KEY.test(name) ? name : localAccount(name);
+  return `/providers/${encodeURIComponent(id)}`;
+}

@@ -1,0 +1,204 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
+import { GatewayError } from '#wire';
+import { earningsOf, formatUsd, type Ledger, type Payouts } from '#billing';
+import type { AdminGate, Identity } from '#auth';
+import { parseProviderId } from '#auth/accounts';
+import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
+import { amountOf, amountProperties, type AmountBody } from './amount.ts';
+import { pageSchema, type Page } from './page.ts';
+import { payoutSchema, viewPayout } from './payout-view.ts';
+
+interface AdminProvidersDeps {
+  readonly gate: AdminGate;
+  readonly identity: Pick<Identity, 'providerId'>;
+  readonly ledger: Pick<Ledger, 'balance'>;
+  readonly payouts: Payouts;
+}
+
+interface ProviderParams {
+  readonly id: string;
+}
+interface PayoutBody extends AmountBody {
+  readonly reference: string;
+  readonly note?: string;
+}
+interface UndoBody {
+  readonly reference: string;
+  readonly reason: string;
+}
+
+const ADMINISTRATION = { tags: ['Administration'], security: [{ bearer: [] }] };
+const CREDIT = { adminRole: 'credit' } as const;
+
+const providerParams = objectOf({
+  id: {
+    type: 'string',
+    maxLength: 256,
+    description: "The provider's public key; or its account: a wallet in CAIP-10, `tollgate:local:<name>`, `oauth:…`.",
+  },
+});
+const reference = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 128,
+  description: 'Your name of the payment, for example the reference of the bank transfer. The provider sees it.',
+};
+const payoutAnswer = dataOf(
+  objectOf({
+    provider: { type: 'string', description: 'Public key' },
+    reference: { type: 'string' },
+    amount_micro_usdc: { type: 'integer' },
+    duplicate: { type: 'boolean', description: 'It was booked before, so nothing was changed now.' },
+    earnings_micro_usdc: { type: 'integer', description: 'What the provider has left to be paid.' },
+    earnings_usd: { type: 'string' },
+  }),
+);
+
+/** The operator's routes for providers and what they are paid. Register it under `/admin/v1`. */
+export function adminProviderRoutes(deps: AdminProvidersDeps): FastifyPluginAsync {
+  return async (app) => {
+    app.addHook('onRequest', deps.gate);
+    bookPayout(app, deps);
+    undoPayout(app, deps);
+    listPayouts(app, deps);
+  };
+}
+
+function bookPayout(app: FastifyInstance, deps: AdminProvidersDeps): void {
+  const note = { type: 'string', maxLength: 500, description: 'More about it. The provider sees it.' };
+  const schema = {
+    ...ADMINISTRATION,
+    summary: 'Book a payout',
+    description:
+      'Books earnings that you paid to a provider outside of the gateway, for example by bank transfer. No money is sent. The amount is taken from the earnings of the provider, and can be at most what is left of them. The `reference` counts once: a repetition changes nothing, and a repetition with another amount or provider is refused.',
+    params: providerParams,
+    body: {
+      type: 'object',
+      additionalProperties: false,
+      examples: [{ amount_usd: 25, reference: 'SEPA-2026-11-30-acme' }],
+      required: ['reference'],
+      properties: { ...amountProperties, reference, note },
+    },
+    response: { 200: payoutAnswer },
+  };
+  app.post<{ Params: ProviderParams; Body: PayoutBody }>(
+    '/providers/:id/payouts',
+    { schema, config: CREDIT },
+    async ({ params, body }) => {
+      const provider = await findEarner(params.id, deps);
+      const amount = amountOf(body);
+      const booked = await deps.payouts.pay({ provider, amount, reference: body.reference, note: body.note ?? '' });
+      if (!booked.ok) throw refusal(booked.reason, await earningsLeft(provider, deps));
+      return { data: { ...(await view(provider, body.reference, amount, deps)), duplicate: booked.duplicate } };
+    },
+  );
+}
+
+function undoPayout(app: FastifyInstance, deps: AdminProvidersDeps): void {
+  const schema = {
+    ...ADMINISTRATION,
+    summary: 'Take a payout back',
+    description:
+      'Corrects a payout that was booked by mistake: its amount is added to the earnings of the provider again. Its reference cannot be used for another payout.',
+    params: providerParams,
+    body: {
+      type: 'object',
+      additionalProperties: false,
+      examples: [{ reference: 'SEPA-2026-11-30-acme', reason: 'the bank returned it' }],
+      required: ['reference', 'reason'],
+      properties: {
+        reference,
+        reason: { type: 'string', minLength: 1, maxLength: 500, description: 'Why. The provider sees it.' },
+      },
+    },
+    response: { 200: payoutAnswer },
+  };
+  app.post<{ Params: ProviderParams; Body: UndoBody }>(
+    '/providers/:id/payouts/undo',
+    { schema, config: CREDIT },
+    async ({ params, body }) => {
+      const provider = providerNamed(params.id, deps);
+      const undone = await deps.payouts.undo({ provider, ...body });
+      if (undone === null)
+        throw new GatewayError('not_found', 'This provider has no payout with this reference', { param: 'reference' });
+      const { amount, duplicate } = undone;
+      return { data: { ...(await view(provider, body.reference, amount, deps)), duplicate } };
+    },
+  );
+}
+
+function listPayouts(app: FastifyInstance, deps: AdminProvidersDeps): void {
+  const schema = {
+    ...ADMINISTRATION,
+    summary: 'List the payouts of a provider',
+    description: 'Payouts that were booked here, the newest first. Withdrawals over chains are not among them.',
+    params: providerParams,
+    querystring: pageSchema,
+    response: { 200: listOf(payoutSchema) },
+  };
+  app.get<{ Params: ProviderParams; Querystring: Page }>(
+    '/providers/:id/payouts',
+    { schema },
+    async ({ params, query }) => {
+      const payouts = await deps.payouts.list(providerNamed(params.id, deps), query);
+      return { data: payouts.map(viewPayout) };
+    },
+  );
+}
+
+async function view(provider: string, reference: string, amount: bigint, deps: AdminProvidersDeps) {
+  const left = await earningsLeft(provider, deps);
+  return {
+    provider,
+    reference,
+    amount_micro_usdc: Number(amount),
+    earnings_micro_usdc: Number(left),
+    earnings_usd: formatUsd(left),
+  };
+}
+
+const earningsLeft = async (provider: string, { ledger }: Pick<AdminProvidersDeps, 'ledger'>) =>
+  (await ledger.balance(earningsOf(provider)))?.available ?? 0n;
+
+function refusal(reason: 'insufficient' | 'used' | 'undone', left: bigint): GatewayError {
+  switch (reason) {
+    case 'insufficient':
+      return new GatewayError(
+        'unprocessable',
+        `The provider has ${formatUsd(left)} USD of earnings left, so a payout can be at most that`,
+        { param: 'amount_usd' },
+      );
+    case 'used':
+      return new GatewayError('idempotency_conflict', 'This reference was already used for another payout', {
+        param: 'reference',
+      });
+    case 'undone':
+      return new GatewayError(
+        'idempotency_conflict',
+        'The payout with this reference was taken back: book the new one with another reference',
+        { param: 'reference' },
+      );
+  }
+}
+
+/** The public key of a provider that has earned something. Throws GatewayError `not_found` or `invalid_request`. */
+async function findEarner(id: string, deps: AdminProvidersDeps): Promise<string> {
+  const provider = providerNamed(id, deps);
+  if ((await deps.ledger.balance(earningsOf(provider))) === null)
+    throw new GatewayError('not_found', `The provider ${provider} has never earned anything here`);
+  return provider;
+}
+
+/**
+ * The public key of the provider that an operator names by its key, its wallet or its account. Throws GatewayError
+ * `invalid_request`.
+ */
+function providerNamed(id: string, { identity }: Pick<AdminProvidersDeps, 'identity'>): string {
+  const provider = parseProviderId(id, identity);
+  if (provider !== null) return provider;
+  throw new GatewayError(
+    'invalid_request',
+    `${JSON.stringify(id.slice(0, 100))} is no provider: give its public key, or its account: a wallet in CAIP-10 (eip155:…, solana:…), tollgate:local:<name> or oauth:<issuer>:<subject>`,
+    { param: 'id' },
+  );
+}
