@@ -11,7 +11,7 @@ export interface Payout {
   /** The operator's name of the payment. It is unique over all payouts, for ever. */
   readonly reference: string;
   readonly amount: MicroUsd;
-  /** What the operator wrote about it. */
+  /** The operator's own words about it. */
   readonly note: string;
   /** Epoch milliseconds. */
   readonly at: number;
@@ -19,7 +19,7 @@ export interface Payout {
   readonly undone: { readonly at: number; readonly reason: string } | null;
 }
 
-export type PayoutResult =
+type PayoutResult =
   | { readonly ok: true; readonly duplicate: boolean }
   | {
       readonly ok: false;
@@ -30,7 +30,7 @@ export type PayoutResult =
       readonly reason: 'insufficient' | 'used' | 'undone';
     };
 
-export type UndoResult = { readonly ok: true; readonly amount: MicroUsd; readonly duplicate: boolean } | null;
+type UndoResult = { readonly ok: true; readonly amount: MicroUsd; readonly duplicate: boolean } | null;
 
 /** Books payments of earnings that were made outside of the gateway, and takes wrong bookings back. */
 export interface Payouts {

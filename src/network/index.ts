@@ -1,6 +1,6 @@
 export { createPeerListener, type PeerListener } from './cluster/peer-listener.ts';
 export { createPeers } from './cluster/peers.ts';
-export { payoutTerms, type PayoutTerms } from './payout-terms.ts';
+export { type PayoutRules, payoutTerms } from './payout-terms.ts';
 export { createRegistry } from './registry/create-registry.ts';
 export { isPresent } from './registry/is-present.ts';
 export { pricesOf } from './registry/listing.ts';

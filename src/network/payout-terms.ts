@@ -1,14 +1,17 @@
 import { isWallet } from '#auth/accounts';
 
 /** Whether and how a gateway pays a provider's earnings. The provider sees this before it sells. */
-export interface PayoutTerms {
+interface PayoutTerms {
   /** CAIP-2 ids of the chains over which the provider can withdraw its earnings. */
   readonly networks: readonly string[];
-  /** What the operator says about payouts; null if it says nothing. */
+  /** The operator's own words about payouts; null without any. */
   readonly text: string | null;
   /** All of it in one sentence or two. */
   readonly summary: string;
 }
+
+/** The chains over which a gateway pays (CAIP-2 ids), and what its operator says about payouts. */
+export type PayoutRules = Pick<PayoutTerms, 'networks' | 'text'>;
 
 /**
  * The terms for a provider. A wallet is paid on chains of its own family, and any other account on every chain, to a
@@ -16,7 +19,7 @@ export interface PayoutTerms {
  */
 export function payoutTerms(
   account: string,
-  { networks, text }: { readonly networks: readonly string[]; readonly text: string | null },
+  { networks, text }: PayoutRules = { networks: [], text: null },
 ): PayoutTerms {
   const family = account.slice(0, account.indexOf(':') + 1);
   const own = isWallet(account) ? networks.filter((network) => network.startsWith(family)) : networks;

@@ -17,7 +17,7 @@ import {
   type RegistrationProblem,
 } from '#network/tunnel';
 import { describeFault } from './connect-fault.ts';
-import { answerControl } from './control.ts';
+import { answerControl, type Welcome } from './control.ts';
 import { readRejection, type DialRejection } from './dial-rejection.ts';
 import type { Log } from './log.ts';
 import type { Wallet } from './wallet/wallet.ts';
@@ -123,10 +123,7 @@ export function connect(options: ConnectionOptions): Connection {
       document: options.document,
       wallet: options.wallet,
       router: options.router,
-      welcomed({ provider, account, version, payouts }) {
-        log.info({ provider, account, router_version: version }, 'connected to the router');
-        if (payouts !== undefined) log.info({ payouts }, 'how this router pays your earnings');
-      },
+      welcomed: (welcome) => tellWelcome(log, welcome),
       registered(services) {
         clearTimeout(ready);
         options.ready(services);
@@ -196,6 +193,11 @@ export function connect(options: ConnectionOptions): Connection {
     },
     destroy,
   };
+}
+
+function tellWelcome(log: Log, { provider, account, version, payouts }: Welcome): void {
+  log.info({ provider, account, router_version: version }, 'connected to the router');
+  if (payouts !== undefined) log.info({ payouts }, 'how this router pays your earnings');
 }
 
 function dial({ url, headers }: ConnectionOptions): WebSocket {

@@ -14,6 +14,8 @@ import { agentAt, modelAt, toolAt, toolOfScript } from '../support/provider-prox
 import { startProvider, type TestProvider } from '../support/provider.ts';
 import { findFreePort } from '../support/free-port.ts';
 
+/** What the router says about paying earnings. */
+const TERMS = 'The operator says about payouts: by bank transfer.';
 const SCRIPT = fileURLToPath(new URL('../support/stdio-mcp-server.ts', import.meta.url));
 
 let provider: TestProvider;
@@ -29,7 +31,7 @@ beforeEach(async () => {
     else if (request.url === '/api/v1/provider/services')
       json(
         response,
-        { error: { message: 'Invalid API key' } },
+        { payout_terms: { summary: TERMS }, error: { message: 'Invalid API key' } },
         request.headers.authorization === 'Bearer k' ? 200 : 401,
       );
     else if (request.url === '/mcp' && request.method === 'GET') json(response, {}, 401);
@@ -69,7 +71,7 @@ const json = (response: ServerResponse, value: unknown, status = 200) =>
 it('a router that answers', async () => {
   expect((await probe([])).results).toMatchObject([
     { kind: 'API key', ok: true, detail: 'is set, so this provider signs in with it and not with a wallet' },
-    { kind: 'router', ok: true, detail: 'answers, and accepts the API key' },
+    { kind: 'router', ok: true, detail: `answers, and accepts the API key. ${TERMS}` },
     { kind: 'tunnel', ok: true, detail: 'a WebSocket gets through' },
   ]);
 });

@@ -6,7 +6,7 @@ import { WebSocketServer } from 'ws';
 import { networkOf, GatewayError, requestIdOf, TUNNEL_PATH } from '#wire';
 import type { TunnelConfig } from '#config';
 import { toGatewayError } from '#gateway';
-import { payoutTerms } from '../payout-terms.ts';
+import { payoutTerms, type PayoutRules } from '../payout-terms.ts';
 import type { Registry } from '../registry/registry.ts';
 import { createAdmission, type AdmitOptions, type AdmittedProvider } from './admit-provider.ts';
 import { ClientNetworks } from './client-networks.ts';
@@ -28,7 +28,7 @@ interface TunnelsOptions {
   /** Version of this gateway, for the proxy's log. */
   readonly version: string;
   /** The chains over which this gateway pays, and what its operator says about payouts. Default: neither. */
-  readonly payoutRules?: () => Parameters<typeof payoutTerms>[1];
+  readonly payoutRules?: () => PayoutRules;
   /** The client address of a dial. Default: the peer of its socket, which may be a load balancer. */
   readonly addressOf?: (request: IncomingMessage) => string;
   readonly observer?: TunnelObserver;
@@ -55,7 +55,6 @@ const LIMITS: TunnelsLimits = {
 /** Accepts the dials of providers' proxies on a server, and manages their tunnels. */
 export function createTunnels(options: TunnelsOptions): Tunnels {
   const { server, registry, config, domains, version, observer = {}, addressOf = remoteAddress } = options;
-  const { payoutRules = () => ({ networks: [], text: null }) } = options;
   const limits = { ...LIMITS, ...options.limits };
   const admit = createAdmission({
     authenticate: options.authenticate,
@@ -74,16 +73,8 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
   let closing = false;
 
   const checkCapacity = (address: string) => {
-    if (closing)
-      throw new GatewayError(
-        'service_unavailable',
-        'This gateway is shutting down: connect to another one, or retry in a moment',
-        { retryAfterS: 1 },
-      );
-    if (tunnels.size + dialling > limits.connectionsMax)
-      throw new GatewayError('service_unavailable', 'This gateway has reached its limit of connected providers', {
-        retryAfterS: 10,
-      });
+    if (closing) throw stopping();
+    if (tunnels.size + dialling > limits.connectionsMax) throw full();
     networks.check(networkOf(address));
   };
 
@@ -99,7 +90,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
         rules: { domains, servicesMax: config.servicesMax },
         observer,
         version,
-        payouts: payoutTerms(admitted.account, payoutRules()).summary,
+        payouts: payoutTerms(admitted.account, options.payoutRules?.()).summary,
         silenceMs: config.silenceMs,
         limits,
         frames: place.frames,
@@ -175,6 +166,18 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     },
   };
 }
+
+const stopping = () =>
+  new GatewayError(
+    'service_unavailable',
+    'This gateway is shutting down: connect to another one, or retry in a moment',
+    { retryAfterS: 1 },
+  );
+
+const full = () =>
+  new GatewayError('service_unavailable', 'This gateway has reached its limit of connected providers', {
+    retryAfterS: 10,
+  });
 
 function checkProvider(provider: string, tunnels: Iterable<Tunnel>, newConnectionsMax: number): void {
   let opening = 0;

@@ -13,7 +13,7 @@ import {
 } from '#gateway';
 import { callerCaip10 } from '#auth/accounts';
 import { requireAdmission, refuseRestricted, type KeyStore, type Identity, providerIdOf } from '#auth';
-import { offerOfTunnel, payoutTerms, type RegisteredService, type Registry } from '#network';
+import { offerOfTunnel, type PayoutRules, payoutTerms, type RegisteredService, type Registry } from '#network';
 import { dateOf, type DayRange } from '#analytics';
 import { dayRangeSchema, parseDayRange } from '../day-range.ts';
 import type { Earnings, EarningsEntry, FindEarnings } from './earnings.ts';
@@ -31,7 +31,7 @@ interface OwnPagesDeps extends Standings {
   readonly earnings: FindEarnings;
   readonly payouts: Pick<Payouts, 'list'>;
   /** The chains over which this gateway pays, and what its operator says about payouts. */
-  readonly payoutRules: () => Parameters<typeof payoutTerms>[1];
+  readonly payoutRules: () => PayoutRules;
   /** CAIP-2 ids of the gateway's own chains. */
   readonly networks: readonly string[];
   readonly now: () => number;

@@ -9,13 +9,6 @@ import { tunnelCheck } from './tunnel.ts';
 /** Checks that the router can be reached and accepts the credential. Shows who the provider is there. */
 export function routerChecks(router: RouterConfig, wallet: Wallet | null, now: () => number): readonly Check[] {
   const credential = wallet === null ? 'API key' : 'wallet';
-  // This is a read-only page of the provider, so the checks change nothing and don't disturb running proxies.
-  const ownPage = async () =>
-    ask({
-      method: 'GET',
-      url: `${router.url}/api/v1/provider/services`,
-      headers: await credentialHeaders(router, wallet, now()),
-    });
   return [
     wallet === null
       ? {
@@ -32,25 +25,28 @@ export function routerChecks(router: RouterConfig, wallet: Wallet | null, now: (
         mustSucceed(answer);
         if (!answer.text.includes('pong'))
           throw new ProbeFailure('answers, but is not a tollgate router. Check router.url');
-        const own = await ownPage();
+        // This is a read-only page of the provider, so the check changes nothing and doesn't disturb running proxies.
+        const own = await ask({
+          method: 'GET',
+          url: `${router.url}/api/v1/provider/services`,
+          headers: await credentialHeaders(router, wallet, now()),
+        });
         if (own.status === 401 || own.status === 403)
           throw new ProbeFailure(`answers, but does not accept the ${credential}: ${wordsOf(own.text)}`);
         mustSucceed(own);
-        return `answers, and accepts the ${credential}`;
+        return `answers, and accepts the ${credential}. ${payoutsIn(own)}`;
       },
     },
     tunnelCheck(router, wallet, now),
-    { kind: 'payouts', name: router.url, run: async () => payoutsIn(await ownPage()) },
   ];
 }
 
 const PAYOUTS_MAX = 1_000;
 
-/** What the router says about paying earnings. */
-function payoutsIn(own: Answer): string {
-  mustSucceed(own);
-  const { payout_terms: terms } = jsonObject(own.text, 'the page of this provider');
+/** The router's words about paying earnings. */
+function payoutsIn({ text }: Answer): string {
+  const { payout_terms: terms } = jsonObject(text, 'the page of this provider');
   return isObject(terms) && typeof terms['summary'] === 'string'
     ? oneLine(terms['summary']).slice(0, PAYOUTS_MAX)
-    : 'this router does not say how it pays earnings: ask its operator before you sell';
+    : 'It does not say how it pays earnings: ask its operator before you sell';
 }

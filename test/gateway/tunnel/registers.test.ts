@@ -23,6 +23,7 @@ test.each([
     const peer = await world.dial({ wallet, ...ECHO });
     expect(peer.welcome).toEqual({
       type: 'welcome',
+      payouts: expect.stringMatching(/over no chain.*agree on it before you sell/) as string,
       provider: wallet.providerId,
       account: wallet.namespace === 'eip155' ? wallet.accountId.toLowerCase() : wallet.accountId,
       version: '1.2.3',
