@@ -205,7 +205,7 @@ export { createDrain } from './server/drain.ts';
 export { nameSchema, numberField, objectField, tokensField } from './server/field-schema.ts';
 export { createCheck } from './server/schema-check.ts';
 export { MUST_BE } from './server/schema-problem.ts';
-export { createServer, type ServerOptions, toGatewayError } from './server/server.ts';
+export { answerMissingPages, createServer, type ServerOptions, toGatewayError } from './server/server.ts';
 export { unknownMember } from './server/unknown-member.ts';
 export { wantsReceipt } from './wants-receipt.ts';
 export { CALL_OVER, type Upstream, type UpstreamExchange, type UpstreamOf, type UpstreamReply } from './upstream.ts';

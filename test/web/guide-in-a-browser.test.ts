@@ -60,11 +60,28 @@ it('is searched with the keyboard alone, and asks no other host', async () => {
   expect(await page.title()).toContain(title);
 
   await page.keyboard.press('/');
-  await page.keyboard.type('no such word anywhere');
+  await page.keyboard.type('xyzzy plugh');
   await expect.poll(() => page.locator('.found [role=status]').textContent()).toContain('Nothing about');
   await page.keyboard.press('Escape');
   expect(await page.locator('.found').isHidden()).toBe(true);
   expect(asked.filter((each) => !each.startsWith(origin))).toEqual([]);
+  await visitor.close();
+});
+
+it.each([
+  ['how do I raise a rate limit', /limit/i],
+  ['refund a customer', /credit|debit|account/i],
+  ['rotate admin key', /admin/i],
+  ['block a provider', /provider/i],
+])('finds an answer to “%s”', async (question, title) => {
+  const visitor = await browser.visit({ origin });
+  const { page } = visitor;
+  await page.goto('/docs/guide');
+  await page.locator('.search input').fill(question);
+  const first = page.locator('.found a').first();
+  await first.waitFor();
+  expect(await first.locator('b').textContent()).toMatch(title);
+  expect(await first.getAttribute('href')).not.toMatch(/changelog|decisions/);
   await visitor.close();
 });
 

@@ -171,6 +171,8 @@ function refuseUnknownRoutes(server: FastifyInstance): (request: FastifyRequest,
       return reply.code(status).headers(headers).type('application/json').send(text);
     };
     if (methods.length === 0 || methods.includes(request.method)) {
+      const page = isVisit(request, path) ? missingPages.get(server) : undefined;
+      if (page) return page(request, reply).catch((error: unknown) => void reply.send(error));
       const words = missingEndpoint(request.method, path, (other) => methodsOf(other).methods.length > 0);
       return tell(new GatewayError('not_found', words));
     }
@@ -187,6 +189,21 @@ function refuseUnknownRoutes(server: FastifyInstance): (request: FastifyRequest,
   server.setNotFoundHandler(refuse);
   return refuse;
 }
+
+type PageHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+const missingPages = new WeakMap<FastifyInstance, PageHandler>();
+
+/** `answer` gets the requests of browsers for pages that do not exist. Programs still get the error as JSON. */
+export function answerMissingPages(server: FastifyInstance, answer: PageHandler): void {
+  missingPages.set(server, answer);
+}
+
+/** Paths of programs. A person who opens one of them in a browser is looking at the API. */
+const API_PATH = /^\/(?:api|v1|mcp|a2a|health|metrics|assets|\.well-known)(?:\/|$)/;
+
+/** Whether a browser shows the answer as a page. */
+const isVisit = ({ method, headers }: FastifyRequest, path: string): boolean =>
+  (method === 'GET' || method === 'HEAD') && headers.accept?.includes('text/html') === true && !API_PATH.test(path);
 
 /** A page up to this size fits in the send buffer of a connection. */
 const SMALL_PAGE_BYTES = 64 * 1024;

@@ -28,33 +28,71 @@ async function fetchIndex() {
 }
 const load = () => (index ??= fetchIndex());
 
-/** @type {(text: string) => readonly string[]} */
-const wordsOf = (text) =>
-  text
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => word !== '');
+/** Words of a question that say nothing about its subject. */
+const EMPTY_WORDS = new Set(
+  'a an and are at be by can do does for from get has have how i if in is it its me my need of on or our should so that the their there this to us want was we what when where which who why will with you your'.split(
+    ' ',
+  ),
+);
+
+/** Other words for the same: a reader types one, and the pages may use the other. */
+const SAME = [
+  ['refund', 'credit', 'debit', 'correct'],
+  ['block', 'ban', 'freeze', 'refuse'],
+  ['rotate', 'replace', 'renew'],
+  ['raise', 'increase', 'change'],
+  ['customer', 'account', 'user'],
+  ['invoice', 'statement', 'receipt'],
+  ['remove', 'delete', 'end'],
+  ['payout', 'withdraw'],
+  ['quota', 'limit'],
+];
 
 /**
- * Returns how well a part of a page fits the words. 0 if a word occurs nowhere in it.
+ * The words of a search. Question words are left out if others remain, and plurals are searched as singulars.
+ * @type {(text: string) => readonly string[]}
+ */
+function wordsOf(text) {
+  const all = text
+    .toLowerCase()
+    .split(/[\s?!,;]+/)
+    .filter((word) => word !== '');
+  const telling = all.filter((word) => !EMPTY_WORDS.has(word));
+  return (telling.length > 0 ? telling : all).map((word) =>
+    word.length > 4 && word.endsWith('s') && !word.endsWith('ss') ? word.slice(0, -1) : word,
+  );
+}
+
+/** @type {(word: string) => readonly string[]} */
+const othersOf = (word) => SAME.find((group) => group.includes(word))?.filter((other) => other !== word) ?? [];
+
+/**
+ * Returns how well a part of a page fits the words. 0 if less than half of the words, or words of the same meaning,
+ * occur in it. A part with all words comes before parts with some of them.
  * @type {(entry: Entry, words: readonly string[]) => number}
  */
 function score([, page, heading, text], words) {
   const inPage = page.toLowerCase();
   const inHeading = heading.toLowerCase();
   const inText = text.toLowerCase();
-  let sum = 0;
-  for (const word of words) {
+  /** @type {(word: string) => number} */
+  const pointsOf = (word) => {
     const at = inText.indexOf(word);
-    const points =
+    return (
       (inHeading.includes(word) ? 8 : 0) +
       (inPage.includes(word) ? 4 : 0) +
       (at === -1 ? 0 : 1 + (at < 200 ? 1 : 0)) +
-      (inHeading === word || inPage === word ? 8 : 0);
-    if (points === 0) return 0;
+      (inHeading === word || inPage === word ? 8 : 0)
+    );
+  };
+  let sum = 0;
+  let matched = 0;
+  for (const word of words) {
+    const points = pointsOf(word) || Math.max(0, ...othersOf(word).map(pointsOf)) / 2;
+    if (points > 0) matched += 1;
     sum += points;
   }
-  return sum;
+  return matched * 2 < words.length ? 0 : sum * (matched / words.length) ** 2;
 }
 
 /**
@@ -115,7 +153,9 @@ async function search() {
     .sort((a, b) => b.points - a.points);
   list.replaceChildren(...best.slice(0, MOST_FOUND).map(({ entry }) => lineOf(entry, words)));
   told.textContent =
-    best.length === 0 ? `Nothing about “${asked.trim()}”` : `${best.length} ${best.length === 1 ? 'place' : 'places'}`;
+    best.length === 0
+      ? `Nothing about “${asked.trim()}”. Try fewer words.`
+      : `${best.length} ${best.length === 1 ? 'place' : 'places'}`;
   found.hidden = false;
 }
 

@@ -1,5 +1,6 @@
 import { Marked, type Tokens } from 'marked';
 import { createAnchors } from './anchors.ts';
+import { diagramFile } from './diagrams.ts';
 import type { Guide, GuidePage } from './guide-pages.ts';
 
 /** A page as HTML, with its second-level headings. */
@@ -18,6 +19,7 @@ export const escapeHtml = (text: string): string => text.replaceAll(/[&<>"]/g, (
 export function renderPage(guide: Guide, page: GuidePage): RenderedPage {
   const anchorOf = createAnchors();
   const contents: { readonly anchor: string; readonly title: string }[] = [];
+  let diagrams = 0;
   const marked = new Marked({
     renderer: {
       heading({ tokens, depth, text }: Tokens.Heading) {
@@ -42,7 +44,12 @@ export function renderPage(guide: Guide, page: GuidePage): RenderedPage {
           ? escapeHtml(text)
           : `<img src="${escapeHtml(address)}" alt="${escapeHtml(text)}" loading="lazy">`;
       },
-      code: ({ text, lang }: Tokens.Code) => codeBlock(text, lang?.split(' ', 1)[0] ?? ''),
+      code({ text, lang }: Tokens.Code) {
+        if (lang !== 'mermaid') return codeBlock(text);
+        const picture = guide.resolve(page, `images/${diagramFile(page.file, diagrams)}`);
+        diagrams += 1;
+        return diagram(text, picture);
+      },
       // HTML comments are for the authors of the page, so they are removed.
       html: ({ text }: Tokens.HTML | Tokens.Tag) => escapeHtml(withoutComments(text)),
       table(token: Tokens.Table) {
@@ -61,8 +68,17 @@ const withoutComments = (text: string): string => text.replaceAll(/<!--[^]*?-->/
 
 const cellOf = (tag: 'th' | 'td', inner: string): string => `<${tag}>${inner}</${tag}>`;
 
-/** A diagram is shown as text, because the library that draws diagrams is larger than the whole guide. */
-function codeBlock(text: string, language: string): string {
-  const block = `<div class="code"><pre tabindex="0"><code>${escapeHtml(text)}</code></pre></div>\n`;
-  return language === 'mermaid' ? `<details><summary>Diagram, as Mermaid text</summary>${block}</details>\n` : block;
+const codeBlock = (text: string): string =>
+  `<div class="code"><pre tabindex="0"><code>${escapeHtml(text)}</code></pre></div>\n`;
+
+/**
+ * A diagram as the picture that `scripts/diagrams.ts` drew, because the library that draws it is larger than the whole
+ * guide. Its text is below, for who cannot see the picture.
+ */
+function diagram(text: string, picture: string | null): string {
+  const image =
+    picture === null
+      ? ''
+      : `<img class="diagram" src="${escapeHtml(picture)}" alt="A diagram; its text is below" loading="lazy">`;
+  return `${image}<details><summary>The diagram as text</summary>${codeBlock(text)}</details>\n`;
 }

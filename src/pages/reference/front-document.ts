@@ -86,7 +86,7 @@ const hero = () => `<div class="wide hero">
 <div class="go"><a href="/marketplace">Look at the marketplace</a><a href="/dashboard/keys">Get a key</a></div>
 </div>
 <div class="slip">
-<p>demo/sage <span>chat/completions</span></p>
+<p>An answer of a model <span>$0.50 in, $1.50 out per 1M tokens</span></p>
 <ol>
 <li><b>Lock</b><span>the most that it can cost</span><data value="0.006144">$0.006144</data></li>
 <li><b>Run</b><span>at the provider</span><data value="">53 tokens</data></li>

@@ -32,8 +32,8 @@ const own = (path: string, title: string): PagePath => ({
 });
 
 /**
- * All paths of the web pages. Other paths get a 404 in JSON, as API clients expect. To add a page, add an entry here
- * and a line in `web/src/app/routes.tsx`.
+ * All paths of the web pages. Other paths get a 404: in JSON, as API clients expect, or as a page in a browser. To add
+ * a page, add an entry here and a line in `web/src/app/routes.tsx`.
  */
 export const PAGE_PATHS: readonly PagePath[] = [
   {

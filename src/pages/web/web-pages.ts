@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError, parseHost } from '#wire';
 import type { Mode } from '#config';
-import { type Catalog, hasTagged, tagOf } from '#gateway';
+import { answerMissingPages, type Catalog, hasTagged, tagOf } from '#gateway';
 import { findBuilt, ROOT } from './built-folder.ts';
 import { earlyRequests } from './early-requests.ts';
 import { createFirstAnswers } from './first-answers.ts';
@@ -46,6 +46,27 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
   const pages = () => (found ??= open(ending.signal, options.onMissing));
 
   const elsewhere = Object.entries(options.elsewhere).filter((entry): entry is [string, string] => entry[1] !== null);
+  const bootFor = (request: FastifyRequest) => ({
+    version: options.version,
+    base_url: options.publicUrl ?? addressOf(request),
+    mode: options.mode,
+    sign_in_domains: options.signInDomains,
+    analytics: options.analytics,
+    elsewhere: elsewhere.map(([path]) => path),
+  });
+  answerMissingPages(server, async (request, reply) => {
+    const built = await pages();
+    if (built === null) throw new GatewayError('not_found', `There is no such page: ${request.url.slice(0, 200)}`);
+    const document = pageDocument(built.document, {
+      ...NOT_FOUND,
+      description: 'There is no such page.',
+      boot: { ...bootFor(request), early: [] },
+      own: true,
+      firstPaint: null,
+      scripts: [],
+    });
+    return reply.code(404).headers(headers).header('cache-control', 'no-cache').type(HTML).send(document);
+  });
   for (const page of PAGE_PATHS) {
     const [, url] = elsewhere.find(([begin]) => `${page.path}/`.startsWith(`${begin}/`)) ?? [];
     if (url !== undefined) {
@@ -58,15 +79,7 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
       const rest = request.params['*'] ?? '';
       const { known, ...facts } = factsOf(page, rest, options.catalog);
       const early = known ? earlyRequests(page, rest, options.analytics) : [];
-      const boot = {
-        version: options.version,
-        base_url: options.publicUrl ?? addressOf(request),
-        mode: options.mode,
-        sign_in_domains: options.signInDomains,
-        analytics: options.analytics,
-        elsewhere: elsewhere.map(([path]) => path),
-        ...(page.service ? await firstAnswers(early) : { early }),
-      };
+      const boot = { ...bootFor(request), ...(page.service ? await firstAnswers(early) : { early }) };
       const document = pageDocument(built.document, {
         ...facts,
         boot,

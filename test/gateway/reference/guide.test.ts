@@ -1,8 +1,9 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { referenceRoutes } from '#pages';
+import { diagramFile, diagramMark, diagramsOf } from '../../../src/pages/guide/diagrams.ts';
 import { ROOT } from '../../architecture/source.ts';
 
 // The guide at /docs/guide as any HTTP client gets it.
@@ -50,6 +51,23 @@ it('has every page of docs/, and every link of it leads somewhere', async () => 
         broken.push(`${path}: ${href}`);
     }
   expect(broken).toEqual([]);
+});
+
+it('shows each diagram as a picture of its present source', async () => {
+  const files = readdirSync(join(ROOT, 'docs'), { encoding: 'utf8' }).filter((file) => file.endsWith('.md'));
+  const old: string[] = [];
+  let drawn = 0;
+  for (const file of files)
+    for (const [index, source] of diagramsOf(readFileSync(join(ROOT, 'docs', file), 'utf8')).entries()) {
+      const name = diagramFile(file, index);
+      const picture = await get(`${GUIDE}/images/${name}`);
+      if (!(await picture.text()).includes(diagramMark(source))) old.push(`${name}: run node scripts/diagrams.ts`);
+      const page = await (await get(`${GUIDE}/${file.replace(/\.md$/, '')}`)).text();
+      expect(page).toContain(`src="${GUIDE}/images/${name}"`);
+      drawn += 1;
+    }
+  expect(old).toEqual([]);
+  expect(drawn).toBeGreaterThan(0);
 });
 
 it('links nowhere that only the repository has', async () => {

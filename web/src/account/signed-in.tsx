@@ -3,18 +3,26 @@ import { Link, useLocation, useSearch } from 'wouter';
 import { ApiError } from '../api/api-error.ts';
 import { askSession, type Session, signIn, useSession } from '../api/session.ts';
 import { buttonStyle } from '../ui/button-style.ts';
+import { Button } from '../ui/button.tsx';
 import { Empty } from '../ui/empty.tsx';
+import { ErrorNote } from '../ui/error-note.tsx';
 import { PageSkeleton } from '../ui/skeleton.tsx';
 import { comesByItself, stayAway } from './local-developer.ts';
 
 /**
  * The session of this browser. In development the local developer is signed in automatically. `waiting` is true until
- * it is known whether somebody is signed in.
+ * it is known whether somebody is signed in. `error` is set if the gateway could not be asked; `retry` asks again.
  */
-export function useArrival(): { readonly session: Session | null; readonly waiting: boolean } {
-  const { session, loading, changed } = useSession();
+export function useArrival(): {
+  readonly session: Session | null;
+  readonly waiting: boolean;
+  readonly error: Error | null;
+  readonly retry: () => void;
+} {
+  const { session, loading, error, refetch, changed } = useSession();
   const [trying, setTrying] = useState(comesByItself);
-  const tries = trying && !loading && session === null;
+  const [failed, setFailed] = useState<Error | null>(null);
+  const tries = trying && !loading && error === null && session === null;
   useEffect(() => {
     if (!tries) return;
     void askSession()
@@ -27,23 +35,31 @@ export function useArrival(): { readonly session: Session | null; readonly waiti
         (error: unknown) => {
           // A gateway that does not answer now may answer the next page.
           if (error instanceof ApiError && error.status >= 400 && error.status < 500) stayAway(true);
+          else setFailed(error as Error);
         },
       )
       .finally(() => setTrying(false));
   }, [tries, changed]);
-  return { session, waiting: loading || tries };
+  const retry = () => {
+    setFailed(null);
+    if (error === null) setTrying(comesByItself());
+    else refetch();
+  };
+  return { session, waiting: loading || tries, error: error ?? failed, retry };
 }
 
 /**
- * Shows a page to a signed-in user, and a link to the sign-in page to everybody else. In development the local
+ * Shows a page to a signed-in user, and a link to the sign-in page to everybody else; an error if the gateway does not
+ * answer. In development the local
  * developer is signed in automatically.
  */
 export function SignedIn({ children }: { readonly children: (session: Session) => ReactNode }): ReactNode {
-  const { session, waiting } = useArrival();
+  const { session, waiting, error, retry } = useArrival();
   const [path] = useLocation();
   const query = useSearch();
   if (session !== null) return children(session);
   if (waiting) return <PageSkeleton />;
+  if (error !== null) return <ErrorNote error={error} action={<Button onClick={retry}>Try again</Button>} />;
   return (
     <Empty
       heading="h1"

@@ -6,7 +6,7 @@ import type { Service, ServiceStatus } from './service.ts';
 import { call, data } from './request.ts';
 
 export type { Pricing } from './pricing.ts';
-export type { Service, ServiceStatus } from './service.ts';
+export { isCallable, type Service, type ServiceStatus } from './service.ts';
 
 /** The recent health of an offer. */
 export interface Standing {

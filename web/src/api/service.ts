@@ -3,6 +3,10 @@ import type { Pricing } from './pricing.ts';
 
 export type ServiceStatus = 'healthy' | 'degraded' | 'down' | 'away';
 
+/** Whether at least one of its providers can be called now. */
+export const isCallable = ({ status }: Pick<Service, 'status'>): boolean =>
+  status === 'healthy' || status === 'degraded';
+
 /** A service as a row of the marketplace. */
 export interface Service {
   readonly primitive: Kind;

@@ -42,17 +42,24 @@ const SESSION_KEY = ['session'] as const;
 const PATH = '/api/v1/auth/session';
 
 /**
- * The session of this browser, or null. `loading` is true until it is known. Call `changed` after signing in or out,
- * with the new session or null.
+ * The session of this browser, or null. `loading` is true until it is known. `error` is set if the gateway could not be
+ * asked. Call `changed` after signing in or out, with the new session or null.
  */
 export function useSession(): {
   readonly session: Session | null;
   readonly loading: boolean;
+  readonly error: Error | null;
+  readonly refetch: () => unknown;
   readonly changed: (session: Session | null) => void;
 } {
   const queries = useQueryClient();
   const asked = localStorage.getItem(MARK) !== null;
-  const { data: found = null, isPending } = useQuery({ queryKey: SESSION_KEY, queryFn: findSession, enabled: asked });
+  const {
+    data: found = null,
+    isPending,
+    error,
+    refetch,
+  } = useQuery({ queryKey: SESSION_KEY, queryFn: findSession, enabled: asked });
   const changed = useCallback(
     (session: Session | null) => {
       if (session) localStorage.setItem(MARK, '1');
@@ -64,7 +71,7 @@ export function useSession(): {
     },
     [queries],
   );
-  return { session: found, loading: asked && isPending, changed };
+  return { session: found, loading: asked && isPending, error, refetch, changed };
 }
 
 /** Asks the gateway for the session of the cookie, and for the ways to sign in. */

@@ -11,7 +11,7 @@ const LINKS = [
 
 export function Footer(): ReactNode {
   return (
-    <footer className="border-t border-line">
+    <footer className="border-t border-line print:hidden">
       <div className="mx-auto flex max-w-[1200px] flex-wrap items-center gap-x-5 gap-y-1 px-4 py-6 text-sm text-soft sm:px-6">
         <span className="mr-auto">tollgate {BOOT.version} · Apache-2.0</span>
         {LINKS.map(([href, name]) => (

@@ -28,7 +28,7 @@ const isHere = (href: string, path: string) =>
 
 export function Header(): ReactNode {
   return (
-    <header className="sticky top-0 z-30 border-b border-line bg-card">
+    <header className="sticky top-0 z-30 border-b border-line bg-card print:hidden">
       <div className="mx-auto flex h-14 max-w-[1200px] items-center gap-2 px-4 sm:px-6">
         <a href="/" className="-ml-1 flex items-center gap-2 rounded-md px-1 py-1">
           <Mark size={26} />

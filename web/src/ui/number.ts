@@ -19,11 +19,11 @@ export const formatShort = (value: number): string =>
 /** `1 call`, `12.3K calls` */
 export const formatCalls = (calls: number): string => `${formatShort(calls)} ${calls === 1 ? 'call' : 'calls'}`;
 
-/** A number of tokens as models state it: `32K` is 32,768, `128K` is 128,000. */
+/** A number of tokens in thousands: `128K` is 128,000, `131K` is 131,072, `1M` is 1,048,576. */
 export function formatTokens(tokens: number): string {
-  const step = tokens % 1_024 === 0 ? 1_024 : 1_000;
-  if (tokens >= step * step) return `${+(tokens / (step * step)).toFixed(1)}M`;
-  return tokens >= step ? `${+(tokens / step).toFixed(1)}K` : String(tokens);
+  if (tokens >= 999_500) return `${+(tokens / 1_000_000).toFixed(1)}M`;
+  if (tokens >= 10_000) return `${Math.round(tokens / 1_000)}K`;
+  return tokens >= 1_000 ? `${+(tokens / 1_000).toFixed(1)}K` : String(tokens);
 }
 
 /** A share from 0 to 1: `99.9%`. A share below 1 is never shown as 100%. */

@@ -1,19 +1,47 @@
 import type { ReactNode } from 'react';
 import type { ServiceStatus, Standing } from '../api/catalogue.ts';
 
-const WORDS: Readonly<Record<ServiceStatus | Standing['status'], { readonly word: string; readonly tone: string }>> = {
-  healthy: { word: 'Healthy', tone: 'bg-accent' },
-  degraded: { word: 'Degraded', tone: 'bg-gold' },
-  cooling_down: { word: 'Cooling down', tone: 'bg-gold' },
-  down: { word: 'Down', tone: 'bg-bad' },
-  away: { word: 'Away', tone: 'bg-edge' },
-};
+type Reported = ServiceStatus | Standing['status'];
 
-/** Whether a service or an offer can be called now. */
-export function Status({ status }: { readonly status: keyof typeof WORDS }): ReactNode {
-  const { word, tone } = WORDS[status];
+const WORDS = {
+  healthy: { word: 'Healthy', tone: 'bg-accent', title: 'It can be called, and calls of the last hour worked.' },
+  untried: {
+    word: 'Not tried',
+    tone: 'border-2 border-edge',
+    title: 'It is listed, and nobody has called it in the last hour. Whether it works is not known.',
+  },
+  failing: { word: 'Failing', tone: 'bg-bad', title: 'It is called, and most calls of the last hour failed.' },
+  degraded: { word: 'Degraded', tone: 'bg-gold', title: 'A part of it failed and is not called for a while.' },
+  down: {
+    word: 'Down',
+    tone: 'bg-bad',
+    title: 'It failed. It is called again in a while, or if nothing else is left.',
+  },
+  away: { word: 'Away', tone: 'bg-edge', title: "Its provider's proxy is not connected." },
+} as const;
+
+/** Below this share of good calls in the last hour, a service that may be called is shown as failing. */
+const FAILING_BELOW = 0.5;
+
+/**
+ * Compares what the gateway reports with the calls of the last hour. `healthy` only means that nothing prevents a
+ * call: a service that nobody has called is not known to work, and after a restart one that always failed may be called
+ * again.
+ */
+function stateOf(status: Reported, uptime: number | null): keyof typeof WORDS {
+  if (status === 'cooling_down') return 'down';
+  if (status !== 'healthy') return status;
+  return uptime === null ? 'untried' : uptime < FAILING_BELOW ? 'failing' : 'healthy';
+}
+
+/**
+ * Whether a service or an offer can be called now. `uptime`: share of the last hour's calls that did not fail, or null
+ * if there were none.
+ */
+export function Status({ status, uptime }: { readonly status: Reported; readonly uptime: number | null }): ReactNode {
+  const { word, tone, title } = WORDS[stateOf(status, uptime)];
   return (
-    <span className="inline-flex items-center gap-1.5 text-sm whitespace-nowrap">
+    <span title={title} className="inline-flex items-center gap-1.5 text-sm whitespace-nowrap">
       <span aria-hidden className={`size-2 rounded-full ${tone}`} />
       {word}
     </span>

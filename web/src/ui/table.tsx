@@ -112,7 +112,7 @@ const Row = memo(function Row({
     <tr
       aria-rowindex={place ?? undefined}
       style={height === null ? undefined : { height }}
-      className="border-t border-line hover:bg-sunk/60"
+      className="relative border-t border-line has-[.row-link]:hover:bg-sunk/60"
     >
       {columns.map((column, at) => (
         <td key={column.id} className={`py-2.5 ${paddings[at]!} ${look(column)}`}>

@@ -1,11 +1,11 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { type Provider, providerPath, useProviders } from '../../api/catalogue.ts';
-import { Badge } from '../../ui/badge.tsx';
 import { Card } from '../../ui/card.tsx';
 import { Empty } from '../../ui/empty.tsx';
 import { formatNumber, formatShare } from '../../ui/number.ts';
 import { QueryView } from '../../ui/query-view.tsx';
+import { Status } from '../../ui/status.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';
 
@@ -25,7 +25,7 @@ const COLUMNS: readonly Column<Provider>[] = [
   {
     id: 'status',
     head: 'Status',
-    cell: (row) => <Badge tone={row.status === 'healthy' ? 'good' : 'warn'}>{row.status}</Badge>,
+    cell: ({ status, uptime }) => <Status status={status} uptime={uptime} />,
   },
   { id: 'services', head: 'Services', align: 'right', from: 'sm', cell: (row) => formatNumber(row.services) },
   { id: 'requests', head: 'Calls, 1 hour', align: 'right', from: 'md', cell: (row) => formatNumber(row.requests) },

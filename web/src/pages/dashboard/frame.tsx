@@ -44,7 +44,7 @@ export function Frame({
     <SignedIn>
       {(session) => (
         <ProofProvider session={session}>
-          <div className="gap-10 lg:grid lg:grid-cols-[184px_minmax(0,1fr)]">
+          <div className="gap-10 lg:grid lg:grid-cols-[184px_minmax(0,1fr)] print:block">
             <Side session={session} />
             <div className="min-w-0">
               <Heading
@@ -66,7 +66,7 @@ function Side({ session }: { readonly session: Session }): ReactNode {
   const [path] = useLocation();
   const row = useCurrentInView<HTMLElement>(path);
   return (
-    <div className="mb-6 lg:mb-0">
+    <div className="mb-6 lg:mb-0 print:hidden">
       <div className="lg:sticky lg:top-22">
         <nav
           ref={row}

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { type OwnFigures, useBalance, useCalls, useOwnAnalytics, utcDay } from '../../api/own.ts';
+import { type OwnFigures, useBalance, useCalls, useChains, useOwnAnalytics, utcDay } from '../../api/own.ts';
 import { buttonStyle } from '../../ui/button-style.ts';
 import { Card, Figure } from '../../ui/card.tsx';
 import { Empty } from '../../ui/empty.tsx';
@@ -38,6 +38,8 @@ const Waiting = () => <Skeleton className="my-1.5 h-6 w-20" />;
 
 function Figures(): ReactNode {
   const balance = useBalance().data;
+  const chains = useChains().data;
+  const canPayIn = chains && chains.length > 0;
   const days = useOwnAnalytics('day', utcDay(6)).data?.data;
   const today = days?.filter(({ date }) => date === utcDay(0));
   const requests = days?.reduce((sum, row) => sum + row.requests, 0);
@@ -54,7 +56,7 @@ function Figures(): ReactNode {
               </>
             ) : (
               <Link href="/dashboard/balance" className="link">
-                Add money
+                {canPayIn === false ? 'How to get more' : 'Add money'}
               </Link>
             )
           }

@@ -44,7 +44,7 @@ export const COLUMNS: readonly Column<Row>[] = [
     sort: ({ uptime }) => uptime,
     cell: ({ status, uptime }) => (
       <span className="block leading-5">
-        <Status status={status} />
+        <Status status={status} uptime={uptime} />
         <span className="figures block text-xs text-soft">
           {uptime === null ? 'no calls' : `${formatShare(uptime)} up`}
         </span>
@@ -77,19 +77,22 @@ function calls(): Column<Row> {
 }
 
 function Name({ service }: { readonly service: Service }): ReactNode {
-  const { primitive, name, display_name, description } = service;
+  const { primitive, name, display_name, description, status, uptime } = service;
   return (
     <span className="flex min-w-0 items-center gap-3">
       <KindTile kind={primitive} />
       <span className="min-w-0 grow leading-5">
-        <Link href={servicePath(service)} className="block truncate font-semibold hover:underline">
+        <Link href={servicePath(service)} className="row-link block truncate font-semibold hover:underline">
           {display_name}
         </Link>
         <span className="flex min-w-0 gap-2 text-sm text-soft">
           <span className="max-w-full shrink-0 truncate font-mono text-xs leading-5">{name}</span>
           <span className="hidden min-w-0 truncate sm:block">{description}</span>
         </span>
-        <span className="sr-only md:hidden">{KIND_NAMES[primitive].one}</span>
+        <span className="flex gap-2 text-soft md:hidden">
+          <Status status={status} uptime={uptime} />
+          <span className="sr-only">{KIND_NAMES[primitive].one}</span>
+        </span>
       </span>
     </span>
   );

@@ -1,11 +1,10 @@
 import { Search } from 'lucide-react';
 import { memo, useMemo, type ReactNode } from 'react';
 import type { Service } from '../../api/catalogue.ts';
-import { BOOT } from '../../app/boot.ts';
 import { Choice } from '../../ui/choice.tsx';
 import { Checkbox, Select } from '../../ui/field.tsx';
 import { KIND_NAMES, KINDS } from '../../ui/kind.tsx';
-import { BY_CALLS, optionsOf, ORDERS, PRICES, type Filters } from './filters.ts';
+import { optionsOf, ORDERS, PRICES, type Filters } from './filters.ts';
 
 interface Props {
   readonly services: readonly Service[];
@@ -87,10 +86,9 @@ const Selects = memo(function Selects({
       ),
     };
   }, [services]);
-  const orders = BOOT.analytics ? [BY_CALLS, ...ORDERS] : ORDERS;
   const order = `${filters.down === '' ? '' : '-'}${filters.sort}`;
   return (
-    <div className="grid grid-cols-2 items-center gap-x-3 gap-y-2 *:min-w-0 sm:flex sm:flex-wrap">
+    <div className="grid grid-cols-2 items-center gap-x-3 gap-y-2 *:min-w-0 sm:flex sm:flex-wrap sm:*:max-w-56">
       <Select
         label="Price of a typical use"
         labelHidden
@@ -139,7 +137,7 @@ const Selects = memo(function Selects({
           labelHidden
           compact
           options={
-            orders.some(({ value }) => value === order) ? orders : [{ value: order, text: 'Other order' }, ...orders]
+            ORDERS.some(({ value }) => value === order) ? ORDERS : [{ value: order, text: 'Other order' }, ...ORDERS]
           }
           value={order}
           onChange={({ target: { value } }) =>

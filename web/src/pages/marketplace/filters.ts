@@ -1,4 +1,4 @@
-import type { Service } from '../../api/service.ts';
+import { isCallable, type Service } from '../../api/service.ts';
 
 /** The filters in the address. These are the values if the address has no query. */
 export const DEFAULTS = {
@@ -10,7 +10,7 @@ export const DEFAULTS = {
   param: '',
   price: '',
   healthy: '',
-  sort: 'name',
+  sort: '',
   down: '',
 };
 export type Filters = typeof DEFAULTS;
@@ -24,14 +24,17 @@ export const PRICES = [
   { value: '0.1', text: 'Up to $0.10 a use' },
 ];
 
-/** Sort orders by column. `-` means descending. They are also a select, because a phone shows no column heads. */
+/**
+ * Sort orders by column. `-` means descending. They are also a select, because a phone shows no column heads. The first
+ * one is the order of `index`.
+ */
 export const ORDERS = [
+  { value: '', text: 'Most used first' },
   { value: 'name', text: 'By name' },
   { value: 'price', text: 'Cheapest first' },
   { value: '-price', text: 'Dearest first' },
   { value: '-uptime', text: 'Highest uptime first' },
 ];
-export const BY_CALLS = { value: '-calls', text: 'Most calls first' };
 
 /** A service as a row, with its calls of the last 30 days. null if they are unknown. */
 export interface Row extends Service {
@@ -40,14 +43,23 @@ export interface Row extends Service {
   readonly words: string;
 }
 
+/** Makes the rows: what can be called first, then the most used, then by name. */
 export const index = (services: readonly Service[], calls: ReadonlyMap<string, number> | undefined): readonly Row[] =>
-  services.map((service) => ({
-    ...service,
-    calls: calls?.get(`${service.primitive}/${service.name}`) ?? null,
-    words: [service.name, service.display_name, service.description, ...service.providers.map(({ name }) => name)]
-      .join('\n')
-      .toLowerCase(),
-  }));
+  services
+    .map((service) => ({
+      ...service,
+      calls: calls?.get(`${service.primitive}/${service.name}`) ?? null,
+      words: [service.name, service.display_name, service.description, ...service.providers.map(({ name }) => name)]
+        .join('\n')
+        .toLowerCase(),
+    }))
+    .sort(
+      (a, b) =>
+        Number(isCallable(b)) - Number(isCallable(a)) ||
+        (b.calls ?? 0) - (a.calls ?? 0) ||
+        b.requests - a.requests ||
+        (a.name < b.name ? -1 : 1),
+    );
 
 /** Returns the services that match all filters except the kind, so that the number for each kind can be shown. */
 export function filter(services: readonly Row[], filters: Filters): readonly Row[] {
@@ -61,7 +73,7 @@ export function filter(services: readonly Row[], filters: Filters): readonly Row
       (filters.takes === '' || service.input_modalities.includes(filters.takes)) &&
       (filters.gives === '' || service.output_modalities.includes(filters.gives)) &&
       (filters.param === '' || service.supported_parameters.includes(filters.param)) &&
-      (filters.healthy === '' || service.status === 'healthy' || service.status === 'degraded'),
+      (filters.healthy === '' || isCallable(service)),
   );
 }
 

@@ -103,14 +103,14 @@ function columnsOf(primitive: ServiceDetail['primitive']): readonly Column<Row>[
 }
 
 function Name({ row, kind }: { readonly row: Row; readonly kind: ServiceDetail['primitive'] }): ReactNode {
-  const { id, name, status, flags, price_raised } = row;
+  const { id, name, status, uptime_last_1h, flags, price_raised } = row;
   return (
     <span className="block leading-5">
-      <Link href={providerPath(id)} className="font-semibold hover:underline">
+      <Link href={providerPath(id)} className="row-link font-semibold hover:underline">
         {name}
       </Link>
       <span className="mt-0.5 flex flex-wrap items-center gap-x-3 gap-y-1 text-soft">
-        <Status status={status} />
+        <Status status={status} uptime={uptime_last_1h} />
         {Object.entries(flags).map(([flag, count]) => (
           <Badge key={flag} tone="warn">
             {flag.replaceAll('_', ' ')} ×{count}

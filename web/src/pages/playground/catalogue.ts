@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
-import { type Service as Listed, servicesQuery, type Tool } from '../../api/catalogue.ts';
+import { isCallable, type Service as Listed, servicesQuery, type Tool } from '../../api/catalogue.ts';
 import { data } from '../../api/request.ts';
 import { KINDS, type Kind } from '../../ui/kind.tsx';
 import { formatUsd } from '../../ui/usd.ts';
@@ -13,6 +13,10 @@ export interface Service {
   readonly displayName: string;
   readonly description: string;
   readonly providers: readonly string[];
+  /** Whether at least one of its providers can be called now. */
+  readonly callable: boolean;
+  /** Calls of the last hour. */
+  readonly requests: number;
   /** The price in one line: `$0.50 / $1.50 per 1M tokens in / out`. */
   readonly price: string;
   readonly model?: ModelFacts;
@@ -90,6 +94,8 @@ function toService(listed: Listed, toolsOf: ReadonlyMap<string, readonly Tool[]>
     displayName,
     description,
     providers: providers.map((each) => each.name),
+    callable: isCallable(listed),
+    requests: listed.requests,
     price: `${amount} ${unit}${nested > 0 ? `, up to ${formatUsd(nested)} for calls of its own` : ''}`.trim(),
     ...factsOf(listed, toolsOf.get(name) ?? []),
   };

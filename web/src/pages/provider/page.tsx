@@ -16,7 +16,7 @@ import { Card } from '../../ui/card.tsx';
 import { Copy } from '../../ui/copy.tsx';
 import { Heading } from '../../ui/heading.tsx';
 import { KindTile, type Kind } from '../../ui/kind.tsx';
-import { formatNumber, formatShare } from '../../ui/number.ts';
+import { formatCalls, formatShare } from '../../ui/number.ts';
 import { Price } from '../../ui/price.tsx';
 import { QueryView } from '../../ui/query-view.tsx';
 import { Status } from '../../ui/status.tsx';
@@ -71,9 +71,9 @@ function Detail({ provider }: { readonly provider: Provider<ProviderListingDetai
       />
       <ul className="-mt-3 mb-7 flex flex-wrap items-center gap-x-6 gap-y-2 text-sm text-soft">
         <li className="text-ink">
-          <Status status={status} />
+          <Status status={status} uptime={uptime} />
         </li>
-        <li>{requests === 0 ? 'No calls in the last hour' : `${formatNumber(requests)} calls in the last hour`}</li>
+        <li>{requests === 0 ? 'No calls in the last hour' : `${formatCalls(requests)} in the last hour`}</li>
         {uptime !== null && <li>{formatShare(uptime)} up in the last hour</li>}
         <li>{reached === 'tunnel' ? 'Connected by its own proxy' : 'Reached by its address'}</li>
         <li>
@@ -113,7 +113,7 @@ const COLUMNS: readonly Column<Row>[] = [
       <span className="flex min-w-0 items-center gap-3">
         <KindTile kind={row.primitive} />
         <span className="min-w-0 leading-5">
-          <Link href={servicePath(row)} className="block truncate font-semibold hover:underline">
+          <Link href={servicePath(row)} className="row-link block truncate font-semibold hover:underline">
             {row.display_name}
           </Link>
           <span className="block truncate font-mono text-xs leading-5 text-soft">{row.name}</span>
@@ -121,7 +121,12 @@ const COLUMNS: readonly Column<Row>[] = [
       </span>
     ),
   },
-  { id: 'status', head: 'Status', from: 'sm', cell: ({ status }) => <Status status={status} /> },
+  {
+    id: 'status',
+    head: 'Status',
+    from: 'sm',
+    cell: (row) => <Status status={row.status} uptime={row.uptime_last_1h} />,
+  },
   {
     id: 'first-byte',
     head: 'First byte, p50',

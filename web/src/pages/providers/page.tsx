@@ -68,7 +68,7 @@ const COLUMNS: readonly Column<Provider>[] = [
     head: 'Status',
     from: 'sm',
     sort: ({ status }) => status,
-    cell: ({ status }) => <Status status={status} />,
+    cell: ({ status, uptime }) => <Status status={status} uptime={uptime} />,
   },
   {
     id: 'since',

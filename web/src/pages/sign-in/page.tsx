@@ -55,7 +55,7 @@ export default function SignInPage(): ReactNode {
 function Ways({ after }: { readonly after: string }): ReactNode {
   const { changed } = useSession();
   const [, navigate] = useLocation();
-  const [failed, setFailed] = useState<unknown>(null);
+  const [failed, setFailed] = useState<{ readonly way: string; readonly error: unknown } | null>(null);
   const [busy, setBusy] = useState<string | null>(null);
   const ways = useQuery({ queryKey: ['session', 'ways'], queryFn: askSession });
   const wallets = useWallets();
@@ -70,7 +70,7 @@ function Ways({ after }: { readonly after: string }): ReactNode {
       if (isElsewhere(after)) location.assign(after);
       else navigate(after);
     } catch (error) {
-      setFailed(error);
+      setFailed({ way: id, error });
     } finally {
       setBusy(null);
     }
@@ -78,11 +78,19 @@ function Ways({ after }: { readonly after: string }): ReactNode {
   const byWallet = (wallet: FoundWallet) =>
     void prove(wallet.id, async () => ({ siwx: await signSignIn(await wallet.connect(), STATEMENT) }));
 
+  /** The error of the last try, beside the form that it belongs to. */
+  const fault = (isOf: (way: string) => boolean): ReactNode =>
+    failed !== null &&
+    isOf(failed.way) && (
+      <div className="mt-4">
+        <ErrorNote error={failed.error} help="Nothing has changed: check it, and try again." />
+      </div>
+    );
+
   return (
     <QueryView query={ways}>
       {({ ways: open }) => (
         <div className="grid gap-5">
-          {failed !== null && <ErrorNote error={failed} title="You are not signed in" />}
           {open.includes('development') && (
             <Card title="Local developer">
               <p className="mb-4 text-soft">
@@ -95,6 +103,7 @@ function Ways({ after }: { readonly after: string }): ReactNode {
               >
                 Sign in as the local developer
               </Button>
+              {fault((way) => way === 'development')}
             </Card>
           )}
           {open.includes('wallet') && (
@@ -104,10 +113,12 @@ function Ways({ after }: { readonly after: string }): ReactNode {
                 transaction and gives nobody access to what is in the wallet.
               </p>
               <WalletList wallets={wallets} busy={busy} onChoose={byWallet} />
+              {fault((way) => way !== 'development' && way !== 'key')}
             </Card>
           )}
           <Card title="API key">
             <KeyForm busy={busy === 'key'} onKey={(key) => void prove('key', async () => ({ api_key: key }))} />
+            {fault((way) => way === 'key')}
           </Card>
           <OperatorForm />
         </div>

@@ -168,7 +168,7 @@ function ByDay({
   );
 }
 
-/** One series for each of the largest groups, and one for all others. */
+/** One series for each of the largest groups, and one for all others. A single other group keeps its name. */
 function seriesOf(
   rows: readonly OwnFigures[],
   days: readonly string[],
@@ -188,9 +188,8 @@ function seriesOf(
     days.map((day) => of.reduce((sum, group) => sum + (group.days.get(day) ?? 0), 0));
   const shown = groups.slice(0, SHOWN).map((group) => ({ name: group.name, values: values([group]) }));
   const others = groups.slice(SHOWN);
-  return others.length === 0
-    ? shown
-    : [...shown, { name: `${others.length} others`, values: values(others), color: '--edge' }];
+  const name = others.length === 1 ? others[0]!.name : `${others.length} others`;
+  return others.length === 0 ? shown : [...shown, { name, values: values(others), color: '--edge' }];
 }
 
 /** The figures of each group over all days. */

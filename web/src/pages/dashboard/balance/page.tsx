@@ -1,7 +1,9 @@
 import type { ReactNode } from 'react';
+import { actsFor } from '../../../api/acting.ts';
 import { mayAdminister, useOwnRole } from '../../../api/organisation.ts';
 import { type Chain, useBalance, useChains } from '../../../api/own.ts';
 import { Card, Figure } from '../../../ui/card.tsx';
+import { Copy } from '../../../ui/copy.tsx';
 import { Empty } from '../../../ui/empty.tsx';
 import { Money } from '../../../ui/money.tsx';
 import { QueryView } from '../../../ui/query-view.tsx';
@@ -41,9 +43,19 @@ export default function BalancePage(): ReactNode {
                           some, and <code className="font-mono text-sm">tollgate account credit</code> adds more.
                         </>
                       ) : (
-                        'This gateway takes no payments over chains. Ask its operator to credit your account.'
+                        'This gateway takes no payments over chains. Its operator books what you pay in another way. They need the id of your account:'
                       )
                     }
+                    {...(session.signed_in_by === 'development'
+                      ? {}
+                      : {
+                          action: (
+                            <span className="flex items-center gap-1 font-mono text-sm break-all">
+                              {actsFor() ?? session.account}
+                              <Copy text={actsFor() ?? session.account} label="Copy the id of the account" />
+                            </span>
+                          ),
+                        })}
                   />
                 </Card>
               ) : (

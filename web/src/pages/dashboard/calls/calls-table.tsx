@@ -21,7 +21,7 @@ const COLUMNS: readonly Column<CallRow>[] = [
         <div className="min-w-0">
           <Link
             href={`/dashboard/calls/${encodeURIComponent(row.id)}`}
-            className="font-medium wrap-anywhere hover:underline"
+            className="row-link font-medium wrap-anywhere hover:underline"
           >
             {row.service}
             {row.tool === null ? '' : ` › ${row.tool}`}

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import type { ApiKey } from '../../../api/own.ts';
-import { Field, Select, TextArea } from '../../../ui/field.tsx';
+import { Field, Select } from '../../../ui/field.tsx';
+import { ServiceNames } from './service-names.tsx';
 
 /** A key's settings in the form, as typed. */
 interface KeyDraft {
@@ -43,7 +44,7 @@ export const limitFault = ({ limit }: KeyDraft): string | null =>
   limit.trim() === '' || Number(limit) >= 0 ? null : 'The limit is a number of USD, such as 5 or 0.50.';
 
 const RESETS = [
-  { value: '', text: 'Once, for the life of the key' },
+  { value: '', text: 'Once, for all time' },
   { value: 'daily', text: 'Each day' },
   { value: 'weekly', text: 'Each week, from Monday' },
   { value: 'monthly', text: 'Each month' },
@@ -72,9 +73,10 @@ export function KeyFields({
         error={faults['label'] ?? null}
         onChange={({ target }) => set({ label: target.value })}
       />
-      <div className="grid items-end gap-4 sm:grid-cols-2">
+      <div className="grid items-start gap-4 sm:grid-cols-2">
         <Field
           label="Spending limit in USD"
+          hint="Calls beyond it are refused."
           inputMode="decimal"
           placeholder="no limit"
           value={draft.limit}
@@ -83,7 +85,7 @@ export function KeyFields({
         />
         <Select
           label="The limit counts"
-          hint="With all that was spent in this period before."
+          hint="What was spent before counts as well."
           options={RESETS}
           disabled={draft.limit.trim() === ''}
           value={draft.reset}
@@ -98,15 +100,10 @@ export function KeyFields({
         error={faults['expires_at'] ?? null}
         onChange={({ target }) => set({ expires: target.value })}
       />
-      <TextArea
-        label="Services"
-        hint="Names of the services that the key may call, one on each line. Empty: all."
-        rows={3}
-        spellCheck={false}
-        placeholder="demo/sage"
+      <ServiceNames
         value={draft.services}
         error={faults['allowed_services'] ?? null}
-        onChange={({ target }) => set({ services: target.value })}
+        onChange={(services) => set({ services })}
       />
     </div>
   );

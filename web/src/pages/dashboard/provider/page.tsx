@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
+import type { Standing } from '../../../api/catalogue.ts';
 import { useChains, utcDay } from '../../../api/own.ts';
 import { call } from '../../../api/request.ts';
 import { useSearchState } from '../../../app/search.ts';
@@ -16,9 +17,10 @@ import { KindTile } from '../../../ui/kind.tsx';
 import type { Kind } from '../../../ui/kinds.ts';
 import { Money } from '../../../ui/money.tsx';
 import { formatMicroUsd } from '../../../ui/usd.ts';
-import { formatNumber, formatShare } from '../../../ui/number.ts';
+import { formatCalls, formatNumber, formatShare } from '../../../ui/number.ts';
 import { QueryView } from '../../../ui/query-view.tsx';
 import { Skeleton } from '../../../ui/skeleton.tsx';
+import { Status } from '../../../ui/status.tsx';
 import { Table, type Column } from '../../../ui/table.tsx';
 import { Time } from '../../../ui/time.tsx';
 import { Frame } from '../frame.tsx';
@@ -27,7 +29,7 @@ interface OwnService {
   readonly name: string;
   readonly display_name: string;
   readonly primitive: Kind | null;
-  readonly status: string;
+  readonly status: Standing['status'];
   /** 1 if no reply of the last hour broke a rule. */
   readonly compliance: number;
   readonly last_hour: { readonly requests: number; readonly failures: number; readonly flags: number };
@@ -147,8 +149,6 @@ function NoService(): ReactNode {
   );
 }
 
-const TONES: Readonly<Record<string, 'good' | 'warn' | 'bad'>> = { healthy: 'good', cooling_down: 'warn', away: 'bad' };
-
 const COLUMNS: readonly Column<OwnService>[] = [
   {
     id: 'service',
@@ -163,7 +163,9 @@ const COLUMNS: readonly Column<OwnService>[] = [
   {
     id: 'status',
     head: 'Standing',
-    cell: (row) => <Badge tone={TONES[row.status] ?? 'warn'}>{row.status.replace('_', ' ')}</Badge>,
+    cell: ({ status, last_hour: { requests, failures } }) => (
+      <Status status={status} uptime={requests === 0 ? null : 1 - failures / requests} />
+    ),
   },
   {
     id: 'compliance',
@@ -178,7 +180,7 @@ const COLUMNS: readonly Column<OwnService>[] = [
     align: 'right',
     from: 'md',
     cell: ({ last_hour: { requests, failures } }) =>
-      `${formatNumber(requests)} calls${failures > 0 ? `, ${formatNumber(failures)} failed` : ''}`,
+      `${formatCalls(requests)}${failures > 0 ? `, ${formatNumber(failures)} failed` : ''}`,
   },
   {
     id: 'flags',

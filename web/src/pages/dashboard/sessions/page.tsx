@@ -28,7 +28,10 @@ const WAYS = { wallet: 'Wallet', api_key: 'API key', development: 'Local develop
 
 export default function SessionsPage(): ReactNode {
   return (
-    <Frame title="Sessions" lead="Browsers that are signed in to your account. End what you do not know.">
+    <Frame
+      title="Sessions"
+      lead="Browsers that are signed in to your account. End a session that you do not recognise."
+    >
       {() => <Sessions />}
     </Frame>
   );
@@ -60,10 +63,16 @@ function Sessions(): ReactNode {
       id: 'browser',
       head: 'Browser',
       cell: (row) => (
-        <span className="flex flex-wrap items-center gap-x-2.5 gap-y-1" title={row.client}>
-          <span className="font-medium">{browserName(row.client)}</span>
-          {row.current && <Badge tone="good">This browser</Badge>}
-        </span>
+        <div>
+          <p className="flex flex-wrap items-center gap-x-2.5 gap-y-1" title={row.client}>
+            <span className="font-medium">{browserName(row.client)}</span>
+            {row.current && <Badge tone="good">This browser</Badge>}
+          </p>
+          {/* A phone shows no other column, and several sessions may have the same browser. */}
+          <p className="text-sm text-soft sm:hidden">
+            {WAYS[row.signed_in_by]}, used <Time at={row.seen_at} />, signed in <Time at={row.created_at} />
+          </p>
+        </div>
       ),
     },
     { id: 'by', head: 'Signed in by', from: 'sm', cell: (row) => WAYS[row.signed_in_by] },

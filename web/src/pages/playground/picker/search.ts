@@ -30,10 +30,15 @@ export function findService(services: readonly Service[], name: string, kind: st
 }
 
 /**
- * The service for a visitor who has not chosen one: the first chat model that isn't free, or else the first service.
+ * The service for a visitor who has not chosen one: a chat model before any other service, one that can be called
+ * before one that cannot, a paid one before a free one, and of these the one with the most calls of the last hour.
  */
-export const firstService = (services: readonly Service[]): Service | null =>
-  services.find(({ model }) => model !== undefined && !model.embeds && model.completion > 0) ?? services[0] ?? null;
+export function firstService(services: readonly Service[]): Service | null {
+  const points = ({ model, callable }: Service): number =>
+    (model !== undefined && !model.embeds ? 4 : 0) + (callable ? 2 : 0) + ((model?.completion ?? 0) > 0 ? 1 : 0);
+  const [first] = services.toSorted((a, b) => points(b) - points(a) || b.requests - a.requests);
+  return first ?? null;
+}
 
 /**
  * Returns the services of a kind that contain all words: in their kind, name, title, description, tools or providers.

@@ -1,0 +1,93 @@
+import { Plus, X } from 'lucide-react';
+import { useId, useState, type ReactNode } from 'react';
+import { useServices } from '../../../api/catalogue.ts';
+import { Button } from '../../../ui/button.tsx';
+import { Field } from '../../../ui/field.tsx';
+
+/**
+ * The services that a key may call. `value` has one name per line, empty for all services. Names are chosen from the
+ * services of this gateway; others can be typed, because a provider may connect later.
+ */
+export function ServiceNames({
+  value,
+  error,
+  onChange,
+}: {
+  readonly value: string;
+  readonly error: string | null;
+  readonly onChange: (value: string) => void;
+}): ReactNode {
+  const id = useId();
+  const [typed, setTyped] = useState('');
+  const names = value.split('\n').filter((name) => name !== '');
+  const { data: services = [] } = useServices();
+  const known = [...new Set(services.map(({ name }) => name))].filter((name) => !names.includes(name));
+  const add = (text: string) => {
+    const more = text.split(/[\s,]+/).filter((name) => name !== '');
+    setTyped('');
+    if (more.length > 0) onChange([...new Set([...names, ...more])].join('\n'));
+  };
+  return (
+    <div className="grid gap-2">
+      <div className="flex items-end gap-2">
+        <Field
+          label="Services"
+          hint={
+            names.length === 0
+              ? 'The key may call all services. Add names to allow only these.'
+              : 'The key may call only these.'
+          }
+          className="grow"
+          list={id}
+          autoComplete="off"
+          spellCheck={false}
+          placeholder="Choose a service, or type its name"
+          value={typed}
+          error={error}
+          onChange={({ target, nativeEvent }) => {
+            // A browser that fills in a suggestion reports no kind of input, or a replacement.
+            const { inputType } = nativeEvent as InputEvent;
+            if ((inputType === undefined || inputType === 'insertReplacementText') && known.includes(target.value))
+              add(target.value);
+            else setTyped(target.value);
+          }}
+          onBlur={() => add(typed)}
+          onKeyDown={(event) => {
+            if (event.key !== 'Enter') return;
+            event.preventDefault();
+            add(typed);
+          }}
+        />
+        <Button onClick={() => add(typed)} disabled={typed.trim() === ''}>
+          <Plus size={16} aria-hidden />
+          Add
+        </Button>
+        <datalist id={id}>
+          {known.map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
+      </div>
+      {names.length > 0 && (
+        <ul aria-label="Services that the key may call" className="flex flex-wrap gap-2">
+          {names.map((name) => (
+            <li
+              key={name}
+              className="flex items-center gap-1 rounded-md border border-line bg-sunk pl-2.5 font-mono text-sm"
+            >
+              <span className="break-all">{name}</span>
+              <button
+                type="button"
+                aria-label={`Remove ${name}`}
+                onClick={() => onChange(names.filter((each) => each !== name).join('\n'))}
+                className="grid size-8 place-items-center rounded-md text-soft hover:text-ink"
+              >
+                <X size={14} aria-hidden />
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
