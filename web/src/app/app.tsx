@@ -43,7 +43,8 @@ export function App(): ReactNode {
         id="main"
         ref={main}
         tabIndex={-1}
-        className="mx-auto w-full max-w-[1200px] grow px-4 pb-20 pt-8 outline-none sm:px-6 sm:pt-10"
+        // As high as the window, so that the footer doesn't jump when the content comes.
+        className="mx-auto min-h-[calc(100dvh-3.5rem)] w-full max-w-[1200px] grow px-4 pb-20 pt-8 outline-none sm:px-6 sm:pt-10"
       >
         <ErrorBoundary key={path}>
           <Suspense fallback={<PageSkeleton />}>

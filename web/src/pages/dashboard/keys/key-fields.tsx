@@ -85,7 +85,7 @@ export function KeyFields({
         />
         <Select
           label="The limit counts"
-          hint="What was spent before counts as well."
+          hint="Earlier spending counts too."
           options={RESETS}
           disabled={draft.limit.trim() === ''}
           value={draft.reset}

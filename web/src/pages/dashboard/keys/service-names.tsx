@@ -32,11 +32,7 @@ export function ServiceNames({
       <div className="flex items-end gap-2">
         <Field
           label="Services"
-          hint={
-            names.length === 0
-              ? 'The key may call all services. Add names to allow only these.'
-              : 'The key may call only these.'
-          }
+          hint={names.length === 0 ? 'All. Add names to allow only these.' : 'The key may call only these.'}
           className="grow"
           list={id}
           autoComplete="off"

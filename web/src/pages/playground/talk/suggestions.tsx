@@ -21,8 +21,10 @@ export function Suggestions({
   return (
     <div className="flex min-h-[38vh] flex-col items-center justify-center gap-3 py-10 text-center">
       <KindMark kind={service.kind} />
-      <h2 className="text-2xl break-words">{service.displayName}</h2>
-      {service.description !== '' && <p className="max-w-[56ch] break-words text-soft">{service.description}</p>}
+      <h2 className="line-clamp-2 text-2xl break-words">{service.displayName}</h2>
+      {service.description !== '' && (
+        <p className="line-clamp-3 max-w-[56ch] break-words text-soft">{service.description}</p>
+      )}
       <ul className="mt-3 flex flex-wrap justify-center gap-2">
         {examples.map((text) => (
           <li key={text}>
