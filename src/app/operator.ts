@@ -1,4 +1,4 @@
-import { accountTotals, createPayouts, findLocks, findTransfer } from '#billing';
+import { accountTotals, createPayouts, findLocks, findTransfer, listMovements } from '#billing';
 import {
   adminSessionRoutes,
   createAdminGate,
@@ -114,6 +114,7 @@ function accountParts({ catalog, database, keys, limits, members, ledger, networ
     networks,
     offers: (name: string) => catalog.offers().some(({ service }) => service === name),
     totals: (account: string) => accountTotals(database, account),
+    findTransfer: (id: string) => findTransfer(database, id),
     usage: createKeyUsage(database, now),
     now,
   };
@@ -127,6 +128,7 @@ async function mountAccounts(protocols: Protocols): Promise<void> {
     admit,
     nonces,
     findLocks: (asked) => findLocks(database, asked),
+    movements: (...asked) => listMovements(database, ...asked),
     tasks: protocols.tasks,
     receipt: pastReceipts.ofRecord,
   });
@@ -169,7 +171,6 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
     ...accountParts(protocols),
     gate,
     consumers,
-    findTransfer: (id) => findTransfer(database, id),
   });
   const payouts = createPayouts(database, ledger);
   const providers = adminProviderRoutes({ gate, identity: protocols.identity, ledger, payouts });

@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Query } from '#store';
+import { loadStatement, type Database, type Query, type Row } from '#store';
 import { earningsOf, escrowOf, type AccountName } from './ledger.ts';
 import type { MicroUsd } from './money.ts';
 
@@ -11,13 +11,18 @@ export interface AccountTotals {
 }
 
 export interface TransferRecord {
+  readonly id: string;
   readonly from: AccountName;
   readonly to: AccountName;
   readonly amount: MicroUsd;
+  readonly memo: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
 }
 
 const TOTALS = loadStatement(import.meta.url, './sql/account-totals.sql');
 const HELD_LOCKS = loadStatement(import.meta.url, './sql/count-held-locks.sql');
+const MOVEMENTS = loadStatement(import.meta.url, './sql/list-movements.sql');
 const TRANSFER = loadStatement(import.meta.url, './sql/find-transfer.sql');
 
 /**
@@ -50,10 +55,31 @@ export async function earningsTotals(query: Query, provider: string): Promise<Ea
 /** The transfer with this id; null if there is no such transfer. */
 export async function findTransfer(database: Database, id: string): Promise<TransferRecord | null> {
   const [row] = await database.query(TRANSFER, [id]);
-  return row
-    ? { from: row['from_account'] as string, to: row['to_account'] as string, amount: row['amount'] as bigint }
-    : null;
+  return row ? recordOf(row) : null;
 }
+
+/**
+ * Transfers to and from `account` (without the `escrow:` prefix), the newest first, at most `limit`. `before`: only
+ * those before this transfer.
+ */
+export async function listMovements(
+  database: Pick<Database, 'query'>,
+  account: string,
+  before: Pick<TransferRecord, 'id' | 'at'> | null,
+  limit: number,
+): Promise<readonly TransferRecord[]> {
+  const { at, id } = before ?? { at: Number.MAX_SAFE_INTEGER, id: '' };
+  return (await database.query(MOVEMENTS, [escrowOf(account), at, id, limit])).map(recordOf);
+}
+
+const recordOf = (row: Row): TransferRecord => ({
+  id: row['id'] as string,
+  from: row['from_account'] as string,
+  to: row['to_account'] as string,
+  amount: row['amount'] as bigint,
+  memo: row['memo'] as string,
+  at: Number(row['at']),
+});
 
 /** The number of held locks of all gateways. */
 export async function countHeldLocks(database: Database): Promise<number> {

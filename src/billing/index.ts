@@ -5,6 +5,7 @@ export {
   countHeldLocks,
   earningsTotals,
   findTransfer,
+  listMovements,
   type TransferRecord,
 } from './account-totals.ts';
 export { audit, type AuditCheck, type AuditOptions, type AuditReport } from './audit.ts';
@@ -27,6 +28,7 @@ export type { LedgerBatch } from './ledger-engine.ts';
 export { EMBEDDED_CHAIN } from './ledger-sqlite.ts';
 export {
   type AccountName,
+  type Balance,
   type Budget,
   type BudgetUse,
   earningsOf,

@@ -236,5 +236,5 @@ function transfer(changes: LedgerChanges, request: TransferRequest): TransferRes
   changes.openAccount(to).available += amount;
   changes.addTransfer(request);
   changes.push('transfer', id, from, amount, to);
-  return { ok: true };
+  return { ok: true, available: available - amount };
 }

@@ -163,8 +163,9 @@ export type KeepResult =
   | { readonly ok: true }
   | { readonly ok: false; readonly reason: 'not_found' | 'already_resolved' };
 
+/** `available` is the balance of `from`, after the transfer if it was made. */
 export type TransferResult =
-  | { readonly ok: true }
+  | { readonly ok: true; readonly available: MicroUsd }
   | { readonly ok: false; readonly reason: 'insufficient' | 'duplicate'; readonly available: MicroUsd };
 
 export type LockState = 'held' | 'settled' | 'released' | 'expired';

@@ -22,11 +22,16 @@ interface Credit {
   readonly reference: string;
   readonly duplicate: boolean;
 }
+interface Debit extends Credit {
+  readonly balance_before_micro_usdc: number;
+  readonly balance_after_micro_usdc: number;
+}
 
 const HELP = `
 Examples:
   tollgate account create acme --label "Acme Ltd"
   tollgate account credit acme 25 --reference invoice-17
+  tollgate account debit acme 450 --reason "500 were credited instead of 50"
   tollgate account show acme
   tollgate key create acme                       then: a key for its calls
   tollgate account credit eip155:8453:0x… 10     a wallet needs no account to be made, and no key`;
@@ -35,13 +40,14 @@ Examples:
 export function accountCommand(): Command {
   const paint = painter();
   return new Command('account')
-    .summary('accounts: create, list, show, credit')
+    .summary('accounts: create, list, show, credit, debit')
     .description('Consumers and their money.')
     .addHelpText('after', HELP)
     .addCommand(createCommand(paint))
     .addCommand(listCommand(paint))
     .addCommand(showCommand(paint))
-    .addCommand(creditCommand(paint));
+    .addCommand(creditCommand(paint))
+    .addCommand(debitCommand(paint));
 }
 
 function createCommand(paint: Paint): Command {
@@ -112,10 +118,7 @@ function creditCommand(paint: Paint): Command {
       .argument('<usd>', 'amount in USD, at most 6 decimal places')
       .option('--reference <text>', 'what the payment is known by; the same reference is credited once'),
   ).action((name: string, amount: string, flags: AdminFlags & { reference?: string }) => {
-    if (!isUsd(amount) || Number(amount) === 0)
-      throw new CliError(
-        `<usd> is an amount in USD above 0 with at most 6 decimal places, such as 25 or 0.5, not ${amount}`,
-      );
+    refuseBadAmount(amount);
     return administer(flags, {
       run: async (admin) => {
         const credit = { amount_usd: amount, reference: referenceOr(flags.reference) };
@@ -127,6 +130,39 @@ function creditCommand(paint: Paint): Command {
           : `${paint('green', '✓')} ${usd(amount_micro_usdc)} USD to ${account.caip_account_id}, which now has ${account.balance_usd} USD. Reference: ${reference}`,
     });
   });
+}
+
+function debitCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('debit')
+      .summary('take money from an account')
+      .description(
+        'Take money from an account, for example because too much was credited. Money that running calls have locked cannot be taken.',
+      )
+      .argument('<account>', 'its name or id')
+      .argument('<usd>', 'amount in USD, at most 6 decimal places')
+      .requiredOption('--reason <text>', 'why; the owner of the account reads it')
+      .option('--reference <text>', 'what the correction is known by; the same reference is debited once'),
+  ).action((name: string, amount: string, flags: AdminFlags & { reason: string; reference?: string }) => {
+    refuseBadAmount(amount);
+    return administer(flags, {
+      run: async (admin) => {
+        const debit = { amount_usd: amount, reason: flags.reason, reference: referenceOr(flags.reference) };
+        return (await admin.request('POST', `${accountPath(name)}/debit`, debit)).data as Debit;
+      },
+      show: ({ account, amount_micro_usdc, reference, duplicate, ...balance }) =>
+        duplicate
+          ? `${paint('yellow', 'Nothing was taken:')} ${reference} was debited before. ${account.caip_account_id} has ${account.balance_usd} USD.`
+          : `${paint('green', '✓')} ${usd(amount_micro_usdc)} USD taken from ${account.caip_account_id}, which had ${usd(balance.balance_before_micro_usdc)} USD and now has ${usd(balance.balance_after_micro_usdc)} USD. Reference: ${reference}`,
+    });
+  });
+}
+
+function refuseBadAmount(amount: string): void {
+  if (!isUsd(amount) || Number(amount) === 0)
+    throw new CliError(
+      `<usd> is an amount in USD above 0 with at most 6 decimal places, such as 25 or 0.5, not ${amount}`,
+    );
 }
 
 function describe(account: Account, paint: Paint): string {

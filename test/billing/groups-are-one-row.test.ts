@@ -148,6 +148,7 @@ describe('a database of before', () => {
     const ledger = await createLedger({ database: engine.database });
     expect(await ledger.transfer({ id: 'new', from: 'treasury:new', to: 'escrow:b', amount: 1n, memo: '' })).toEqual({
       ok: true,
+      available: -1n,
     });
     await run(...BEFORE);
     expect(await ledger.release({ id: 'held', detail: '{}' })).toEqual({ ok: true });

@@ -250,6 +250,7 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
       const to = earningsOf(`other-${turn}`);
       expect(await ledger.transfer({ id: `t-${turn}`, from: escrowOf(account), to, amount: 400n, memo: '' })).toEqual({
         ok: true,
+        available: 600n,
       });
       expect(await balance()).toEqual({ available: 600n, locked: 0n });
       expect(await ledger.balance(to)).toEqual({ available: 400n, locked: 0n });
@@ -272,7 +273,7 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
           memo: '',
         });
       expect(await move(901n)).toEqual({ ok: false, reason: 'insufficient', available: 900n });
-      expect(await move(900n)).toEqual({ ok: true });
+      expect(await move(900n)).toEqual({ ok: true, available: 0n });
     });
   });
 

@@ -9,6 +9,7 @@ import { startSpine, type Spine } from '../support/spine.ts';
 const CHANGES: Readonly<Record<string, 'credit' | 'configure' | 'root'>> = {
   'POST /accounts': 'credit',
   'POST /accounts/{id}/credit': 'credit',
+  'POST /accounts/{id}/debit': 'credit',
   'POST /accounts/{id}/keys': 'credit',
   'PATCH /accounts/{id}/keys/{hash}': 'credit',
   'DELETE /accounts/{id}/keys/{hash}': 'credit',

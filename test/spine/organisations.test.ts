@@ -281,6 +281,7 @@ test('organisations that others made do not count against those that an account 
 /** What a member can do for an account by `x-tollgate-account`, if its role is high enough. */
 const ACTING = {
   '/credits': 'GET',
+  '/movements': 'GET',
   '/session/balance': 'GET',
   '/generation': 'GET',
   '/generations': 'GET',

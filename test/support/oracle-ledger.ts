@@ -195,7 +195,7 @@ export function createOracleLedger(now: () => number): OracleLedger {
       if (!from.startsWith('treasury:') && amount > available) return { ok: false, reason: 'insufficient', available };
       transfers.add(id);
       move(amount, [from, 'available'], [to, 'available']);
-      return { ok: true };
+      return { ok: true, available: available - amount };
     },
 
     async expire(at, limit = 1_000, spare) {

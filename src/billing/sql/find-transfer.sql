@@ -1,1 +1,1 @@
-SELECT from_account, to_account, amount FROM transfers WHERE id = $1
+SELECT id, from_account, to_account, amount, memo, at FROM transfers WHERE id = $1

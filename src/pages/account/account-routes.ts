@@ -22,11 +22,13 @@ import { callSchema, generationSchema, viewCall } from './generation-view.ts';
 import { generationsCsv } from './generations-csv.ts';
 import { findGenerations, generationsQuerySchema, type GenerationsQuery } from './generations-page.ts';
 import { addKeysRoutes, type OwnKeysDeps } from './keys-routes.ts';
+import { addMovementsRoute, type MovementsDeps } from './movements-routes.ts';
 import { ownKey } from './own-key.ts';
 import { withWaiting } from './waiting.ts';
 
-interface AccountDeps extends OwnKeysDeps {
+interface AccountDeps extends OwnKeysDeps, MovementsDeps {
   readonly admit: Pipeline['admit'];
+  readonly keys: OwnKeysDeps['keys'];
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'children' | 'find' | 'spentOf'>;
   readonly findLocks: (asked: LocksAsked) => Promise<FoundLocks>;
   readonly totals: (account: string) => Promise<AccountTotals>;
@@ -49,6 +51,7 @@ export function accountRoutes(deps: AccountDeps): FastifyPluginAsync {
     addKeysRoutes(app, deps, admissionOf);
     showBalance(app, deps, callerOf);
     showCredits(app, deps, callerOf);
+    addMovementsRoute(app, deps, admissionOf);
     showGeneration(app, deps, callerOf);
     listGenerations(app, deps, callerOf);
   };

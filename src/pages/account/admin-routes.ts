@@ -1,13 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
-import { GatewayError } from '#wire';
-import {
-  escrowOf,
-  type AccountTotals,
-  type Ledger,
-  type MicroUsd,
-  type TransferRecord,
-  OPERATOR_TREASURY,
-} from '#billing';
+import { escrowOf, type AccountTotals, type Ledger, OPERATOR_TREASURY } from '#billing';
 import type { AdminGate } from '#auth';
 import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
 import type { KeysDeps } from './account-keys.ts';
@@ -20,20 +12,21 @@ import {
   type AdminAccountsDeps,
   type NewAccountBody,
 } from './admin-accounts.ts';
+import { addAdminDebitRoute } from './admin-debit-routes.ts';
 import { addAdminKeyRoutes } from './admin-key-routes.ts';
 import { addAdminMembersRoutes } from './admin-members-routes.ts';
 import { addAdminLimitsRoutes } from './admin-limits-routes.ts';
 import type { MembersDeps } from './members-view.ts';
+import { transferOnce, type OperatorTransferDeps } from './operator-transfer.ts';
 import { amountOf, amountProperties, type AmountBody } from './amount.ts';
 import { pageSchema, type Page } from './page.ts';
 
-interface AdminDeps extends AdminAccountsDeps, KeysDeps, MembersDeps {
+interface AdminDeps extends AdminAccountsDeps, KeysDeps, MembersDeps, OperatorTransferDeps {
   readonly keys: KeysDeps['keys'];
   readonly members: MembersDeps['members'];
   readonly gate: AdminGate;
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'spentOf' | 'transfer'>;
   readonly totals: (account: string) => Promise<AccountTotals>;
-  readonly findTransfer: (id: string) => Promise<TransferRecord | null>;
 }
 
 interface AccountParams {
@@ -55,6 +48,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
     listAccounts(app, deps);
     showAccount(app, deps);
     creditAccount(app, deps);
+    addAdminDebitRoute(app, deps, ADMINISTRATION);
     addAdminKeyRoutes(app, deps, ADMINISTRATION);
     addAdminLimitsRoutes(app, deps, ADMINISTRATION);
     addAdminMembersRoutes(app, deps, ADMINISTRATION);
@@ -166,26 +160,11 @@ function creditAccount(app: FastifyInstance, deps: AdminDeps): void {
       const amount = amountOf(request.body);
       // An account that gets money must be in the list of accounts, so it is registered.
       const account = found.createdAt === null ? (await deps.consumers.create(found.account, '')).consumer : found;
-      const duplicate = await credit(deps, account.account, amount, request.body.reference);
+      const to = escrowOf(account.account);
+      const transfer = { id: `credit:${request.body.reference}`, from: OPERATOR_TREASURY, to, amount };
+      const { duplicate } = await transferOnce(deps, { ...transfer, memo: 'operator credit' }, 'credit');
       const data = { account: await viewAccount(account, deps), reference: request.body.reference };
       return { data: { ...data, amount_micro_usdc: Number(amount), duplicate } };
     },
   );
-}
-
-/**
- * Credits an account. Resolves with whether the same credit was made before. Throws GatewayError `idempotency_conflict`
- * if the reference belongs to another credit.
- */
-async function credit(deps: AdminDeps, account: string, amount: MicroUsd, reference: string): Promise<boolean> {
-  const transfer = { id: `credit:${reference}`, from: OPERATOR_TREASURY, to: escrowOf(account), amount };
-  const result = await deps.ledger.transfer({ ...transfer, memo: 'operator credit' });
-  if (result.ok) return false;
-  const before = await deps.findTransfer(transfer.id);
-  if (!before) throw new Error(`credit ${reference} was refused: ${result.reason}`);
-  if (before.from !== transfer.from || before.to !== transfer.to || before.amount !== amount)
-    throw new GatewayError('idempotency_conflict', 'This reference was already used for another credit', {
-      param: 'reference',
-    });
-  return true;
 }

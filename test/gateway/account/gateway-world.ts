@@ -113,6 +113,8 @@ export async function openWorld(): Promise<World> {
       usage,
       findLocks: (asked) => findLocks(database, asked),
       totals,
+      findTransfer: async () => null,
+      movements: async () => [],
       tasks: { liveStatesOf: async () => new Map() },
       receipt: (record) => (record.state === 'settled' ? `receipt-of-${record.id}` : null),
       networks: [],

@@ -99,6 +99,8 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       usage: async () => new Map(),
       findLocks: async () => ({ records: [], next: null }),
       totals,
+      findTransfer: async () => null,
+      movements: async () => [],
       tasks: { liveStatesOf: async () => new Map() },
       receipt: () => null,
       networks: [],

@@ -101,6 +101,8 @@ async function world({
       usage: async () => new Map(),
       findLocks: async () => ({ records: [], next: null }),
       totals: (account) => accountTotals(database, account),
+      findTransfer: async () => null,
+      movements: async () => [],
       tasks: { liveStatesOf: async () => new Map() },
       receipt: () => null,
       networks: [],
