@@ -59,8 +59,10 @@ async function tunnel(): Promise<Send> {
       register: async () => ({ revision: 1 }),
       leave: async () => {},
       onSuperseded: () => () => {},
+      banOf: () => null,
+      onBanned: () => () => {},
     },
-    config: { providers: [], silenceMs: 60_000, servicesMax: 100, connectionsPerAddressMax: 1_000 },
+    config: { providers: 'anyone', silenceMs: 60_000, servicesMax: 100, connectionsPerAddressMax: 1_000 },
     domains: [],
     version: 'bench',
   });

@@ -23,7 +23,7 @@ provider_name = "${seller}"
 pricing = { prompt = 1, completion = 1 }
 params = { model = "demo/sage", api_base = "${UPSTREAM}" }
 `;
-const GATEWAY_FILE = `server = { public_url = "${GATEWAY}" }\n${modelBlock('try/sage', 'The gateway')}`;
+const GATEWAY_FILE = `server = { public_url = "${GATEWAY}" }\ntunnel = { providers = "anyone" }\n${modelBlock('try/sage', 'The gateway')}`;
 const PROVIDER_FILE = `router = { url = "${GATEWAY}", siwx = { chain_id = "solana:mainnet", keypair_file = "/data/wallet.json" } }
 ${modelBlock('try/dialled', 'The proxy')}`;
 /** Prints the cost of a call, in micro-USD. */

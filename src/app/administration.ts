@@ -19,7 +19,7 @@ import {
   noteAdministrator,
 } from '#auth/keys';
 import { createIdentity } from '#auth/identity';
-import { registeredNames } from '#network/registered-names';
+import { createBanStore, listProviders, registeredNames } from '#network/providers';
 import { createServer } from '#gateway/server';
 
 export interface Administration {
@@ -66,12 +66,17 @@ export async function openAdministration(
     findTransfer: (id) => findTransfer(database, id),
     now,
   });
+  const bans = createBanStore(database, { now });
   const providers = adminProviderRoutes({
     gate,
     // Read only for the provider of an account without a wallet, because it may create the file of the identity.
     identity: { providerId: (name) => identityOf(config).providerId(name) },
     ledger,
     payouts: createPayouts(database, ledger),
+    list: (page) => listProviders(database, page),
+    ban: bans.put,
+    unban: bans.remove,
+    networks: config.chains.map(({ network }) => network),
   });
   const adminKeys = createAdminKeys(database, { now });
   const log = createAdminLog(database, { now });

@@ -6,9 +6,11 @@ import {
   createPeerListener,
   createPeers,
   createRegistry,
+  createReservedNames,
   createTunnels,
   createTunnelUpstream,
   createUpstream,
+  type ReservedNames,
 } from '#network';
 import { createTunnelObserver } from '#observe';
 import { VERSION } from '../version.ts';
@@ -23,7 +25,7 @@ export async function openNetwork(access: Access) {
   // The cluster opens first: the registry needs this gateway's address for other gateways before it announces a tunnel
   // that they may call through.
   const cluster = await openCluster(access);
-  const reservedNames = config.services.map(({ service }) => service.providerName);
+  const reservedNames = createReservedNames(config.services, config.tunnel.sharedNames);
   const registry = await openRegistry(access, { url: cluster.listener?.url ?? null, reservedNames });
   const payoutRules = () => ({
     networks: access.funds?.terms.map(({ network }) => network) ?? [],
@@ -89,7 +91,7 @@ async function openCluster({ config: { cluster }, opened, database, identity, lo
 
 async function openRegistry(
   { config, opened, database, catalog, logger, now }: Access,
-  { url, reservedNames }: { readonly url: string | null; readonly reservedNames: readonly string[] },
+  { url, reservedNames }: { readonly url: string | null; readonly reservedNames: ReservedNames },
 ) {
   const registry = await createRegistry({
     database,

@@ -11,6 +11,7 @@ import {
   sessionRoutes,
 } from '#auth';
 import { listBooks } from '#chains';
+import { listProviders } from '#network';
 import { createDatabaseCheck, healthRoutes, metricsRoutes } from '#observe';
 import {
   accountRoutes,
@@ -173,7 +174,16 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
     consumers,
   });
   const payouts = createPayouts(database, ledger);
-  const providers = adminProviderRoutes({ gate, identity: protocols.identity, ledger, payouts });
+  const providers = adminProviderRoutes({
+    gate,
+    identity: protocols.identity,
+    ledger,
+    payouts,
+    list: (page) => listProviders(database, page),
+    ban: protocols.registry.ban,
+    unban: protocols.registry.unban,
+    networks,
+  });
   const auditChains = () => auditFunds(funds, ledger, () => listBooks(database));
   const audit = auditRoutes({ gate, audit: protocols.audit, auditChains });
   const adminFunds = adminFundsRoutes({ gate, contractNetworks: networks, consumers, funds, ledger });

@@ -40,7 +40,7 @@ const LIVE: ReadonlySet<string> = new Set(['server.log_level', ...LIVE_LIMITS.ma
 export function createReload(routed: Routed): Reload {
   const { logger, metrics, catalog, database, identity, prices, policies, ownOffers, reservedNames, hideInLogs, now } =
     routed;
-  const { prepareChains, signIn } = routed;
+  const { prepareChains, registry, signIn } = routed;
   let running = routed.config;
 
   const take = async (load: () => Config): Promise<ReloadReport> => {
@@ -57,7 +57,8 @@ export function createReload(routed: Routed): Reload {
     catalog.replace('config', offers);
     ownOffers.clear();
     for (const { id } of offers) ownOffers.add(id);
-    reservedNames.splice(0, Infinity, ...next.services.map(({ service }) => service.providerName));
+    reservedNames.replace(next.services);
+    registry.relist();
     policies.replace(next.limits);
     logger.level = next.logLevel;
     // Only the options that took effect are updated here. So the next reload reports again what waits for a restart.

@@ -10,6 +10,7 @@ import { askYesNo } from './ask.ts';
 import { FIRST_MESSAGE, FIRST_TOOL_CALL, startDemo, type Demo } from './demo.ts';
 import { developmentKey } from './development-key.ts';
 import { realPath, writeDevFile } from './discovery.ts';
+import { NO_PROVIDERS } from './no-providers.ts';
 import { OWN_NAME, START_WITH } from './own-name.ts';
 import { runGateway } from './gateway-process.ts';
 import { findLocalProviders, type LocalProvider } from './local-providers.ts';
@@ -41,6 +42,7 @@ export async function runDevelopment(flags: StartFlags): Promise<void> {
     hints.push(
       `It listens on ${config.host}: others on the network can reach it. For more than a try use tollgate serve.`,
     );
+  if (config.tunnel.providers === null) hints.push(`Providers: ${NO_PROVIDERS}.`);
   let key = '';
 
   const offered = await chooseLocal(found, flags, hints).catch(async (error: unknown) => {

@@ -5,6 +5,19 @@ import { CliError } from './cli-error.ts';
 import { referenceOr } from './reference.ts';
 import { painter, table, type Paint } from './terminal.ts';
 
+interface Provider {
+  readonly provider: string;
+  readonly account: string | null;
+  readonly name: string | null;
+  readonly connected: boolean;
+  readonly earnings_usd: string;
+  readonly banned: { readonly reason: string; readonly at: string } | null;
+}
+interface Ban {
+  readonly provider: string;
+  readonly changed: boolean;
+  readonly earnings_usd: string;
+}
 interface Booked {
   readonly provider: string;
   readonly reference: string;
@@ -25,6 +38,9 @@ const HELP = `
 A provider is named by its public key, or by its account: a wallet in CAIP-10, the name of a local account.
 
 Examples:
+  tollgate provider list
+  tollgate provider ban eip155:8453:0x… --reason "answers with another model than it names"
+  tollgate provider unban eip155:8453:0x…
   tollgate provider pay eip155:8453:0x… --amount 25 --reference SEPA-117     you paid it by bank transfer
   tollgate provider payouts eip155:8453:0x…
   tollgate provider undo eip155:8453:0x… --reference SEPA-117 --reason "the bank returned it"`;
@@ -33,15 +49,81 @@ Examples:
 export function providerCommand(): Command {
   const paint = painter();
   return new Command('provider')
-    .summary('providers: book what you paid them')
+    .summary('providers: list, ban, book what you paid them')
     .description('Providers that sell through this gateway.')
     .addHelpText('after', HELP)
+    .addCommand(listCommand(paint))
+    .addCommand(banCommand(paint))
+    .addCommand(unbanCommand(paint))
     .addCommand(payCommand(paint))
     .addCommand(payoutsCommand(paint))
     .addCommand(undoCommand(paint));
 }
 
 const PROVIDER = ['<provider>', 'its public key, wallet or account'] as const;
+
+function listCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('list')
+      .summary('connected, former and banned providers')
+      .description('Providers that ever registered services here, and those that are banned.'),
+  ).action((flags: AdminFlags) =>
+    administer(flags, {
+      run: (admin) => listAll<Provider>(admin, '/providers'),
+      show: (providers) =>
+        providers.length === 0
+          ? 'No provider has registered services yet.'
+          : table(
+              ['PROVIDER', 'NAME', 'STATE', 'TO BE PAID, USD', 'WHY'],
+              providers.map((each) => [
+                each.provider,
+                each.name ?? '-',
+                each.banned === null ? (each.connected ? 'connected' : 'away') : 'banned',
+                each.earnings_usd,
+                each.banned?.reason ?? '-',
+              ]),
+              paint,
+              ['TO BE PAID, USD'],
+            ),
+    }),
+  );
+}
+
+function banCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('ban')
+      .summary('disconnect a provider and keep it out')
+      .description(
+        'Ban a provider, on all gateways at once: its services are gone, its running calls have 30 s to end, and it cannot connect again.',
+      )
+      .argument(...PROVIDER)
+      .requiredOption('--reason <text>', 'why; the provider is told'),
+  ).action((name: string, flags: AdminFlags & { reason: string }) =>
+    administer(flags, {
+      run: async (admin) =>
+        (await admin.request('POST', `${providerPath(name)}/ban`, { reason: flags.reason })).data as Ban,
+      show: ({ provider, earnings_usd: left }) =>
+        `${paint('green', '✓')} ${provider} is banned. Its earnings of ${left} USD stay on its account: it can withdraw them over a chain, or you pay them.`,
+    }),
+  );
+}
+
+function unbanCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('unban')
+      .summary('let a banned provider in again')
+      .description('Lift the ban of a provider. Its proxy must be started again.')
+      .argument(...PROVIDER),
+  ).action((name: string, flags: AdminFlags) =>
+    administer(flags, {
+      run: async (admin) => (await admin.request('DELETE', `${providerPath(name)}/ban`)).data as Ban,
+      show: ({ provider, changed }) =>
+        changed
+          ? `${paint('green', '✓')} ${provider} may connect again, if tunnel.providers admits it.`
+          : `${paint('yellow', 'Nothing was changed:')} ${provider} was not banned.`,
+    }),
+  );
+}
 
 function payCommand(paint: Paint): Command {
   return withAdminOptions(

@@ -1,5 +1,6 @@
 import { ConfigError, type Config } from '#config';
 import { loadWallet, WalletError } from '#provide/wallet';
+import { NO_PROVIDERS } from './no-providers.ts';
 import { describeService } from './offer-line.ts';
 import { painter, type Paint } from './terminal.ts';
 
@@ -36,13 +37,34 @@ function summarise(config: Config, file: string | null, paint: Paint): readonly 
     lines.push(
       `${warn} no wallet can sign in, nor a provider's: set [sign_in] domains, or server.public_url, to the host that they know this gateway by`,
     );
-  else if (config.tunnel.providers.length === 0)
-    lines.push(
-      `${warn} anybody with a wallet may dial in as a provider, also under the names above and cheaper: to keep that to some, list them in [tunnel] providers`,
-    );
+  lines.push(...sellerLines(config, { tick, warn }));
   if (config.services.length === 0)
-    lines.push(`${warn} no [[models]]: there is nothing to call until a provider dials in`);
+    lines.push(
+      `${warn} no [[models]]: there is nothing to call${admitsNobody(config) ? '' : ' until a provider dials in'}`,
+    );
   return lines;
+}
+
+const admitsNobody = ({ tunnel: { providers } }: Config) => providers === null || providers === 'nobody';
+
+/** Lines about the providers that may connect, and the names that they may use. */
+function sellerLines(
+  { tunnel, services }: Config,
+  marks: { readonly tick: string; readonly warn: string },
+): readonly string[] {
+  const { providers, sharedNames } = tunnel;
+  const own = new Set(services.map(({ service }) => service.name));
+  const unknown = sharedNames.filter((name) => !own.has(name));
+  return [
+    providers === null
+      ? `${marks.warn} providers ${NO_PROVIDERS}`
+      : providers === 'nobody'
+        ? `${marks.tick} providers nobody may connect`
+        : providers === 'anyone'
+          ? `${marks.warn} providers anybody with a wallet may connect and sell, under any name but the ones above`
+          : `${marks.tick} providers ${providers.length === 1 ? 'one may connect' : `${providers.length} may connect`}`,
+    ...unknown.map((name) => `${marks.warn} tunnel.shared_names has ${name}, which is no service of this file`),
+  ];
 }
 
 /**

@@ -2,6 +2,8 @@ import type { MicroUsd, Rates } from '#billing/amounts';
 import type { ChainValues } from './chain-options.ts';
 import type { AgentFacts, MediaFacts } from './primitive.ts';
 import type { ModelFacts } from './model-facts.ts';
+import type { AdmittedProviders } from './options/tunnel.ts';
+import { isLoopback } from '#wire';
 import type { OptionValues } from './options.ts';
 
 /** The configuration of a gateway process. The CLI reads it, freezes it, and passes it as an argument. */
@@ -33,10 +35,15 @@ export function toConfig(
     ...telemetry,
     ...sections,
     signIn: { ...sections.signIn, domains: signInDomains(mode, values) },
+    tunnel: { ...sections.tunnel, providers: admitted(mode, values) },
     chains,
     services,
   };
 }
+
+/** A development gateway that only this machine can reach admits every provider, unless its file says otherwise. */
+const admitted = (mode: Mode, { tunnel, server }: OptionValues): AdmittedProviders =>
+  tunnel.providers ?? (mode === 'development' && isLoopback(server.host) ? 'anyone' : null);
 
 /**
  * The domains for sign-in. In development they include this gateway's loopback addresses. In production they do not,

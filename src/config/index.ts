@@ -17,6 +17,7 @@ export type {
   SignInConfig,
   TunnelConfig,
 } from './config.ts';
+export type { AdmittedProviders } from './options/tunnel.ts';
 export { secretsOf } from './secrets.ts';
 export { configDifferences, type NamedDifferences } from './differences.ts';
 export { domainFault } from './domain.ts';
@@ -28,7 +29,7 @@ export { isKey, keypairFileOption, privateKeyOption } from './key-options.ts';
 export { indexLines } from './lines.ts';
 export { IMAGE_PATHS, VIDEOS_PATH } from './media-paths.ts';
 export { IMAGE_TOKENS_MAX, type ModelFacts, type NativeWireName } from './model-facts.ts';
-export { ALIAS_PREFIX, serviceNameFault, SORT_SUFFIXES } from './names.ts';
+export { ALIAS_PREFIX, foldName, serviceNameFault, SORT_SUFFIXES } from './names.ts';
 export { option } from './option.ts';
 export { otlpHeaderPairs } from './otlp-headers.ts';
 export { type AgentFacts, type MediaFacts, type Primitive, PRIMITIVES } from './primitive.ts';

@@ -82,3 +82,20 @@ export function displayNameFault(name: string): string | null {
   if (name.trim() !== name) return 'must not begin or end with a space';
   return null;
 }
+
+/** Letters and digits that are easily taken for another one, in lower case. Pairs come first. */
+const LOOK_ALIKES: readonly (readonly [RegExp, string])[] = [
+  [/rn/g, 'm'],
+  [/vv/g, 'w'],
+  [/0/g, 'o'],
+  [/[1i]/g, 'l'],
+];
+
+/**
+ * A name without what people overlook: case, spaces, dots, hyphens and underscores, and letters and digits that look
+ * like others. Two names that fold to the same text look alike: `honest/M-1` and `Honest/ml`.
+ */
+export function foldName(name: string): string {
+  const plain = name.toLowerCase().replaceAll(/[ ._-]/g, '');
+  return LOOK_ALIKES.reduce((text, [look, like]) => text.replaceAll(look, like), plain);
+}

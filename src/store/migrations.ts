@@ -34,6 +34,12 @@ export interface AppliedMigration {
 export const APPLIED_MIGRATIONS =
   'SELECT m.name AS name, b.version AS version FROM migrations m LEFT JOIN migrated_by b ON b.name = m.name';
 
+/** Applied migrations that a later one has renamed, so that versions which know only the old name cannot start. */
+const RENAMED: ReadonlyMap<string, string> = new Map([['0001_ledger (renamed)', '0001_ledger']]);
+
+/** The name of an applied migration's file, from its name in a database or a backup. */
+export const fileOfMigration = (applied: string): string => RENAMED.get(applied) ?? applied;
+
 /**
  * The migrations that are not applied yet, in order. Throws DatabaseError `newer` if an unknown migration was applied,
  * because the schema belongs to a newer tollgate.
@@ -43,9 +49,11 @@ export function missingMigrations(
   applied: readonly AppliedMigration[],
 ): readonly Migration[] {
   const names = new Set(known.map(({ name }) => name));
-  const unknown = applied.filter(({ name }) => !names.has(name)).sort((a, b) => (a.name < b.name ? -1 : 1));
+  const unknown = applied
+    .filter(({ name }) => !names.has(fileOfMigration(name)))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
   if (unknown.length === 0) {
-    const have = new Set(applied.map(({ name }) => name));
+    const have = new Set(applied.map(({ name }) => fileOfMigration(name)));
     return known.filter(({ name }) => !have.has(name));
   }
   const newest = unknown.findLast(({ version }) => version !== null)?.version;

@@ -31,7 +31,7 @@ const MIDDLE = [
   'auth/identity',
   'auth/keys',
   'network',
-  'network/registered-names',
+  'network/providers',
   'tasks',
   'observe',
   'analytics',

@@ -7,15 +7,17 @@ import { bareDatabase } from '../support/fresh-database.ts';
 
 const APPLIED = adHoc('SELECT name FROM migrations ORDER BY name');
 const names = loadMigrations().map(({ name }) => name);
+/** As a database has them: the last one renames the first, for old versions. */
+const appliedNames = names.map((name) => (name === '0001_ledger' ? '0001_ledger (renamed)' : name));
 
 const disposals: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const dispose of disposals.splice(0).toReversed()) await dispose();
 });
 
-test('migrations are numbered without gaps', () => {
+test('each migration has a number of its own', () => {
   expect(names[0]).toBe('0001_ledger');
-  expect(names.map((name) => Number(name.slice(0, 4)))).toEqual(names.map((_, index) => index + 1));
+  expect(new Set(names.map((name) => name.slice(0, 4))).size).toBe(names.length);
 });
 
 test('gateways that start at once migrate one after the other, each migration once', async () => {
@@ -25,7 +27,7 @@ test('gateways that start at once migrate one after the other, each migration on
     Array.from({ length: 8 }, () => openDatabase({ url: fresh.url, dataDir: '' })),
   );
   disposals.push(async () => void (await Promise.all(databases.map((database) => database.close()))));
-  expect((await databases[0]!.query(APPLIED)).map((row) => row.name)).toEqual(names);
+  expect((await databases[0]!.query(APPLIED)).map((row) => row.name)).toEqual(appliedNames);
 });
 
 describe.each(ENGINES)('%s', (name) => {
@@ -37,7 +39,7 @@ describe.each(ENGINES)('%s', (name) => {
     await engine.database.close();
     const again = await engine.again();
     expect(await again.query(APPLIED)).toEqual(first);
-    expect(first.map((row) => row.name)).toEqual(names);
+    expect(first.map((row) => row.name)).toEqual(appliedNames);
     expect(await again.query(adHoc('SELECT available FROM accounts'))).toEqual([{ available: 5n }]);
   });
 

@@ -1,3 +1,4 @@
+import { anyProvider } from './any-provider.ts';
 import { rm } from 'node:fs/promises';
 import { loadConfig } from '#config';
 import { createApp, type App } from '../../src/app/app.ts';
@@ -31,6 +32,7 @@ export async function startGatewayHere(
         TOLLGATE_ADMIN_KEY: ADMIN_KEY,
         DATABASE_URL: options.databaseUrl,
         REDIS_URL: options.redisUrl,
+        ...anyProvider(options.toml),
         ...options.env,
       },
       mode: 'production',

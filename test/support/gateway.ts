@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { anyProvider } from './any-provider.ts';
 import { atThisLoad } from './at-this-load.ts';
 import { emptyDataDirectory, fillDataDirectory } from './data-directory.ts';
 import { createKeeper } from './server-process.ts';
@@ -84,6 +85,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       HOME: home,
       ...(options.databaseUrl === undefined ? {} : { DATABASE_URL: options.databaseUrl }),
       ...(options.redisUrl === undefined ? {} : { REDIS_URL: options.redisUrl }),
+      ...anyProvider(options.toml),
       ...options.env,
     };
     const args = [

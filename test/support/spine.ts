@@ -6,6 +6,7 @@ import { localAccount } from '#auth/accounts';
 import type { NewKeyFields } from '#auth/keys';
 import type { Balance } from '../../src/billing/ledger.ts';
 import { createApp, type App } from '../../src/app/app.ts';
+import { anyProvider } from './any-provider.ts';
 import { atThisLoad } from './at-this-load.ts';
 import { fillDataDirectory, newDataDirectory } from './data-directory.ts';
 import { pauses } from './pauses.ts';
@@ -186,6 +187,7 @@ ${more.replaceAll('{provider}', provider.url)}`;
         REDIS_URL: options.redisUrl,
         TOLLGATE_IDENTITY_SEED: IDENTITY_SEED,
         TOLLGATE_SIGN_IN_DOMAINS: DOMAIN,
+        ...anyProvider(more),
         ...options.env,
       },
       mode: options.mode ?? 'production',

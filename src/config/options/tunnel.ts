@@ -1,4 +1,6 @@
-import { textList, whole } from '../option.ts';
+import { serviceNameFault } from '../names.ts';
+import { option, textList, whole } from '../option.ts';
+import { show, WrongValue } from '../problem.ts';
 import { HOUR_MS, MINUTE_MS } from '../units.ts';
 
 const BASE58 = '[1-9A-HJ-NP-Za-km-z]';
@@ -17,12 +19,47 @@ const PROVIDER = new RegExp(
     .join('|'),
 );
 
+/**
+ * The providers that may connect: everybody, nobody, or those of a list of public keys and account ids, which has at
+ * least one. null: the operator has not said, so nobody may.
+ */
+export type AdmittedProviders = 'anyone' | 'nobody' | readonly string[] | null;
+
+const TAKES = '`"anyone"`, `"nobody"`, or a list of public keys or account ids';
+const PROVIDERS_MAX = 10_000;
+
+function readProviders(value: unknown): AdmittedProviders {
+  if (value === 'anyone' || value === 'nobody') return value;
+  if (!Array.isArray(value)) throw new WrongValue(`is ${show(value)}`, TAKES.replaceAll('`', ''));
+  if (value.length > PROVIDERS_MAX) throw new WrongValue(`has ${value.length} entries`, `at most ${PROVIDERS_MAX}`);
+  for (const one of value as readonly unknown[])
+    if (typeof one !== 'string' || !PROVIDER.test(one))
+      throw new WrongValue(`has ${show(one)}: it is not a public key or an account id`, TAKES.replaceAll('`', ''));
+  return value.length === 0 ? 'nobody' : [...new Set(value as string[])];
+}
+
+const commaSeparated = (text: string) =>
+  text
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '');
+
 /** `[tunnel]`: providers that dial in. */
 export const TUNNEL = {
-  providers: textList({
-    takes: 'list of public keys or account ids',
-    meaning: 'Who may connect as a provider. If the list is empty, everybody who signs in may.',
-    fault: (value) => (PROVIDER.test(value) ? null : 'is not a public key or an account id'),
+  providers: option<AdmittedProviders>({
+    env: 'TOLLGATE_PROVIDERS',
+    takes: TAKES,
+    optional: { text: '`"nobody"`; `"anyone"` for a development gateway on loopback', fallback: null },
+    meaning:
+      'Who may connect as a provider and sell through this gateway. An empty list is `"nobody"`. In the environment the entries of a list are separated by commas.',
+    read: readProviders,
+    fromText: (text) => (text === 'anyone' || text === 'nobody' ? text : commaSeparated(text)),
+  }),
+  shared_names: textList({
+    takes: 'list of names of services',
+    meaning:
+      "Names of this file's services under which connected providers may sell too, so that calls are shared between them and you. Providers cannot use other names of this file, nor names that look like them.",
+    fault: serviceNameFault,
     max: 10_000,
   }),
   silence_ms: whole({

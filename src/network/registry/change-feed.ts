@@ -1,4 +1,5 @@
 import { loadStatement, type Database, type Row } from '#store';
+import type { Bans } from './bans.ts';
 import type { GroupWrites } from './group-writes.ts';
 import type { Lease } from './lease.ts';
 import type { Listing } from './listing.ts';
@@ -20,6 +21,7 @@ interface ChangeFeedOptions {
   readonly self: string;
   readonly presence: Presence;
   readonly listing: Pick<Listing, 'load'>;
+  readonly bans: Pick<Bans, 'load'>;
   readonly lease: Lease;
   readonly writes: GroupWrites;
   readonly now: RegistryOptions['now'];
@@ -46,7 +48,7 @@ interface ChangeFeed {
 }
 
 export function createChangeFeed(options: ChangeFeedOptions): ChangeFeed {
-  const { database, self, presence, listing, lease, writes, now, leaseMs } = options;
+  const { database, self, presence, listing, bans, lease, writes, now, leaseMs } = options;
   const watch = createNodeWatch({ self, leaseMs });
   /** Silent gateways that are being removed from the database. */
   const ending = new Set<string>();
@@ -70,6 +72,8 @@ export function createChangeFeed(options: ChangeFeedOptions): ChangeFeed {
     const seenAt = performance.now();
     const { live, silent } = watch.observe(rows, seenAt);
     const version = Number(rows[0]?.['version'] ?? 0);
+    // Before the presence, so that a provider that is banned is not listed.
+    if (unsure || version > cursor) await bans.load();
     const changed = await changes(version);
     if (closed) return;
     presence.setNodes(live);

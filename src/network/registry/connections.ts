@@ -1,4 +1,5 @@
 import { loadStatement } from '#store';
+import type { Bans } from './bans.ts';
 import { createGroupWrites, type GroupWrites } from './group-writes.ts';
 import type { Lease } from './lease.ts';
 import { createListing, type Listing } from './listing.ts';
@@ -19,6 +20,7 @@ interface ConnectionsOptions extends Omit<RegistryOptions, 'node' | 'pollMs' | '
   readonly lease: Lease;
   /** The version up to which every change is known. */
   readonly cursor: () => number;
+  readonly bans: Pick<Bans, 'of'>;
   /** Called when a write failed. The write may still have taken effect. */
   readonly onFailed: (error: Error) => void;
 }
@@ -58,6 +60,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
     database,
     catalog: options.catalog,
     graceMs: options.graceMs,
+    isBanned: (provider) => options.bans.of(provider) !== null,
+    reservedNames: options.reservedNames,
     onGone: (provider) => presence.forget(provider),
   });
   const presence = createPresence({
@@ -100,6 +104,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
     writes,
     async join(connection, name) {
       if (closed) throw stopping();
+      // It was banned after its dial was admitted. Its tunnel is being closed.
+      if (options.bans.of(connection.provider) !== null) throw new ConnectionSuperseded('the provider was banned');
       presence.add(connection);
       const params = [connection.provider, connection.id, self, now()];
       const take = async () => {

@@ -1,5 +1,6 @@
 import { loadStatement } from '#store';
 import { LATELY_MS } from '#gateway';
+import { createBans, createBanStore } from './bans.ts';
 import { createChangeFeed } from './change-feed.ts';
 import { createConnections } from './connections.ts';
 import { Lease } from './lease.ts';
@@ -55,16 +56,23 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     }
   }
 
+  const banned = new Set<(provider: string) => void>();
+  const banStore = createBanStore(database, { now });
+  const bans = createBans(banStore, (provider) => {
+    listing.drop(provider);
+    for (const listener of banned) listener(provider);
+  });
   const lease = new Lease({ database, node, now, leaseMs });
   const connections = createConnections({
     ...options,
     self: node.id,
     lease,
+    bans,
     cursor: () => feed.cursor(),
     onFailed: fail,
   });
   const { presence, listing, writes } = connections;
-  const feed = createChangeFeed({ database, self: node.id, presence, listing, lease, writes, now, leaseMs });
+  const feed = createChangeFeed({ database, self: node.id, presence, listing, bans, lease, writes, now, leaseMs });
   // A single gateway makes every change itself, so it polls only after a failure.
   const goesOn = () => !alone || !feed.isSure();
   const poller = new Poller(poll, pollMs, goesOn);
@@ -96,6 +104,22 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     registration: connections.registration,
     onSuperseded: connections.onSuperseded,
     onReturned: connections.onReturned,
+    async ban(provider, reason) {
+      const ban = await banStore.put(provider, reason);
+      await bans.load();
+      return ban;
+    },
+    async unban(provider) {
+      const wasBanned = await banStore.remove(provider);
+      await bans.load();
+      return wasBanned;
+    },
+    banOf: bans.of,
+    onBanned(listener) {
+      banned.add(listener);
+      return () => banned.delete(listener);
+    },
+    relist: () => listing.relist(),
     locate: (provider) => presence.locate(provider),
     waitFor: (provider, ms) => presence.waitFor(provider, ms),
     catchUp() {

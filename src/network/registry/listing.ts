@@ -3,6 +3,7 @@ import type { PriceVersion } from '#billing';
 import { type Offer, type Catalog, LATELY_MS } from '#gateway';
 import { offerOfTunnel } from './offer-of-tunnel.ts';
 import type { RegisteredService } from './registry.ts';
+import type { ReservedNames } from './reserved-names.ts';
 import { registeredOf } from './stored-document.ts';
 
 /**
@@ -22,6 +23,10 @@ export interface Listing {
    * repeats a failed read.
    */
   load(): Promise<void>;
+  /** Removes the offers of a banned provider at once. */
+  drop(provider: string): void;
+  /** Applies changed reserved names to what is listed. */
+  relist(): void;
   close(): void;
 }
 
@@ -29,6 +34,9 @@ interface ListingOptions {
   readonly database: Pick<Database, 'batch'>;
   readonly catalog: Pick<Catalog, 'replace' | 'depart'>;
   readonly graceMs: number;
+  readonly isBanned: (provider: string) => boolean;
+  /** Services with such a name are not listed: they were registered before the operator took the name. */
+  readonly reservedNames?: Pick<ReservedNames, 'ofService'> | undefined;
   /** Called when a provider is no longer listed. */
   readonly onGone: (provider: string) => void;
 }
@@ -51,10 +59,17 @@ interface Listed {
 const FIND = loadStatement(import.meta.url, './sql/find-document.sql');
 const LOAD_MAX = 100;
 
-export function createListing({ database, catalog, graceMs, onGone }: ListingOptions): Listing {
+export function createListing(options: ListingOptions): Listing {
+  const { database, catalog, graceMs, isBanned, reservedNames, onGone } = options;
   const listed = new Map<string, Listed>();
   const toLoad = new Set<string>();
   let loading: Promise<void> | null = null;
+
+  const show = (provider: string, offers: readonly Offer[]) =>
+    catalog.replace(
+      sourceOf(provider),
+      offers.filter(({ service }) => (reservedNames?.ofService(service) ?? null) === null),
+    );
 
   const end = (provider: string) => {
     const found = listed.get(provider);
@@ -90,6 +105,7 @@ export function createListing({ database, catalog, graceMs, onGone }: ListingOpt
 
   const listing: Listing = {
     set(provider, { reachable, revision, awayMs }) {
+      if (isBanned(provider)) return onGone(provider);
       let found = listed.get(provider);
       if (!found) {
         const gone = !reachable && awayMs >= graceMs;
@@ -117,7 +133,19 @@ export function createListing({ database, catalog, graceMs, onGone }: ListingOpt
       }
       const changes = services.length > 0 || found.offers.length > 0;
       found.offers = offersOf(provider, services);
-      if (changes) catalog.replace(sourceOf(provider), found.offers);
+      if (changes) show(provider, found.offers);
+    },
+    drop(provider) {
+      const found = listed.get(provider);
+      if (found?.grace) clearTimeout(found.grace);
+      listed.delete(provider);
+      toLoad.delete(provider);
+      // Without `depart`, so that its names are unknown at once: nobody should wait for it to come back.
+      if (found && found.offers.length > 0) catalog.replace(sourceOf(provider), []);
+      onGone(provider);
+    },
+    relist() {
+      for (const [provider, { offers }] of listed) if (offers.length > 0) show(provider, offers);
     },
     load: () => (loading ??= loadAll().finally(() => (loading = null))),
     close() {

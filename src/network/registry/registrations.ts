@@ -1,13 +1,16 @@
 import { loadStatement, type Database } from '#store';
+import type { Service } from '#config';
 import { RegistrationError } from './document.ts';
 import type { GroupWrites } from './group-writes.ts';
 import type { Listing } from './listing.ts';
 import { ConnectionSuperseded, type Connection, type Registry, type RegistryOptions } from './registry.ts';
 import { nextPastPrices, pastPricesFromText, pastPricesToText, withRaises } from './past-prices.ts';
+import { createReservedNames, type ReservedNames } from './reserved-names.ts';
+import { namesSteps, refuseLookAlikes } from './service-names.ts';
 import { registeredOf, servicesFromText, servicesToText, withTimes } from './stored-document.ts';
 
 interface RegistrationsOptions extends Pick<RegistryOptions, 'now' | 'reservedNames' | 'priceNoticeMs'> {
-  readonly database: Pick<Database, 'query'>;
+  readonly database: Pick<Database, 'query' | 'engine'>;
   readonly writes: GroupWrites;
   readonly listing: Pick<Listing, 'put'>;
   readonly isOpen: (connection: Connection) => boolean;
@@ -28,12 +31,11 @@ interface Registrations extends Pick<Registry, 'register' | 'registration'> {
 
 /** Registrations of providers, stored in the database. */
 export function createRegistrations(options: RegistrationsOptions): Registrations {
-  const { database, writes, listing, isOpen, now, priceNoticeMs = 0, reservedNames = [] } = options;
-  const isReserved = (name: string) => reservedNames.some((own) => keyOfName(own) === keyOfName(name));
+  const { database, writes, listing, isOpen, now, priceNoticeMs = 0, reservedNames = createReservedNames() } = options;
 
   return {
     async checkName(provider, name) {
-      if (isReserved(name)) throw takenName(name);
+      if (reservedNames.isProvider(name)) throw takenName(name);
       const [owner] = await database.query(FIND_OWNER, [keyOfName(name)]);
       if (owner && owner['provider'] !== provider) throw takenName(name);
     },
@@ -41,7 +43,8 @@ export function createRegistrations(options: RegistrationsOptions): Registration
     async register(connection, services) {
       const { provider, account, id } = connection;
       const name = services[0]?.providerName ?? null;
-      if (name !== null && isReserved(name)) throw takenName(name);
+      if (name !== null && reservedNames.isProvider(name)) throw takenName(name);
+      refuseReserved(services, reservedNames);
       for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
         const [found] = await database.query(FIND, [provider, name === null ? null : keyOfName(name)]);
         if (found?.['connection'] !== id || !isOpen(connection)) throw superseded();
@@ -54,10 +57,15 @@ export function createRegistrations(options: RegistrationsOptions): Registration
         const timed = withTimes(services, before, now());
         const newText = servicesToText(timed);
         const known = text === null ? [] : pastPricesFromText(found['past_prices'] as string);
+        const names = namesSteps(database, connection, services);
         if (newText === text) {
+          if (found['named'] === null) await writes.submit(names, () => isOpen(connection));
           listing.put(provider, revision, withRaises(timed, known));
           return { revision };
         }
+        const had = new Set(before.map(({ service }) => service.name));
+        const added = services.flatMap(({ name: one }) => (had.has(one) ? [] : [one]));
+        await refuseLookAlikes(database, added, { provider, now: now() });
         const past = nextPastPrices(known, before, services, { now: now(), noticeMs: priceNoticeMs });
         const registered = withRaises(timed, past);
         const kept = name ?? (found['name'] as string | null);
@@ -73,10 +81,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
           pastPricesToText(past),
         ];
         const rows = await writes.submit(
-          [
-            { statement: PUT, params: put },
-            { statement: NOTE, params: [provider, id] },
-          ],
+          [{ statement: PUT, params: put }, { statement: NOTE, params: [provider, id] }, ...names],
           () => isOpen(connection),
         );
         if (rows === null) throw superseded();
@@ -106,6 +111,19 @@ export function createRegistrations(options: RegistrationsOptions): Registration
 
 /** Names that differ only in spaces, dots, hyphens, underscores or case count as the same. */
 const keyOfName = (name: string): string => name.toLowerCase().replaceAll(/[ ._-]/g, '');
+
+function refuseReserved(services: readonly Service[], reservedNames: ReservedNames): void {
+  const problems = services.flatMap(({ name }) => {
+    const own = reservedNames.ofService(name);
+    if (own === null) return [];
+    const wrong =
+      own === name
+        ? `"${name}" is a service of this gateway's operator`
+        : `"${name}" looks like "${own}", a service of this gateway's operator`;
+    return [{ key: 'name', wrong, right: 'another name, or ask the operator to list it in tunnel.shared_names' }];
+  });
+  if (problems.length > 0) throw new RegistrationError(problems);
+}
 
 const superseded = () => new ConnectionSuperseded('a newer connection of this provider took over');
 

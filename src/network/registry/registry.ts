@@ -1,6 +1,8 @@
 import type { Database } from '#store';
 import type { Service } from '#config';
 import type { Catalog } from '#gateway';
+import type { Ban } from './bans.ts';
+import type { ReservedNames } from './reserved-names.ts';
 import type { Prices } from './past-prices.ts';
 
 /** A proxy's connection to this gateway. */
@@ -93,6 +95,16 @@ export interface Registry {
    * unsubscribes.
    */
   onReturned(listener: (provider: string) => void): () => void;
+  /** Bans a provider on all gateways of the database. */
+  ban(provider: string, reason: string): Promise<Ban>;
+  /** False if the provider was not banned. */
+  unban(provider: string): Promise<boolean>;
+  /** The ban of a provider, from memory; null without one. */
+  banOf(provider: string): Ban | null;
+  /** Calls `listener` with each provider that is banned, at any gateway. Returns a function that unsubscribes. */
+  onBanned(listener: (provider: string) => void): () => void;
+  /** Applies changed reserved names to what is listed. */
+  relist(): void;
   /** Increments this gateway's beat, which is a small durable write. Rejects with the database's error. */
   renew(): Promise<void>;
   /** Removes this gateway and its connections from the database, because it is about to stop. */
@@ -113,8 +125,8 @@ export interface RegistryOptions {
   readonly now: () => number;
   /** How long the offers of a disconnected provider stay listed. */
   readonly graceMs: number;
-  /** Provider names of the gateway's own configuration, which no proxy may register. The list may change. */
-  readonly reservedNames?: readonly string[];
+  /** Names that no proxy may register. They may change. Default: those of the gateway itself. */
+  readonly reservedNames?: ReservedNames;
   /** How long after a price jump calls must accept the new price explicitly. Default 0: never. */
   readonly priceNoticeMs?: number;
   /** How often PostgreSQL is polled for changes. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '#wire';
 import { ACCOUNT_HEADER, nobodyActs, type Caller } from '#gateway';
+import type { AdmittedProviders } from '#config';
 import { type Identity, refuseRepeatedCredentials, restrictedKey, providerIdOf } from '#auth';
 import { isWallet } from '#auth/accounts';
 import { TUNNEL_PROTOCOL } from './wire.ts';
@@ -22,8 +23,7 @@ export interface AdmitOptions {
   /** Throws GatewayError. */
   readonly authenticate: (headers: IncomingMessage['headers'], address: string) => Caller | Promise<Caller>;
   readonly identity: Pick<Identity, 'providerId'>;
-  /** Public keys and account ids that may dial in. Empty: everybody. */
-  readonly providers: readonly string[];
+  readonly providers: AdmittedProviders;
 }
 
 const refused = (message: string) => new GatewayError('permission_denied', message);
@@ -37,7 +37,7 @@ export function createAdmission({
   identity,
   providers,
 }: AdmitOptions): (request: IncomingMessage, address: string) => Promise<AdmittedProvider> {
-  const allowed = new Set(providers.map(inOneCase));
+  const allowed = new Set(Array.isArray(providers) ? (providers as readonly string[]).map(inOneCase) : []);
   return async (request, address) => {
     const offered = request.headers['sec-websocket-protocol']?.split(',').map((name) => name.trim());
     if (!offered?.includes(TUNNEL_PROTOCOL))
@@ -60,11 +60,13 @@ export function createAdmission({
       throw refused(
         'A contract wallet cannot sign registrations: provide with an ordinary wallet, or with an API key of the account',
       );
-    if (
-      allowed.size > 0 &&
-      ![provider, account, wallet?.caip10].some((name) => name !== undefined && allowed.has(inOneCase(name)))
-    )
-      throw refused(`Provider ${provider} is not on this gateway's list of providers`);
+    const names = [provider, account, wallet?.caip10];
+    if (providers !== 'anyone' && !names.some((name) => name !== undefined && allowed.has(inOneCase(name))))
+      throw refused(
+        allowed.size > 0
+          ? `Provider ${provider} is not on this gateway's list of providers. Ask its operator to add you to tunnel.providers`
+          : `This gateway lets no provider in. Its operator can admit you, ${provider}, in tunnel.providers`,
+      );
     return { provider, account, caip10: wallet?.caip10 ?? account, byKey: wallet === null };
   };
 }

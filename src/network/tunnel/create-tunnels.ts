@@ -7,6 +7,7 @@ import { networkOf, GatewayError, requestIdOf, TUNNEL_PATH } from '#wire';
 import type { TunnelConfig } from '#config';
 import { toGatewayError } from '#gateway';
 import { payoutTerms, type PayoutRules } from '../payout-terms.ts';
+import type { Ban } from '../registry/bans.ts';
 import type { Registry } from '../registry/registry.ts';
 import { createAdmission, type AdmitOptions, type AdmittedProvider } from './admit-provider.ts';
 import { ClientNetworks } from './client-networks.ts';
@@ -21,7 +22,7 @@ interface TunnelsOptions {
   readonly server: FastifyInstance;
   readonly authenticate: AdmitOptions['authenticate'];
   readonly identity: AdmitOptions['identity'];
-  readonly registry: Pick<Registry, 'join' | 'register' | 'leave' | 'onSuperseded'>;
+  readonly registry: Pick<Registry, 'join' | 'register' | 'leave' | 'onSuperseded' | 'banOf' | 'onBanned'>;
   readonly config: Pick<TunnelConfig, 'providers' | 'silenceMs' | 'servicesMax' | 'connectionsPerAddressMax'>;
   /** Domains that wallets may sign in for, and that a signed registration may name as its router. */
   readonly domains: readonly string[];
@@ -114,6 +115,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     try {
       checkCapacity(address);
       const admitted = await admit(request, address);
+      refuseBanned(registry.banOf(admitted.provider));
       // Other dials may have taken the last places meanwhile.
       checkCapacity(address);
       checkProvider(admitted.provider, tunnels.values(), limits.newConnectionsMax);
@@ -145,6 +147,9 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
   server.server.on('upgrade', (request, wire, head) => void accept(request, wire as Socket, head));
   explainPlainRequests(server);
   const stopListening = registry.onSuperseded((connection) => tunnels.get(connection)?.replaced());
+  const stopBanning = registry.onBanned((provider) => {
+    for (const tunnel of tunnels.values()) if (tunnel.connection.provider === provider) tunnel.drain(BANNED_DRAIN_MS);
+  });
 
   return {
     session: (connection) => tunnels.get(connection)?.session() ?? null,
@@ -163,8 +168,20 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
       for (const tunnel of open) tunnel.drain(drainMs);
       await Promise.all(open.map(({ closed }) => closed));
       stopListening();
+      stopBanning();
     },
   };
+}
+
+/** The time that the running calls of a provider have to end once it is banned. */
+const BANNED_DRAIN_MS = 30_000;
+
+function refuseBanned(ban: Ban | null): void {
+  if (ban !== null)
+    throw new GatewayError(
+      'permission_denied',
+      `The operator of this gateway has banned provider ${ban.provider}: ${ban.reason}. What it earned stays on its account`,
+    );
 }
 
 const stopping = () =>

@@ -2,7 +2,8 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#wire';
 import { earningsOf, formatUsd, type Ledger, type Payouts } from '#billing';
 import type { AdminGate, Identity } from '#auth';
-import { parseProviderId } from '#auth/accounts';
+import { parseProviderId, toCaip10 } from '#auth/accounts';
+import type { KnownProvider } from '#network';
 import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
 import { amountOf, amountProperties, type AmountBody } from './amount.ts';
 import { pageSchema, type Page } from './page.ts';
@@ -13,6 +14,12 @@ interface AdminProvidersDeps {
   readonly identity: Pick<Identity, 'providerId'>;
   readonly ledger: Pick<Ledger, 'balance'>;
   readonly payouts: Payouts;
+  readonly list: (page: Page) => Promise<readonly KnownProvider[]>;
+  readonly ban: (provider: string, reason: string) => Promise<unknown>;
+  /** Resolves with false if the provider was not banned. */
+  readonly unban: (provider: string) => Promise<boolean>;
+  /** CAIP-2 ids of the gateway's own chains. */
+  readonly networks: readonly string[];
 }
 
 interface ProviderParams {
@@ -29,6 +36,7 @@ interface UndoBody {
 
 const ADMINISTRATION = { tags: ['Administration'], security: [{ bearer: [] }] };
 const CREDIT = { adminRole: 'credit' } as const;
+const CONFIGURE = { adminRole: 'configure' } as const;
 
 const providerParams = objectOf({
   id: {
@@ -58,10 +66,125 @@ const payoutAnswer = dataOf(
 export function adminProviderRoutes(deps: AdminProvidersDeps): FastifyPluginAsync {
   return async (app) => {
     app.addHook('onRequest', deps.gate);
+    listAll(app, deps);
+    banProvider(app, deps);
+    liftBan(app, deps);
     bookPayout(app, deps);
     undoPayout(app, deps);
     listPayouts(app, deps);
   };
+}
+
+const providerSchema = objectOf({
+  provider: { type: 'string', description: 'Public key' },
+  account: { type: ['string', 'null'], description: 'CAIP-10; null for a provider that never registered' },
+  name: { type: ['string', 'null'] },
+  connected: { type: 'boolean' },
+  registered_at: { type: ['string', 'null'], description: 'Of the last registration' },
+  earnings_micro_usdc: { type: 'integer', description: 'What it has left to be paid' },
+  earnings_usd: { type: 'string' },
+  banned: {
+    type: ['object', 'null'],
+    ...{ required: ['reason', 'at'], properties: { reason: { type: 'string' }, at: { type: 'string' } } },
+  },
+});
+
+function listAll(app: FastifyInstance, deps: AdminProvidersDeps): void {
+  const schema = {
+    ...ADMINISTRATION,
+    summary: 'List connected and former providers',
+    description:
+      'Providers that ever registered services, and those that are banned, with what they have left to be paid. Providers of the configuration file are not among them.',
+    querystring: pageSchema,
+    response: { 200: listOf(providerSchema) },
+  };
+  app.get<{ Querystring: Page }>('/providers', { schema }, async ({ query }) => {
+    const known = await deps.list(query);
+    return { data: await Promise.all(known.map((one) => viewProvider(one, deps))) };
+  });
+}
+
+async function viewProvider(
+  { provider, account, name, isConnected, registeredAt, ban }: KnownProvider,
+  deps: AdminProvidersDeps,
+) {
+  const left = await earningsLeft(provider, deps);
+  return {
+    provider,
+    account: account === null ? null : toCaip10(account, deps.networks),
+    name,
+    connected: isConnected && ban === null,
+    registered_at: registeredAt === null ? null : new Date(registeredAt).toISOString(),
+    earnings_micro_usdc: Number(left),
+    earnings_usd: formatUsd(left),
+    banned: ban === null ? null : { reason: ban.reason, at: new Date(ban.at).toISOString() },
+  };
+}
+
+const banAnswer = dataOf(
+  objectOf({
+    provider: { type: 'string', description: 'Public key' },
+    banned: { type: 'boolean' },
+    changed: { type: 'boolean', description: 'False if it was so before' },
+    earnings_micro_usdc: {
+      type: 'integer',
+      description: 'What the provider has left to be paid. A ban does not change it',
+    },
+    earnings_usd: { type: 'string' },
+  }),
+);
+
+function banProvider(app: FastifyInstance, deps: AdminProvidersDeps): void {
+  const schema = {
+    ...ADMINISTRATION,
+    summary: 'Ban a provider',
+    description:
+      'On all gateways at once: its services are gone, its proxies are disconnected as soon as their running calls have ended (30 s at most), and it cannot connect again. Running calls are settled as always. Its earnings stay on its account: it can withdraw them over a chain, and you can pay them.',
+    params: providerParams,
+    body: {
+      type: 'object',
+      additionalProperties: false,
+      examples: [{ reason: 'answers with another model than it names' }],
+      required: ['reason'],
+      properties: {
+        reason: { type: 'string', minLength: 1, maxLength: 300, description: 'Why. The provider is told.' },
+      },
+    },
+    response: { 200: banAnswer },
+  };
+  app.post<{ Params: ProviderParams; Body: { readonly reason: string } }>(
+    '/providers/:id/ban',
+    { schema, config: CONFIGURE },
+    async ({ params, body }) => {
+      const provider = providerNamed(params.id, deps);
+      await deps.ban(provider, body.reason);
+      return { data: await viewBan(provider, { banned: true, changed: true }, deps) };
+    },
+  );
+}
+
+function liftBan(app: FastifyInstance, deps: AdminProvidersDeps): void {
+  const schema = {
+    ...ADMINISTRATION,
+    summary: 'Lift the ban of a provider',
+    description: 'The provider can connect again, if `tunnel.providers` admits it. Its proxy must be started again.',
+    params: providerParams,
+    response: { 200: banAnswer },
+  };
+  app.delete<{ Params: ProviderParams }>('/providers/:id/ban', { schema, config: CONFIGURE }, async ({ params }) => {
+    const provider = providerNamed(params.id, deps);
+    const changed = await deps.unban(provider);
+    return { data: await viewBan(provider, { banned: false, changed }, deps) };
+  });
+}
+
+async function viewBan(
+  provider: string,
+  state: { readonly banned: boolean; readonly changed: boolean },
+  deps: AdminProvidersDeps,
+) {
+  const left = await earningsLeft(provider, deps);
+  return { provider, ...state, earnings_micro_usdc: Number(left), earnings_usd: formatUsd(left) };
 }
 
 function bookPayout(app: FastifyInstance, deps: AdminProvidersDeps): void {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { isMediaFile } from '../media-folder.ts';
-import { loadMigrations } from '../migrations.ts';
+import { fileOfMigration, loadMigrations } from '../migrations.ts';
 import { BackupError, damaged, type ArchivedFile } from './archive.ts';
 
 /**
@@ -107,7 +107,7 @@ export function checkManifest(
 /** Throws BackupError if the backup was made by a newer tollgate. */
 export function refuseNewer(path: string, { tollgate, migrations }: Manifest, version: string): void {
   const known = new Set(loadMigrations().map(({ name }) => name));
-  const unknown = migrations.filter((name) => !known.has(name));
+  const unknown = migrations.filter((name) => !known.has(fileOfMigration(name)));
   if (unknown.length === 0) return;
   throw new BackupError(
     `${path} was made by tollgate ${tollgate}, whose database has ${unknown.join(', ')}. This is tollgate ${version}, which does not know that.\n` +

@@ -1,7 +1,18 @@
 import { describe, expect, test } from 'vitest';
+import type { ServiceConfig } from '../../../src/config/config.ts';
+import { createReservedNames } from '../../../src/network/registry/reserved-names.ts';
 import { RegistrationError } from '../../../src/network/registry/document.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';
 import { connectionOf, joined, listed, model, startNode, until } from './registry-world.ts';
+
+/** The names of a gateway whose own file has a service of this provider. */
+const ownNames = (providerName: string) =>
+  createReservedNames([
+    {
+      service: model('own/model', { providerName }),
+      target: { kind: 'http', baseUrl: 'http://127.0.0.1:9', apiKey: null },
+    },
+  ] as unknown as readonly ServiceConfig[]);
 
 const taken = { problems: [{ key: 'provider_name', wrong: 'is taken by another provider' }] };
 
@@ -45,13 +56,13 @@ describe.each(ENGINES)('%s: the name of a provider', (engine) => {
   });
 
   test('of the gateway’s own configuration is nobody’s', async () => {
-    const node = await startNode(await openTestDatabase(engine), { reservedNames: ['Demo Provider'] });
+    const node = await startNode(await openTestDatabase(engine), { reservedNames: ownNames('Demo Provider') });
     const refused = node.registry.register(await joined(node, 'p'), [model('a', { providerName: 'DEMO provider' })]);
     await expect(refused).rejects.toMatchObject(taken);
   });
 
   test('that is another’s is told before a connection takes its provider’s place', async () => {
-    const node = await startNode(await openTestDatabase(engine), { reservedNames: ['Demo'] });
+    const node = await startNode(await openTestDatabase(engine), { reservedNames: ownNames('Demo') });
     const standing = await joined(node, 'p');
     await node.registry.register(await joined(node, 'q'), [model('b', { providerName: 'Other' })]);
     for (const name of ['OTHER', 'demo'])

@@ -117,7 +117,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     identity: createIdentity({ seed: '07'.repeat(32) }),
     registry,
     config: {
-      providers: options.providers ?? [],
+      providers: options.providers ?? 'anyone',
       silenceMs: options.silenceMs ?? 15_000,
       servicesMax: options.servicesMax ?? 100,
       connectionsPerAddressMax: options.connectionsPerAddressMax ?? 1_000,

@@ -1,0 +1,46 @@
+/* The providers of a database, for programs without a gateway. */
+import { loadStatement, type Database } from '#store';
+import type { Ban } from './bans.ts';
+
+export { createBanStore } from './bans.ts';
+export { registeredNames } from './registered-names.ts';
+
+/** A provider that ever registered, or that is banned. */
+export interface KnownProvider {
+  /** Public key. */
+  readonly provider: string;
+  /** Ledger name of its account, and its name. null for a provider that never registered. */
+  readonly account: string | null;
+  readonly name: string | null;
+  readonly isConnected: boolean;
+  /** Epoch milliseconds since which it has been away, and of its last registration. null if it never was here. */
+  readonly leftAt: number | null;
+  readonly registeredAt: number | null;
+  readonly ban: Ban | null;
+}
+
+const LIST = loadStatement(import.meta.url, './sql/list-providers.sql');
+
+/** A page of all known providers, by their public keys. */
+export async function listProviders(
+  database: Pick<Database, 'query'>,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): Promise<readonly KnownProvider[]> {
+  const rows = await database.query(LIST, [limit, offset]);
+  return rows.map((row) => ({
+    provider: row['provider'] as string,
+    account: row['account'] as string | null,
+    name: row['name'] as string | null,
+    isConnected: row['connected_at'] !== null && row['left_at'] === null,
+    leftAt: row['left_at'] === null ? null : Number(row['left_at']),
+    registeredAt: row['updated_at'] === null ? null : Number(row['updated_at']),
+    ban:
+      row['reason'] === null
+        ? null
+        : {
+            provider: row['provider'] as string,
+            reason: row['reason'] as string,
+            at: Number(row['banned_at']),
+          },
+  }));
+}

@@ -1,0 +1,36 @@
+import { foldName, type ServiceConfig } from '#config';
+
+/** Names of the gateway itself and of its operator, which no provider may have. */
+const OF_OPERATOR = ['tollgate', 'operator'];
+
+/** Names that connected providers cannot use, because they are the operator's or look like them. */
+export interface ReservedNames {
+  isProvider(name: string): boolean;
+  /** The operator's service with this name or with one that looks like it. null if a provider may use the name. */
+  ofService(name: string): string | null;
+  /** Takes the services of a new configuration file. */
+  replace(services: readonly ServiceConfig[]): void;
+}
+
+/** `shared`: names of the operator's services under which providers may sell too. */
+export function createReservedNames(
+  services: readonly ServiceConfig[] = [],
+  shared: readonly string[] = [],
+): ReservedNames {
+  const open = new Set(shared);
+  let providers: ReadonlySet<string>;
+  let own: ReadonlyMap<string, string>;
+  const replace = (next: readonly ServiceConfig[]) => {
+    providers = new Set([...OF_OPERATOR, ...next.map(({ service }) => service.providerName)].map(foldName));
+    own = new Map(next.map(({ service: { name } }) => [foldName(name), name]));
+  };
+  replace(services);
+  return {
+    isProvider: (name) => providers.has(foldName(name)),
+    ofService(name) {
+      const found = own.get(foldName(name)) ?? null;
+      return found === name && open.has(name) ? null : found;
+    },
+    replace,
+  };
+}

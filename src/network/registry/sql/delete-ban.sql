@@ -1,0 +1,1 @@
+DELETE FROM provider_bans WHERE provider = $1 RETURNING provider

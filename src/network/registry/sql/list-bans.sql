@@ -1,0 +1,1 @@
+SELECT provider, reason, at FROM provider_bans

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { askTunnel, readStream, startTunnelSpine, until } from '../support/tunnel-spine.ts';
+
+// The operator bans a wallet: its services are gone at once, what runs ends and is paid, and it stays out.
+
+test('a banned provider is gone at once, its running call ends and is paid, and it cannot come back', async () => {
+  const world = await startTunnelSpine();
+  const { spine } = world;
+  const bad = await world.supply('Bad');
+  const admin = async (method: string, path: string, body?: object) => {
+    const response = await fetch(`${spine.origin}/admin/v1/providers${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${spine.adminKey}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return (await response.json()) as { readonly data: Record<string, unknown> & readonly Record<string, unknown>[] };
+  };
+  const at = `/${encodeURIComponent(bad.proxy.wallet.accountId)}`;
+
+  const running = await readStream(
+    spine.post('/chat/completions', askTunnel('!tokens:40 !delay:20', { stream: true })),
+  );
+  await running.tokens(1);
+  expect((await admin('POST', `${at}/ban`, { reason: 'sells another model' })).data).toMatchObject({
+    provider: bad.proxy.id,
+    banned: true,
+  });
+  expect(await world.endpoints()).toBeNull();
+  expect((await spine.post('/chat/completions', askTunnel('hello'))).status).toBe(404);
+  expect(await running.end).toMatch(/\[DONE\]/);
+  expect(await spine.generation(running.response.headers.get('x-generation-id'))).toMatchObject({ state: 'settled' });
+
+  expect(await bad.proxy.closed).toBe(2);
+  const why = `The operator of this gateway has banned provider ${bad.proxy.id}: sells another model. What it earned stays on its account`;
+  expect(await bad.proxy.logged('this provider may not connect here')).toMatchObject({ status: 403, message: why });
+
+  const [entry] = (await admin('GET', '')).data;
+  expect(entry).toMatchObject({
+    provider: bad.proxy.id,
+    name: 'Bad',
+    connected: false,
+    banned: { reason: 'sells another model' },
+  });
+  expect(entry!['earnings_micro_usdc']).toBeGreaterThan(0);
+  const payout = { amount_micro_usdc: entry!['earnings_micro_usdc'], reference: 'last payment' };
+  expect((await admin('POST', `${at}/payouts`, payout)).data).toMatchObject({ earnings_micro_usdc: 0 });
+  expect((await admin('GET', `${at}/payouts`)).data).toMatchObject([{ reference: 'last payment', undone_at: null }]);
+
+  expect((await admin('DELETE', `${at}/ban`)).data).toMatchObject({ banned: false, changed: true });
+  expect((await admin('DELETE', `${at}/ban`)).data).toMatchObject({ changed: false });
+  await world.supply('Bad', { wallet: bad.proxy.wallet, upstream: bad.upstream });
+  await until(async () => ((await world.endpoints()) ?? []).length === 1);
+  expect((await spine.post('/chat/completions', askTunnel('hello'))).status).toBe(200);
+});
