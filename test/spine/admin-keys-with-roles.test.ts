@@ -18,6 +18,8 @@ const CHANGES: Readonly<Record<string, 'credit' | 'configure' | 'root'>> = {
   'PATCH /accounts/{id}/members/{member}': 'configure',
   'DELETE /accounts/{id}/members/{member}': 'configure',
   'POST /deposits/{id}/attribute': 'credit',
+  'POST /providers/{id}/ban': 'configure',
+  'DELETE /providers/{id}/ban': 'configure',
   'POST /providers/{id}/payouts': 'credit',
   'POST /providers/{id}/payouts/undo': 'credit',
   'POST /reload': 'configure',

@@ -21,7 +21,7 @@ test('a banned provider is gone at once, its running call ends and is paid, and 
   const at = `/${encodeURIComponent(bad.proxy.wallet.accountId)}`;
 
   const running = await readStream(
-    spine.post('/chat/completions', askTunnel('!tokens:40 !delay:20', { stream: true })),
+    spine.post('/chat/completions', askTunnel('!tokens:20 !stall:900:1500', { stream: true })),
   );
   await running.tokens(1);
   expect((await admin('POST', `${at}/ban`, { reason: 'sells another model' })).data).toMatchObject({
