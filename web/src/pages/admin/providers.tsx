@@ -8,6 +8,7 @@ import { QueryView } from '../../ui/query-view.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';
+import { Sellers } from './sellers.tsx';
 
 const COLUMNS: readonly Column<Provider>[] = [
   {
@@ -69,20 +70,26 @@ function Flags({ of }: { readonly of: Provider }): ReactNode {
 export function Providers(): ReactNode {
   const providers = useProviders();
   return (
-    <Card title="Providers" flush>
-      <QueryView query={providers}>
-        {(rows) => (
-          <Table
-            caption="Providers"
-            columns={COLUMNS}
-            rows={rows}
-            rowKey={({ id }) => id}
-            empty={
-              <Empty title="Nobody serves" text="Add services to the configuration file, or let a provider dial in." />
-            }
-          />
-        )}
-      </QueryView>
-    </Card>
+    <div className="grid gap-5">
+      <Card title="Providers" flush>
+        <QueryView query={providers}>
+          {(rows) => (
+            <Table
+              caption="Providers"
+              columns={COLUMNS}
+              rows={rows}
+              rowKey={({ id }) => id}
+              empty={
+                <Empty
+                  title="Nobody serves"
+                  text="Add services to the configuration file, or let a provider dial in."
+                />
+              }
+            />
+          )}
+        </QueryView>
+      </Card>
+      <Sellers />
+    </div>
   );
 }

@@ -1,7 +1,10 @@
+import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { Link } from 'wouter';
 import { actsFor } from '../../../api/acting.ts';
 import { mayAdminister, useOwnRole } from '../../../api/organisation.ts';
-import { type Chain, useBalance, useChains } from '../../../api/own.ts';
+import { type Chain, useBalance, useChains, utcDay } from '../../../api/own.ts';
+import { call } from '../../../api/request.ts';
 import { Card, Figure } from '../../../ui/card.tsx';
 import { Copy } from '../../../ui/copy.tsx';
 import { Empty } from '../../../ui/empty.tsx';
@@ -29,6 +32,7 @@ export default function BalancePage(): ReactNode {
       {(session) => (
         <div className="grid gap-5">
           <Amounts />
+          {session.rights !== 'limited' && <OwnEarnings />}
           <QueryView query={chains} loading={<Skeleton className="h-72 w-full rounded-xl" />}>
             {(known) =>
               known.length === 0 ? (
@@ -112,4 +116,30 @@ function Amounts(): ReactNode {
       </dl>
     </Card>
   );
+}
+
+/** Earnings of a provider, which are not part of the balance. Nothing for an account that never earned. */
+function OwnEarnings(): ReactNode {
+  const today = utcDay(0);
+  const earnings = useQuery({
+    queryKey: ['earnings', today],
+    queryFn: () => call<Earned>(`/api/v1/provider/earnings?start_date=${today}`),
+  }).data;
+  if (earnings === undefined || earnings.total_earned_micro_usdc === 0) return null;
+  return (
+    <Card title="Earned as a provider">
+      <p className="max-w-[65ch] text-soft">
+        <Money micro={earnings.available_micro_usdc} /> are to be paid to you. {earnings.payout_terms.summary}{' '}
+        <Link href="/dashboard/provider" className="underline">
+          All earnings
+        </Link>
+      </p>
+    </Card>
+  );
+}
+
+interface Earned {
+  readonly available_micro_usdc: number;
+  readonly total_earned_micro_usdc: number;
+  readonly payout_terms: { readonly summary: string };
 }

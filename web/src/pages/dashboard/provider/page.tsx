@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { Standing } from '../../../api/catalogue.ts';
-import { useChains, utcDay } from '../../../api/own.ts';
+import { utcDay } from '../../../api/own.ts';
 import { call } from '../../../api/request.ts';
 import { useSearchState } from '../../../app/search.ts';
 import { Badge } from '../../../ui/badge.tsx';
@@ -24,6 +24,7 @@ import { Status } from '../../../ui/status.tsx';
 import { Table, type Column } from '../../../ui/table.tsx';
 import { Time } from '../../../ui/time.tsx';
 import { Frame } from '../frame.tsx';
+import { Payouts } from './payouts.tsx';
 
 interface OwnService {
   readonly name: string;
@@ -42,11 +43,14 @@ interface OwnServices {
   readonly connected: boolean;
   readonly connected_since: string | null;
   readonly services: readonly OwnService[];
+  readonly payout_terms: Earnings['payout_terms'];
 }
 
 interface Earnings {
   readonly available_micro_usdc: number;
   readonly total_earned_micro_usdc: number;
+  /** Whether and how the gateway pays. */
+  readonly payout_terms: { readonly networks: readonly string[]; readonly summary: string };
   readonly by_day: readonly { readonly date: string; readonly requests: number; readonly earned_micro_usdc: number }[];
 }
 
@@ -88,7 +92,7 @@ function Offers(): ReactNode {
       {(mine) => (
         <div className="grid gap-5">
           {mine.services.length === 0 ? (
-            <NoService />
+            <NoService terms={mine.payout_terms.summary} />
           ) : (
             <>
               <Card>
@@ -118,6 +122,7 @@ function Offers(): ReactNode {
             </>
           )}
           <Earned />
+          <Payouts />
         </div>
       )}
     </QueryView>
@@ -134,13 +139,15 @@ params = { model = "gpt-4o", api_base = "http://127.0.0.1:4010" }`;
 const COMMANDS = `node bin/tollgate.mjs keygen --chain solana --out wallet.json
 node bin/tollgate.mjs provide --config provider.toml`;
 
-function NoService(): ReactNode {
+function NoService({ terms }: { readonly terms: string }): ReactNode {
   return (
     <Card title="Offer a service">
       <p className="mb-4 max-w-[65ch] text-soft">
         Models, MCP tools and A2A agents that run on your machine can be called here, from behind a firewall. You set
-        the price, and are paid for each call. Write a file and start the proxy:
+        the price, and earn with each call.
       </p>
+      <p className="mb-4 max-w-[65ch] text-soft">{terms}</p>
+      <p className="mb-4 text-soft">Write a file and start the proxy:</p>
       <div className="grid gap-3">
         <CodeBlock code={FILE} label="A provider’s file" />
         <CodeBlock code={COMMANDS} label="Commands that make the wallet and start the proxy" />
@@ -213,7 +220,6 @@ function Earned(): ReactNode {
   const [{ days }, set] = useSearchState(START);
   const span = SPANS.find(({ value }) => value === days)?.value ?? '30';
   const from = utcDay(Number(span) - 1);
-  const canWithdraw = (useChains().data ?? []).length > 0;
   const earnings = useQuery({
     queryKey: ['earnings', from],
     queryFn: () => call<Earnings>(`/api/v1/provider/earnings?start_date=${from}`),
@@ -224,19 +230,20 @@ function Earned(): ReactNode {
       action={<Choice label="Days" options={SPANS} chosen={span} onChoose={(value) => set({ days: value })} />}
     >
       <QueryView query={earnings} loading={<Skeleton className="h-72 w-full" />}>
-        {({ available_micro_usdc, total_earned_micro_usdc, by_day }) => (
+        {({ available_micro_usdc, total_earned_micro_usdc, by_day, payout_terms }) => (
           <>
             <div className="mb-5 flex flex-wrap items-start justify-between gap-4">
               <dl className="flex flex-wrap gap-x-12 gap-y-4">
                 <Figure name="To be paid out" value={<Money micro={available_micro_usdc} />} />
                 <Figure name="Earned so far" value={<Money micro={total_earned_micro_usdc} />} />
               </dl>
-              {canWithdraw && (
+              {payout_terms.networks.length > 0 && (
                 <Link href="/dashboard/balance" className={buttonStyle()}>
                   Withdraw
                 </Link>
               )}
             </div>
+            <p className="mb-5 max-w-[65ch] text-soft">{payout_terms.summary}</p>
             {total_earned_micro_usdc === 0 ? (
               <p className="text-soft">Nothing was earned yet. Each call of your services is listed here by its day.</p>
             ) : (

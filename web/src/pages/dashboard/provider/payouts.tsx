@@ -1,0 +1,57 @@
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { data } from '../../../api/request.ts';
+import { Badge } from '../../../ui/badge.tsx';
+import { Card } from '../../../ui/card.tsx';
+import { Table, type Column } from '../../../ui/table.tsx';
+import { Money } from '../../../ui/money.tsx';
+import { Time } from '../../../ui/time.tsx';
+
+/** Earnings that the operator paid outside of the gateway. */
+interface Payout {
+  readonly reference: string;
+  readonly amount_micro_usdc: number;
+  readonly note: string;
+  readonly paid_at: string;
+  readonly undone_at: string | null;
+  readonly undone_reason: string | null;
+}
+
+const COLUMNS: readonly Column<Payout>[] = [
+  {
+    id: 'reference',
+    head: 'Reference',
+    cell: (row) => (
+      <>
+        <span className="font-medium break-all">{row.reference}</span>
+        {row.note !== '' && <p className="text-sm text-soft">{row.note}</p>}
+        {row.undone_at !== null && (
+          <p className="text-sm text-soft">
+            <Badge tone="warn">taken back</Badge> {row.undone_reason}
+          </p>
+        )}
+      </>
+    ),
+  },
+  { id: 'paid', head: 'Booked', from: 'sm', cell: (row) => <Time at={row.paid_at} /> },
+  { id: 'amount', head: 'Amount', align: 'right', cell: (row) => <Money micro={row.amount_micro_usdc} /> },
+];
+
+/** The payouts that the operator booked. Nothing without one. */
+export function Payouts(): ReactNode {
+  const payouts = useQuery({
+    queryKey: ['payouts'],
+    queryFn: () => data<readonly Payout[]>('/api/v1/provider/payouts?limit=100'),
+  });
+  if (payouts.data === undefined || payouts.data.length === 0) return null;
+  return (
+    <Card title="Paid outside of this gateway" flush>
+      <Table
+        caption="Payouts that the operator booked"
+        columns={COLUMNS}
+        rows={payouts.data}
+        rowKey={({ reference }) => reference}
+      />
+    </Card>
+  );
+}
