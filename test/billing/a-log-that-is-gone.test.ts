@@ -1,8 +1,9 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { audit, createLedger, createPriceBook, type Ledger } from '#billing';
+import { audit, createLedger, createPriceBook, journalHead, type Ledger } from '#billing';
 import { openDatabase, type OpenDatabase } from '#store';
+import { hashBatch } from '../../src/billing/ledger-journal.ts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { newDataDirectory } from '../support/data-directory.ts';
@@ -95,4 +96,41 @@ test('shows what the tables contradict themselves in', async () => {
   await database.query(adHoc("UPDATE accounts SET available = 901 WHERE id = 'escrow:a'"));
   await loseLog();
   expect((await differences()).map(({ name }) => name)).toEqual(['balances']);
+});
+
+test('is the repair of books that a version from before the log has written to', async () => {
+  const credit = (id: string) =>
+    ledger.transfer({ id, from: 'treasury:operator', to: 'escrow:a', amount: 10n, memo: '' });
+  expect(await credit('first')).toEqual({ ok: true });
+  const { n, hash } = await journalHead(database, 'main');
+  await close();
+  // That version writes to the tables alone.
+  const row = {
+    kind: 'transfer',
+    id: 'of the old version',
+    account: 'treasury:operator',
+    counterparty: 'escrow:b',
+    amount: 7n,
+    ...{ charged: 0n, fee: 0n, drawn: 0n, price: null, at: 5 },
+  };
+  const next = hashBatch(hash, 'main', n + 1, 5, [row as never]);
+  database = await openDatabase({ dataDir });
+  const statements = [
+    "UPDATE accounts SET available = available - 7 WHERE id = 'treasury:operator'",
+    "INSERT INTO accounts VALUES ('escrow:b', 7, 0)",
+    `INSERT INTO transfers VALUES ('${row.id}', '${row.account}', '${row.counterparty}', 7, '', 5)`,
+    `INSERT INTO journal VALUES ('main', ${n + 1}, 0, 'transfer', '${row.id}', '${row.account}', '${row.counterparty}', 7, 0, 0, 0, NULL, 5)`,
+    `INSERT INTO journal_batches (chain, n, at, count, prev, hash) VALUES ('main', ${n + 1}, 5, 1, '${hash}', '${next}')`,
+  ];
+  await database.batch(statements.map((text) => ({ statement: adHoc(text) })));
+  await database.close();
+
+  await open();
+  const later = await credit('second').catch((error: unknown) => error);
+  expect([later, await differences().catch(() => ['unreadable'])]).not.toEqual([{ ok: true }, []]);
+  await loseLog();
+  expect(await differences()).toEqual([]);
+  expect(await ledger.balance('escrow:b')).toEqual({ available: 7n, locked: 0n });
+  expect(await credit('third')).toEqual({ ok: true });
+  expect(await differences()).toEqual([]);
 });
