@@ -101,7 +101,7 @@ test('shows what the tables contradict themselves in', async () => {
 test('is the repair of books that a version from before the log has written to', async () => {
   const credit = (id: string) =>
     ledger.transfer({ id, from: 'treasury:operator', to: 'escrow:a', amount: 10n, memo: '' });
-  expect(await credit('first')).toEqual({ ok: true });
+  expect(await credit('first')).toMatchObject({ ok: true });
   const { n, hash } = await journalHead(database, 'main');
   await close();
   // That version writes to the tables alone.
@@ -126,11 +126,11 @@ test('is the repair of books that a version from before the log has written to',
   await database.close();
 
   await open();
-  const later = await credit('second').catch((error: unknown) => error);
-  expect([later, await differences().catch(() => ['unreadable'])]).not.toEqual([{ ok: true }, []]);
+  expect(await credit('second')).toMatchObject({ ok: true });
+  expect((await differences()).map(({ name }) => name)).toContain('hash chains');
   await loseLog();
   expect(await differences()).toEqual([]);
   expect(await ledger.balance('escrow:b')).toEqual({ available: 7n, locked: 0n });
-  expect(await credit('third')).toEqual({ ok: true });
+  expect(await credit('third')).toMatchObject({ ok: true });
   expect(await differences()).toEqual([]);
 });

@@ -11,7 +11,7 @@ export interface Ban {
 }
 
 /** The bans in the database. Each change increments the registry's clock, so that every gateway reads them again. */
-export interface BanStore {
+interface BanStore {
   /** Bans a provider, or gives its ban another reason. */
   put(provider: string, reason: string): Promise<Ban>;
   /** False if the provider was not banned. */

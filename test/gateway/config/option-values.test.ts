@@ -6,6 +6,7 @@ import { load, problemsOf } from './load.ts';
 import { MEDIA_CASES } from './media-option-cases.ts';
 import type { Case } from './option-case.ts';
 import { PAYMENT_CASES } from './payment-option-cases.ts';
+import { TUNNEL_CASES } from './tunnel-option-cases.ts';
 
 const seed = '0123456789abcdef'.repeat(4);
 
@@ -169,39 +170,7 @@ const CASES = {
     is: 'http://127.0.0.1:9/keys?set=1',
     fallback: null,
   },
-  'tunnel.providers': {
-    toml: '["tollgate:local:acme", "8YbUNXxsq9osKhq27omurM7im7gZhL6jWZNWWsTQ1uZm"]',
-    wrong: '["Name"]',
-    of: (c) => [c.tunnel.providers].flat().join(),
-    is: 'tollgate:local:acme,8YbUNXxsq9osKhq27omurM7im7gZhL6jWZNWWsTQ1uZm',
-    text: 'tollgate:local:acme, 8YbUNXxsq9osKhq27omurM7im7gZhL6jWZNWWsTQ1uZm',
-    fallback: '',
-  },
-  'tunnel.shared_names': {
-    toml: '["acme/a"]',
-    wrong: '["a b"]',
-    of: (c) => c.tunnel.sharedNames.join(),
-    is: 'acme/a',
-    fallback: '',
-  },
-  'tunnel.silence_ms': { toml: '2_000', wrong: '999', of: (c) => c.tunnel.silenceMs, is: 2_000, fallback: 15_000 },
-  'tunnel.grace_ms': { toml: '0', wrong: '-1', of: (c) => c.tunnel.graceMs, is: 0, fallback: 30_000 },
-  'tunnel.wait_ms': { toml: '0', wrong: '60_001', of: (c) => c.tunnel.waitMs, is: 0, fallback: 3_000 },
-  'tunnel.services_max': { toml: '7', wrong: '0', of: (c) => c.tunnel.servicesMax, is: 7, fallback: 1_000 },
-  'tunnel.price_notice_ms': {
-    toml: '0',
-    wrong: '86_400_001',
-    of: (c) => c.tunnel.priceNoticeMs,
-    is: 0,
-    fallback: 600_000,
-  },
-  'tunnel.connections_per_address_max': {
-    toml: '3',
-    wrong: '0',
-    of: (c) => c.tunnel.connectionsPerAddressMax,
-    is: 3,
-    fallback: 1_000,
-  },
+  ...TUNNEL_CASES,
   'cluster.url': {
     toml: '"https://10.0.0.1:8403/"',
     wrong: '"http://10.0.0.1"',
