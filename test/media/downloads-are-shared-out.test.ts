@@ -1,8 +1,10 @@
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { once } from 'node:events';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Task } from '../../src/tasks/index.ts';
 import { UpstreamFailure } from '../../src/wire/index.ts';
 import { createDownloadQueue } from '../../src/media/video/run/download-queue.ts';
 import { createFetchVideos } from '../../src/media/video/run/fetch-video.ts';
+import { watchPace } from '../../src/media/video/run/watch-pace.ts';
 
 interface Film {
   readonly provider?: string;
@@ -161,4 +163,40 @@ test('a file that is too large is not fetched again, another failure is tried ag
   await want(...both);
   expect(begun).toHaveLength(3);
   expect(begun[2]).toBe(begun[1]);
+});
+
+describe('a file that comes too slowly', () => {
+  const start = () => {
+    const course = { bytes: 0 };
+    const pace = watchPace({ leastPace: 1_000, paceMs: 20 }, course);
+    onTestFinished(() => pace.stop());
+    return { pace, course, ended: once(pace.tooSlow, 'abort') };
+  };
+
+  test('is not waited for', async () => {
+    const { pace, course, ended } = start();
+    pace.begin();
+    pace.waits(true);
+    pace.arrived(1);
+    await ended;
+    expect([course.bytes, String(pace.tooSlow.reason)]).toEqual([
+      1,
+      expect.stringContaining('more slowly than 1000 bytes a second'),
+    ]);
+  });
+
+  test('is waited for while it has not begun, while it is fast, and while the own disk is slow', async () => {
+    const others = start();
+    const [unbegun, fast, held] = [start().pace, start().pace, start().pace];
+    unbegun.waits(true);
+    for (const pace of [fast, held]) pace.begin();
+    fast.waits(true);
+    const arriving = setInterval(() => fast.arrived(100_000), 1);
+    onTestFinished(() => clearInterval(arriving));
+    // As long as a slow one is waited for.
+    others.pace.begin();
+    others.pace.waits(true);
+    await others.ended;
+    expect([unbegun, fast, held].map(({ tooSlow }) => tooSlow.aborted)).toEqual([false, false, false]);
+  });
 });

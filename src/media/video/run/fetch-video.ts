@@ -7,6 +7,7 @@ import { fileOf, notesOf, type VideoResult } from '../video-task.ts';
 import { contentOfJob } from '../wires/openai-videos.ts';
 import { askProvider } from './ask-provider.ts';
 import { createDownloadQueue, hasMadeRoom, type Wanted } from './download-queue.ts';
+import { type Pace, TooSlow, watchPace } from './watch-pace.ts';
 
 interface FetchVideosOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
@@ -14,8 +15,6 @@ interface FetchVideosOptions {
   readonly timeoutMs: number;
   /** A file that comes more slowly than this, in bytes a second, is not waited for. 0: no bound. */
   readonly leastPace: number;
-  /** The time over which the pace is measured, in milliseconds. */
-  readonly paceMs?: number;
   /** See createDownloadQueue. */
   readonly max?: number;
   /** See createDownloadQueue. */
@@ -56,7 +55,6 @@ export interface FetchVideos {
 /** The pause before a failed download is tried again. After each file that was broken, slow or too large for its room, it is twice as long. */
 const PAUSE_MS = 10_000;
 const PAUSE_MS_MAX = 5 * 60_000;
-const PACE_MS = 30_000;
 /** A provider may offer a file before it is complete. A file that is broken this often is given up. */
 const BROKEN_MAX = 3;
 const FAILED_MAX = 10_000;
@@ -136,9 +134,6 @@ class BrokenFile extends Error {}
 /** A failure of the provider that its file has caused. */
 const brokenFile = (what: string) => malformed(what, new BrokenFile(what));
 
-/** The file came too slowly. */
-class TooSlow extends Error {}
-
 /** The file needs more room than was reserved for it, and there is none. */
 const isFull = (error: Error): boolean =>
   error instanceof GatewayError && (error.code === 'rate_limit_exceeded' || error.code === 'service_unavailable');
@@ -165,7 +160,7 @@ const told = ({ message }: Error) => `The provider's video cannot be used: ${mes
 
 /** Downloads a file. Resolves with its facts. */
 async function download(
-  options: Pick<FetchVideosOptions, 'pipeline' | 'timeoutMs' | 'leastPace' | 'paceMs'>,
+  options: Pick<FetchVideosOptions, 'pipeline' | 'timeoutMs' | 'leastPace'>,
   task: Task,
   job: string,
   file: BlobWriter,
@@ -189,56 +184,6 @@ async function download(
   } finally {
     pace.stop();
   }
-}
-
-interface Pace {
-  /** Aborts with TooSlow. */
-  readonly tooSlow: AbortSignal;
-  /** The file begins to arrive. Before that there is no pace. */
-  begin(): void;
-  /** The gateway waits for the provider, or does not: the time of its own disk or store does not count. */
-  waits(isWaiting: boolean): void;
-  arrived(bytes: number): void;
-  stop(): void;
-}
-
-/** Measures how fast a file comes, over one period after the other. */
-function watchPace(
-  { leastPace, paceMs = PACE_MS }: Pick<FetchVideosOptions, 'leastPace' | 'paceMs'>,
-  course: { bytes: number },
-): Pace {
-  const aborting = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  let [bytes, waitedMs] = [0, 0];
-  let since: number | null = null;
-  const note = () => {
-    const at = performance.now();
-    if (since !== null) waitedMs += at - since;
-    return at;
-  };
-  const check = () => {
-    const at = note();
-    // A period that was spent on the gateway's own disk or store says nothing about the provider.
-    if (waitedMs >= paceMs / 2 && bytes < (leastPace * waitedMs) / 1000)
-      aborting.abort(new TooSlow(`its file comes more slowly than ${leastPace} bytes a second`));
-    [bytes, waitedMs] = [0, 0];
-    if (since !== null) since = at;
-  };
-  return {
-    tooSlow: aborting.signal,
-    begin() {
-      if (leastPace > 0) timer = setInterval(check, paceMs);
-    },
-    waits(isWaiting) {
-      const at = note();
-      since = isWaiting ? at : null;
-    },
-    arrived(more) {
-      bytes += more;
-      course.bytes += more;
-    },
-    stop: () => clearInterval(timer),
-  };
 }
 
 async function passOn(
