@@ -92,12 +92,12 @@ test('files that come one byte a second keep no slot from the videos of others',
 });
 
 test('free videos that never end leave room for the videos of others', { timeout: 900_000 }, async () => {
-  const customer = await gateway.openAccount('another customer', 100);
+  const customer = await gateway.openAccount('another-customer', 100);
   slow.begin(() => ({ status: 'in_progress' }));
   const statuses: Record<number, number> = {};
   let begun = 0;
   for (let index = 0; index < POOR; index += 1) {
-    const { key } = await gateway.openAccount(`poor ${index}`, 0.01);
+    const { key } = await gateway.openAccount(`poor-${index}`, 0.01);
     for (;;) {
       const answer = await queue(key, `free/${index % STRANGERS}`, 4);
       statuses[answer.status] = (statuses[answer.status] ?? 0) + 1;
