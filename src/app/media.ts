@@ -52,6 +52,7 @@ export async function openMedia(
     tasks,
     blobs,
     downloadTimeoutMs: config.media.downloadTimeoutMs,
+    leastPace: config.media.downloadBytesPerSecondMin,
     tell: callbacks.tell,
     onUnseen(error) {
       // The operator must act on a full disk or an unreachable store, but not on a provider's faults.

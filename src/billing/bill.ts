@@ -56,6 +56,8 @@ export interface EndFrame {
    * stays held until a later call continues the work, or until it expires.
    */
   readonly outcome: 'complete' | 'cut' | 'free' | 'over_cap' | 'pending';
+  /** The most that is charged, because less came than the price is for; default the price of the usage. */
+  readonly costMax?: MicroUsd | null;
   readonly estimated: boolean;
   /** How the run went; stored with the generation as JSON. */
   readonly detail: Readonly<Record<string, unknown>>;
@@ -368,9 +370,14 @@ const settlementOf = ({ charged, fee, drawn, shortfall }: Settlement) => ({ char
  * The cost of a run that ended: 0 for the outcome `free` or without usage, else the price of its usage. With `ceiling`
  * it is at most the estimate. Usage of output past the cap arrives here measured, with a completion of at most the cap.
  */
-export function chargeOf(quote: Quote, end: Pick<EndFrame, 'outcome' | 'usage'>, ceiling: boolean): MicroUsd {
-  if (end.outcome === 'free' || !end.usage) return 0n;
-  const exact = cost(quote.price.rates, end.usage);
+export function chargeOf(
+  quote: Quote,
+  { outcome, usage, costMax = null }: Pick<EndFrame, 'outcome' | 'usage' | 'costMax'>,
+  ceiling: boolean,
+): MicroUsd {
+  if (outcome === 'free' || !usage) return 0n;
+  const full = cost(quote.price.rates, usage);
+  const exact = costMax !== null && costMax < full ? costMax : full;
   return ceiling && exact > quote.estimate ? quote.estimate : exact;
 }
 

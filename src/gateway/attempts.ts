@@ -165,7 +165,7 @@ export class Attempts {
 
   #endFrame(end: ReplyEnd, at: number): EndFrame {
     const { offer, price } = this.#candidate;
-    const { usage, outcome, estimated, finishReason, flags, tail, details } = end;
+    const { usage, outcome, estimated, finishReason, costMax = null, flags, tail, details } = end;
     return {
       type: 'end',
       price: price.id,
@@ -173,6 +173,7 @@ export class Attempts {
       providerName: offer.provider.name,
       usage,
       outcome,
+      costMax,
       estimated,
       detail: {
         service: offer.service,

@@ -1,7 +1,7 @@
 import type { CostCap } from './cap-cost.ts';
 import type { MicroUsd, Price, Usage } from '#billing';
 import type { Primitive } from '#config';
-import type { Caller, Conversation, Offer, Talk } from './call.ts';
+import type { Call, Caller, Conversation, Offer, Talk } from './call.ts';
 import type { PaymentSlip } from './payments/payments.ts';
 import type { QuoteAsked } from './quotes/quote-asked.ts';
 import type { PricedFacts } from './quotes/quotes.ts';
@@ -83,9 +83,9 @@ export interface CallRequest {
   readonly payment?: PaymentSlip | null;
   /**
    * Rejects with GatewayError if the caller has no room for what the call makes, such as one more task. `prepare` calls
-   * it after all checks of the request and before the call claims its quote. Default: no room is needed.
+   * it with the prepared call, after all checks of the request and before the call claims its quote. Default: no room is needed.
    */
-  readonly room?: () => Promise<void>;
+  readonly room?: (call: Call) => Promise<void>;
   /** See Call. */
   readonly outlivesClient?: boolean;
 }

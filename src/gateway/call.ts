@@ -307,6 +307,11 @@ export interface ReplyEnd {
   readonly estimated: boolean;
   /** Why the work ended, in the provider's words; null when it did not say. */
   readonly finishReason: string | null;
+  /**
+   * The most that the work is worth, in micro-USD, if less came than its price is for: an image of a lower resolution.
+   * Default: the price of its usage.
+   */
+  readonly costMax?: MicroUsd | null;
   /** Faults of the reply or its usage, to be counted as flags of the provider. */
   readonly flags: readonly ProviderFlag[];
   /** The provider's breakdown of its tokens, for the record of the call. */

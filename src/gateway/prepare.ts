@@ -76,11 +76,11 @@ async function byQuote(
 async function withRoom(
   { health }: PrepareOptions,
   prepared: Call | Promise<Call>,
-  room: () => Promise<void>,
+  room: (call: Call) => Promise<void>,
 ): Promise<Call> {
   const call = await prepared;
   try {
-    await room();
+    await room(call);
   } catch (error) {
     leaveUnasked(health, call);
     throw error;

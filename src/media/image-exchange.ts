@@ -1,6 +1,7 @@
 import type { Exchange, Offer } from '#gateway';
-import { createImageReader } from './reply/image-reader.ts';
+import { createImageReader, type ReaderContext } from './reply/image-reader.ts';
 import { createImageStreamReader } from './reply/image-stream-reader.ts';
+import { worthOf } from './image-price.ts';
 import type { ImageAsk } from './request/image-ask.ts';
 import { wireOf } from './wires/wire-of.ts';
 
@@ -16,7 +17,7 @@ const REFUSED: ReadonlySet<number> = new Set([400, 422]);
 
 /** The native side of a call for images: one request to each offer that is tried. */
 export function createImageExchange({ ask, requestId, replyBytesMax }: ImageExchangeOptions): Exchange {
-  const context = { n: ask.n, inputs: ask.edit?.count ?? 0, replyBytesMax };
+  const common = { n: ask.n, inputs: ask.edit?.count ?? 0, replyBytesMax };
   const accept = ask.stream === null ? 'application/json' : 'text/event-stream, application/json';
   /** Offers that refused the field. */
   const plain = new Set<Offer>();
@@ -26,7 +27,8 @@ export function createImageExchange({ ask, requestId, replyBytesMax }: ImageExch
       const headers = { 'content-type': contentType, accept, 'x-request-id': requestId };
       return { method: 'POST', path, headers, body };
     },
-    reader() {
+    reader(offer) {
+      const context: ReaderContext = { ...common, worth: (images) => worthOf(ask, offer, images) };
       const whole = createImageReader(context);
       return ask.stream === null ? whole : createImageStreamReader(context, ask.stream, whole);
     },

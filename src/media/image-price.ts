@@ -1,8 +1,8 @@
 import { GatewayError } from '#wire';
-import type { Price } from '#billing/amounts';
+import { cost, type MicroUsd, type Price } from '#billing/amounts';
 import { imageVariant } from '#config';
 import type { Offer } from '#gateway';
-import { type ImageAsk, tierOfSize } from './request/image-ask.ts';
+import { edgeOfTier, type ImageAsk, sizeIn, tierOfSize } from './request/image-ask.ts';
 
 /**
  * The resolution tier of a request at an offer; null if the offer has no tiers. A request without a tier and a size
@@ -41,6 +41,64 @@ export function priceAsListed(ask: ImageAsk, offer: Offer): Price {
   const kind = { edit: ask.edit !== null, tier: tierAt(ask, offer), quality: ask.quality };
   const name = imageVariant(variants, kind);
   return name === undefined ? price : variants[name]!;
+}
+
+interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+const pixelsOf = ({ width, height }: Size): number => width * height;
+
+/**
+ * An image with less than this part of the ordered pixels is not what was ordered. Models often make a size of their own
+ * that is near the ordered one: 3840 × 2160 has half of the pixels of 4096 × 4096. A tier lower is a quarter of them.
+ */
+const SMALL = 1 / 3;
+
+/**
+ * The size that was ordered; null if the request leaves it to the model. An edit has the size of its input if the request
+ * names none.
+ */
+function orderedSize(ask: ImageAsk, offer: Offer): Size | null {
+  if (ask.size !== null) return ask.size;
+  if (ask.edit !== null && ask.resolution === null) return null;
+  const tier = tierAt(ask, offer);
+  const edge = tier === null ? null : edgeOfTier(tier);
+  return edge === null ? null : sizeIn(edge, ask.aspectRatio);
+}
+
+/**
+ * What the images of a reply are worth, in micro-USD, if one of them is much smaller than ordered; else null. A small
+ * image is worth the price of the offer's lowest tier that it fits into, and of an even smaller one its pixels' part.
+ */
+export function worthOf(ask: ImageAsk, offer: Offer, images: readonly Size[]): MicroUsd | null {
+  const ordered = orderedSize(ask, offer);
+  const isSmall = (image: Size) => ordered !== null && pixelsOf(image) < pixelsOf(ordered) * SMALL;
+  if (ordered === null || !images.some(isSmall)) return null;
+  const { image: full = 0n, input_image: input = 0n } = priceAsListed(ask, offer).rates;
+  const rates = images.map((one) => (isSmall(one) ? rateOfSmall(ask, offer, one, { pixels: pixelsOf(ordered), full }) : full));
+  const all = rates.reduce((sum, rate) => sum + rate, input * BigInt(ask.edit?.count ?? 0));
+  return cost({ image: all }, { image: 1n });
+}
+
+function rateOfSmall(
+  ask: ImageAsk,
+  { variants, price, media }: Offer,
+  image: Size,
+  ordered: { readonly pixels: number; readonly full: MicroUsd },
+): MicroUsd {
+  const pixels = pixelsOf(image);
+  const [lowest] = media!.resolutions
+    .map((tier) => ({ tier, pixels: (edgeOfTier(tier) ?? 0) ** 2 }))
+    .filter((one) => one.pixels >= pixels && one.pixels <= ordered.pixels)
+    .toSorted((a, b) => a.pixels - b.pixels);
+  const name =
+    lowest && imageVariant(variants, { edit: ask.edit !== null, tier: lowest.tier, quality: ask.quality });
+  const listed = lowest === undefined ? ordered.full : ((name ? variants[name]! : price).rates.image ?? 0n);
+  const rate = listed < ordered.full ? listed : ordered.full;
+  const whole = lowest?.pixels ?? ordered.pixels;
+  return pixels >= whole * SMALL ? rate : (rate * BigInt(pixels)) / BigInt(whole);
 }
 
 const EDIT = 'edit/';

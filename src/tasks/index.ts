@@ -1,4 +1,12 @@
-export { type Blob, BlobUnreachable, type Blobs, type BlobWriter, type ByteRange, FileTooLarge } from './blobs/blob.ts';
+export {
+  type Blob,
+  BlobUnreachable,
+  type Blobs,
+  type BlobWriter,
+  type ByteRange,
+  FileTooLarge,
+  type WantedRoom,
+} from './blobs/blob.ts';
 export { type Around, createKeptReplies, type KeptReplies } from './blobs/kept-replies.ts';
 export { type Piece, pieceLength, rangeOf, writePieces } from './blobs/pieces.ts';
 export { openBlobFiles } from './blobs/blob-files.ts';

@@ -56,8 +56,8 @@ describe.each(ENGINES)('%s', (name) => {
     const expiresAt = options.now() + HOUR_MS;
     await blobs.takeRoom({ id, account, files: 3, expiresAt });
     await blobs.takeRoom({ id, account, files: 3, expiresAt });
-    await blobs.admit(account, 2);
-    await expect(blobs.admit(account, 3)).rejects.toThrow('use all of its space');
+    await blobs.admit(account, { files: 2 });
+    await expect(blobs.admit(account, { files: 3 })).rejects.toThrow('use all of its space');
     await expect(blobs.takeRoom({ id: `${id}-2`, account, files: 3, expiresAt })).rejects.toThrow(
       'use all of its space',
     );
@@ -71,10 +71,10 @@ describe.each(ENGINES)('%s', (name) => {
     expect(stored).toMatchObject({ state: 'stored', bytes: 10 });
     await expect(put(blobs, account, sourceOf(name, made, 'more'), 'x')).rejects.toThrow('use all of its space');
     await blobs.giveRoomBack(id);
-    await blobs.admit(account, 2);
-    await expect(blobs.admit(account, 3)).rejects.toThrow('use all of its space');
+    await blobs.admit(account, { files: 2 });
+    await expect(blobs.admit(account, { files: 3 })).rejects.toThrow('use all of its space');
     pass(HOUR_MS);
-    await blobs.admit(account, 4);
+    await blobs.admit(account, { files: 4 });
     expect(await blobs.sweep(100)).toBeGreaterThan(0);
     await blobs.remove(stored!);
   });
@@ -126,15 +126,15 @@ describe.each(ENGINES)('%s', (name) => {
 
   test('room is checked for an account and for all', async () => {
     const { blobs, account } = await startStore();
-    await blobs.admit(account, 4);
-    await expect(blobs.admit(account, 6)).rejects.toMatchObject({ code: 'rate_limit_exceeded', retryAfterS: 60 });
+    await blobs.admit(account, { files: 4 });
+    await expect(blobs.admit(account, { files: 6 })).rejects.toMatchObject({ code: 'rate_limit_exceeded', retryAfterS: 60 });
     await put(blobs, account, sourceOf(name, made, 'room'), 'x'.repeat(900));
-    await blobs.admit(account, 4);
+    await blobs.admit(account, { files: 4 });
     await put(blobs, account, sourceOf(name, made, 'more room'), 'x'.repeat(900));
-    await expect(blobs.admit(account, 4)).rejects.toMatchObject({ code: 'rate_limit_exceeded' });
+    await expect(blobs.admit(account, { files: 4 })).rejects.toMatchObject({ code: 'rate_limit_exceeded' });
     const room = { id: `${account} room`, account: `${account} b`, files: 4, expiresAt: Number.MAX_SAFE_INTEGER };
     await blobs.takeRoom(room);
-    await expect(blobs.admit(`${account} c`, 5)).rejects.toMatchObject({ code: 'service_unavailable' });
+    await expect(blobs.admit(`${account} c`, { files: 5 })).rejects.toMatchObject({ code: 'service_unavailable' });
     await blobs.giveRoomBack(room.id);
   });
 
@@ -209,5 +209,83 @@ describe.each(ENGINES)('%s', (name) => {
       utimesSync(join(folder, file), long, long);
     expect(await removeOrphans(options)).toBe(2);
     expect(names().sort()).toEqual([young, stored!.id].sort());
+  });
+
+  test('a file takes what is reserved for it, and more if it is larger and there is room', async () => {
+    const { account, options } = await startStore();
+    const blobs = createBlobs({ ...options, limits: { ...LIMITS, bytesMax: 20_000 } });
+    const room = { id: `${account} small`, account, files: 2, fileBytes: 100, expiresAt: options.now() + HOUR_MS };
+    await blobs.takeRoom(room);
+    // 200 of 5,000 bytes are reserved, and not twice the largest file.
+    await blobs.admit(account, { files: 4 });
+    const fill = (source: string, bytes: number, then?: () => Promise<void>) =>
+      blobs.write({ source, account, room: room.id }, async (file) => {
+        for (let at = 0; at < bytes; at += 50) await file.write(Buffer.alloc(50));
+        await then?.();
+        return { type: 'video/mp4', notes: '{}' };
+      });
+    const checked = await fill(sourceOf(name, made, 'larger'), 900, async () => {
+      // It has doubled its room four times, up to the largest that a file may have.
+      await blobs.admit(account, { files: 39, fileBytes: 100 });
+      await expect(blobs.admit(account, { files: 40, fileBytes: 100 })).rejects.toThrow('use all of its space');
+    });
+    expect(checked).toMatchObject({ state: 'stored', bytes: 900 });
+    const other = { ...room, id: `${account} other`, files: 1, fileBytes: 1_000 };
+    for (const index of [1, 2, 3]) await blobs.takeRoom({ ...other, id: `${other.id} ${index}` });
+    await blobs.takeRoom({ ...other, fileBytes: 900 });
+    // 4,900 bytes are taken, with 100 for this file. It would take 400 for its 250 bytes.
+    await expect(fill(sourceOf(name, made, 'too large for now'), 250)).rejects.toMatchObject({
+      code: 'rate_limit_exceeded',
+    });
+    await blobs.giveRoomBack(other.id);
+    expect(await fill(sourceOf(name, made, 'too large for now'), 250)).toMatchObject({ bytes: 250 });
+    for (const id of [room.id, ...[1, 2, 3].map((index) => `${other.id} ${index}`)]) await blobs.giveRoomBack(id);
+  });
+
+  test('an account takes at most as much as it leaves to others, and free services share a small part', async () => {
+    const { options, account } = await startStore();
+    // Rows of other cases are in the same database, so the store is much larger than all of them.
+    const limits = { ...LIMITS, bytesMax: 80_000, accountBytesMax: 80_000 };
+    const blobs = createBlobs({ ...options, limits });
+    const expiresAt = options.now() + HOUR_MS;
+    const taken: string[] = [];
+    const take = async (of: string, files: number, isFree = false) => {
+      const id = `${of} ${taken.length}`;
+      await blobs.takeRoom({ id, account: of, files, isFree, expiresAt });
+      taken.push(id);
+    };
+    // Twenty accounts take what they can, and there is room for one more.
+    const refusals: unknown[] = [];
+    for (let index = 0; index < 20; index += 1)
+      for (const files of [40, 20, 10, 5, 2])
+        await take(`${account} ${index}`, files).catch((error: unknown) => refusals.push(error));
+    expect(refusals.length).toBeGreaterThan(20);
+    expect(refusals).toContainEqual(
+      expect.objectContaining({
+        code: 'rate_limit_exceeded',
+        message: expect.stringContaining('its share') as string,
+      }),
+    );
+    await blobs.admit(`${account} last`, { files: 1 });
+    for (const id of taken.splice(0)) await blobs.giveRoomBack(id);
+
+    // An eighth of all for free services: 10 files, and what is left of them is shared out, too.
+    for (let index = 0; index < 5; index += 1)
+      for (let files = 0; files < 10; files += 1) await take(`${account} f${index}`, 1, true).catch(() => {});
+    expect(taken.length).toBeLessThanOrEqual(10);
+    await expect(blobs.admit(`${account} f0`, { files: 2, isFree: true })).rejects.toMatchObject({
+      code: 'rate_limit_exceeded',
+      message: expect.stringContaining('free services') as string,
+    });
+    await expect(blobs.admit(`${account} f9`, { files: 10, isFree: true })).rejects.toMatchObject({
+      code: 'service_unavailable',
+      message: expect.stringContaining('free service') as string,
+    });
+    await blobs.admit(`${account} paying`, { files: 30 });
+    for (const id of taken) await blobs.giveRoomBack(id);
+    await createBlobs({ ...options, limits: { ...limits, freeServicesBytesMax: 40_000 } }).admit(account, {
+      files: 30,
+      isFree: true,
+    });
   });
 });

@@ -3,11 +3,12 @@ import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import {
   answerWith,
   imageBlock,
-  type Images,
   type ImageProvider,
+  type Images,
   json,
   paintAsAsked,
   png,
+  pngThatSays,
   startImageProvider,
 } from './support/image-provider.ts';
 
@@ -105,9 +106,9 @@ test.each([
   ['a quality that only another tier prices', { resolution: '2K', quality: 'low' }, 0.08, '2048x2048'],
   ['quality auto', { quality: 'auto', size: '1024x1024' }, 0.04, '1024x1024'],
 ])('the price of %s is known, and times the number', async (_what, more, price, size) => {
-  provider.answer((_request, response) =>
-    json(response, 200, { data: [1, 2].map(() => ({ b64_json: png(64, 64).toString('base64') })) }),
-  );
+  const [width, height] = size.split('x').map(Number);
+  const image = pngThatSays(width!, height!).toString('base64');
+  provider.answer(answerWith({ b64_json: image }, { b64_json: image }));
   const { usage } = await painted({ ...ask({ model: 'test/listed', n: 2 }), ...more });
   expect(usage.cost).toBeCloseTo(2 * price, 9);
   expect(sent()['size']).toBe(size);

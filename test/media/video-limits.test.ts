@@ -217,7 +217,7 @@ test('videos under way count with the largest that they may become, so that none
   expect(await refused.json()).toMatchObject({
     error: {
       code: 'rate_limit_exceeded',
-      message: expect.stringContaining('A running video reserves 4096') as string,
+      message: expect.stringContaining('needs 4096 bytes, and 8192 are stored or reserved') as string,
     },
   });
   expect(await spine.balance()).toEqual(before);

@@ -1,4 +1,4 @@
-import { optionalText, text, urlFault, whole } from '../option.ts';
+import { optionalText, optionalWhole, text, urlFault, whole } from '../option.ts';
 import { HOUR_MS, KIB, MIB, MINUTE_MS } from '../units.ts';
 
 const GIB = 1024 * MIB;
@@ -38,19 +38,33 @@ export const MEDIA = {
     default: 15 * MINUTE_MS,
     meaning: 'Longest download of a file from its provider. A download that fails is tried again.',
   }),
+  download_bytes_per_second_min: whole({
+    min: 0,
+    max: GIB - 1,
+    default: 16 * KIB,
+    meaning:
+      'A download that is slower for half a minute is ended, and tried again later. 0: no bound. The default takes 11 minutes for 10 MiB.',
+  }),
   file_bytes_max: whole({ min: KIB, max: GIB - 1, default: 256 * MIB, meaning: 'Largest file that is kept.' }),
   account_bytes_max: whole({
     min: KIB,
     max: 1024 * TIB,
     default: 4 * GIB,
     meaning:
-      'Largest size of all files of one account, in bytes. A video is refused if it might not fit. At least `file_bytes_max`.',
+      'Largest size of all files of one account, in bytes. A video is refused if it might not fit. An account also holds at most as much as is left of `bytes_max` for others. At least `file_bytes_max`.',
   }),
   bytes_max: whole({
     min: KIB,
     max: 1024 * TIB - 1,
     default: 20 * GIB,
     meaning: 'Largest size of all files, in bytes. A video is refused if it might not fit. At least `file_bytes_max`.',
+  }),
+  free_services_bytes_max: optionalWhole({
+    min: 0,
+    max: 1024 * TIB - 1,
+    absent: 'an eighth of `bytes_max`, at least `file_bytes_max`',
+    meaning:
+      'Largest size of all videos of free services, in bytes. A service counts as free if its video costs less than 0.0001 USD for each MiB that is reserved for it. Raise it to `bytes_max` if your own services are free.',
   }),
   free_bytes_min: whole({
     min: 0,

@@ -1,8 +1,9 @@
 import { isObject, ownTurn } from '#wire';
 import { failedByItsOwnWords, HeadReader, type JsonLimits, malformed, parseReplyObject, tooLarge } from '#wire/replies';
-import type { Usage } from '#billing/amounts';
+import type { MicroUsd, Usage } from '#billing/amounts';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { base64Of, checkBase64, type FoundImage, headOf } from './found-image.ts';
+import { isWholeImage } from './whole-image.ts';
 import { createReplyBytes, type ReplyBytes } from './reply-bytes.ts';
 import { bytesOfString, outlineInTurns, textOfString } from './long-strings.ts';
 
@@ -19,6 +20,8 @@ export interface ReaderContext {
   /** Images that were edited. They are charged if at least one image came. */
   readonly inputs: number;
   readonly replyBytesMax: number;
+  /** What images are worth, in micro-USD, if they are much smaller than ordered; else null. */
+  readonly worth: (images: readonly FoundImage[]) => MicroUsd | null;
 }
 
 /** A larger reply is read in several turns of the event loop. */
@@ -83,7 +86,7 @@ class ImageReader extends HeadReader implements ReplyReader {
   }
 
   #read() {
-    return readReply(this.#bytes, this.#context.n, this.#context.inputs);
+    return readReply(this.#bytes, this.#context);
   }
 }
 
@@ -111,7 +114,10 @@ async function inTurns<T>(work: Generator<void, T, undefined>): Promise<T> {
 }
 
 /** Yields between pieces of work. Throws UpstreamFailure for a reply without an image. */
-function* readReply(arrived: ReplyBytes, n: number, inputs: number): Generator<void, ReplyEnd, undefined> {
+function* readReply(
+  arrived: ReplyBytes,
+  { n, inputs, worth }: ReaderContext,
+): Generator<void, ReplyEnd, undefined> {
   const bytes = yield* arrived.take();
   yield;
   const outline = yield* outlineInTurns(bytes);
@@ -126,6 +132,7 @@ function* readReply(arrived: ReplyBytes, n: number, inputs: number): Generator<v
   }
   const images: FoundImage[] = [];
   let faulty = 0;
+  let cutOff = 0;
   let elsewhere = 0;
   for (const item of data as readonly unknown[]) {
     if (images.length === n || faulty === n + FAULTY_MAX) break;
@@ -138,6 +145,11 @@ function* readReply(arrived: ReplyBytes, n: number, inputs: number): Generator<v
       faulty++;
       continue;
     }
+    if (!(yield* isWholeImage(base64, head.format))) {
+      faulty++;
+      cutOff++;
+      continue;
+    }
     images.push({
       ...head,
       base64,
@@ -147,15 +159,18 @@ function* readReply(arrived: ReplyBytes, n: number, inputs: number): Generator<v
   }
   if (images.length === 0 && elsewhere > 0)
     throw malformed('it answered with an address instead of the image, but the request asked for base64');
+  if (images.length === 0 && cutOff > 0) throw malformed('the image in its reply is cut off');
   if (images.length === 0) throw malformed('its reply has no image in the format PNG, JPEG or WebP');
+  const costMax = worth(images);
   return {
     usage: imagesUsed(images.length, inputs),
     outcome: 'complete',
+    costMax,
     estimated: false,
     finishReason: images.length < n ? 'fewer' : 'stop',
     flags: [
       ...(faulty > 0 ? (['malformed_reply'] as const) : []),
-      ...(data.length > n ? (['usage_implausible'] as const) : []),
+      ...(data.length > n || costMax !== null ? (['usage_implausible'] as const) : []),
     ],
     tail: { images, raw: rawOf(reply) } satisfies ImageTail,
   };

@@ -6,6 +6,7 @@ import { createEventSplitter, type EventSplitter } from './event-splitter.ts';
 import { base64Of, checkBase64, type FoundImage, headOf } from './found-image.ts';
 import { imagesUsed, parseImageReply, rawOf, type ReaderContext } from './image-reader.ts';
 import { bytesOfString, withoutLongStrings } from './long-strings.ts';
+import { isWholeImage } from './whole-image.ts';
 import { partialEvent } from './stream-events.ts';
 
 /**
@@ -91,14 +92,15 @@ class ImageStreamReader implements ReplyReader {
     if (!isPartial && !(typeof type === 'string' && type.endsWith('.completed'))) return [];
     const base64 = typeof inBase64 === 'string' ? base64Of(bytesOfString(inBase64, outline)) : null;
     const head = base64 === null ? null : headOf(base64);
-    const image = base64 === null || head === null || !isBase64(base64) ? null : { ...head, base64 };
+    const image = base64 === null || head === null || !inOneTurn(checkBase64(base64)) ? null : { ...head, base64 };
     if (isPartial) {
       if (image === null || this.#partials >= partialImages) return [];
       return partialEvent(eventPrefix, image, this.#partials++);
     }
     if (image === null) throw malformed('its stream ended without an image in the format PNG, JPEG or WebP');
+    if (!inOneTurn(isWholeImage(image.base64, image.format))) throw malformed('the image in its stream is cut off');
     const found = { ...image, seed: seedOf(event['seed']), revisedPrompt: null };
-    this.#end = endOf(found, this.#context.inputs, rawOf(event));
+    this.#end = endOf(found, this.#context, rawOf(event));
     return [];
   }
 }
@@ -107,19 +109,26 @@ const DONE = Buffer.from('[DONE]');
 
 const seedOf = (seed: unknown) => (Number.isSafeInteger(seed) ? (seed as number) : null);
 
-function isBase64(base64: Buffer): boolean {
-  const checking = checkBase64(base64);
+function inOneTurn<T>(work: Generator<void, T, undefined>): T {
   for (;;) {
-    const { done, value } = checking.next();
+    const { done, value } = work.next();
     if (done) return value;
   }
 }
 
-const endOf = (image: FoundImage, inputs: number, raw: Readonly<Record<string, unknown>>): ReplyEnd => ({
-  usage: imagesUsed(1, inputs),
-  outcome: 'complete',
-  estimated: false,
-  finishReason: 'stop',
-  flags: [],
-  tail: { images: [image], raw },
-});
+function endOf(
+  image: FoundImage,
+  { inputs, worth }: ReaderContext,
+  raw: Readonly<Record<string, unknown>>,
+): ReplyEnd {
+  const costMax = worth([image]);
+  return {
+    usage: imagesUsed(1, inputs),
+    outcome: 'complete',
+    costMax,
+    estimated: false,
+    finishReason: 'stop',
+    flags: costMax === null ? [] : ['usage_implausible'],
+    tail: { images: [image], raw },
+  };
+}

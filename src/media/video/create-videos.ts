@@ -8,7 +8,7 @@ import { createLookAtVideos } from './run/look-at-videos.ts';
 import { createProgressNotes } from './run/progress.ts';
 import { askForJson } from './run/read-json.ts';
 import { viewVideo, type VideoView } from './run/video-view.ts';
-import { filesOf, fromVideoId, notesOf, resultOf, resultToText, type VideoResult } from './video-task.ts';
+import { filesOf, fromVideoId, notesOf, resultOf, resultToText, TIME_LIMIT, type VideoResult } from './video-task.ts';
 import { cancelJob } from './wires/openai-videos.ts';
 
 interface VideosOptions {
@@ -16,6 +16,8 @@ interface VideosOptions {
   readonly tasks: Pick<Tasks, 'find' | 'saw'>;
   readonly blobs: Blobs;
   readonly downloadTimeoutMs: number;
+  /** See createFetchVideos. */
+  readonly leastPace: number;
   /** Tells the callback of a task how the task ended. It may be called twice for the same end. */
   readonly tell: (task: Task, result: VideoResult) => Promise<void>;
   /** Gets the error if a provider could not be asked, or a file could not be fetched. */
@@ -56,7 +58,6 @@ const WAIT_MS = 29_000;
 const WAIT_STEP_MS = 500;
 const CANCEL_MS = 10_000;
 const LOOKED_MAX = 10_000;
-const TOO_LATE = { code: 'time_limit', message: 'The video did not arrive in time' };
 /** The result of a cancelled task. A task that ended in another way during its cancellation keeps its own result. */
 const CANCELLED: VideoResult = {
   files: [],
@@ -87,7 +88,9 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
     pipeline,
     blobs,
     timeoutMs: options.downloadTimeoutMs,
+    leastPace: options.leastPace,
     elapsed: options.elapsed,
+    isNeeded: async (task) => (await again(task)).live,
     async onStored(task) {
       if ((await again(task)).live) await note(task);
     },
@@ -171,7 +174,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
 
     async gaveUp(task) {
       cancelEach(pipeline, task, notesOf(task).jobs, closing.signal, unseen);
-      await tell(task, { files: [], error: TOO_LATE, raw: {} }).catch((error: unknown) => unseen(error, task));
+      await tell(task, { files: [], error: TIME_LIMIT, raw: {} }).catch((error: unknown) => unseen(error, task));
     },
 
     async close() {

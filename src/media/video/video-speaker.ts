@@ -22,9 +22,8 @@ import type { Videos } from './create-videos.ts';
 import { spokenFields, videoBodySchema } from './request/video-fields.ts';
 import { toVideoAsk, type VideoBody, withOwnVideoNames } from './request/video-ask.ts';
 import { roomForVideos } from './room-for-videos.ts';
-import { billedSeconds } from './run/look-at-videos.ts';
 import { type BegunVideo, createMakeVideos, type MakeVideosDeps } from './run/make-videos.ts';
-import { notesOf, secondsIn, toVideoId } from './video-task.ts';
+import { billedSeconds, notesOf, toVideoId } from './video-task.ts';
 import { unprocessable } from './video-price.ts';
 
 interface VideoSpeakerOptions {
@@ -47,7 +46,9 @@ interface VideoSpeakerOptions {
  */
 export function createVideoSpeaker(options: VideoSpeakerOptions): Speaker {
   const { catalog, config, tasks, blobs, callbacks, fetchInput, now } = options;
-  const making: MakeVideosDeps = { tasks, blobs, callbacks, fetchInput, now, ttlMs: config.media.videoTtlMs };
+  const making: MakeVideosDeps = { tasks, blobs, callbacks, fetchInput, now, ttlMs: config.media.videoTtlMs,
+    fetchMs: config.media.downloadTimeoutMs,
+  };
   const check = createCheck<VideoBody>(videoBodySchema(spokenFields, {}));
   return {
     primitive: 'video',
@@ -76,7 +77,7 @@ export function createVideoSpeaker(options: VideoSpeakerOptions): Speaker {
       const ask = await toVideoAsk(body, caller.account, config.webhooks.allowPrivate);
       const spoken = spokenVideo(createMakeVideos(making, ask, requestId), options, caller);
       const context = { caller, payment: null, requestId, headers: {}, receipts: 'on-request' } as const;
-      const room = caller.anonymous ? {} : { room: roomForVideos(tasks, blobs, caller.account, ask.n) };
+      const room = caller.anonymous ? {} : { room: roomForVideos(tasks, blobs, ask) };
       return { ...videoToCall(body, ask, spoken, context), ...room, stream, traceparent, wantsReceipt };
     },
   };
@@ -152,8 +153,8 @@ const fileOf = (task: Task, index: number, base: string): FilePart => ({
 });
 
 function completed(task: Task, files: readonly { readonly notes: string }[]): End {
-  const { seconds } = notesOf(task);
-  const billed = files.reduce((sum, { notes }) => sum + billedSeconds(seconds, secondsIn(notes)), 0);
+  const ordered = notesOf(task);
+  const billed = files.reduce((sum, { notes }) => sum + billedSeconds(ordered, notes).seconds, 0);
   const tail: PartsEnd = { ...NO_TASK, finish: 'stop', error: null };
   return {
     usage: { second: BigInt(billed), call: BigInt(files.length) },

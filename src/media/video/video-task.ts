@@ -10,6 +10,13 @@ export interface VideoNotes extends VideoPlan {
   readonly model: string;
   /** Width and height in pixels, such as `1280x720`. */
   readonly size: string;
+  /** The provider dialled in. Absent for a provider of the operator's own file. */
+  readonly dialledIn?: true;
+  /**
+   * When the time of the videos is over, in epoch milliseconds. The task itself lasts longer, so that a file that is
+   * finished by then can still be fetched. Absent in tasks of earlier versions: the task ends then.
+   */
+  readonly dueAt?: number;
 }
 
 /** How the videos of a task ended. */
@@ -19,6 +26,9 @@ export interface VideoResult {
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly raw: Readonly<Record<string, unknown>>;
 }
+
+/** The error of a task without a file when its time is over. */
+export const TIME_LIMIT = { code: 'time_limit', message: 'The video did not arrive in time' };
 
 export const notesToText = (notes: VideoNotes): string => JSON.stringify(notes);
 export const notesOf = ({ notes }: Pick<Task, 'notes'>): VideoNotes => JSON.parse(notes) as VideoNotes;
@@ -37,11 +47,36 @@ export const fileOf = ({ service, taskId }: Pick<Task, 'service' | 'taskId'>, pl
 export const filesOf = (task: Pick<Task, 'service' | 'taskId' | 'notes'>): readonly string[] =>
   notesOf(task).jobs.map((_, place) => fileOf(task, place));
 
-/** The playing time of a file in seconds, from the notes of its writer; null if it is not known. */
-export function secondsIn(notes: string): number | null {
-  const read: unknown = JSON.parse(notes);
-  const seconds = isObject(read) ? read['seconds'] : null;
-  return typeof seconds === 'number' ? seconds : null;
+/** The facts of a file, from the notes of its writer. Notes of earlier versions do not have `filmBytes`. */
+function factsIn(text: string): { readonly seconds: number | null; readonly filmBytes: number } {
+  const read: unknown = JSON.parse(text);
+  const { seconds, filmBytes } = isObject(read) ? read : {};
+  return {
+    seconds: typeof seconds === 'number' ? seconds : null,
+    filmBytes: typeof filmBytes === 'number' ? filmBytes : Infinity,
+  };
+}
+
+/** A video shorter than this part of the requested length is charged by its actual length. */
+const SHORT = 0.8;
+/** No film has fewer bytes for a second. A still picture without sound has hundreds of them. */
+const FILM_BYTES_PER_SECOND_MIN = 16;
+
+/**
+ * The seconds that are charged for one file of a task, and whether the file is visibly not what was ordered. It is the
+ * requested length, or the length of the film if that is much shorter. A film cannot play longer than its bytes allow.
+ * A file that does not state its length counts as whole if the provider is the operator's own, and otherwise as no
+ * second: only its base price is charged.
+ */
+export function billedSeconds(
+  { seconds: asked, dialledIn }: Pick<VideoNotes, 'seconds' | 'dialledIn'>,
+  writerNotes: string,
+): { readonly seconds: number; readonly implausible: boolean } {
+  const { seconds: stated, filmBytes } = factsIn(writerNotes);
+  const possible = filmBytes / FILM_BYTES_PER_SECOND_MIN;
+  const plays = Math.min(stated ?? (dialledIn ? 0 : asked), possible);
+  if (plays >= asked * SHORT) return { seconds: asked, implausible: stated === null };
+  return { seconds: stated === null && dialledIn ? 0 : Math.ceil(plays), implausible: true };
 }
 
 /** The id of a task for clients: `<key of the provider>:<base64url of service and task>`. */

@@ -27,13 +27,23 @@ export interface NewBlob {
   readonly account: string;
   /** Id of the room that was reserved for the file; default none. */
   readonly room?: string;
+  /** The size of a file without a room; default the largest that a file may have. */
+  readonly bytes?: number;
+}
+
+/** Room for the files of a request. */
+export interface WantedRoom {
+  readonly files: number;
+  /** Bytes to reserve for each file; default and maximum: the largest that a file may have. */
+  readonly fileBytes?: number;
+  /** The files are of a free service, so they use the part of the room that such services share. Default false. */
+  readonly isFree?: boolean;
 }
 
 /** Reserved room for future files. */
-export interface NewRoom {
+export interface NewRoom extends WantedRoom {
   readonly id: string;
   readonly account: string;
-  readonly files: number;
   /** Epoch milliseconds. After that the room is free again. */
   readonly expiresAt: number;
 }
@@ -47,8 +57,8 @@ interface BlobFacts {
 /** A file that is being written. */
 export interface BlobWriter {
   /**
-   * Resolves when the operating system or the store has the bytes, or they are copied. Rejects with FileTooLarge or
-   * with the error of the disk or store.
+   * Resolves when the operating system or the store has the bytes, or they are copied. Rejects with FileTooLarge, with
+   * GatewayError if there is no room for the chunk, or with the error of the disk or store.
    */
   write(chunk: Uint8Array): Promise<void>;
   readonly bytes: number;
@@ -68,13 +78,12 @@ export interface ByteRange {
 /** Files of all gateways of a database. Methods reject with the database's error if it cannot be reached. */
 export interface Blobs {
   /**
-   * Call it before anything is locked for new files. Rejects with GatewayError if there is no room for `files` more
-   * files of the maximum size: `rate_limit_exceeded` if the account has reached its limit, `service_unavailable` if the
-   * gateway has no room.
+   * Call it before anything is locked for new files. Rejects with GatewayError if there is no room for them:
+   * `rate_limit_exceeded` if the account has used its share, `service_unavailable` if the gateway has no room.
    */
-  admit(account: string, files: number): Promise<void>;
+  admit(account: string, room: WantedRoom): Promise<void>;
   /**
-   * Reserves room for files of the maximum size, so that other work cannot take it. Reserving the same id again takes
+   * Reserves room for files, so that other work cannot take it. Reserving the same id again takes
    * no more room and only changes its expiry. Rejects as `admit` does if there is not enough room.
    */
   takeRoom(room: NewRoom): Promise<void>;
@@ -83,7 +92,8 @@ export interface Blobs {
   /**
    * Writes the file of a source; `fill` writes the content. Resolves with null if the file is stored already or another
    * call is writing it. Rejects with the error of `fill`, of the disk or of the store; then nothing of the file
-   * remains.
+   * remains. A file may become larger than what is reserved for it, if there is room. Otherwise the writer rejects as
+   * `admit` does.
    */
   write(file: NewBlob, fill: (writer: BlobWriter, lost: AbortSignal) => Promise<BlobFacts>): Promise<Blob | null>;
   /** The files of these sources, stored or still being written, in the order of the sources. */

@@ -1,9 +1,9 @@
 import { hash, randomBytes } from 'node:crypto';
 import { loadStatement, rowReader, type Database } from '#store';
-import { GatewayError } from '#wire';
-import { type Blob, BlobUnreachable, type Blobs, type NewBlob, type NewRoom } from './blob.ts';
+import { type Blob, BlobUnreachable, type Blobs, type BlobWriter, type NewBlob, type NewRoom } from './blob.ts';
 import type { BlobFiles, OpenBlobFile } from './blob-files.ts';
 import type { FarBlobs } from './far-blobs.ts';
+import { refuseBeyondShare, type RoomLimits } from './room-shares.ts';
 import { sweepBlobs } from './sweep-blobs.ts';
 
 interface BlobsOptions {
@@ -21,19 +21,14 @@ interface BlobsOptions {
   readonly leaseMs?: number;
 }
 
-interface BlobLimits {
+interface BlobLimits extends RoomLimits {
   readonly keepMs: number;
-  readonly bytesMax: number;
-  readonly accountBytesMax: number;
-  readonly fileBytesMax: number;
-  readonly freeBytesMin: number;
 }
 
 const LEASE_MS = 15_000;
 /** Renewals per lease period. */
 const RENEWALS = 3;
 const HOUR_MS = 3_600_000;
-const NO_ROOM_RETRY_S = 60;
 const UNWRITTEN = new Error('another process now writes the file');
 
 const CLAIM = loadStatement(import.meta.url, './sql/claim-blob.sql');
@@ -48,7 +43,18 @@ const FIND = {
 const COUNT = loadStatement(import.meta.url, './sql/count-blob-bytes.sql');
 const TAKE_ROOM = loadStatement(import.meta.url, './sql/take-room.sql');
 const GIVE_ROOM_BACK = loadStatement(import.meta.url, './sql/give-room-back.sql');
+const RESERVE = loadStatement(import.meta.url, './sql/reserve-for-blob.sql');
 const EXPIRE_NOW = loadStatement(import.meta.url, './sql/expire-blob.sql');
+
+/** A file that this process may write. */
+interface Claim {
+  readonly id: string;
+  readonly account: string;
+  /** Bytes that are reserved for it. */
+  readonly reserved: number;
+  /** It is of a free service. */
+  readonly isFree: boolean;
+}
 
 /** The source id of a file: a digest of the names that identify its content. */
 export const sourceOf = (...names: readonly (string | number)[]): string => hash('sha256', JSON.stringify(names));
@@ -56,14 +62,18 @@ export const sourceOf = (...names: readonly (string | number)[]): string => hash
 export function createBlobs({ database, files, former = [], far, limits, now, ...rest }: BlobsOptions): Blobs {
   const { leaseMs = LEASE_MS, onUnremoved = () => {} } = rest;
   const stores = [files, ...former];
-  const { keepMs, bytesMax, accountBytesMax, fileBytesMax, freeBytesMin } = limits;
+  const { keepMs, fileBytesMax } = limits;
+  /** No file is larger than `fileBytesMax`, so no more is reserved for it. */
+  const toReserve = (bytes = fileBytesMax) => Math.min(bytes, fileBytesMax);
 
   /** Claims the writing of a file. null if the file is stored or another call is writing it. */
-  async function claim({ source, account, room }: NewBlob): Promise<string | null> {
+  async function claim({ source, account, room, bytes }: NewBlob): Promise<Claim | null> {
     const at = now();
     const id = randomBytes(16).toString('hex');
-    const claimed = [id, source, account, files.holder, at + leaseMs, at, at + Math.max(keepMs, HOUR_MS), room ?? null];
-    return (await database.query(CLAIM, claimed)).length > 0 ? id : null;
+    const expiresAt = at + Math.max(keepMs, HOUR_MS);
+    const claimed = [id, source, account, files.holder, at + leaseMs, at, expiresAt, room ?? null, toReserve(bytes)];
+    const [row] = await database.query(CLAIM, claimed);
+    return row ? { id, account, reserved: Number(row['reserved']), isFree: Number(row['free']) === 1 } : null;
   }
 
   /** Renews the lease while a file is written. Aborts `lost` if the lease was lost. */
@@ -81,30 +91,53 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
     return { lost: lost.signal, end: () => clearInterval(timer) };
   }
 
-  /** Throws GatewayError if there is no room for `wanted` bytes in addition to the stored files and reserved rooms. */
-  async function refuseMore(account: string, wanted: number): Promise<void> {
-    const [[used], free] = await Promise.all([database.query(COUNT, [account, fileBytesMax, now()]), files.free()]);
-    const [own, total, coming] = [Number(used!['own']), Number(used!['total']), Number(used!['coming'])];
-    if (own + wanted > accountBytesMax)
-      throw noRoom(
-        'rate_limit_exceeded',
-        `The files of this account use all of its space (${accountBytesMax} bytes). A running video reserves ${fileBytesMax} bytes until it ends: wait until one ends, or until older files expire`,
-      );
-    if (total + wanted > bytesMax || free - coming - wanted < freeBytesMin)
-      throw noRoom('service_unavailable', 'This gateway has no room for another file at the moment');
+  /** Rejects with GatewayError if there is no room for `wanted` bytes in addition to stored files and reserved rooms. */
+  async function refuseMore(account: string, wanted: number, isFree: boolean): Promise<void> {
+    const [[row], disk] = await Promise.all([database.query(COUNT, [account, fileBytesMax, now()]), files.free()]);
+    const count = (name: string) => Number(row![name]);
+    const used = {
+      own: count('own'),
+      total: count('total'),
+      ownFree: count('own_free'),
+      totalFree: count('total_free'),
+      coming: count('coming'),
+      disk,
+    };
+    refuseBeyondShare(limits, used, wanted, isFree);
   }
 
-  const admit = (account: string, count: number) => refuseMore(account, count * fileBytesMax);
+  /** A writer that reserves more room when the file turns out to be larger than what is reserved for it. */
+  function growing(file: OpenBlobFile, { id, account, reserved, isFree }: Claim): BlobWriter {
+    let room = reserved;
+    return {
+      get bytes() {
+        return file.bytes;
+      },
+      async write(chunk) {
+        const needed = file.bytes + chunk.byteLength;
+        // A file above the limit is refused by its own write.
+        if (needed > room && needed <= fileBytesMax) {
+          room = toReserve(Math.max(needed, 2 * room));
+          // As with a room: taken first and checked afterwards. If the write fails, its row goes.
+          if ((await database.query(RESERVE, [id, room])).length === 0) throw UNWRITTEN;
+          await refuseMore(account, 0, isFree);
+        }
+        return file.write(chunk);
+      },
+    };
+  }
+
   const giveRoomBack = async (id: string) => void (await database.query(GIVE_ROOM_BACK, [id]));
 
   return {
-    admit,
+    admit: (account, { files: count, fileBytes, isFree = false }) =>
+      refuseMore(account, count * toReserve(fileBytes), isFree),
 
-    async takeRoom({ id, account, files: count, expiresAt }: NewRoom) {
+    async takeRoom({ id, account, files: count, fileBytes, isFree = false, expiresAt }: NewRoom) {
       // The room is taken first and checked afterwards, so that two concurrent calls see each other.
-      await database.query(TAKE_ROOM, [id, account, count, expiresAt]);
+      await database.query(TAKE_ROOM, [id, account, count, expiresAt, toReserve(fileBytes), isFree ? 1 : 0]);
       try {
-        await refuseMore(account, 0);
+        await refuseMore(account, 0, isFree);
       } catch (error) {
         await giveRoomBack(id);
         throw error;
@@ -113,15 +146,16 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
     giveRoomBack,
 
     async write(file, fill) {
-      if (file.room === undefined) await admit(file.account, 1);
-      const id = await claim(file);
-      if (id === null) return null;
+      if (file.room === undefined) await refuseMore(file.account, toReserve(file.bytes), false);
+      const claimed = await claim(file);
+      if (claimed === null) return null;
+      const { id } = claimed;
       let opened: OpenBlobFile | null = null;
       try {
         opened = await files.create(id, fileBytesMax);
         const lease = holdLease(id, opened);
         try {
-          const { type, notes } = await fill(opened, lease.lost);
+          const { type, notes } = await fill(growing(opened, claimed), lease.lost);
           const { sha256, crc32 } = await opened.finish();
           const at = now();
           const [row] = await database.query(STORE, [id, opened.bytes, type, sha256, crc32, notes, at + keepMs]);
@@ -186,9 +220,6 @@ export async function removeOrphans({
   }
   return removed;
 }
-
-const noRoom = (code: 'rate_limit_exceeded' | 'service_unavailable', message: string) =>
-  new GatewayError(code, message, { retryAfterS: NO_ROOM_RETRY_S });
 
 const toBlob = rowReader<Blob>({
   bytes: Number,

@@ -69,7 +69,8 @@ export function createKeptReplies(blobs: Pick<Blobs, 'write' | 'find' | 'read'>,
     async keep(account, callId, { status, headers }, chunks, form) {
       const source = sourceOfReply(account, callId, form);
       try {
-        const blob = await blobs.write({ source, account }, async (file) => {
+        const bytes = chunks.reduce((sum, { byteLength }) => sum + byteLength, 0);
+        const blob = await blobs.write({ source, account, bytes }, async (file) => {
           for (const chunk of chunks) for (const slice of slicesOf(chunk)) await file.write(slice);
           const type = headers['content-type'] ?? 'application/octet-stream';
           return { type, notes: JSON.stringify({ status, headers }) };

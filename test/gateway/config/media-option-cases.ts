@@ -11,6 +11,13 @@ export const MEDIA_CASES = {
     is: 5000,
     fallback: 900000,
   },
+  'media.download_bytes_per_second_min': {
+    toml: '0',
+    wrong: '-1',
+    of: (c) => c.media.downloadBytesPerSecondMin,
+    is: 0,
+    fallback: 16 * 1024,
+  },
   'media.file_bytes_max': {
     toml: '4096',
     wrong: '1',
@@ -33,6 +40,13 @@ export const MEDIA_CASES = {
     of: (c) => c.media.bytesMax,
     is: 4096,
     fallback: 20 * 1024 ** 3,
+  },
+  'media.free_services_bytes_max': {
+    toml: '4096',
+    wrong: '-1',
+    of: (c) => c.media.freeServicesBytesMax,
+    is: 4096,
+    fallback: null,
   },
   'media.free_bytes_min': { toml: '4096', wrong: '-1', of: (c) => c.media.freeBytesMin, is: 4096, fallback: 1024 ** 3 },
   'media.s3_url': {

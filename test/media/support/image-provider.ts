@@ -7,6 +7,14 @@ import { toPng } from '../../../src/demo/png.ts';
 export const png = (width: number, height: number): Buffer =>
   toPng({ width, height, palette: [[200, 40, 45]], pixels: new Uint8Array(width * height) });
 
+/** A PNG that states this size and has the pixels of a small one, so that a large one costs nothing to make. */
+export function pngThatSays(width: number, height: number): Buffer {
+  const image = png(8, 8);
+  image.writeUInt32BE(width, 16);
+  image.writeUInt32BE(height, 20);
+  return image;
+}
+
 export interface ImageRequest {
   readonly path: string;
   readonly headers: IncomingMessage['headers'];

@@ -71,6 +71,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
     blobs,
     now: deps.now,
     ttlMs: media.videoTtlMs,
+    fetchMs: media.downloadTimeoutMs,
     callbacks: deps.callbacks,
     fetchInput: deps.fetchInput,
   };
@@ -100,7 +101,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
         headers: request.headers,
         receipts: billing.receipts,
       }),
-      room: roomForVideos(tasks, blobs, caller.account, ask.n),
+      room: roomForVideos(tasks, blobs, ask),
     };
     return {
       caller,

@@ -1,91 +1,112 @@
+import { createByteBuffer } from '#wire';
+import { createPlayingTime } from './playing-time.ts';
+
 /** The file is not an MP4 file, or not a complete one. */
 export class NotMp4 extends Error {
   override readonly name = 'NotMp4';
+}
+
+/** What a complete file says of itself. */
+export interface Mp4Facts {
+  /** The playing time in seconds; null if the file does not state it. */
+  readonly seconds: number | null;
+  /** Bytes of pictures and sound (the content of `mdat` boxes). */
+  readonly filmBytes: number;
 }
 
 /** Checks an MP4 file while it passes: its boxes (ISO/IEC 14496-12), and its playing time. */
 interface Mp4Scan {
   /** Throws NotMp4. */
   push(chunk: Uint8Array): void;
-  /** The playing time in seconds; null if the file does not state it. Throws NotMp4 if the file is incomplete. */
-  end(): number | null;
+  /** Throws NotMp4 if the file is incomplete. */
+  end(): Mp4Facts;
 }
 
-const HEAD_BYTES = 16;
-/** The movie header is near the beginning of `moov`. */
-const MOVIE_BYTES_MAX = 64 * 1024;
+const HEAD_BYTES = 8;
+const LONG_HEAD_BYTES = 16;
+/** The first box, `ftyp`, has at least a brand and its version. */
+const FIRST_BYTES = 16;
+/**
+ * How much of a box is read. The headers of the movie and of its tracks are near the beginning of `moov`. A fragment
+ * lists its samples in `moof`, with at most 16 bytes each.
+ */
+const READ_BYTES_MAX: Readonly<Record<string, number>> = { moov: 64 * 1024, moof: 256 * 1024 };
 /** The boxes that contain the film. */
 const FILM: ReadonlySet<string> = new Set(['moov', 'mdat', 'moof']);
 const BRAND = /^[\x20-\x7e]{4}$/;
 
 export function createMp4Scan(): Mp4Scan {
-  /** Bytes of a box, kept until enough of them have come to read it. */
-  let kept: Buffer = Buffer.alloc(0);
+  /** The beginning of a box. */
+  const kept = createByteBuffer(READ_BYTES_MAX['moof']!, () => new NotMp4('a box of it is too large'));
+  /** Bytes of the box that have to come before it can be read further. */
+  let need = HEAD_BYTES;
   /** Bytes of the box that are skipped; null: up to the end of the file. */
   let skip: number | null = 0;
   let boxes = 0;
-  let duration: number | null = null;
+  let inFilm = false;
+  let filmBytes = 0;
+  const playing = createPlayingTime();
   const seen = new Set<string>();
 
-  /** Reads the box at the beginning of `kept`; false if more bytes are needed. */
-  const readBox = (): boolean => {
-    if (kept.length < 8) return false;
-    const type = kept.toString('latin1', 4, 8);
-    if (boxes === 0 && (type !== 'ftyp' || (kept.length >= 12 && !BRAND.test(kept.toString('latin1', 8, 12)))))
-      throw new NotMp4('it does not begin like an MP4 file');
-    if (boxes === 0 && kept.length < 12) return false;
-    let size: number | null = kept.readUInt32BE(0);
-    if (size === 1) {
-      if (kept.length < HEAD_BYTES) return false;
-      size = Number(kept.readBigUInt64BE(8));
-    } else if (size === 0) size = null;
-    if (size !== null && (size < 8 || !Number.isSafeInteger(size))) throw new NotMp4('a box of it has no length');
-    if (type === 'moov' && size !== null) {
-      if (kept.length < Math.min(size, MOVIE_BYTES_MAX)) return false;
-      duration = durationIn(kept.subarray(8, Math.min(size, kept.length)));
+  /** Reads the box at the beginning of `kept`, or raises `need`. */
+  const readBox = (): void => {
+    const { bytes, length } = kept;
+    const type = bytes.toString('latin1', 4, 8);
+    if (boxes === 0) {
+      if (type !== 'ftyp') throw new NotMp4('it does not begin like an MP4 file');
+      if (length < FIRST_BYTES) {
+        need = FIRST_BYTES;
+        return;
+      }
+      if (!BRAND.test(bytes.toString('latin1', 8, 12))) throw new NotMp4('it does not begin like an MP4 file');
     }
+    let head = boxes === 0 ? FIRST_BYTES : HEAD_BYTES;
+    let size: number | null = bytes.readUInt32BE(0);
+    if (size === 1) {
+      head = LONG_HEAD_BYTES;
+      if (length < head) {
+        need = head;
+        return;
+      }
+      size = Number(bytes.readBigUInt64BE(8));
+    } else if (size === 0) size = null;
+    if (size !== null && (size < head || !Number.isSafeInteger(size))) throw new NotMp4('a box of it has no length');
+    const readable = Math.min(size ?? 0, READ_BYTES_MAX[type] ?? 0);
+    if (length < readable) {
+      need = readable;
+      return;
+    }
+    if (type === 'moov') playing.movie(bytes.subarray(head, readable));
+    else if (type === 'moof') playing.fragment(bytes.subarray(head, readable));
     if (FILM.has(type)) seen.add(type);
     boxes += 1;
-    const over: Buffer = size === null ? kept.subarray(kept.length) : kept.subarray(Math.min(size, kept.length));
-    skip = size === null ? null : Math.max(0, size - kept.length);
-    kept = over;
-    return true;
+    inFilm = type === 'mdat';
+    skip = size === null ? null : size - length;
+    kept.clear();
+    need = HEAD_BYTES;
   };
 
   return {
     push(chunk) {
-      if (skip === null) return;
-      let rest = chunk;
-      if (skip > 0) {
-        const over = Math.min(skip, rest.byteLength);
-        skip -= over;
-        rest = rest.subarray(over);
+      const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+      for (let at = 0; at < bytes.length;) {
+        if (skip === null || skip > 0) {
+          const over = Math.min(skip ?? Infinity, bytes.length - at);
+          if (inFilm) filmBytes += over;
+          if (skip !== null) skip -= over;
+          at += over;
+          continue;
+        }
+        const end = Math.min(bytes.length, at + need - kept.length);
+        kept.push(bytes, at, end);
+        at = end;
+        if (kept.length === need) readBox();
       }
-      if (rest.byteLength === 0) return;
-      kept = kept.length === 0 ? Buffer.from(rest) : Buffer.concat([kept, rest]);
-      while (kept.length > 0 && readBox());
     },
     end() {
       if (skip !== null && (skip > 0 || kept.length > 0)) throw new NotMp4('it ends in the middle of a box');
       if (!seen.has('moov') || !(seen.has('mdat') || seen.has('moof'))) throw new NotMp4('it has no film in it');
-      return duration;
+      return { seconds: playing.seconds(), filmBytes };
     },
   };
-}
-
-/** The duration in seconds, from the `mvhd` box; null if the box is missing or does not state it. */
-function durationIn(movie: Buffer): number | null {
-  for (let at = 0; at + 8 <= movie.length;) {
-    const size = movie.readUInt32BE(at);
-    if (movie.toString('latin1', at + 4, at + 8) === 'mvhd' && at + 40 <= movie.length) {
-      const isLong = movie[at + 8] === 1;
-      const scale = movie.readUInt32BE(at + (isLong ? 28 : 20));
-      const length = isLong ? Number(movie.readBigUInt64BE(at + 32)) : movie.readUInt32BE(at + 24);
-      const unknown = length === 0 || length === 0xff_ff_ff_ff;
-      return scale === 0 || unknown ? null : length / scale;
-    }
-    if (size < 8) return null;
-    at += size;
-  }
-  return null;
 }

@@ -1,20 +1,30 @@
-import { UpstreamFailure } from '#wire';
+import { GatewayError, UpstreamFailure } from '#wire';
 import { checkHead, malformed, toFailure } from '#wire/replies';
 import type { Pipeline, Send } from '#gateway';
 import { type Blobs, type BlobWriter, FileTooLarge, type Task } from '#tasks';
-import { createMp4Scan, NotMp4 } from '../files/mp4.ts';
-import { fileOf, type VideoResult } from '../video-task.ts';
+import { createMp4Scan, type Mp4Facts, NotMp4 } from '../files/mp4.ts';
+import { fileOf, notesOf, type VideoResult } from '../video-task.ts';
 import { contentOfJob } from '../wires/openai-videos.ts';
 import { askProvider } from './ask-provider.ts';
+import { createDownloadQueue, hasMadeRoom, type Wanted } from './download-queue.ts';
+import { type Pace, TooSlow, watchPace } from './watch-pace.ts';
 
 interface FetchVideosOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly blobs: Pick<Blobs, 'write'>;
   readonly timeoutMs: number;
-  /** Most downloads that run at the same time. */
+  /** A file that comes more slowly than this, in bytes a second, is not waited for. 0: no bound. */
+  readonly leastPace: number;
+  /** See createDownloadQueue. */
   readonly max?: number;
+  /** See createDownloadQueue. */
+  readonly slowMs?: number;
+  /** See createDownloadQueue. */
+  readonly slowMax?: number;
   /** A monotonic clock in milliseconds; default `performance.now`. */
   readonly elapsed?: () => number;
+  /** Whether the file of a task is still needed when its download can begin. Default: it is. */
+  readonly isNeeded?: (task: Task) => Promise<boolean>;
   /** Called when a file is stored. */
   readonly onStored: (task: Task) => Promise<void>;
   /** Called when a download has failed. A later look tries it again. */
@@ -24,10 +34,12 @@ interface FetchVideosOptions {
 /** Downloads finished videos in the background. The looks at tasks ask for them. */
 export interface FetchVideos {
   /**
-   * Begins the download of a job's file. Does nothing if this download runs, if too many run, or if it failed too
-   * recently.
+   * Downloads a job's file as soon as it is its turn. Does nothing if the file waits for its turn, if its download runs,
+   * or if it failed too recently.
    */
   want(task: Task, place: number, job: string): void;
+  /** Whether the file of a job waits for its turn, or its download runs. */
+  awaits(task: Task, place: number): boolean;
   /**
    * Why the file of a job is not fetched any more, because the provider's file is of no use; null as long as the
    * file may come.
@@ -40,11 +52,9 @@ export interface FetchVideos {
   close(): Promise<void>;
 }
 
-const DOWNLOADS_MAX = 8;
-/** Most downloads from one provider, so that a slow provider leaves room for others. */
-const OF_PROVIDER_MAX = 2;
-/** The pause before a failed download is tried again. After each broken file, it is twice as long. */
+/** The pause before a failed download is tried again. After each file that was broken, slow or too large for its room, it is twice as long. */
 const PAUSE_MS = 10_000;
+const PAUSE_MS_MAX = 5 * 60_000;
 /** A provider may offer a file before it is complete. A file that is broken this often is given up. */
 const BROKEN_MAX = 3;
 const FAILED_MAX = 10_000;
@@ -54,62 +64,66 @@ interface Failed {
   readonly again: number;
   /** How often the file was broken. */
   readonly broken: number;
+  /** How often the file came too slowly, or was larger than its room while there was no more. */
+  readonly unfit: number;
   readonly givenUp: VideoResult['error'];
 }
 
-export function createFetchVideos({
-  max = DOWNLOADS_MAX,
-  elapsed = () => performance.now(),
-  onStored,
-  onError,
-  ...deps
-}: FetchVideosOptions): FetchVideos {
-  const running = new Map<string, Promise<void>>();
-  /** The number of running downloads, by provider. */
-  const ofProvider = new Map<string, number>();
-  const failures = new Map<string, Failed>();
-  const closing = new AbortController();
+const NONE_FAILED: Failed = { again: -Infinity, broken: 0, unfit: 0, givenUp: null };
 
-  async function fetchOne(task: Task, source: string, job: string): Promise<void> {
+interface WantedFile extends Wanted {
+  readonly task: Task;
+  readonly job: string;
+}
+
+export function createFetchVideos(options: FetchVideosOptions): FetchVideos {
+  const { elapsed = () => performance.now(), isNeeded = async () => true, onStored, onError, blobs } = options;
+  const failures = new Map<string, Failed>();
+  let closing = false;
+
+  async function fetchOne(
+    { task, source, job }: WantedFile,
+    ended: AbortSignal,
+    course: { bytes: number },
+  ): Promise<void> {
     try {
-      const stored = await deps.blobs.write(
-        { source, account: task.account, room: task.taskId },
-        async (file, lost) => {
-          const seconds = await download(deps, task, job, file, AbortSignal.any([closing.signal, lost]));
-          return { type: 'video/mp4', notes: JSON.stringify({ seconds }) };
-        },
-      );
+      if (!(await isNeeded(task))) return;
+      const stored = await blobs.write({ source, account: task.account, room: task.taskId }, async (file, lost) => {
+        const facts = await download(options, task, job, file, AbortSignal.any([ended, lost]), course);
+        return { type: 'video/mp4', notes: JSON.stringify(facts) };
+      });
       if (stored === null) return;
       failures.delete(source);
       await onStored(task);
     } catch (error) {
+      // Its download begins again when it is its turn.
+      if (hasMadeRoom(ended)) return;
       if (failures.size >= FAILED_MAX) failures.clear();
-      failures.set(source, failed(error, failures.get(source)?.broken ?? 0, elapsed()));
-      if (!closing.signal.aborted) onError(error, task);
+      failures.set(source, failed(error, failures.get(source) ?? NONE_FAILED, elapsed()));
+      if (!closing) onError(error, task);
     }
   }
+
+  const queue = createDownloadQueue<WantedFile>({
+    run: fetchOne,
+    elapsed,
+    ...(options.max === undefined ? {} : { max: options.max }),
+    ...(options.slowMs === undefined ? {} : { slowMs: options.slowMs }),
+    ...(options.slowMax === undefined ? {} : { slowMax: options.slowMax }),
+  });
 
   return {
     want(task, place, job) {
       const source = fileOf(task, place);
-      if (closing.signal.aborted || running.size >= max || running.has(source)) return;
-      const others = ofProvider.get(task.provider) ?? 0;
-      if (others >= OF_PROVIDER_MAX || elapsed() < (failures.get(source)?.again ?? -Infinity)) return;
-      ofProvider.set(task.provider, others + 1);
-      running.set(
-        source,
-        fetchOne(task, source, job).finally(() => {
-          running.delete(source);
-          const left = ofProvider.get(task.provider)! - 1;
-          if (left === 0) ofProvider.delete(task.provider);
-          else ofProvider.set(task.provider, left);
-        }),
-      );
+      if (elapsed() < (failures.get(source) ?? NONE_FAILED).again) return;
+      const { account, provider } = task;
+      queue.add({ source, account, provider, dialledIn: notesOf(task).dialledIn === true, task, job });
     },
+    awaits: (task, place) => queue.has(fileOf(task, place)),
     givenUp: (task, place) => failures.get(fileOf(task, place))?.givenUp ?? null,
-    async close() {
-      closing.abort(new Error('the gateway stops'));
-      await Promise.all(running.values());
+    close() {
+      closing = true;
+      return queue.close(new Error('the gateway stops'));
     },
   };
 }
@@ -120,35 +134,56 @@ class BrokenFile extends Error {}
 /** A failure of the provider that its file has caused. */
 const brokenFile = (what: string) => malformed(what, new BrokenFile(what));
 
-function failed(error: unknown, before: number, at: number): Failed {
+/** The file needs more room than was reserved for it, and there is none. */
+const isFull = (error: Error): boolean =>
+  error instanceof GatewayError && (error.code === 'rate_limit_exceeded' || error.code === 'service_unavailable');
+
+const pauseAfter = (times: number) => Math.min(PAUSE_MS_MAX, PAUSE_MS * 2 ** times);
+
+function failed(error: unknown, before: Failed, at: number): Failed {
   // The call to the provider wraps its errors, so the causes are searched.
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     // A file that is too large stays too large, so it is given up at once.
     if (cause instanceof UpstreamFailure && cause.tooLarge)
-      return { again: Infinity, broken: before, givenUp: { code: 'file_too_large', message: told(cause) } };
+      return { ...before, again: Infinity, givenUp: { code: 'file_too_large', message: told(cause) } };
+    if (cause instanceof TooSlow || isFull(cause))
+      return { ...before, again: at + pauseAfter(before.unfit), unfit: before.unfit + 1 };
     if (!(cause instanceof BrokenFile)) continue;
-    const broken = before + 1;
-    if (broken < BROKEN_MAX) return { again: at + PAUSE_MS * 2 ** before, broken, givenUp: null };
-    return { again: Infinity, broken, givenUp: { code: 'broken_file', message: told(cause) } };
+    const broken = before.broken + 1;
+    if (broken < BROKEN_MAX) return { ...before, again: at + pauseAfter(before.broken), broken };
+    return { ...before, again: Infinity, broken, givenUp: { code: 'broken_file', message: told(cause) } };
   }
-  return { again: at + PAUSE_MS, broken: before, givenUp: null };
+  return { ...before, again: at + PAUSE_MS };
 }
 
 const told = ({ message }: Error) => `The provider's video cannot be used: ${message}`;
 
-/** Downloads a file. Resolves with its playing time in seconds; null if the file does not state it. */
+/** Downloads a file. Resolves with its facts. */
 async function download(
-  { pipeline, timeoutMs }: Pick<FetchVideosOptions, 'pipeline' | 'timeoutMs'>,
+  options: Pick<FetchVideosOptions, 'pipeline' | 'timeoutMs' | 'leastPace'>,
   task: Task,
   job: string,
   file: BlobWriter,
-  signal: AbortSignal,
-): Promise<number | null> {
-  const seconds = await askProvider({ pipeline, task, method: 'video/content', timeoutMs, signal }, (send, requestId) =>
-    passOn(send, requestId, job, file, signal),
-  );
-  signal.throwIfAborted();
-  return seconds;
+  ended: AbortSignal,
+  course: { bytes: number },
+): Promise<Mp4Facts> {
+  const { pipeline, timeoutMs } = options;
+  const pace = watchPace(options, course);
+  const signal = AbortSignal.any([ended, pace.tooSlow]);
+  try {
+    const facts = await askProvider(
+      { pipeline, task, method: 'video/content', timeoutMs, signal },
+      (send, requestId) => passOn(send, requestId, job, file, signal, pace),
+    );
+    signal.throwIfAborted();
+    return facts;
+  } catch (error) {
+    // The reason says more than the error of a request that was ended.
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    pace.stop();
+  }
 }
 
 async function passOn(
@@ -157,17 +192,26 @@ async function passOn(
   job: string,
   file: BlobWriter,
   signal: AbortSignal,
-): Promise<number | null> {
+  pace: Pace,
+): Promise<Mp4Facts> {
   const exchange = send(contentOfJob(job, requestId));
   const reply = await exchange.head;
   if (reply.status >= 400) throw toFailure(reply.status, Buffer.alloc(0), undefined);
   checkHead(reply.status, reply.headers);
   const scan = createMp4Scan();
   const length = Number(reply.headers['content-length'] ?? NaN);
+  const next = async () => {
+    pace.waits(true);
+    const arrived = await reply.read();
+    pace.waits(false);
+    return arrived;
+  };
+  pace.begin();
   try {
-    for (let arrived = await reply.read(); arrived !== null; arrived = await reply.read()) {
+    for (let arrived = await next(); arrived !== null; arrived = await next()) {
       signal.throwIfAborted();
       for (const chunk of arrived) {
+        pace.arrived(chunk.byteLength);
         scan.push(chunk);
         // oxlint-disable-next-line no-await-in-loop -- the disk holds the provider back
         await file.write(chunk);

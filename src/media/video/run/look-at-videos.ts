@@ -1,7 +1,15 @@
 import { UpstreamFailure } from '#wire';
 import type { Pipeline, Send } from '#gateway';
 import { type Blob, type Blobs, LOOK_MS, type Look, type LookAtExpiry, type Sight, type Task } from '#tasks';
-import { filesOf, notesOf, resultToText, secondsIn, type VideoNotes, type VideoResult } from '../video-task.ts';
+import {
+  billedSeconds,
+  filesOf,
+  notesOf,
+  resultToText,
+  TIME_LIMIT,
+  type VideoNotes,
+  type VideoResult,
+} from '../video-task.ts';
 import { lookAtJob, type SeenJob, seenJob } from '../wires/openai-videos.ts';
 import { askProvider } from './ask-provider.ts';
 import type { FetchVideos } from './fetch-video.ts';
@@ -10,7 +18,7 @@ import { askForJson } from './read-json.ts';
 interface LookAtVideosOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly blobs: Pick<Blobs, 'find'>;
-  readonly fetching: Pick<FetchVideos, 'want' | 'givenUp'>;
+  readonly fetching: Pick<FetchVideos, 'want' | 'givenUp' | 'awaits'>;
   /** Called before the end of a task is noted; it may be called again for the same end. */
   readonly onEnd: (task: Task, result: VideoResult) => Promise<void>;
   /** Called when a task ends while these jobs still run. Nobody will fetch their files. */
@@ -28,14 +36,13 @@ const ANSWER_MS = LOOK_MS - 2_000;
 const JOB_MS = ANSWER_MS - 1_000;
 /** A job that its provider does not know this long after its creation is lost. */
 const LOST_MS = 60_000;
-/** A video shorter than this part of the requested length is charged by its actual length. */
-const SHORT = 0.8;
 
 /** The looks at a task of videos. Only the files that are here at its end are charged. */
 interface LookAtVideos {
   /**
    * Looks at the jobs of a task, and has the files of finished jobs fetched. The task ends when every job has ended,
-   * and the file of every finished job is here.
+   * and the file of every finished job is here. When the time of the videos is over, it ends with the files that are
+   * here, unless a file of a finished job waits for its turn or is on its way: the provider has done its part.
    */
   readonly look: Look;
   /** Ends a task whose time is over with the files that are here. null without files. Does not ask the provider. */
@@ -43,7 +50,7 @@ interface LookAtVideos {
 }
 
 export function createLookAtVideos(options: LookAtVideosOptions): LookAtVideos {
-  const { blobs, onEnd, onLeft, onSeen, onUnseen } = options;
+  const { blobs, fetching, onEnd, onLeft, onSeen, onUnseen, now } = options;
 
   /** The stored files of a task by the place of their job, in this order. */
   const filesHere = async (task: Task): Promise<ReadonlyMap<number, Blob>> => {
@@ -67,7 +74,24 @@ export function createLookAtVideos(options: LookAtVideosOptions): LookAtVideos {
     // The result of a look that was ended is ignored, so it must not tell the callback of an end.
     if (signal.aborted) return null;
     if (seen.every((job) => job?.state === 'failed')) return end(task, notes, here, known, onEnd);
+    if (now() >= (notes.dueAt ?? Infinity) && !places.some((place) => fetching.awaits(task, place)))
+      return endWithoutRest(task, notes, here, known);
     return known.length === 0 ? null : goesOn(task, known, here.size);
+  };
+
+  /** Ends a task whose time is over. Its other jobs are cancelled. */
+  const endWithoutRest = async (
+    task: Task,
+    notes: VideoNotes,
+    here: ReadonlyMap<number, Blob>,
+    seen: readonly SeenJob[],
+  ): Promise<Sight> => {
+    const sight = await end(task, notes, here, here.size === 0 ? [...seen, TOO_LATE] : seen, onEnd);
+    onLeft(
+      task,
+      missingPlaces(notes, here).map((place) => notes.jobs[place]!),
+    );
+    return sight;
   };
 
   return {
@@ -75,13 +99,7 @@ export function createLookAtVideos(options: LookAtVideosOptions): LookAtVideos {
     async lookAtExpiry(task) {
       const notes = notesOf(task);
       const here = await filesHere(task);
-      if (here.size === 0) return null;
-      const sight = await end(task, notes, here, [], onEnd);
-      onLeft(
-        task,
-        missingPlaces(notes, here).map((place) => notes.jobs[place]!),
-      );
-      return sight;
+      return here.size === 0 ? null : endWithoutRest(task, notes, here, []);
     },
   };
 }
@@ -159,6 +177,8 @@ const LOST: SeenJob = {
   raw: {},
 };
 
+const TOO_LATE: SeenJob = { ...LOST, error: TIME_LIMIT };
+
 /** The state of a running task. It only moves forward, whatever the provider says. */
 function goesOn({ state }: Task, seen: readonly SeenJob[], here: number): Sight {
   const waits = here === 0 && seen.every((job) => job.state === 'queued' || job.state === 'failed');
@@ -178,20 +198,15 @@ async function end(
   await onEnd(task, result);
   const snapshot = resultToText(result);
   if (files.length === 0) return { state: 'failed', end: 'free', snapshot };
-  const billed = [...here.values()].map((blob) => billedSeconds(notes.seconds, secondsIn(blob.notes)));
-  const seconds = billed.reduce((sum, each) => sum + each, 0);
+  const billed = [...here.values()].map((blob) => billedSeconds(notes, blob.notes));
+  const seconds = billed.reduce((sum, each) => sum + each.seconds, 0);
   return {
     state: 'completed',
     end: 'complete',
     snapshot,
     usageOf: () => ({
       usage: { second: BigInt(seconds), call: BigInt(files.length) },
-      flags: billed.some((each) => each < notes.seconds) ? ['usage_implausible'] : [],
+      flags: billed.some(({ implausible }) => implausible) ? ['usage_implausible'] : [],
     }),
   };
-}
-
-/** The seconds that are charged for one video: the requested length, or the actual length if it is much shorter. */
-export function billedSeconds(asked: number, plays: number | null): number {
-  return plays !== null && plays < asked * SHORT ? Math.max(1, Math.ceil(plays)) : asked;
 }

@@ -3,6 +3,7 @@ import { type Call, type Conversation, endOnly, type Offer, onceOnly, type Reply
 import { type Blobs, ownerOf, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
 import type { FetchInput } from '../../request/input-images.ts';
 import { type VideoAsk, withFiles } from '../request/video-ask.ts';
+import { roomAt } from '../room-for-videos.ts';
 import { planAt } from '../video-price.ts';
 import { keyOf, notesToText, toVideoId, type VideoNotes } from '../video-task.ts';
 import {
@@ -21,7 +22,10 @@ export interface MakeVideosDeps {
   readonly tasks: Pick<Tasks, 'begin'>;
   readonly blobs: Pick<Blobs, 'takeRoom' | 'giveRoomBack'>;
   readonly now: () => number;
+  /** The time of the videos. */
   readonly ttlMs: number;
+  /** How much longer a file that is finished in time may wait for its download, and be downloaded. */
+  readonly fetchMs: number;
   readonly callbacks: Callbacks;
   /** Fetches an input from an untrusted URL, for an API that takes only files. */
   readonly fetchInput: FetchInput;
@@ -59,6 +63,8 @@ export function createMakeVideos(deps: MakeVideosDeps, ask: VideoAsk, requestId:
   };
 }
 
+const candidateOf = ({ candidates }: Call, offer: Offer) => candidates.find(({ offer: { id } }) => id === offer.id)!;
+
 async function beginVideos(
   deps: MakeVideosDeps,
   ask: VideoAsk,
@@ -73,7 +79,9 @@ async function beginVideos(
   if (ask.callbackUrl !== null) await deps.callbacks.note(key, owner, ask.callbackUrl);
   let begun: BegunVideo;
   try {
-    await deps.blobs.takeRoom({ id, account: caller.account, files: ask.n, expiresAt: deps.now() + deps.ttlMs });
+    const { estimate } = candidateOf(call, offer);
+    const expiresAt = deps.now() + deps.ttlMs + deps.fetchMs;
+    await deps.blobs.takeRoom({ id, account: caller.account, ...roomAt(ask, offer, estimate), expiresAt });
     begun = await make(deps, ask, offer, call, send, requestId);
   } catch (error) {
     await deps.blobs.giveRoomBack(id).catch(() => {});
@@ -156,15 +164,22 @@ async function createJob(ask: VideoAsk, offer: Offer, send: Send, requestId: str
 }
 
 async function begin(
-  { tasks, ttlMs, callbacks }: MakeVideosDeps,
+  { tasks, ttlMs, fetchMs, now, callbacks }: MakeVideosDeps,
   ask: VideoAsk,
   offer: Offer,
-  { id: callId, caller, candidates, startedAt, service: model }: Call,
+  call: Call,
   jobs: readonly string[],
 ): Promise<BegunVideo> {
-  const plan = planAt(ask, offer);
-  const notes: VideoNotes = { ...plan, jobs, model, size: sizeAt(ask, offer) };
-  const { price, estimate: most } = candidates.find(({ offer: { id } }) => id === offer.id)!;
+  const { id: callId, caller, startedAt, service: model } = call;
+  const notes: VideoNotes = {
+    ...planAt(ask, offer),
+    jobs,
+    model,
+    size: sizeAt(ask, offer),
+    dueAt: now() + ttlMs,
+    ...(offer.endpoint.kind === 'tunnel' ? { dialledIn: true } : {}),
+  };
+  const { price, estimate: most } = candidateOf(call, offer);
   const key = keyOf(offer.service, callId);
   const owner = ownerOf(caller);
   await tasks.begin(
@@ -177,7 +192,7 @@ async function begin(
       state: 'queued',
       notes: notesToText(notes),
       askedAt: startedAt,
-      ttlMs,
+      ttlMs: ttlMs + fetchMs,
     },
     { callId, price: price.id, most },
   );

@@ -1,0 +1,180 @@
+/** A file that is to be downloaded. */
+export interface Wanted {
+  /** Unique for each file. */
+  readonly source: string;
+  readonly account: string;
+  readonly provider: string;
+  /** The provider dialled in: it is not from the operator's own file. */
+  readonly dialledIn: boolean;
+}
+
+/** The course of a running download, for its queue. */
+export interface Course {
+  /** Bytes that have arrived. */
+  readonly bytes: number;
+}
+
+export interface DownloadQueueOptions<W extends Wanted> {
+  /** Downloads a file. Never rejects. It ends soon after `ended` aborts. */
+  readonly run: (wanted: W, ended: AbortSignal, course: { bytes: number }) => Promise<void>;
+  readonly max?: number;
+  readonly slowMs?: number;
+  readonly slowMax?: number;
+  /** A monotonic clock in milliseconds. */
+  readonly elapsed: () => number;
+}
+
+/** Files that wait for a slot, and the downloads that run. */
+export interface DownloadQueue<W extends Wanted> {
+  /** Begins a download as soon as it is its turn. Does nothing if the file waits or is downloaded already. */
+  add(wanted: W): void;
+  /** Whether a file waits or is being downloaded. */
+  has(source: string): boolean;
+  /** Forgets what waits, aborts what runs with `reason`, and resolves when all of it has stopped. */
+  close(reason: Error): Promise<void>;
+}
+
+/** Downloads that hold a slot. */
+const SLOTS = 8;
+const SLOTS_OF_ACCOUNT = 2;
+const SLOTS_OF_PROVIDER = 2;
+/**
+ * A download that takes longer gives its slot to the next one, and goes on without a slot. So nobody waits long for a
+ * slot, however slowly the files of others come. This is long enough for most videos, over 10 Mbit/s.
+ */
+const SLOW_MS = 10_000;
+/** Slow downloads. Each costs a connection and little else. */
+const SLOW_MAX = 24;
+/** More files than a gateway ever has to fetch. A file that is left out is added again by the next look at its task. */
+const WAITING_MAX = 10_000;
+
+/** The download was ended so that those of others can go on. It waits for its next turn. */
+class MadeRoom extends Error {
+  override readonly name = 'MadeRoom';
+}
+
+export const hasMadeRoom = (signal: AbortSignal): boolean => signal.reason instanceof MadeRoom;
+
+interface Running<W> {
+  readonly wanted: W;
+  readonly ended: AbortController;
+  readonly course: { bytes: number };
+  readonly startedAt: number;
+  slow: boolean;
+  done: Promise<void>;
+}
+
+/**
+ * Shares out downloads. Accounts have their turns in rotation. An account and a provider hold at most two slots each,
+ * and all providers that dialled in at most half of the slots. A download that takes long gives its slot up. If too
+ * many downloads take long, one ends: the slowest of the account and the provider that have the most of them.
+ */
+export function createDownloadQueue<W extends Wanted>(options: DownloadQueueOptions<W>): DownloadQueue<W> {
+  const { run, max = SLOTS, slowMs = SLOW_MS, slowMax = SLOW_MAX, elapsed } = options;
+  /** By account, in the order of their turns. An account without a waiting file is absent. */
+  const waiting = new Map<string, Map<string, W>>();
+  let waitingCount = 0;
+  const running = new Map<string, Running<W>>();
+  let closed = false;
+
+  const countHolding = (is: (wanted: W) => boolean): number => {
+    let count = 0;
+    for (const { slow, wanted } of running.values()) if (!slow && is(wanted)) count += 1;
+    return count;
+  };
+
+  const mayRun = ({ provider, dialledIn }: W): boolean =>
+    countHolding((other) => other.provider === provider) < SLOTS_OF_PROVIDER &&
+    (!dialledIn || countHolding((other) => other.dialledIn) < Math.max(1, max / 2));
+
+  /** Takes the next file out of the queue; null if nothing may begin. */
+  const takeNext = (): W | null => {
+    for (const [account, files] of waiting) {
+      if (countHolding((other) => other.account === account) >= SLOTS_OF_ACCOUNT) continue;
+      for (const [source, wanted] of files) {
+        if (running.has(source) || !mayRun(wanted)) continue;
+        files.delete(source);
+        waitingCount -= 1;
+        waiting.delete(account);
+        if (files.size > 0) waiting.set(account, files);
+        return wanted;
+      }
+    }
+    return null;
+  };
+
+  const begin = (wanted: W): void => {
+    const one: Running<W> = {
+      wanted,
+      ended: new AbortController(),
+      course: { bytes: 0 },
+      startedAt: elapsed(),
+      slow: false,
+      done: Promise.resolve(),
+    };
+    running.set(wanted.source, one);
+    const timer = setTimeout(() => {
+      one.slow = true;
+      endSlowest();
+      beginNext();
+    }, slowMs);
+    one.done = run(wanted, one.ended.signal, one.course).finally(() => {
+      clearTimeout(timer);
+      running.delete(wanted.source);
+      if (hasMadeRoom(one.ended.signal)) add(wanted);
+      beginNext();
+    });
+  };
+
+  const beginNext = (): void => {
+    while (!closed && waitingCount > 0 && countHolding(() => true) < max) {
+      const next = takeNext();
+      if (next === null) return;
+      begin(next);
+    }
+  };
+
+  const endSlowest = (): void => {
+    const slow = [...running.values()].filter((one) => one.slow && !one.ended.signal.aborted);
+    if (slow.length <= slowMax) return;
+    const accounts = Map.groupBy(slow, ({ wanted }) => wanted.account);
+    const providers = Map.groupBy(slow, ({ wanted }) => wanted.provider);
+    const now = elapsed();
+    const rank = ({ wanted, course, startedAt }: Running<W>) =>
+      [
+        -accounts.get(wanted.account)!.length,
+        -providers.get(wanted.provider)!.length,
+        course.bytes / Math.max(1, now - startedAt),
+      ] as const;
+    const [first] = slow.toSorted((a, b) => {
+      const [x, y] = [rank(a), rank(b)];
+      return x[0] - y[0] || x[1] - y[1] || x[2] - y[2];
+    });
+    first!.ended.abort(new MadeRoom('the download takes long, and the downloads of others need room'));
+  };
+
+  function add(wanted: W): void {
+    const { source, account } = wanted;
+    if (closed || running.has(source) || waitingCount >= WAITING_MAX) return;
+    const files = waiting.get(account) ?? new Map<string, W>();
+    if (files.has(source)) return;
+    files.set(source, wanted);
+    waiting.set(account, files);
+    waitingCount += 1;
+  }
+
+  return {
+    add(wanted) {
+      add(wanted);
+      beginNext();
+    },
+    has: (source) => running.has(source) || waiting.values().some((files) => files.has(source)),
+    async close(reason) {
+      closed = true;
+      waiting.clear();
+      waitingCount = 0;
+      for (const { ended } of running.values()) ended.abort(reason);
+      await Promise.all([...running.values()].map(({ done }) => done));
+    },
+  };
+}
