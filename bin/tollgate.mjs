@@ -2,7 +2,7 @@
 // The command `tollgate`. It is plain JavaScript that Node 20 and newer can run. It finds a Node that is new enough and
 // runs src/main.ts in it. An installed package has JavaScript instead of TypeScript.
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, realpathSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -34,7 +34,7 @@ if (!existsSync(join(root, 'node_modules', 'commander'))) {
   await keepCompiledCode();
   if (!packed) findOwnModules(registerHooks);
   await import(`../${main}`);
-} else if (!existsSync(bundled) || realpathSync(bundled) === realpathSync(process.execPath)) {
+} else if (!isBundled() || (existsSync(bundled) && realpathSync(bundled) === realpathSync(process.execPath))) {
   fail(
     packed
       ? `tollgate needs Node ${NODE_MAJOR_MIN} or newer; this is Node ${process.versions.node}.\nInstall a newer one: https://nodejs.org/en/download`
@@ -42,7 +42,7 @@ if (!existsSync(join(root, 'node_modules', 'commander'))) {
           `Either run:  ${install} --include=optional   (brings one for Linux and macOS)\n` +
           `or install Node ${NODE_MAJOR_MIN} or newer: https://nodejs.org/en/download`,
   );
-} else handOver();
+} else if (await startsHere()) handOver();
 
 /**
  * While a process does little, V8 collects garbage to return memory, and drops compiled code as well. The first calls
@@ -53,6 +53,23 @@ async function keepCompiledCode() {
   const flag = { 24: 'gc-memory-reducer-start-delay-ms', 26: 'memory-reducer-delay-ms' }[NODE_MAJOR];
   const { setFlagsFromString } = await import('node:v8');
   if (flag) setFlagsFromString(`--${flag}=600000`);
+}
+
+/** A link to a Node that is gone counts too. */
+function isBundled() {
+  return lstatSync(bundled, { throwIfNoEntry: false }) !== undefined;
+}
+
+/** Whether the bundled Node starts on this machine, now or after another one took its place. */
+async function startsHere() {
+  const { findWorkingNode } = await import('./working-node.mjs');
+  try {
+    findWorkingNode();
+    return true;
+  } catch (error) {
+    fail(error.message);
+    return false;
+  }
 }
 
 function fail(message) {
