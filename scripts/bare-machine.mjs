@@ -75,7 +75,7 @@ export async function runBareMachines({ accounts = ACCOUNTS, commands = COMMANDS
 }
 
 /** Debian's smallest installation of the release that this machine has, from where this machine has its packages. */
-async function buildMachine(base, { say, signal }) {
+export async function buildMachine(base, { say, signal }) {
   const log = join(LOGS, 'build.log');
   writeFileSync(log, '');
   const { release, mirror } = debianHere();
@@ -128,7 +128,7 @@ function copyTo(base, path) {
 const homeOf = (account) => (account === 'root' ? '/root' : `/home/${USER}`);
 
 /** The last commit of this checkout: what is not committed is in no release. */
-async function cloneInto(machine, account, { signal }) {
+export async function cloneInto(machine, account, { signal }) {
   const log = join(LOGS, 'build.log');
   const target = join(machine, homeOf(account), 'tollgate');
   await execute('git', ['clone', '--quiet', '--no-hardlinks', CHECKOUT, target], { log, signal });
@@ -185,7 +185,7 @@ async function runTest({ machine, account, log, say, signal }) {
  * Runs a command of a shell on the machine, in the checkout there. Killing the child that is returned ends all its
  * processes and mounts, because they belong to its namespaces.
  */
-function enter(machine, account, command, { log, signal, env = {}, limitMs = START_MS }) {
+export function enter(machine, account, command, { log, signal, env = {}, limitMs = START_MS }) {
   const prepare = [
     'mount --rbind /dev "$0/dev"',
     'mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm"',

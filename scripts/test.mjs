@@ -12,7 +12,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { delimiter, join, relative, resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { findWorkingNode, NODE_MAJOR_MIN } from '../bin/working-node.mjs';
+import { findWorkingNode } from '../bin/working-node.mjs';
 import { ACCOUNTS, COMMANDS, runBareMachines, whyNoBareMachine } from './bare-machine.mjs';
 import { BARE, deepParts, PART_NAMES } from './deep-parts.mjs';
 
@@ -179,13 +179,8 @@ function requireCache() {
 
 function findNode() {
   try {
-    const found = findWorkingNode();
-    if (found !== null) return found;
-    console.error(
-      existsSync(join(CHECKOUT, 'node_modules'))
-        ? `tollgate needs Node ${NODE_MAJOR_MIN} or later and this is ${process.version}. "npm ci" brings one for Linux and macOS, unless optional packages are left out (--omit=optional); there is none for ${process.platform}-${process.arch} in node_modules. Install Node ${NODE_MAJOR_MIN}: https://nodejs.org`
-        : 'The dependencies are not installed yet. Run: npm ci',
-    );
+    if (existsSync(join(CHECKOUT, 'node_modules'))) return findWorkingNode();
+    console.error('The dependencies are not installed yet. Run: npm ci');
   } catch (error) {
     console.error(error.message);
   }
