@@ -24,7 +24,8 @@ const TOLD_EVERY_MS = 30_000;
 /** How the programs of this machine reach the network. The same holds in the bare one. */
 const PASSED_ON = /^(?:npm_config_\w+|(?:https?|no|all)_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|SSL_CERT_DIR)$/i;
 /** What `npm run` sets for the script that it runs, which is not for the npm of another machine. */
-const OF_THIS_RUN = /^npm_config_(?:local_prefix|global_prefix|prefix|globalconfig|userconfig|cache|init_module|node_gyp|noproxy|npm_version|user_agent)$/i;
+const OF_THIS_RUN =
+  /^npm_config_(?:local_prefix|global_prefix|prefix|globalconfig|userconfig|cache|init_module|node_gyp|noproxy|npm_version|user_agent)$/i;
 
 export const ACCOUNTS = ['root', 'user'];
 export const COMMANDS = ['start', 'test'];
@@ -62,7 +63,9 @@ export async function runBareMachines({ accounts = ACCOUNTS, commands = COMMANDS
         const run = command === 'start' ? runStart : runTest;
         const wrong = await run({ machine, account, log, say, signal });
         const seconds = (performance.now() - begun) / 1000;
-        say(`${name}: ${wrong === null ? 'ok' : 'FAILED'} after ${seconds.toFixed(0)} s${wrong === null ? '' : `: ${wrong}`}`);
+        say(
+          `${name}: ${wrong === null ? 'ok' : 'FAILED'} after ${seconds.toFixed(0)} s${wrong === null ? '' : `: ${wrong}`}`,
+        );
         results.push({ name, ok: wrong === null, seconds, wrong });
         signal.throwIfAborted();
       }
@@ -94,9 +97,12 @@ function debianHere() {
   const release = /^VERSION_CODENAME=(\w+)/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1];
   const folder = '/etc/apt/sources.list.d';
   const files = ['/etc/apt/sources.list', ...readdirSync(folder).map((name) => join(folder, name))];
-  const text = files.filter((file) => /\.(?:list|sources)$/.test(file) && existsSync(file)).map((file) => readFileSync(file, 'utf8'));
+  const text = files
+    .filter((file) => /\.(?:list|sources)$/.test(file) && existsSync(file))
+    .map((file) => readFileSync(file, 'utf8'));
   const mirror = /^(?:URIs: *|deb (?:\[[^\]]*\] )?)(\S+\/debian\/?)(?: |$)/m.exec(text.join('\n'))?.[1];
-  if (!release || !mirror) throw new Error('/etc/os-release and /etc/apt do not name a release of Debian and its source');
+  if (!release || !mirror)
+    throw new Error('/etc/os-release and /etc/apt do not name a release of Debian and its source');
   return { release, mirror };
 }
 
@@ -110,14 +116,19 @@ async function installNode(base, { log, signal }) {
   const modules = join(local, 'lib/node_modules');
   mkdirSync(modules, { recursive: true });
   cpSync(join(work, 'node_modules/npm'), join(modules, 'npm'), { recursive: true });
-  for (const name of ['npm', 'npx']) symlinkSync(`../lib/node_modules/npm/bin/${name}-cli.js`, join(local, 'bin', name));
+  for (const name of ['npm', 'npx'])
+    symlinkSync(`../lib/node_modules/npm/bin/${name}-cli.js`, join(local, 'bin', name));
   mkdirSync(join(local, 'etc'), { recursive: true });
   for (const name of ['globalconfig', 'userconfig']) {
     const file = spawnSync('npm', ['config', 'get', name], { encoding: 'utf8' }).stdout.trim();
     if (existsSync(file)) appendFileSync(join(local, 'etc/npmrc'), `${readFileSync(file, 'utf8')}\n`);
   }
   const named = existsSync(join(local, 'etc/npmrc')) ? readFileSync(join(local, 'etc/npmrc'), 'utf8') : '';
-  const files = [/^cafile *= *"?([^"\n]+)/m.exec(named)?.[1], process.env.NODE_EXTRA_CA_CERTS, process.env.SSL_CERT_FILE];
+  const files = [
+    /^cafile *= *"?([^"\n]+)/m.exec(named)?.[1],
+    process.env.NODE_EXTRA_CA_CERTS,
+    process.env.SSL_CERT_FILE,
+  ];
   for (const file of new Set(files)) if (file && existsSync(file)) copyTo(base, file);
 }
 
@@ -194,7 +205,10 @@ export function enter(machine, account, command, { log, signal, env = {}, limitM
   ].join(' && ');
   const who = account === 'root' ? [] : [`--userspec=${USER}:${USER}`, '--groups='];
   const home = homeOf(account);
-  const PATH = account === 'root' ? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' : '/usr/local/bin:/usr/bin:/bin';
+  const PATH =
+    account === 'root'
+      ? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+      : '/usr/local/bin:/usr/bin:/bin';
   const spaces = ['--mount', '--pid', '--fork', '--kill-child', `--mount-proc=${join(machine, 'proc')}`];
   const inside = ['/bin/sh', '-c', `cd "$HOME/tollgate" && { ${command}; }; exit $?`];
   const child = spawn('unshare', [...spaces, 'sh', '-c', prepare, machine, ...who, machine, ...inside], {

@@ -136,7 +136,14 @@ async function runBare() {
     const results = await runBareMachines({ accounts, commands, say: console.log, signal: ending.signal });
     const failures = results.filter(({ ok }) => !ok).map(({ name, wrong }) => `${name}: ${wrong}`);
     const failed = failures.length;
-    return { ...none, passed: results.length - failed, failed, failures, code: Math.min(failed, 1), seconds: seconds() };
+    return {
+      ...none,
+      passed: results.length - failed,
+      failed,
+      failures,
+      code: Math.min(failed, 1),
+      seconds: seconds(),
+    };
   } catch (error) {
     return { ...none, failed: 1, failures: [firstLine(error.message)], code: 1, complete: false, seconds: seconds() };
   } finally {

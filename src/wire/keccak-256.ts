@@ -26,8 +26,7 @@ function permute(lanes: bigint[]): void {
   for (let round = 0; round < ROUNDS; round++) {
     // Theta.
     const parity = [0, 1, 2, 3, 4].map((x) => [0, 5, 10, 15, 20].reduce((sum, row) => sum ^ lanes[x + row]!, 0n));
-    for (let at = 0; at < 25; at++)
-      lanes[at]! ^= parity[(at + 4) % 5]! ^ rotated(parity[(at + 1) % 5]!, 1);
+    for (let at = 0; at < 25; at++) lanes[at]! ^= parity[(at + 4) % 5]! ^ rotated(parity[(at + 1) % 5]!, 1);
     // Rho and pi.
     let [x, y, lane] = [1, 0, lanes[1]!];
     for (let step = 0; step < 24; step++) {
@@ -49,5 +48,4 @@ function permute(lanes: bigint[]): void {
   }
 }
 
-const rotated = (lane: bigint, by: number): bigint =>
-  ((lane << BigInt(by)) | (lane >> BigInt(64 - by))) & LANE;
+const rotated = (lane: bigint, by: number): bigint => ((lane << BigInt(by)) | (lane >> BigInt(64 - by))) & LANE;

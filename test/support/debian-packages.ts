@@ -38,7 +38,8 @@ export function unpackPackage(name: string, wanted: string, finish: (root: strin
     fetchPackages(wanted, work, packages);
     const root = join(work, 'root');
     for (const file of readdirSync(packages)) {
-      if (file.endsWith('.deb')) execFileSync('dpkg-deb', ['-x', join(packages, file), root], { env: environmentOfMachine() });
+      if (file.endsWith('.deb'))
+        execFileSync('dpkg-deb', ['-x', join(packages, file), root], { env: environmentOfMachine() });
     }
     finish(root);
     try {

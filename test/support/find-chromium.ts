@@ -41,7 +41,8 @@ function onThisMachine(): string | null {
   return files.find((file) => existsSync(file) && runs(file)) ?? null;
 }
 
-const runs = (file: string): boolean => spawnSync(file, ['--version'], { timeout: 30_000, env: environmentOfMachine() }).status === 0;
+const runs = (file: string): boolean =>
+  spawnSync(file, ['--version'], { timeout: 30_000, env: environmentOfMachine() }).status === 0;
 
 function installPackage(): string | null {
   if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return null;

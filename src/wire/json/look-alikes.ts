@@ -123,8 +123,7 @@ function treeOf(at: ActedOnAt): Place {
   TREES.set(at, (root = place()));
   for (const [path, names] of at) {
     let here = root;
-    for (const name of path)
-      here = name === '*' ? (here.each ??= place()) : getOrInsert(here.below, name, place);
+    for (const name of path) here = name === '*' ? (here.each ??= place()) : getOrInsert(here.below, name, place);
     here.names = names;
   }
   return root;
