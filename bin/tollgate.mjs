@@ -2,7 +2,7 @@
 // The command `tollgate`. It is plain JavaScript that Node 20 and newer can run. It finds a Node that is new enough and
 // runs src/main.ts in it. An installed package has JavaScript instead of TypeScript.
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -18,7 +18,6 @@ const quoted = /^[\w./-]+$/.test(root) ? root : `'${root.replaceAll("'", `'\\''`
 const main = ['src/main.js', 'src/cli/provider-main.js'].find((path) => existsSync(join(root, path))) ?? 'src/main.ts';
 const packed = main.endsWith('.js');
 const install = packed ? 'npm install -g <the file of the package>' : `cd ${quoted} && npm ci`;
-const bundled = join(root, 'node_modules', '.bin', 'node');
 
 if (!existsSync(join(root, 'node_modules', 'commander'))) {
   fail(`The packages that tollgate needs are not installed.\nRun this once:  ${install}`);
@@ -34,15 +33,18 @@ if (!existsSync(join(root, 'node_modules', 'commander'))) {
   await keepCompiledCode();
   if (!packed) findOwnModules(registerHooks);
   await import(`../${main}`);
-} else if (!existsSync(bundled) || realpathSync(bundled) === realpathSync(process.execPath)) {
+} else if (packed) {
   fail(
-    packed
-      ? `tollgate needs Node ${NODE_MAJOR_MIN} or newer; this is Node ${process.versions.node}.\nInstall a newer one: https://nodejs.org/en/download`
-      : `tollgate needs Node ${NODE_MAJOR_MIN} or newer; this is Node ${process.versions.node}, and there is no newer one in node_modules/.bin.\n` +
-          `Either run:  ${install} --include=optional   (brings one for Linux and macOS)\n` +
-          `or install Node ${NODE_MAJOR_MIN} or newer: https://nodejs.org/en/download`,
+    `tollgate needs Node ${NODE_MAJOR_MIN} or newer; this is Node ${process.versions.node}.\nInstall a newer one: https://nodejs.org/en/download`,
   );
-} else handOver();
+} else {
+  const { findWorkingNode } = await import('./working-node.mjs');
+  try {
+    handOver(findWorkingNode().file);
+  } catch (error) {
+    fail(error.message);
+  }
+}
 
 /**
  * While a process does little, V8 collects garbage to return memory, and drops compiled code as well. The first calls
@@ -77,8 +79,8 @@ function findOwnModules(registerHooks) {
   });
 }
 
-function handOver() {
-  const child = spawn(bundled, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+function handOver(file) {
+  const child = spawn(file, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
     // The IPC channel lets the child see that this process has ended, however it ended.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   });
@@ -87,7 +89,7 @@ function handOver() {
   const forward = (signal) => child.kill(signal);
   const signals = ['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR2', 'SIGHUP'];
   for (const signal of signals) process.on(signal, forward);
-  child.on('error', (error) => fail(`${bundled} could not be started: ${error.message}\nRun this again:  ${install}`));
+  child.on('error', (error) => fail(`${file} could not be started: ${error.message}\nRun this again:  ${install}`));
   child.on('exit', (code, signal) => {
     for (const name of signals) process.removeListener(name, forward);
     if (!signal) process.exit(code ?? 1);

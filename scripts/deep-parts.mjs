@@ -17,7 +17,11 @@ const PARTS = {
   rest: ['test/'],
 };
 
-export const PART_NAMES = Object.keys(PARTS);
+/** This part has no test files: it runs the commands of the README on a machine that it builds, see bare-machine.mjs. */
+export const BARE = 'bare';
+
+const WITH_FILES = Object.keys(PARTS);
+export const PART_NAMES = [...WITH_FILES, BARE];
 
 /** Returns the parts of a checkout that have test files: `{ name, files }`. Each file is in exactly one part. */
 export function deepParts(checkout) {
@@ -25,8 +29,8 @@ export function deepParts(checkout) {
     .filter((file) => file.endsWith('.test.ts'))
     .map((file) => `test/${file.split(sep).join('/')}`)
     .sort();
-  const partOf = (file) => PART_NAMES.find((name) => PARTS[name].some((word) => file.includes(word)));
-  return PART_NAMES.map((name) => ({ name, files: files.filter((file) => partOf(file) === name) })).filter(
+  const partOf = (file) => WITH_FILES.find((name) => PARTS[name].some((word) => file.includes(word)));
+  return WITH_FILES.map((name) => ({ name, files: files.filter((file) => partOf(file) === name) })).filter(
     ({ files: own }) => own.length > 0,
   );
 }

@@ -5,17 +5,19 @@
 //   node scripts/test.mjs --deep          the same tests with many more iterations, one part after the other
 //   node scripts/test.mjs --deep --list   the names of the parts
 //   node scripts/test.mjs --deep --part soak --part money   only these parts, without the checks
+//   node scripts/test.mjs --deep --part bare --as user --only test   of part bare, only this account and this command
 //   node scripts/test.mjs --check         only types, lint and format
 //   node scripts/test.mjs billing/money   only tests whose path contains this, without the checks
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { delimiter, join, relative, resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { deepParts, PART_NAMES } from './deep-parts.mjs';
+import { findWorkingNode } from '../bin/working-node.mjs';
+import { ACCOUNTS, COMMANDS, runBareMachines, whyNoBareMachine } from './bare-machine.mjs';
+import { BARE, deepParts, PART_NAMES } from './deep-parts.mjs';
 
 const CHECKOUT = resolve(import.meta.dirname ?? new URL('.', import.meta.url).pathname, '..');
 const BIN = join(CHECKOUT, 'node_modules', '.bin');
-const NODE_MAJOR_MIN = 24;
 const SLOWEST_TOLD = 10;
 const FAILURES_TOLD = 40;
 const REPORT = join(CHECKOUT, '.cache', `test-report-${process.pid}.json`);
@@ -24,7 +26,11 @@ const args = process.argv.slice(2);
 const deep = args.includes('--deep');
 const checkOnly = args.includes('--check');
 const wanted = readParts();
-const filters = args.filter((argument, at) => !argument.startsWith('--') && args[at - 1] !== '--part');
+const accounts = readChoice('--as', ACCOUNTS);
+const commands = readChoice('--only', COMMANDS);
+const filters = args.filter(
+  (argument, at) => !argument.startsWith('--') && !['--part', '--as', '--only'].includes(args[at - 1]),
+);
 const whole = filters.length === 0 && wanted.length === 0;
 
 const node = findNode();
@@ -54,6 +60,7 @@ process.exitCode = tests === null ? Number(interrupted || results.some(({ ok }) 
 function readParts() {
   if (args.includes('--list')) {
     for (const { name, files } of deepParts(CHECKOUT)) console.log(`${name.padEnd(10)} ${files.length} files`);
+    console.log(`${BARE.padEnd(10)} the commands of the README, on a machine that is built`);
     process.exit(0);
   }
   const names = args.filter((_, at) => args[at - 1] === '--part');
@@ -66,17 +73,28 @@ function readParts() {
   return names;
 }
 
+/** What part `bare` runs: all of `choices`, or the one after `flag`. */
+function readChoice(flag, choices) {
+  if (!args.includes(flag)) return choices;
+  const choice = args[args.indexOf(flag) + 1];
+  if (choices.includes(choice) && wanted.includes(BARE)) return [choice];
+  console.error(`${flag} is for "--deep --part ${BARE}", and is one of: ${choices.join(', ')}`);
+  process.exit(1);
+}
+
 /**
  * Runs each part as a separate process, so that a part which fails or crashes doesn't affect the results of the others.
  */
 async function runParts() {
-  const parts = deepParts(CHECKOUT).filter(({ name }) => wanted.length === 0 || wanted.includes(name));
+  const parts = [...deepParts(CHECKOUT), { name: BARE, files: [] }].filter(
+    ({ name }) => wanted.length === 0 || wanted.includes(name),
+  );
   const begun = performance.now();
   const runs = [];
   for (const [index, { name, files }] of parts.entries()) {
     const place = `part ${index + 1} of ${parts.length}: ${name}`;
-    console.log(`\n== ${place}, ${files.length} files, ${minutesSince(begun)} so far`);
-    const tests = await runTests(files);
+    console.log(`\n== ${place}, ${name === BARE ? 'no' : files.length} files, ${minutesSince(begun)} so far`);
+    const tests = await (name === BARE ? runBare() : runTests(files));
     console.log(`== ${place} ${tests.code === 0 ? 'ok' : 'FAILED'} in ${tests.seconds.toFixed(1)} s`);
     runs.push({ name, ...tests });
     if (interrupted) break;
@@ -93,6 +111,45 @@ async function runParts() {
     slowest: runs.flatMap(({ slowest }) => slowest),
     complete: runs.every(({ complete }) => complete),
   };
+}
+
+/** Where no machine can be built, the part fails if it was asked for by name, and is skipped else. */
+async function runBare() {
+  const started = performance.now();
+  const none = { passed: 0, failed: 0, skipped: 0, failures: [], slowest: [], complete: true, code: 0 };
+  const whyNot = whyNoBareMachine();
+  if (whyNot !== null) {
+    console.log(whyNot);
+    return wanted.includes(BARE)
+      ? { ...none, failed: 1, failures: [whyNot], code: 1, seconds: 0 }
+      : { ...none, skipped: accounts.length * commands.length, seconds: 0 };
+  }
+  const ending = new AbortController();
+  const stop = () => {
+    interrupted = true;
+    ending.abort();
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+  const seconds = () => (performance.now() - started) / 1000;
+  try {
+    const results = await runBareMachines({ accounts, commands, say: console.log, signal: ending.signal });
+    const failures = results.filter(({ ok }) => !ok).map(({ name, wrong }) => `${name}: ${wrong}`);
+    const failed = failures.length;
+    return {
+      ...none,
+      passed: results.length - failed,
+      failed,
+      failures,
+      code: Math.min(failed, 1),
+      seconds: seconds(),
+    };
+  } catch (error) {
+    return { ...none, failed: 1, failures: [firstLine(error.message)], code: 1, complete: false, seconds: seconds() };
+  } finally {
+    process.off('SIGTERM', stop);
+    process.off('SIGINT', stop);
+  }
 }
 
 function minutesSince(begun) {
@@ -128,16 +185,12 @@ function requireCache() {
 }
 
 function findNode() {
-  const bundled = join(BIN, 'node');
-  for (const file of [bundled, process.execPath]) {
-    const version = existsSync(file) ? spawnSync(file, ['--version'], { encoding: 'utf8' }).stdout?.trim() : undefined;
-    if (version !== undefined && Number.parseInt(version.slice(1), 10) >= NODE_MAJOR_MIN) return { file, version };
+  try {
+    if (existsSync(join(CHECKOUT, 'node_modules'))) return findWorkingNode();
+    console.error('The dependencies are not installed yet. Run: npm ci');
+  } catch (error) {
+    console.error(error.message);
   }
-  console.error(
-    existsSync(join(CHECKOUT, 'node_modules'))
-      ? `tollgate needs Node ${NODE_MAJOR_MIN} or later and this is ${process.version}. "npm ci" brings one for Linux and macOS, unless optional packages are left out (--omit=optional); there is none for ${process.platform}-${process.arch} in node_modules. Install Node ${NODE_MAJOR_MIN}: https://nodejs.org`
-      : 'The dependencies are not installed yet. Run: npm ci',
-  );
   process.exit(1);
 }
 

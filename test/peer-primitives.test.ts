@@ -132,12 +132,16 @@ interface Case {
   readonly locked: bigint;
 }
 
-/** Share of the provider's calls that are held against it. */
+/**
+ * How many failures of the last hour are held against the provider. Their share would grow by itself, whenever calls
+ * without a failure get too old to count.
+ */
 async function failures(): Promise<number> {
   const { data } = (await (await spine.get('/providers')).json()) as {
-    data: { name: string; uptime: number | null }[];
+    data: { name: string; uptime: number | null; requests: number }[];
   };
-  return 1 - (data.find(({ name }) => name === 'Peer')!.uptime ?? 1);
+  const { uptime, requests } = data.find(({ name }) => name === 'Peer')!;
+  return Math.round((1 - (uptime ?? 1)) * requests);
 }
 
 let tenants = 0;

@@ -1,3 +1,4 @@
+import { getOrInsert } from '#wire';
 import { hashOf, isWallet, type CallFacts } from './call-facts.ts';
 import { bucketOf } from './time-buckets.ts';
 
@@ -83,7 +84,7 @@ export class SumsOfCalls {
     const development = call.isDevelopment ? 1 : 0;
     const timesOf = (kind: string): Counted['duration'] => {
       const place = [service, primitive, day, development, provider, kind];
-      return [place, this.#times.getOrInsertComputed(nameOf(place), () => new Map())];
+      return [place, getOrInsert(this.#times, nameOf(place), (): Times => new Map())];
     };
     return {
       figures: [
@@ -142,7 +143,7 @@ const named = <T extends { readonly key: SumRow }>(of: T): [string, T] => [nameO
 const ordered = <T>(table: ReadonlyMap<string, T>): [string, T][] => [...table].sort(([a], [b]) => (a < b ? -1 : 1));
 
 const figuresOf = (table: Map<string, Keyed>, key: SumRow, name = nameOf(key)): Figures =>
-  table.getOrInsertComputed(name, () => ({ key, figures: noFigures() })).figures;
+  getOrInsert(table, name, () => ({ key, figures: noFigures() })).figures;
 
 function count(figures: Figures, call: CallFacts): void {
   if (!call.isSettled) {

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import type { UpstreamFailure } from '#wire';
+import { getOrInsert, type UpstreamFailure } from '#wire';
 import { OWN_ACCOUNT, type Call, type Offer } from '#gateway';
 import { codeOf, labelOfError, labelOfFailure } from './answer-error.ts';
 import { statusOf } from './call-log.ts';
@@ -166,8 +166,8 @@ function createTargets(offers: OfferSeries, durationOf: (labels: Labels) => Hist
     const target = { labels, duration: durationOf(labels), money: null };
     if (full) rests.set(shared, target);
     else {
-      const ofOffer = targets.getOrInsertComputed(offer.id, () => new Map());
-      ofOffer.getOrInsertComputed(method, () => new Map<string | null, Target>()).set(tool, target);
+      const ofOffer = getOrInsert(targets, offer.id, () => new Map<string, Map<string | null, Target>>());
+      getOrInsert(ofOffer, method, () => new Map<string | null, Target>()).set(tool, target);
       counted[own ? 'own' : 'strange'] += 1;
     }
     return target;

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type * as prom from 'prom-client';
 import type { TaskSink } from '#tasks';
+import { getOrInsert } from '#wire';
 import { createCallMetrics } from './call-metrics.ts';
 import { createFundMetrics, type FundFigures } from './fund-metrics.ts';
 import { createMcpMetrics, type McpCounts, type McpMetrics } from './mcp-metrics.ts';
@@ -146,8 +147,9 @@ function ofProcess(
     tunnelEvent: (event) => events.inc({ event }),
     reloaded: (outcome) => reloads.inc({ outcome }),
     answered(method, route, status) {
-      const ofMethod = answers.getOrInsertComputed(route, () => new Map()).getOrInsertComputed(method, () => new Map());
-      ofMethod.getOrInsertComputed(status, () => counterSeries(http, { method, route, status: String(status) })).inc();
+      const ofRoute = getOrInsert(answers, route, () => new Map<string, Map<number, CounterSeries>>());
+      const ofMethod = getOrInsert(ofRoute, method, () => new Map<number, CounterSeries>());
+      getOrInsert(ofMethod, status, () => counterSeries(http, { method, route, status: String(status) })).inc();
     },
   };
 }

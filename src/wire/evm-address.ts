@@ -1,4 +1,5 @@
-import { hash } from 'node:crypto';
+import { getHashes, hash } from 'node:crypto';
+import { keccak256 } from './keccak-256.ts';
 
 const ADDRESS = /^0x(?:[0-9a-f]{40}|[0-9a-fA-F]{40})$/;
 
@@ -18,7 +19,10 @@ export function checksummed(lower: string): string {
   return `0x${Array.from(lower.slice(2), (digit, at) => (digest.charAt(at) >= '8' ? digit.toUpperCase() : digit)).join('')}`;
 }
 
-/** Uses OpenSSL, which is loaded already. A JavaScript implementation takes 12 ms to import. */
+const OPENSSL_NAME = 'keccak-256';
+const isInOpenSsl = getHashes().some((name) => name.toLowerCase() === OPENSSL_NAME);
+
+/** Uses OpenSSL, which is loaded already and fastest, if it is that of Node 26. */
 export function keccak(bytes: Uint8Array): Buffer {
-  return hash('keccak-256', bytes, 'buffer');
+  return isInOpenSsl ? hash(OPENSSL_NAME, bytes, 'buffer') : keccak256(bytes);
 }

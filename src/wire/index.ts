@@ -8,6 +8,7 @@ export { dropOldest } from './drop-oldest.ts';
 export { HTTP_ERRORS, toHttpError } from './errors-http.ts';
 export { ERROR_CODES, type ErrorCode, GatewayError, type GatewayErrorOptions, ofGeneration } from './errors.ts';
 export { checksummed, keccak, parseEvmAddress } from './evm-address.ts';
+export { getOrInsert } from './get-or-insert.ts';
 export { isLoopback, parseHost } from './host-name.ts';
 export { isIssuerUrl } from './issuer-url.ts';
 export {

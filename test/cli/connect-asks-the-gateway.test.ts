@@ -166,12 +166,21 @@ test('a gateway that a file names gets the key of that file, not the key of the 
   }
 });
 
-test('from another folder it finds the gateway of the checkout', async () => {
-  const checkout = join(place.dir, 'checkout');
-  await mkdir(checkout);
-  await symlink(place.data, join(checkout, '.tollgate'));
-  const found = await findConnection({}, { env: {}, keyless: false, checkout });
-  expect(found).toMatchObject({ base, key, model: 'demo/sage' });
+test('it finds the gateway of its folder, else that of the checkout', async () => {
+  const [checkout, used, elsewhere] = ['checkout', 'used', 'elsewhere-again'].map((name) => join(place.dir, name));
+  const other = { base_url: 'https://gateway.invalid', api_key: 'svc-sk-other', admin_key: 'x' };
+  await mkdir(checkout!);
+  await symlink(place.data, join(checkout!, '.tollgate'));
+  await mkdir(elsewhere!);
+  const ask = (options: { readonly cwd: string; readonly checkout: string }) =>
+    findConnection({}, { env: {}, keyless: false, ...options });
+  const ours = { base, key, model: 'demo/sage' };
+  expect(await ask({ cwd: elsewhere!, checkout: checkout! })).toMatchObject(ours);
+  // A checkout in which `npm start` has run is one more folder with a gateway.
+  await mkdir(join(used!, '.tollgate'), { recursive: true });
+  await writeFile(join(used!, '.tollgate', 'dev.json'), JSON.stringify(other));
+  expect(await ask({ cwd: checkout!, checkout: used! })).toMatchObject(ours);
+  await expect(ask({ cwd: used!, checkout: checkout! })).rejects.toThrow('gateway.invalid');
 });
 
 test('names that no gateway gives are left out of what is written', async () => {

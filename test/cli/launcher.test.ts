@@ -15,7 +15,8 @@ beforeEach(async () => {
   await mkdir(join(root, 'bin'));
   await mkdir(join(root, 'src'));
   await mkdir(join(root, 'node_modules', 'commander'), { recursive: true });
-  await copyFile(LAUNCHER, join(root, 'bin', 'tollgate.mjs'));
+  for (const name of ['tollgate.mjs', 'working-node.mjs'])
+    await copyFile(join(LAUNCHER, '..', name), join(root, 'bin', name));
   await writeFile(join(root, 'package.json'), '{"type":"module"}');
 });
 afterEach(() => rm(root, { recursive: true, force: true }));

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, onTestFinished } from 'vitest';
-import { children, running } from './child-processes.ts';
+import { children, running } from '../support/process-tree.ts';
 import { LAUNCHER, type Place } from './tollgate.ts';
 
 /**

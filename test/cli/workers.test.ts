@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { freshDatabase, type FreshDatabase } from '../support/fresh-database.ts';
 import type { ServerProcess } from '../support/server-process.ts';
-import { children, running } from './child-processes.ts';
+import { children, running } from '../support/process-tree.ts';
 import { makePlace, type Place } from './tollgate.ts';
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { request } from 'undici';
-import { children, running } from '../cli/child-processes.ts';
+import { children, running } from '../support/process-tree.ts';
 import { until } from '../support/cluster.ts';
 import { dialIn, offeredModel, READY, type DialledIn } from '../support/dial-in.ts';
 import { freshDatabase, type FreshDatabase } from '../support/fresh-database.ts';

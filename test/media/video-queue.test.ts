@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { Uint8ArrayReader, Uint8ArrayWriter, ZipReader } from '@zip.js/zip.js';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { png } from './support/image-provider.ts';
@@ -136,9 +136,6 @@ test('a video that fails is free, and says why', async () => {
   expect(await spine.balance()).toEqual(before);
 });
 
-const OPEN_ZIP =
-  'import io,json,sys,zipfile;z=zipfile.ZipFile(io.BytesIO(sys.stdin.buffer.read()));print(json.dumps([z.testzip(),z.namelist()]))';
-
 test('several variants come as a ZIP archive whose length is known', async () => {
   const before = await spine.balance();
   let made = 0;
@@ -152,10 +149,17 @@ test('several variants come as a ZIP archive whose length is known', async () =>
   expect(zip.indexOf(tinyMp4(4, 2_000, 1))).toBeGreaterThan(0);
   expect(zip.indexOf(tinyMp4(4, 2_000, 2))).toBeGreaterThan(0);
   expect(zip.includes('variant_1.mp4')).toBe(true);
-  // Python checks every checksum, and names what is wrong with the archive.
-  expect(JSON.parse(execFileSync('python3', ['-c', OPEN_ZIP], { input: zip }).toString())).toEqual([
-    null,
-    ['variant_0.mp4', 'variant_1.mp4'],
+  // An independent reader checks every checksum, and throws what is wrong with the archive.
+  const reader = new ZipReader(new Uint8ArrayReader(zip), { checkSignature: true, checkOverlappingEntry: true });
+  const files = await Promise.all(
+    (await reader.getEntries()).map(async (entry) => ({
+      name: entry.filename,
+      bytes: entry.directory ? null : Buffer.from(await entry.getData(new Uint8ArrayWriter())),
+    })),
+  );
+  expect(files).toEqual([
+    { name: 'variant_0.mp4', bytes: tinyMp4(4, 2_000, 1) },
+    { name: 'variant_1.mp4', bytes: tinyMp4(4, 2_000, 2) },
   ]);
   const etag = response.headers.get('etag')!;
   const part = await final(task.id, { range: `bytes=100-${zip.length - 1}`, 'if-range': etag });

@@ -1,7 +1,7 @@
-import { spawnSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { atThisLoad } from '../support/at-this-load.ts';
+import { running } from '../support/process-tree.ts';
 import { callOf, PATIENT, stdioTool } from './stdio-tool.ts';
 
 const tool = stdioTool({ shared: true });
@@ -14,13 +14,10 @@ describe('stopping', () => {
         .find((line) => line.startsWith(`${word} `))!
         .split(' ')[1],
     );
-  /** Resolves when the process has ended; whether somebody has taken notice of it does not matter. */
+  /** Resolves when the process has ended. */
   const gone = async (of: number) => {
-    for (;;) {
-      const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(of)], { encoding: 'utf8' });
-      if (stdout.trim() === '' || stdout.startsWith('Z')) return true;
-      await pause(20);
-    }
+    while (running([of]).length > 0) await pause(20);
+    return true;
   };
 
   it('ends the process by the end of its input, after its last call', async () => {

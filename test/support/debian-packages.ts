@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { environmentOfMachine } from './named-programs.ts';
 
 const CACHE = resolve(import.meta.dirname, '../../.cache');
 
@@ -37,7 +38,8 @@ export function unpackPackage(name: string, wanted: string, finish: (root: strin
     fetchPackages(wanted, work, packages);
     const root = join(work, 'root');
     for (const file of readdirSync(packages)) {
-      if (file.endsWith('.deb')) execFileSync('dpkg-deb', ['-x', join(packages, file), root]);
+      if (file.endsWith('.deb'))
+        execFileSync('dpkg-deb', ['-x', join(packages, file), root], { env: environmentOfMachine() });
     }
     finish(root);
     try {
@@ -76,7 +78,7 @@ function apt(args: readonly string[], cwd: string): string {
   const result = spawnSync('apt-get', args, {
     cwd,
     encoding: 'utf8',
-    env: { ...process.env, LC_ALL: 'C' },
+    env: { ...environmentOfMachine(), LC_ALL: 'C' },
     timeout: 180_000,
   });
   if (result.status !== 0) throw new Error(`apt-get ${args.join(' ')} failed: ${result.stderr.trim().slice(-2000)}`);

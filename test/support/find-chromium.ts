@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { delimiter, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { environmentOfMachine, foldersOfMachine } from './named-programs.ts';
 
 // The shell is Chromium without windows. It needs half of the CPU time per page.
 const SHELL = 'chromium-headless-shell';
@@ -36,17 +37,17 @@ export async function findChromium(): Promise<string> {
 }
 
 function onThisMachine(): string | null {
-  const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
-  const files = [...folders.flatMap((folder) => NAMES.map((name) => join(folder, name))), ...MAC];
+  const files = [...foldersOfMachine().flatMap((folder) => NAMES.map((name) => join(folder, name))), ...MAC];
   return files.find((file) => existsSync(file) && runs(file)) ?? null;
 }
 
-const runs = (file: string): boolean => spawnSync(file, ['--version'], { timeout: 30_000 }).status === 0;
+const runs = (file: string): boolean =>
+  spawnSync(file, ['--version'], { timeout: 30_000, env: environmentOfMachine() }).status === 0;
 
 function installPackage(): string | null {
   if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return null;
   say(`installing the package ${SHELL} (once)`);
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  const env = { ...environmentOfMachine(), DEBIAN_FRONTEND: 'noninteractive' };
   const apt = (...args: string[]) => spawnSync('apt-get', args, { env, timeout: 300_000 }).status === 0;
   const install = () =>
     [SHELL, 'chromium'].some((name) => apt('install', '-y', '--no-install-recommends', name, 'fonts-dejavu-core'));

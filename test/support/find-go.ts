@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { hasDebianPackages, unpackedAt, unpackPackage } from './debian-packages.ts';
+import { foldersOfMachine } from './named-programs.ts';
 
 /** The `go` command, and the environment that its process needs. */
 export interface GoProgram {
@@ -20,8 +21,8 @@ export function findGo(progress: (line: string) => void = () => {}): GoProgram |
   const chosen = process.env['TOLLGATE_TEST_GO_BIN'];
   if (chosen !== undefined)
     return runnable(chosen, process.env) ?? `TOLLGATE_TEST_GO_BIN is ${chosen}, which is no working go`;
-  for (const directory of (process.env['PATH'] ?? '').split(delimiter)) {
-    const found = directory === '' ? null : runnable(join(directory, 'go'), process.env);
+  for (const directory of foldersOfMachine()) {
+    const found = runnable(join(directory, 'go'), process.env);
     if (found !== null) return found;
   }
   const cached = inCache();

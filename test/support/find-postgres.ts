@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { delimiter, dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
+import { foldersOfMachine } from './named-programs.ts';
 
 /** The PostgreSQL programs, the user to run them as, and the folder to delete afterwards. */
 export interface PostgresPrograms {
@@ -53,8 +54,8 @@ function knownDirectories(): string[] {
   return [
     join(NPM_PACKAGE, 'native/bin'),
     ...versions.map((version) => join(debian, version, 'bin')),
-    ...(process.env['PATH'] ?? '').split(delimiter),
-  ].filter((directory) => directory !== '');
+    ...foldersOfMachine(),
+  ];
 }
 
 /**

@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { hasDebianPackages, unpackedAt, unpackedEnvironment, unpackPackage } from './debian-packages.ts';
+import { foldersOfMachine } from './named-programs.ts';
 
 /** A program that operators run beside the gateway, and the environment that its process needs. */
 export interface Program {
@@ -44,9 +45,6 @@ const PROGRAMS = {
   },
 } as const;
 
-/** Debian's folder for servers, which isn't on everybody's PATH. */
-const SERVERS_OF_THE_SYSTEM = '/usr/sbin';
-
 /**
  * Finds a program: the file in its environment variable, on PATH, or in `.cache`. On Debian and its derivatives it is
  * downloaded to `.cache` if it is missing, but not installed. Throws with advice if this fails.
@@ -61,8 +59,8 @@ export function findProgram(name: ProgramName): Program {
     if (found) return found;
     throw new Error(`${chosenBy} is ${chosen}, which is no working ${name}.`);
   }
-  for (const directory of [...(process.env['PATH'] ?? '').split(delimiter), SERVERS_OF_THE_SYSTEM]) {
-    const found = directory === '' ? null : runs(join(directory, name), process.env);
+  for (const directory of foldersOfMachine()) {
+    const found = runs(join(directory, name), process.env);
     if (found) return found;
   }
   const inCache = () => runs(join(unpackedAt(folder), unpacked), unpackedEnvironment(folder));

@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync, symlinkSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { hasDebianPackages, unpackedAt, unpackedEnvironment, unpackPackage } from './debian-packages.ts';
+import { foldersOfMachine } from './named-programs.ts';
 
 /** A Redis server program, and the environment that its process needs. */
 export interface RedisProgram {
@@ -26,7 +27,7 @@ export function findRedis(progress: (line: string) => void = () => {}): RedisPro
     if (found !== null) return found;
     throw new Error(`TOLLGATE_TEST_REDIS_BIN is ${chosen}, but no working redis-server or valkey-server is there.`);
   }
-  const installed = inDirectories((process.env['PATH'] ?? '').split(delimiter).filter((directory) => directory !== ''));
+  const installed = inDirectories(foldersOfMachine());
   if (installed !== null) return installed;
   const cached = inCache();
   if (cached !== null) return cached;

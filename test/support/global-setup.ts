@@ -6,6 +6,7 @@ import { openDatabase } from '#store';
 import { findBuilt, ROOT } from '../../src/pages/web/built-folder.ts';
 import { MEMORY, prepareDataDirectories } from './data-directory.ts';
 import { prepareFreshDatabases } from './fresh-database.ts';
+import { allowNamedProgramsOnly } from './named-programs.ts';
 import { startPostgres, type PostgresOptions } from './postgres.ts';
 import { startRedis } from './redis.ts';
 
@@ -21,6 +22,8 @@ declare module 'vitest' {
 /** Starts the shared servers and passes their URLs to `inject`. Tests that break a server start their own one. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = ownTemporaryDirectory();
+  // The deep run starts programs of other languages, with all that they need.
+  if (process.env['TOLLGATE_DEEP'] !== '1') allowNamedProgramsOnly(directory);
   const [postgres, redis] = await Promise.all([
     timed('PostgreSQL', () => startPostgres({ ...UNDURABLE, keepAs: join(directory, 'postgres') })),
     timed('Redis', () => startRedis({ progress: say })),

@@ -27,9 +27,25 @@ function trySignal(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
+/** The processes that a process started and that have not ended. */
+export const children = (of: number): number[] =>
+  processes()
+    .filter(({ parent, ended }) => parent === of && !ended)
+    .map(({ pid }) => pid);
+
+/** Which of the processes have not ended. One that has ended may still be listed, until its parent has noticed. */
+export function running(pids: readonly number[]): number[] {
+  const all = new Set(
+    processes()
+      .filter(({ ended }) => !ended)
+      .map(({ pid }) => pid),
+  );
+  return pids.filter((pid) => all.has(pid));
+}
+
 function descendants(root: number): number[] {
   const children = new Map<number, number[]>();
-  for (const [pid, parent] of process.platform === 'linux' ? fromProc() : fromPs()) {
+  for (const { pid, parent } of processes()) {
     const siblings = children.get(parent);
     if (siblings === undefined) children.set(parent, [pid]);
     else siblings.push(pid);
@@ -44,27 +60,40 @@ function descendants(root: number): number[] {
   return found;
 }
 
-function fromProc(): [pid: number, parent: number][] {
-  const pairs: [number, number][] = [];
+interface Row {
+  readonly pid: number;
+  readonly parent: number;
+  /** Its parent has not noticed yet. */
+  readonly ended: boolean;
+}
+
+/** All processes of this machine. On Linux nothing is started to find them, because `ps` is not on every machine. */
+const processes = (): Row[] => (process.platform === 'linux' ? fromProc() : fromPs());
+
+const toRow = (pid: string, parent: string, state: string): Row => ({
+  pid: Number(pid),
+  parent: Number(parent),
+  ended: state.startsWith('Z'),
+});
+
+function fromProc(): Row[] {
+  const rows: Row[] = [];
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;
     try {
       const stat = readFileSync(`/proc/${name}/stat`, 'latin1');
       // The format is `pid (command) state ppid …`. The command may contain spaces and parentheses, so the fields are
       // read after the last parenthesis.
-      const parent = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1];
-      pairs.push([Number(name), Number(parent)]);
+      const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ') as [string, string];
+      rows.push(toRow(name, parent, state));
     } catch {
       // It has ended in the meantime.
     }
   }
-  return pairs;
+  return rows;
 }
 
-function fromPs(): [pid: number, parent: number][] {
-  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
-  return lines.map((line) => {
-    const [pid, parent] = line.trim().split(/\s+/);
-    return [Number(pid), Number(parent)];
-  });
+function fromPs(): Row[] {
+  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,stat='], { encoding: 'utf8' }).trim().split('\n');
+  return lines.map((line) => toRow(...(line.trim().split(/\s+/) as [string, string, string])));
 }

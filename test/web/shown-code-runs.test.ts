@@ -9,6 +9,10 @@ import { makePlace, type Place } from '../cli/tollgate.ts';
 
 // The commands that a service's page shows do what they say when they are pasted.
 
+const CURL = join(import.meta.dirname, '../cli/curl.ts');
+/** Not every machine has curl. */
+const CURL_HERE = `curl() { "${process.execPath}" "${CURL}" "$@"; }`;
+
 let place: Place;
 let directory: string;
 let base: string;
@@ -34,7 +38,7 @@ const called = (kind: Called['kind'], name: string, embeds = false): Called => (
 });
 
 async function paste(code: string): Promise<string> {
-  const { stdout } = await promisify(execFile)('/bin/sh', ['-c', code], {
+  const { stdout } = await promisify(execFile)('/bin/sh', ['-c', `${CURL_HERE}\n${code}`], {
     cwd: directory,
     env: { ...process.env, KEY: key, NO_PROXY: '*' },
   });

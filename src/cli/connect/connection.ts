@@ -40,6 +40,8 @@ interface ConnectionOptions {
   readonly keyless: boolean;
   /** The folder of this program. */
   readonly checkout: string;
+  /** The folder in which the command runs. */
+  readonly cwd: string;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -54,9 +56,9 @@ const KEY_VARIABLE = 'TOLLGATE_API_KEY';
  */
 export async function findConnection(
   { url, key: keyFlag, model, data }: ConnectionFlags,
-  { env, keyless, checkout }: ConnectionOptions,
+  { env, keyless, checkout, cwd }: ConnectionOptions,
 ): Promise<Connection> {
-  const dataDir = data ?? (env['TOLLGATE_DATA'] || usualData(checkout));
+  const dataDir = data ?? (env['TOLLGATE_DATA'] || usualData(cwd, checkout));
   const development = readDevFile(dataDir);
   const named = url ?? env['TOLLGATE_URL'];
   const found = named ? undefined : (findGateway(dataDir).gateway?.base_url ?? development?.base_url);
@@ -83,9 +85,10 @@ export async function findConnection(
  * The data directory to look in. Settings of a project are written in its folder, but `npm start` keeps its data in the
  * checkout.
  */
-function usualData(checkout: string): string {
+function usualData(cwd: string, checkout: string): string {
   const usual = '.tollgate';
-  return existsSync(usual) ? usual : join(checkout, usual);
+  const own = join(cwd, usual);
+  return existsSync(own) ? own : join(checkout, usual);
 }
 
 /** Reads an address as people copy it, with or without the path that clients append. */

@@ -37,6 +37,7 @@ export async function connectClient(name: string, asked: ConnectFlags): Promise<
     env: process.env,
     keyless: client.speaks === 'x402',
     checkout: CHECKOUT,
+    cwd: process.cwd(),
   });
   const { base, balance, model } = connection;
   const tools = recipe === client.tools;

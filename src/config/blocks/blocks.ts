@@ -1,3 +1,4 @@
+import { getOrInsert } from '#wire';
 import { claimedNameFault, displayNameFault, providerNameFault, serviceNameFault } from '../names.ts';
 import { show } from '../problem.ts';
 import { complain, isTable, type Reading, type Table } from '../reading.ts';
@@ -110,9 +111,10 @@ function saidIn(file: Table): SaidElsewhere {
   const spellings = new Map<string, string>();
   const shown = new Map<string, unknown>();
   for (const { provider_name: provider } of blocks)
-    if (typeof provider === 'string') spellings.getOrInsert(provider.toLowerCase(), provider);
+    if (typeof provider === 'string') getOrInsert(spellings, provider.toLowerCase(), () => provider);
   for (const block of blocks)
-    if (block['display_name'] !== undefined) shown.getOrInsert(listingOf(completeBlock(block)), block['display_name']);
+    if (block['display_name'] !== undefined)
+      getOrInsert(shown, listingOf(completeBlock(block)), () => block['display_name']);
   return {
     spelling: (provider) => spellings.get(provider.toLowerCase()) ?? provider,
     shown: (listing) => shown.get(listing),

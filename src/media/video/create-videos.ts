@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { GatewayError, UpstreamFailure } from '#wire';
+import { GatewayError, getOrInsert, UpstreamFailure } from '#wire';
 import type { Caller, Pipeline } from '#gateway';
 import { type Blobs, type Look, type LookAtExpiry, ownerOf, type Task, type Tasks } from '#tasks';
 import { askProvider } from './run/ask-provider.ts';
@@ -74,7 +74,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
 
   /** Resolves when the end of a task is noted here, or after a short time: another gateway may have noted it. */
   async function nextNews({ taskId }: Task, signal: AbortSignal): Promise<void> {
-    const news = waiting.getOrInsertComputed(taskId, () => Promise.withResolvers<void>());
+    const news = getOrInsert(waiting, taskId, () => Promise.withResolvers<void>());
     await Promise.race([news.promise, pause(WAIT_STEP_MS, undefined, { signal }).catch(() => {})]);
   }
 

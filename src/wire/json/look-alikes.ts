@@ -1,3 +1,5 @@
+import { getOrInsert } from '../get-or-insert.ts';
+
 /**
  * The names on which the gateway or a provider acts in one kind of object. `exact` has the accepted spellings. `meant`
  * maps each folded spelling to its name.
@@ -121,8 +123,7 @@ function treeOf(at: ActedOnAt): Place {
   TREES.set(at, (root = place()));
   for (const [path, names] of at) {
     let here = root;
-    for (const name of path)
-      here = name === '*' ? (here.each ??= place()) : here.below.getOrInsertComputed(name, place);
+    for (const name of path) here = name === '*' ? (here.each ??= place()) : getOrInsert(here.below, name, place);
     here.names = names;
   }
   return root;
