@@ -85,9 +85,9 @@ interface Bounding {
 
 /** Lowers what a forwarded field asks for beyond the cap, and removes members that multiply the output. */
 function boundField(field: string, wire: NativeWire, { asked, changes, cap, ...bounding }: Bounding): void {
-  const value = asked[field];
+  const value: unknown = asked[field];
   if (value === null) return;
-  let sent = value;
+  let sent: unknown = value;
   if (!wire.fields.has(field)) sent = boundedField(field, value, { ...bounding, cap });
   else if (field === 'reasoning') sent = boundedReasoning(value, cap);
   // The bound on thinking has to be lower than that of the answer.
