@@ -61,7 +61,9 @@ test('of an account, however many keys it has', () =>
   expectOneRate(async (attempt) => {
     const gateway = cluster.gateways[0]!;
     const { key, account } = await gateway.tenant(`many-keys-${attempt}`, '1');
-    const more = await Promise.all([1, 2, 3].map(() => gateway.app.keys.create({ account, label: 'more', kind: 'live' })));
+    const more = await Promise.all(
+      [1, 2, 3].map(() => gateway.app.keys.create({ account, label: 'more', kind: 'live' })),
+    );
     const keys = [key, ...more.map((one) => one!.text)];
     return (call) => ({ authorization: `Bearer ${keys[call % keys.length]!}` });
   }, OF_ACCOUNT));

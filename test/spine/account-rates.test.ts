@@ -21,7 +21,12 @@ afterAll(async () => {
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 const keysOf = async (account: string, count: number) =>
-  Promise.all(Array.from({ length: count }, async () => (await spine.app.keys.create({ account, label: 'more', kind: 'live' }))!.text));
+  Promise.all(
+    Array.from(
+      { length: count },
+      async () => (await spine.app.keys.create({ account, label: 'more', kind: 'live' }))!.text,
+    ),
+  );
 const ask = async (key: string) => {
   const response = await spine.get('/session/balance', bearer(key));
   const { error } = (await response.json()) as { error?: { message: string } };

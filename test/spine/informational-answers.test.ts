@@ -123,7 +123,8 @@ test('a proxy that passes interim replies on is as free and as bounded', async (
   const { status, message } = await call('test/peer');
   expect({ status, message }).toEqual({
     status: 500,
-    message: 'Provider Peer failed: the provider sent more than 100 interim replies, such as 100 Continue, before its reply',
+    message:
+      'Provider Peer failed: the provider sent more than 100 interim replies, such as 100 Continue, before its reply',
   });
 });
 

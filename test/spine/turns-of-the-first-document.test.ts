@@ -26,7 +26,6 @@ test('the first document of the API is made over many turns of the event loop', 
     const turns = await turnsOf(fetch(`${spine.origin}/openapi.json`).then((response) => response.text()));
     const long = turns.filter((ms) => ms > 2);
     const sum = long.reduce((all, ms) => all + ms, 0);
-    console.log(Math.max(...turns), sum, turns.map((t, i) => [i, Math.round(t)]).filter(([, one]) => one! > 8).join(' '));
     expect(Math.max(...turns)).toBeLessThan(0.4 * sum);
   } finally {
     await spine.stop();

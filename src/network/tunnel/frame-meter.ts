@@ -61,10 +61,7 @@ export function createFrameBudget(now: () => number = () => performance.now()): 
 }
 
 /** The meter reads only frame headers, so large frames cost almost nothing. */
-export function createFrameMeter(
-  budget: FrameBudget,
-  now: () => number = () => performance.now(),
-): FrameMeter {
+export function createFrameMeter(budget: FrameBudget, now: () => number = () => performance.now()): FrameMeter {
   const header = new Uint8Array(HEADER_BYTES);
   /** `known`: bytes of `header` that have arrived. `rest`: bytes of the frame's payload that are still to come. */
   let known = 0;

@@ -87,9 +87,7 @@ function other(offer: Offer, field: string, value: unknown, cap: number, dropped
   const name = foldName(field);
   // A server written in C reads a name only up to U+0000, so it could see another name.
   const sent =
-    !field.includes('\0') && goes(offer, field, name)
-      ? boundedField(field, value, { offer, cap, dropped })
-      : undefined;
+    !field.includes('\0') && goes(offer, field, name) ? boundedField(field, value, { offer, cap, dropped }) : undefined;
   if (sent === undefined) dropped.push(field);
   return sent;
 }

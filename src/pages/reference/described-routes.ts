@@ -58,7 +58,8 @@ export async function documentOf(
     const { paths = {}, ...others } = server.swagger() as OpenApiDocument;
     whole ??= { ...others, paths: {} };
     // The methods of one path may be in several pieces.
-    for (const [path, operations] of Object.entries(paths)) whole.paths![path] = { ...whole.paths![path], ...operations };
+    for (const [path, operations] of Object.entries(paths))
+      whole.paths![path] = { ...whole.paths![path], ...operations };
   }
   await ownTurn();
   return whole === null ? {} : complete(whole);

@@ -216,9 +216,7 @@ function foldCharacter(code: number): string {
   const known = OTHER_FOLDS.get(code);
   if (known !== undefined) return known;
   // First upper case, then lower case, because ſ is a lower-case letter whose upper case is S.
-  const folded = MAY_FOLD.test(char)
-    ? char.normalize('NFKC').toUpperCase().toLowerCase().replace(NO_LETTERS, '')
-    : '';
+  const folded = MAY_FOLD.test(char) ? char.normalize('NFKC').toUpperCase().toLowerCase().replace(NO_LETTERS, '') : '';
   if (folded === '') folds[code] = NOTHING;
   else if (folded === char) folds[code] = ITSELF;
   else OTHER_FOLDS.set(code, folded);

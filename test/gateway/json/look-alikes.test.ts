@@ -90,7 +90,7 @@ test('ten thousand names of any characters take a small multiple of the time of 
   // As many as a body may have: `limits.json_keys_max`, and 64 bytes for each.
   const cost = (char: string, length: number): number => {
     const list: string[] = [];
-    for (let bytes = 0; list.length < 10_000; ) {
+    for (let bytes = 0; list.length < 10_000;) {
       const name = `${char.repeat(length)}z${list.length}`;
       bytes += Buffer.byteLength(name);
       if (bytes > 640_000) break;

@@ -121,7 +121,9 @@ describe('the bytes of a request', () => {
     expect(reply.status).toBe(200);
     expect(reply.headers.get('x-tollgate-wire')).toBe('native');
     expect(reply.headers.get('x-tollgate-dropped')).toBe(
-      'n, N, best_of' + (path === 'messages' ? ', reasoning.max_tokens' : '') + ', sampling.n, sampling.deep%5B0%5D.num_return_sequences',
+      'n, N, best_of' +
+        (path === 'messages' ? ', reasoning.max_tokens' : '') +
+        ', sampling.n, sampling.deep%5B0%5D.num_return_sequences',
     );
     const thinking = path === 'messages' ? 49 : 50;
     expect(upstream.reached.at(-1)!.body).toEqual({
