@@ -129,7 +129,9 @@ function embeddingsIn(bytes: Buffer): { readonly count: number; readonly empty: 
 const OPENING: ReadonlySet<number | undefined> = new Set(['[', '{'].map((char) => char.charCodeAt(0)));
 const CLOSING: ReadonlySet<number | undefined> = new Set([']', '}'].map((char) => char.charCodeAt(0)));
 
-/** Whether the value at `at` is a list or an object with anything in its first element, or a string that is not empty. */
+/**
+ * Whether the value at `at` is a list or an object with anything in its first element, or a string that is not empty.
+ */
 function hasContent(bytes: Buffer, at: number): boolean {
   let inside = false;
   for (; isSpace(bytes[at]) || OPENING.has(bytes[at]); at++) if (OPENING.has(bytes[at])) inside = true;

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifySchema } from 'fastify';
 import { ownTurn } from '#wire';
 
 /** The members of an OpenAPI document that are put together here. */
-export interface OpenApiDocument {
+interface OpenApiDocument {
   readonly paths?: Record<string, object>;
 }
 
@@ -27,9 +27,9 @@ export function collectRoutes(server: FastifyInstance): readonly DescribedRoute[
 const ROUTES_PER_TURN = 8;
 
 /**
- * Makes the OpenAPI document of the routes. `@fastify/swagger` describes the routes of a server, so separate servers are
- * created for it. This is done at the first request for the document. So most gateways never load it. `complete` gets
- * the document of all routes.
+ * Makes the OpenAPI document of the routes. `@fastify/swagger` describes the routes of a server, so separate servers
+ * are created for it. This is done at the first request for the document. So most gateways never load it. `complete`
+ * gets the document of all routes.
  */
 export async function documentOf(
   routes: readonly DescribedRoute[],

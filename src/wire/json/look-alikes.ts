@@ -200,7 +200,7 @@ export function foldName(name: string, lettersMax = 64): string {
   return folded.length > lettersMax ? '' : folded;
 }
 
-/** What a character becomes, for each code point: nothing, or itself. 0: a text in `OTHER_FOLDS`, or not known yet. */
+/** The fold of a character, for each code point: nothing, or itself. 0: a text in `OTHER_FOLDS`, or not known yet. */
 const NOTHING = 1;
 const ITSELF = 2;
 /** The memory is reserved only, until names arrive that are not ASCII. */

@@ -35,12 +35,13 @@ export function skipInterimReplies<D extends Connecting>(dispatcher: D): D {
     const parser = client[kSocket!]![kParser!]!;
     let interim = 0;
     const complete = parser.onHeadersComplete;
-    parser.onHeadersComplete = function (status, upgrade, shouldKeepAlive) {
+    const skipInterim: typeof complete = (status, upgrade, shouldKeepAlive) => {
       interim = status < 200 ? interim + 1 : 0;
       const refused = interim > INTERIM_REPLIES_MAX;
       const told = refused ? CONTINUE : status === CONTINUE ? EARLY_HINTS : status;
-      return complete.call(this, told, upgrade, shouldKeepAlive);
+      return complete.call(parser, told, upgrade, shouldKeepAlive);
     };
+    parser.onHeadersComplete = skipInterim;
   });
   return dispatcher;
 }
@@ -48,5 +49,5 @@ export function skipInterimReplies<D extends Connecting>(dispatcher: D): D {
 /** The message of undici's error. */
 export const INTERIM_REFUSED = 'bad response';
 
-/** What the error of the call says. */
+/** The text of the call's error. */
 export const TOO_MANY_INTERIM_REPLIES = `the provider sent more than ${INTERIM_REPLIES_MAX} interim replies, such as 100 Continue, before its reply`;
