@@ -6,6 +6,7 @@ import {
   sharedAs,
   spendTokens,
   toBillable,
+  UNLIMITED,
   type Call,
   type Candidate,
 } from '#gateway';
@@ -84,7 +85,8 @@ export function openBilling(
         const tokens = Number(promptTokens(used) + (used.completion ?? 0n));
         spendTokens(limiter, limitedAs(call.caller), policies.of(call.caller), tokens);
         const shared = policies.shared(call.caller);
-        if (shared !== null) spendTokens(limiter, sharedAs(call.caller), shared, tokens);
+        if (shared !== null && shared.tokensPerMinute !== UNLIMITED)
+          spendTokens(limiter, sharedAs(call.caller), shared, tokens);
       }
       if (resolution.state === 'unresolved')
         logger.error({ err: resolution.error, generation_id: call.id }, 'a lock could not be resolved; it will expire');

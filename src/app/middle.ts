@@ -54,6 +54,7 @@ function openPipeline(routed: Routed, quotes: Quotes) {
     limiter,
     policy: policies.of,
     sharedPolicy: policies.shared,
+    newKeyPolicy: policies.newKeys,
     onRateLimited: metrics.rateLimited,
     catalog,
     router,

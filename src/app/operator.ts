@@ -123,10 +123,11 @@ function accountParts({ catalog, database, keys, limits, members, ledger, networ
 
 async function mountAccounts(protocols: Protocols): Promise<void> {
   const { server, database, nonces, pastReceipts, config, networks } = protocols;
-  const { admit } = protocols.pipeline;
+  const { admit, countNewKey } = protocols.pipeline;
   const accounts = accountRoutes({
     ...accountParts(protocols),
     admit,
+    countNewKey,
     nonces,
     findLocks: (asked) => findLocks(database, asked),
     movements: (...asked) => listMovements(database, ...asked),

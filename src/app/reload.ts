@@ -27,6 +27,7 @@ export type Reload = (load: () => Config) => Promise<ReloadReport>;
 const LIVE_LIMITS = [
   'requestsPerMinute',
   'burst',
+  'accountRequestsPerMinute',
   'tokensPerMinute',
   'developmentRequestsPerMinute',
   'anonymousRequestsPerMinute',

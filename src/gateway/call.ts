@@ -2,7 +2,7 @@ import type { UpstreamFailure } from '#wire';
 import type { Frame, Leaving, MicroUsd, Price, Usage } from '#billing';
 import type { ModelFacts, Primitive, AgentFacts, MediaFacts } from '#config';
 import type { CallerMember } from './acting.ts';
-import type { CallerBudget, Rates } from './limits/caller-limits.ts';
+import type { AccountRates, CallerBudget, Rates } from './limits/caller-limits.ts';
 import type { PaymentSlip } from './payments/payments.ts';
 import type { PricedFacts } from './quotes/quotes.ts';
 import type { UpstreamExchange } from './upstream.ts';
@@ -42,10 +42,10 @@ export interface Caller {
   /** A member who acts for the account; absent for callers of the account itself. */
   readonly member?: CallerMember;
   /**
-   * The rate limits of its key and of its account, which all callers of the account share; absent where nobody has set
-   * any.
+   * The rate limits that were set for its key and for its account, which all callers of the account share; absent where
+   * nobody has set any.
    */
-  readonly rates?: { readonly key: Rates | null; readonly account: Rates | null };
+  readonly rates?: { readonly key: Rates | null; readonly account: AccountRates | null };
 }
 
 interface CallerSession {

@@ -110,7 +110,7 @@ export type { RateLimiter, RatePolicy } from './limits/limiter.ts';
 export { createListenPlaces, LISTEN_MS, type ListenPlace, type ListenPlaces, OVER } from './limits/listen-places.ts';
 export { createRatePolicies, rateHeaders, rateLimitError } from './limits/rate-headers.ts';
 export { createRateLimiter } from './limits/redis-limiter.ts';
-export type { CallerBudget, Rates } from './limits/caller-limits.ts';
+export type { AccountRates, CallerBudget, Rates } from './limits/caller-limits.ts';
 export { spendTokens } from './limits/spend-tokens.ts';
 export { createTally, type Tally } from './limits/tally.ts';
 export type { CallObserver } from './observer.ts';

@@ -41,6 +41,8 @@ export interface Pipeline {
    * `rate_limit_exceeded`.
    */
   count(caller: Caller, requests: number): Promise<void>;
+  /** Counts a new key of the caller's account. Throws GatewayError `rate_limit_exceeded`. */
+  countNewKey(caller: Caller): Promise<void>;
   /**
    * Resolves the target to priced candidates and checks that the caller may use them. `id`: a newCallId(), for a caller
    * that has to know the id beforehand. While all providers are away, it waits for one to return. Throws or rejects
@@ -71,6 +73,8 @@ export interface PipelineOptions extends PrepareOptions {
   readonly policy: (caller: Caller, pages?: boolean) => RatePolicy;
   /** The rate that all callers of the account share; null if the account has none. */
   readonly sharedPolicy: (caller: Caller) => RatePolicy | null;
+  /** The rate of new keys of the caller's account. */
+  readonly newKeyPolicy: (caller: Caller) => RatePolicy;
   readonly onRateLimited: (of: 'requests' | 'tokens') => void;
   /** bill(execute). */
   readonly billed: Handler;
@@ -89,12 +93,18 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   };
 
   /** Counts a request of the caller against the rate of its account as well. */
-  const takeShared = async (admission: Admission, amount: RateAmount, policy: RatePolicy): Promise<Admission> => {
-    const { caller } = admission;
-    const rate = await options.limiter.take(sharedAs(caller), policy, amount);
-    if (rate.allowed) return { caller, rate: bothDecisions(admission.rate, rate) };
-    options.onRateLimited(rate.requests.remaining < 1 ? 'requests' : 'tokens');
-    throw rateLimitError(rate, ' of the account');
+  const takeShared = (
+    { caller, rate: own }: Admission,
+    amount: RateAmount,
+    policy: RatePolicy,
+  ): Admission | Promise<Admission> => {
+    const both = (rate: RateDecision): Admission => {
+      if (rate.allowed) return { caller, rate: bothDecisions(own, rate) };
+      options.onRateLimited(rate.requests.remaining < 1 ? 'requests' : 'tokens');
+      throw rateLimitError(rate, ' of the account');
+    };
+    const rate = options.limiter.take(sharedAs(caller), policy, amount);
+    return rate instanceof Promise ? rate.then(both) : both(rate);
   };
 
   function limited(caller: Caller, calls: boolean | undefined): Admission | Promise<Admission> {
@@ -102,7 +112,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const admission = take(caller, pages ?? limitedAs(caller), pages !== null);
     const shared = pages === null ? options.sharedPolicy(caller) : null;
     if (shared === null) return admission;
-    return Promise.resolve(admission).then((own) => takeShared(own, ONE_REQUEST, shared));
+    // Not asked together: a key that is refused uses nothing of what its account has left for other keys.
+    return admission instanceof Promise
+      ? admission.then((own) => takeShared(own, ONE_REQUEST, shared))
+      : takeShared(admission, ONE_REQUEST, shared);
   }
 
   /**
@@ -156,6 +169,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       }
       const shared = options.sharedPolicy(caller);
       if (shared !== null) await takeShared({ caller, rate }, { requests, tokens: 0 }, shared);
+    },
+
+    async countNewKey(caller) {
+      const policy = options.newKeyPolicy(caller);
+      const rate = await options.limiter.take(`new keys of ${caller.account}`, policy, { requests: 1, tokens: 0 });
+      if (rate.allowed) return;
+      options.onRateLimited('requests');
+      throw rateLimitError(rate, ' for new keys of the account');
     },
 
     prepare: createPrepare(options),

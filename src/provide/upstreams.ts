@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import type { Agent } from 'undici';
 import type { ServiceConfig } from '#config';
+import { skipInterimReplies } from '#wire';
 import { createCallTable } from './call-table.ts';
 import { createForward, type Forward } from './forward.ts';
 import type { StopTimes } from './stdio/child-process.ts';
@@ -37,12 +38,14 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
   const { services, log, toolStop, headTimeoutMs } = options;
   const tools: StdioTool[] = [];
   // There is no timeout inside a reply, because the gateway judges that: it cancels the call.
-  const dispatcher = new HttpAgent({
-    allowH2: false,
-    headersTimeout: headTimeoutMs,
-    bodyTimeout: 0,
-    connect: { timeout: CONNECT_MS },
-  });
+  const dispatcher = skipInterimReplies(
+    new HttpAgent({
+      allowH2: false,
+      headersTimeout: headTimeoutMs,
+      bodyTimeout: 0,
+      connect: { timeout: CONNECT_MS },
+    }),
+  );
 
   function forwardOf({ service: { name: service, primitive }, target }: ServiceConfig): Forward {
     if (target.kind === 'command') {

@@ -71,6 +71,12 @@ export { createScrubber, redact } from './redaction.ts';
 export { type CapField, readCapRefusal } from './refused-cap.ts';
 export { type Answer, createAnswer } from './reply/answer.ts';
 export { createEventReader, EventError, eventText, type SseEvent } from './reply/event-reader.ts';
+export {
+  INTERIM_REFUSED,
+  INTERIM_REPLIES_MAX,
+  skipInterimReplies,
+  TOO_MANY_INTERIM_REPLIES,
+} from './reply/interim-replies.ts';
 export { createKeepAlive, createSilent, type KeepAlive } from './reply/keep-alive.ts';
 export { editText, LargeStrings, lengthOf, type MarkedText, piecesOfText, wholePiece } from './reply/marked-text.ts';
 export { OWN_TURN_BYTES, ownTurn } from './reply/own-turn.ts';

@@ -297,7 +297,9 @@ class Structure {
     const buffer = this.#buffer;
     let i = first;
     let scientific = false;
-    for (; isInNumber(buffer[i + 1]); i++) scientific ||= isExponent(buffer[i + 1]);
+    // A number that is too long is not read to its end, which may be megabytes away.
+    for (; i - first <= LONG_NUMBERS_BYTES_MAX && isInNumber(buffer[i + 1]); i++)
+      scientific ||= isExponent(buffer[i + 1]);
     this.#longNumbers ||= scientific || i - first >= SAFE_DIGITS;
     if (i - first > LONG_NUMBER && (this.#longNumberBytes += i - first) > LONG_NUMBERS_BYTES_MAX)
       throw tooMuch(`has long numbers of more than ${LONG_NUMBERS_BYTES_MAX} digits together`, first);

@@ -48,7 +48,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   version: { rooms: [], packages: [] },
   // In the database's thread it starts what brings the ledger's tables up to the log.
   store: { rooms: ['version'], packages: ['pg', 'ioredis'], starts: ['billing'] },
-  wire: { rooms: [], packages: ['fastify'] },
+  wire: { rooms: [], packages: ['fastify', 'undici'] },
   billing: { rooms: ['store'], packages: [] },
   chains: {
     rooms: ['store', 'wire', 'billing'],

@@ -9,6 +9,8 @@ import { SIGN_IN_TOML, signInHeaders, solanaWallet } from '../support/wallets.ts
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 const [PER_MINUTE, BURST] = DEEP ? [60, 20] : [12, 8];
+/** Of all keys of an account together. */
+const OF_ACCOUNT = 1.5 * PER_MINUTE;
 /** As many as would pass if each gateway had a rate of its own, and some more. */
 const CALLS = DEEP ? 300 : 66;
 
@@ -17,7 +19,7 @@ beforeAll(async () => {
   cluster = await startCluster({
     postgresUrl: inject('postgresUrl'),
     redisUrl: inject('redisUrl'),
-    toml: `[limits]\nrequests_per_minute = ${PER_MINUTE}\nburst = ${BURST}\n${SIGN_IN_TOML}`,
+    toml: `[limits]\nrequests_per_minute = ${PER_MINUTE}\naccount_requests_per_minute = ${OF_ACCOUNT}\nburst = ${BURST}\n${SIGN_IN_TOML}`,
   });
 });
 afterAll(async () => {
@@ -26,14 +28,17 @@ afterAll(async () => {
 });
 
 /** A caller that has made no call yet calls all gateways at once. */
-const expectOneRate = (callerOf: (attempt: number) => Promise<(call: number) => Record<string, string>>) =>
+const expectOneRate = (
+  callerOf: (attempt: number) => Promise<(call: number) => Record<string, string>>,
+  perMinute = PER_MINUTE,
+) =>
   whileShared(cluster.gateways, async (attempt) => {
     const headersOf = await callerOf(attempt);
     const { passed, seconds, answers } = await burst(cluster.gateways, CALLS, headersOf);
     expect(answers.filter(({ status }) => status !== 200 && status !== 429)).toEqual([]);
-    expect(passed).toBeGreaterThanOrEqual(PER_MINUTE + BURST);
+    expect(passed).toBeGreaterThanOrEqual(perMinute + BURST);
     // One more for each second that it took.
-    expect(passed).toBeLessThanOrEqual(PER_MINUTE + BURST + Math.ceil((seconds * PER_MINUTE) / 60));
+    expect(passed).toBeLessThanOrEqual(perMinute + BURST + Math.ceil((seconds * perMinute) / 60));
     for (const { status, headers } of answers)
       if (status === 429) {
         expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
@@ -51,6 +56,17 @@ test('of an API key', () =>
     const { key } = await cluster.gateways[0]!.tenant(`hurried-${attempt}`, '1');
     return () => ({ authorization: `Bearer ${key}` });
   }));
+
+test('of an account, however many keys it has', () =>
+  expectOneRate(async (attempt) => {
+    const gateway = cluster.gateways[0]!;
+    const { key, account } = await gateway.tenant(`many-keys-${attempt}`, '1');
+    const more = await Promise.all(
+      [1, 2, 3].map(() => gateway.app.keys.create({ account, label: 'more', kind: 'live' })),
+    );
+    const keys = [key, ...more.map((one) => one!.text)];
+    return (call) => ({ authorization: `Bearer ${keys[call % keys.length]!}` });
+  }, OF_ACCOUNT));
 
 test('of a wallet, however many times it signs in', () =>
   expectOneRate(async () => {

@@ -235,3 +235,18 @@ function endsEarly(text: string): boolean {
     return position === undefined ? message.includes('end of JSON input') : Number(position) >= text.length;
   }
 }
+
+it('a number of millions of digits is refused without being read to its end', () => {
+  const limits = { jsonDepthMax: 8, jsonKeysMax: 100 };
+  const cost = (digits: number): number => {
+    const text = Buffer.from(`{"n":${'1'.repeat(digits)}}`);
+    const once = () => {
+      const began = process.threadCpuUsage();
+      expect(() => parseJson(text, limits)).toThrow(/long numbers of more than 65536 digits/);
+      const { user, system } = process.threadCpuUsage(began);
+      return user + system;
+    };
+    return Math.min(once(), once(), once());
+  };
+  expect(cost(20_000_000)).toBeLessThan(5 * cost(200_000) + 2_000);
+});

@@ -1,4 +1,4 @@
-import type { Caller, CallerBudget, Rates } from '#gateway';
+import type { AccountRates, Caller, CallerBudget, Rates } from '#gateway';
 import { budgetAt, type SpendLimit } from '../accounts/spend-period.ts';
 import { budgetName, ownerOfLimits, type LimitsOf } from './account-limits.ts';
 
@@ -20,12 +20,12 @@ export function callerLimits(
 ): CallerLimits {
   const budgets: CallerBudget[] = [];
   if (key !== null) budgets.push({ of: 'key', ...budgetAt(key.hash, key, at) });
-  let shared: Rates | null = null;
+  let shared: AccountRates | null = null;
   for (const { subject, limits } of ofAccount) {
     const of = ownerOfLimits(subject);
     const name = budgetName(account, subject);
     for (const rule of limits.budgets) budgets.push({ of, ...budgetAt(name, rule, at) });
-    if (of !== 'member') shared = tighter(shared, limits);
+    if (of !== 'member') shared = tighter(shared, limits, of === 'operator');
   }
   const own = key === null || isUnset(key) ? null : key;
   const until = budgets.reduce((least, { resetsAt }) => Math.min(least, resetsAt ?? Infinity), Infinity);
@@ -44,12 +44,14 @@ const isUnset = ({ requestsPerMinute, tokensPerMinute }: Rates): boolean =>
 const ratesOf = ({ requestsPerMinute, tokensPerMinute }: Rates): Rates => ({ requestsPerMinute, tokensPerMinute });
 
 /** The lower value of each rate. null if neither has a rate. */
-function tighter(one: Rates | null, other: Rates): Rates | null {
+function tighter(one: AccountRates | null, other: Rates, byOperator: boolean): AccountRates | null {
   if (isUnset(other)) return one;
-  if (one === null) return ratesOf(other);
+  const requestsByOperator = one?.requestsByOperator === true || (byOperator && other.requestsPerMinute !== null);
+  if (one === null) return { ...ratesOf(other), requestsByOperator };
   const least = (a: number | null, b: number | null) => (a === null ? b : b === null ? a : Math.min(a, b));
   return {
     requestsPerMinute: least(one.requestsPerMinute, other.requestsPerMinute),
     tokensPerMinute: least(one.tokensPerMinute, other.tokensPerMinute),
+    requestsByOperator,
   };
 }

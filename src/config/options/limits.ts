@@ -1,4 +1,4 @@
-import { whole } from '../option.ts';
+import { optionalWhole, whole } from '../option.ts';
 import { HOUR_MS, KIB, MIB, MINUTE_MS } from '../units.ts';
 
 /** `[limits]`: limits of callers. */
@@ -15,6 +15,14 @@ export const LIMITS = {
     default: 20,
     meaning:
       'Requests that a key may send at once in addition to the steady rate. Rate headers show only the steady rate.',
+  }),
+  account_requests_per_minute: optionalWhole({
+    min: 1,
+    max: 100_000_000,
+    absent: '10 × `requests_per_minute`',
+    takes: 'whole number, 1 to 100000000',
+    meaning:
+      'Requests per minute of all keys of one account together, as a steady rate. `burst` comes on top. A rate that the operator sets for an account replaces it. Development accounts have none.',
   }),
   development_requests_per_minute: whole({
     min: 1,

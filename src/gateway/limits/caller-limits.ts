@@ -8,6 +8,12 @@ export interface CallerBudget extends Budget {
   readonly resetsAt: number | null;
 }
 
+/** Rates that were set for an account. */
+export interface AccountRates extends Rates {
+  /** The operator set its rate of requests, which replaces the gateway's own rate for accounts. */
+  readonly requestsByOperator: boolean;
+}
+
 /** Requests and tokens per minute; null for the gateway's own rate. */
 export interface Rates {
   readonly requestsPerMinute: number | null;

@@ -2,7 +2,7 @@ import { GatewayError } from '#wire';
 import type { LimitsConfig } from '#config';
 import { type Caller, isDevelopment } from '../call.ts';
 import { UNLIMITED } from './bucket.ts';
-import type { Rates } from './caller-limits.ts';
+import type { AccountRates, Rates } from './caller-limits.ts';
 import type { RateDecision, RatePolicy, RateWindow } from './limiter.ts';
 
 /**
@@ -63,12 +63,14 @@ export function createRatePolicies(limits: LimitsConfig): {
   readonly of: (caller: Caller, pages?: boolean) => RatePolicy;
   /** The policy that all callers of the account share; null if the account has no rate. */
   readonly shared: (caller: Caller) => RatePolicy | null;
+  /** How many keys the caller's account may create. Each key has a rate of its own. */
+  readonly newKeys: (caller: Caller) => RatePolicy;
   /** Replaces the limits, from the next request on. */
   readonly replace: (limits: LimitsConfig) => void;
 } {
   let policies = policiesOf(limits);
   let ofKeys = new WeakMap<Rates, RatePolicy>();
-  const ofAccounts = new WeakMap<Rates, RatePolicy>();
+  let ofAccounts = new WeakMap<Rates, RatePolicy>();
   const usual = (caller: Caller): RatePolicy => {
     if (isDevelopment(caller)) return policies.development;
     return caller.anonymous || caller.paying ? policies.anonymous : policies.ordinary;
@@ -79,13 +81,17 @@ export function createRatePolicies(limits: LimitsConfig): {
       const own = caller.rates?.key ?? null;
       return own === null ? usual(caller) : kept(ofKeys, own, () => lowered(usual(caller), own));
     },
-    shared({ rates }) {
-      const all = rates?.account ?? null;
-      return all === null ? null : kept(ofAccounts, all, () => sharedPolicy(all));
+    shared(caller) {
+      const all = caller.rates?.account ?? null;
+      // Strangers are counted by their network.
+      const usual = isDevelopment(caller) || caller.anonymous || caller.paying ? null : policies.ofAccounts;
+      return all === null ? usual : kept(ofAccounts, all, () => sharedPolicy(all, usual));
     },
+    newKeys: (caller) => (isDevelopment(caller) ? policies.newDevelopmentKeys : policies.newKeys),
     replace(next) {
       policies = policiesOf(next);
       ofKeys = new WeakMap();
+      ofAccounts = new WeakMap();
     },
   };
 }
@@ -106,16 +112,37 @@ function lowered(usual: RatePolicy, { requestsPerMinute, tokensPerMinute }: Rate
   };
 }
 
-const sharedPolicy = ({ requestsPerMinute, tokensPerMinute }: Rates): RatePolicy => ({
-  requestsPerMinute: requestsPerMinute ?? UNLIMITED,
-  burst: 0,
-  tokensPerMinute: tokensPerMinute ?? UNLIMITED,
-});
+/**
+ * The policy of an account with its own rates. The rate that the operator set replaces the usual one. The owner can
+ * only lower it.
+ */
+function sharedPolicy(
+  { requestsPerMinute, tokensPerMinute, requestsByOperator }: AccountRates,
+  usual: RatePolicy | null,
+): RatePolicy {
+  const most = requestsByOperator ? UNLIMITED : (usual?.requestsPerMinute ?? UNLIMITED);
+  const lowers = requestsPerMinute !== null && requestsPerMinute < most;
+  return {
+    requestsPerMinute: lowers ? requestsPerMinute : most,
+    burst: lowers || usual === null ? 0 : usual.burst,
+    tokensPerMinute: tokensPerMinute ?? UNLIMITED,
+  };
+}
+
+/** Without `account_requests_per_minute`, an account has the rate of this many keys. */
+const KEYS_OF_AN_ACCOUNT = 10;
+/** An account may create a key for this many requests of the rate of one key. */
+const REQUESTS_PER_NEW_KEY = 2;
 
 function policiesOf(limits: LimitsConfig) {
   const { burst, tokensPerMinute } = limits;
   const policy = (requestsPerMinute: number): RatePolicy => ({ requestsPerMinute, burst, tokensPerMinute });
+  const ofAccount = limits.accountRequestsPerMinute ?? KEYS_OF_AN_ACCOUNT * limits.requestsPerMinute;
+  const newKeys = (requests: number) => policy(Math.ceil(requests / REQUESTS_PER_NEW_KEY));
   return {
+    ofAccounts: { ...policy(ofAccount), tokensPerMinute: UNLIMITED },
+    newKeys: newKeys(limits.requestsPerMinute),
+    newDevelopmentKeys: newKeys(limits.developmentRequestsPerMinute),
     ordinary: policy(limits.requestsPerMinute),
     development: policy(limits.developmentRequestsPerMinute),
     // Each of their calls is paid for, so their tokens are not counted.

@@ -4,6 +4,8 @@
 export interface FrameMeter {
   /** The number of these bytes that may pass now. `bytes` continue those that passed before. */
   admit(bytes: Uint8Array): number;
+  /** Whether this connection sent so many tiny frames that no honest proxy sends as many. */
+  flooded(): boolean;
   /** Charges for work that does not show in the session's bytes, in units of small frames. */
   charge(frames: number): void;
   /** Milliseconds until more bytes may pass. 0: in the next turn of the event loop. */
@@ -26,11 +28,21 @@ const FRAMES_PER_TURN = 256;
 /** RFC 9113, 4.1. */
 const HEADER_BYTES = 9;
 const DATA = 0;
+const END_STREAM = 1;
 /**
  * DATA frames up to this size count as small, because their cost is that of the frame. An event of a streamed reply is
  * larger.
  */
 const SMALL_BYTES = 64;
+/**
+ * DATA frames up to this size are tiny, apart from an empty last one. Each costs as much as four small frames, because
+ * its reader has work as well: for a reply in such pieces about 40 µs.
+ */
+const TINY_BYTES = 8;
+const TINY_COST = 4;
+/** Tiny frames of one connection, at once and in a second. A proxy that sends more is disconnected. */
+export const TINY_AT_ONCE = 20_000;
+const TINY_PER_SECOND = 1_000;
 
 export function createFrameBudget(now: () => number = () => performance.now()): FrameBudget {
   let left = FRAMES_AT_ONCE;
@@ -49,15 +61,23 @@ export function createFrameBudget(now: () => number = () => performance.now()): 
 }
 
 /** The meter reads only frame headers, so large frames cost almost nothing. */
-export function createFrameMeter(budget: FrameBudget): FrameMeter {
+export function createFrameMeter(budget: FrameBudget, now: () => number = () => performance.now()): FrameMeter {
   const header = new Uint8Array(HEADER_BYTES);
   /** `known`: bytes of `header` that have arrived. `rest`: bytes of the frame's payload that are still to come. */
   let known = 0;
   let rest = 0;
+  let tinyLeft = TINY_AT_ONCE;
+  let tinyAt = now();
+  const takeTiny = (frames: number) => {
+    const present = now();
+    tinyLeft = Math.min(TINY_AT_ONCE, tinyLeft + ((present - tinyAt) * TINY_PER_SECOND) / 1000) - frames;
+    tinyAt = present;
+  };
   return {
     admit(bytes) {
       const most = Math.min(FRAMES_PER_TURN, budget.left());
       let small = 0;
+      let tiny = 0;
       let at = 0;
       while (at < bytes.length) {
         if (rest > 0) {
@@ -71,11 +91,16 @@ export function createFrameMeter(budget: FrameBudget): FrameMeter {
         if (known < HEADER_BYTES) continue;
         known = 0;
         rest = header[0]! * 65_536 + header[1]! * 256 + header[2]!;
-        if (header[3] !== DATA || rest <= SMALL_BYTES) small += 1;
+        const isTiny = header[3] === DATA && rest <= TINY_BYTES && !(rest === 0 && (header[4]! & END_STREAM) !== 0);
+        if (isTiny) tiny += 1;
+        if (isTiny) small += TINY_COST;
+        else if (header[3] !== DATA || rest <= SMALL_BYTES) small += 1;
       }
       budget.take(small);
+      if (tiny > 0) takeTiny(tiny);
       return at;
     },
+    flooded: () => tinyLeft < 0,
     charge: (frames) => budget.take(frames),
     waitMs: () => Math.max(0, ((FRAMES_PER_TURN - budget.left()) * 1000) / FRAMES_PER_SECOND),
   };

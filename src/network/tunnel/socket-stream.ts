@@ -1,7 +1,7 @@
 import { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Socket } from 'node:net';
-import type { FrameMeter } from './frame-meter.ts';
+import { TINY_AT_ONCE, type FrameMeter } from './frame-meter.ts';
 import { TUNNEL_MESSAGE_BYTES_MAX } from './wire.ts';
 
 /** A WebSocket as a duplex stream of bytes. */
@@ -28,7 +28,7 @@ interface StreamBounds {
   readonly meter: FrameMeter;
   /** The socket below the WebSocket. */
   readonly wire: Socket;
-  /** Called when the other end sends too many pings. Nothing more is read from it. */
+  /** Called when the other end sends too many pings or tiny frames. Nothing more is read from it. */
   readonly flooded: (why: string) => void;
 }
 
@@ -172,7 +172,8 @@ class Stream extends Duplex implements SocketStream {
    * Passes on as many bytes as the meter allows, and keeps the rest for later turns of the event loop. Meanwhile the
    * socket is paused.
    */
-  #meter(message: Buffer, { meter, wire }: StreamBounds): void {
+  #meter(message: Buffer, bounds: StreamBounds): void {
+    const { meter, wire } = bounds;
     this.#framing += wire.bytesRead - this.#bytesRead - message.length;
     this.#bytesRead = wire.bytesRead;
     // Up to MESSAGE_BYTES_MAX of the difference may be payload of messages that follow, because one read of the socket
@@ -183,10 +184,11 @@ class Stream extends Duplex implements SocketStream {
       this.#framing -= frames * FRAMING_BYTES;
     }
     if (message.length > 0) this.#waiting.push(message);
-    if (this.#timer === null) this.#giveWaiting(meter);
+    if (this.#timer === null) this.#giveWaiting(bounds);
   }
 
-  #giveWaiting(meter: FrameMeter): void {
+  #giveWaiting(bounds: StreamBounds): void {
+    const { meter, flooded } = bounds;
     this.#timer = null;
     while (this.#waiting.length > 0) {
       const first = this.#waiting[0]!;
@@ -194,10 +196,16 @@ class Stream extends Duplex implements SocketStream {
       if (admitted === first.length) this.#waiting.shift();
       else this.#waiting[0] = first.subarray(admitted);
       if (admitted > 0) this.#give(first.subarray(0, admitted));
+      if (meter.flooded() && !this.#flooded) {
+        this.#flooded = true;
+        this.#waiting = [];
+        this.#socket.pause();
+        return flooded(`it sent more than ${TINY_AT_ONCE} frames of a few bytes`);
+      }
       if (admitted === first.length) continue;
       this.#socket.pause();
       const waitMs = meter.waitMs();
-      const goOn = () => this.#giveWaiting(meter);
+      const goOn = () => this.#giveWaiting(bounds);
       this.#timer = waitMs > 0 ? setTimeout(goOn, waitMs) : setImmediate(goOn);
       return;
     }

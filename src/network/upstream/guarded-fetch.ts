@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import type { buildConnector, Client } from 'undici';
-import { isPublicAddress, hostOf, outboundUrlFault, readBounded } from '#wire';
+import { isPublicAddress, hostOf, outboundUrlFault, readBounded, skipInterimReplies } from '#wire';
 import { guardedConnect, permittedAddresses, type Guard } from './guarded-connect.ts';
 import { OutboundFailure } from './outbound-failure.ts';
 import { createPublicLookup, lookupHere, type OutboundLookup } from './outbound-lookup.ts';
@@ -110,14 +110,16 @@ function createCall(url: URL, guard: Guard) {
       // Loaded on first use, because many gateways never need it.
       const undici = await import('undici');
       if (over) throw new OutboundFailure('the call is over');
-      client = new undici.Client(url.origin, {
-        pipelining: 0,
-        maxHeaderSize: HEAD_BYTES_MAX,
-        // The timeout above covers the whole call.
-        headersTimeout: 0,
-        bodyTimeout: 0,
-        connect: connectTo(addresses),
-      });
+      client = skipInterimReplies(
+        new undici.Client(url.origin, {
+          pipelining: 0,
+          maxHeaderSize: HEAD_BYTES_MAX,
+          // The timeout above covers the whole call.
+          headersTimeout: 0,
+          bodyTimeout: 0,
+          connect: connectTo(addresses),
+        }),
+      );
       const path = `${url.pathname}${url.search}`;
       const sent = { 'accept-encoding': 'identity', 'user-agent': 'tollgate', ...headers };
       const reply = await client.request({ method, path, headers: sent, body: body ?? null });

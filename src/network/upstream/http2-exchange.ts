@@ -4,7 +4,7 @@ import {
   type IncomingHttpHeaders as Http2Headers,
   type IncomingHttpStatusHeader,
 } from 'node:http2';
-import { UpstreamFailure, scrubNothing } from '#wire';
+import { INTERIM_REPLIES_MAX, TOO_MANY_INTERIM_REPLIES, UpstreamFailure, scrubNothing } from '#wire';
 import { CALL_OVER, type UpstreamExchange } from '#gateway';
 import { PulledReply } from './pulled-reply.ts';
 
@@ -76,6 +76,13 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
     stream.on('response', (headers) => {
       if (this.#stream === stream) this.#respond(stream, headers);
     });
+    let interim = 0;
+    const another = () => {
+      if (++interim <= INTERIM_REPLIES_MAX || this.#stream !== stream) return;
+      this.abort(new UpstreamFailure(TOO_MANY_INTERIM_REPLIES, { retryable: true, blame: 'provider' }));
+    };
+    stream.on('continue', another);
+    stream.on('headers', another);
     let failure: Error | null = null;
     stream.on('error', (error) => {
       failure = error;

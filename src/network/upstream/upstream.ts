@@ -1,7 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { createRequire } from 'node:module';
 import type { Dispatcher, Pool } from 'undici';
-import { bodyLengthOf, UpstreamFailure, scrubOf, type Scrub } from '#wire';
+import {
+  bodyLengthOf,
+  INTERIM_REFUSED,
+  type Scrub,
+  scrubOf,
+  skipInterimReplies,
+  TOO_MANY_INTERIM_REPLIES,
+  UpstreamFailure,
+} from '#wire';
 import { type DirectEndpoint, type UpstreamExchange, type UpstreamOf, CALL_OVER } from '#gateway';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 import { PulledReply } from './pulled-reply.ts';
@@ -47,13 +55,15 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
   const origins = new Map<string, Origin>();
 
   const line = (origin: string, waitMs: number): Line => ({
-    pool: new HttpPool(origin, {
-      connections: max,
-      headersTimeout: headTimeoutMs,
-      bodyTimeout: idleTimeoutMs,
-      connect: { timeout: Math.min(headTimeoutMs, 10_000) },
-      allowH2: false,
-    }),
+    pool: skipInterimReplies(
+      new HttpPool(origin, {
+        connections: max,
+        headersTimeout: headTimeoutMs,
+        bodyTimeout: idleTimeoutMs,
+        connect: { timeout: Math.min(headTimeoutMs, 10_000) },
+        allowH2: false,
+      }),
+    ),
     shares: createConnectionShares({ max, waitMs }),
   });
 
@@ -203,10 +213,7 @@ class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, Up
 /** The failure for an error of the connection. The message names the kind of failure, but no address. */
 function toFailure(error: Error): UpstreamFailure {
   const code = (error as { code?: string }).code ?? '';
-  const message =
-    error.message === UNASKED_CONTINUE
-      ? 'the provider answered 100 Continue, which it was not asked for'
-      : FAILURES[code];
+  const message = error.message === INTERIM_REFUSED ? TOO_MANY_INTERIM_REPLIES : FAILURES[code];
   return new UpstreamFailure(message ?? 'the connection to the provider failed', {
     retryable: true,
     blame: 'provider',
@@ -216,12 +223,6 @@ function toFailure(error: Error): UpstreamFailure {
     cause: error,
   });
 }
-
-/**
- * undici's message for an unrequested status 100, after which it closes the connection. Other informational statuses
- * (102, 103) are ignored.
- */
-const UNASKED_CONTINUE = 'bad response';
 
 /** Error codes that mean that the connection was never opened, so the request was not sent. */
 const UNSENT: ReadonlySet<string> = new Set([

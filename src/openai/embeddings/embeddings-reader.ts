@@ -21,7 +21,7 @@ interface Member {
 
 interface ReaderContext {
   readonly size: InputSize;
-  /** Tokens that were locked. */
+  /** The most tokens that are charged: those that were locked, or fewer, see `plausibleTokens`. */
   readonly tokensMax: number;
   readonly replyBytesMax: number;
 }
@@ -61,7 +61,8 @@ class EmbeddingsReader extends WholeHeadReader implements ReplyReader {
     const { size, tokensMax } = this.#context;
     const bytes = Buffer.concat(this.#chunks);
     checkReply(bytes);
-    const count = embeddingsIn(bytes);
+    const { count, empty } = embeddingsIn(bytes);
+    if (empty > 0) throw malformed(`${empty} of the embeddings in its reply are empty`);
     if (count !== size.each.length)
       throw malformed(`its reply has ${count} embeddings, but the request has ${size.each.length} inputs`);
     const members = membersOf(bytes);
@@ -105,20 +106,37 @@ const QUOTE = '"'.charCodeAt(0);
 const COLON = ':'.charCodeAt(0);
 
 /**
- * The number of embeddings in a reply: its members `embedding`, or `embeddings`, which some models have for an input
- * with several vectors. The reply is searched and not parsed, because that blocks the process for less time.
+ * Counts the embeddings in a reply, and those of them that have no content: its members `embedding`, or `embeddings`,
+ * which some models have for an input with several vectors. The reply is searched and not parsed, because that blocks
+ * the process for less time.
  */
-function embeddingsIn(bytes: Buffer): number {
+function embeddingsIn(bytes: Buffer): { readonly count: number; readonly empty: number } {
   let count = 0;
+  let empty = 0;
   for (let at = bytes.indexOf(KEY); at !== -1; at = bytes.indexOf(KEY, at)) {
     at += KEY.length;
     if (bytes[at] === S) at++;
     if (bytes[at] !== QUOTE) continue;
     do at++;
     while (isSpace(bytes[at]));
-    if (bytes[at] === COLON) count++;
+    if (bytes[at] !== COLON) continue;
+    count++;
+    if (!hasContent(bytes, at + 1)) empty++;
   }
-  return count;
+  return { count, empty };
+}
+
+const OPENING: ReadonlySet<number | undefined> = new Set(['[', '{'].map((char) => char.charCodeAt(0)));
+const CLOSING: ReadonlySet<number | undefined> = new Set([']', '}'].map((char) => char.charCodeAt(0)));
+
+/**
+ * Whether the value at `at` is a list or an object with anything in its first element, or a string that is not empty.
+ */
+function hasContent(bytes: Buffer, at: number): boolean {
+  let inside = false;
+  for (; isSpace(bytes[at]) || OPENING.has(bytes[at]); at++) if (OPENING.has(bytes[at])) inside = true;
+  if (inside) return !CLOSING.has(bytes[at]) && bytes[at] !== undefined;
+  return bytes[at] === QUOTE && bytes[at + 1] !== QUOTE;
 }
 
 /** White space of JSON. */
@@ -149,7 +167,7 @@ function membersOf(bytes: Buffer): readonly Member[] {
 }
 
 /**
- * The claimed tokens, at most what was locked. Without a claim, input tokens are counted, and texts are measured by
+ * The claimed tokens, at most `tokensMax`. Without a claim, input tokens are counted, and texts are measured by
  * their bytes.
  */
 function billedTokens(

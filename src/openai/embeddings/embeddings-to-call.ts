@@ -21,7 +21,7 @@ import { forwardedBody } from '../request/forwarded-body.ts';
 import { isEmbedder } from './is-embedder.ts';
 import type { EmbeddingsBody } from './embeddings-schema.ts';
 import { createEmbeddingsReader } from './embeddings-reader.ts';
-import { measureInput, tokensMax } from './input-size.ts';
+import { measureInput, plausibleTokens, tokensMax } from './input-size.ts';
 
 interface EmbeddingsContext {
   readonly caller: Caller;
@@ -59,8 +59,7 @@ export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContex
         body: JSON.stringify(forwarded.body),
       };
     },
-    reader: (offer) =>
-      createEmbeddingsReader({ size, tokensMax: tokensMax(size, offer.model!.contextLength), replyBytesMax }),
+    reader: (offer) => createEmbeddingsReader({ size, tokensMax: plausibleTokens(size, offer), replyBytesMax }),
   };
   const traceparent = headers['traceparent'];
   const request: CallRequest = {

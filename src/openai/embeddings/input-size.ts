@@ -1,3 +1,4 @@
+import type { Offer } from '#gateway';
 import type { EmbeddingsBody } from './embeddings-schema.ts';
 
 /** The size of the inputs. */
@@ -8,8 +9,10 @@ export interface InputSize {
   readonly counted: boolean;
 }
 
-/** Special tokens that a model puts around an input. */
+/** Tokens that a service may put around an input: special tokens, and its own words for the task. */
 const TOKENS_OF_FRAME = 16;
+/** The special tokens at the beginning and the end of an input. */
+const TOKENS_OF_ENDS = 2;
 
 export function measureInput({ input }: Pick<EmbeddingsBody, 'input'>): InputSize {
   if (typeof input === 'string') return { each: [Buffer.byteLength(input)], counted: false };
@@ -19,6 +22,16 @@ export function measureInput({ input }: Pick<EmbeddingsBody, 'input'>): InputSiz
   return { each: (input as readonly (readonly number[])[]).map(({ length }) => length), counted: true };
 }
 
-/** The most tokens that a model with this context makes of the inputs. */
-export const tokensMax = ({ each }: InputSize, contextLength: number): number =>
-  each.reduce((sum, one) => sum + Math.min(one + TOKENS_OF_FRAME, contextLength), 0);
+/** The most tokens that a model with this context makes of the inputs. They are locked. */
+export const tokensMax = (size: InputSize, contextLength: number): number =>
+  tokensWith(TOKENS_OF_FRAME, size, contextLength);
+
+/**
+ * The most tokens that are charged. A provider that dialled in cannot be trusted to add its own words to each of 2,048
+ * inputs of one letter, which would cost seventeen times the input.
+ */
+export const plausibleTokens = (size: InputSize, { endpoint, model }: Pick<Offer, 'endpoint' | 'model'>): number =>
+  tokensWith(endpoint.kind === 'direct' ? TOKENS_OF_FRAME : TOKENS_OF_ENDS, size, model!.contextLength);
+
+const tokensWith = (frame: number, { each }: InputSize, contextLength: number): number =>
+  each.reduce((sum, one) => sum + Math.min(one + frame, contextLength), 0);

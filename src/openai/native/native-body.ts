@@ -1,12 +1,12 @@
 import { foldName, GatewayError, isObject, RawJsonError, splice, uniqueMembersOf, withMembers } from '#wire';
 import type { Offer } from '#gateway';
+import { boundedField, boundedReasoning } from '../request/forwarded-body.ts';
 import {
   CAPS,
   COSTLY,
   FOR_ANOTHER_ROUTER,
   FOR_THE_GATEWAY,
   MORE_COMPLETIONS,
-  REASONING_BOUNDS,
   REDIRECTING,
 } from '../request/field-names.ts';
 import type { Lists, NativeAsked, NativeWire } from './native-wire.ts';
@@ -17,11 +17,19 @@ interface NativeBody {
   readonly dropped: readonly string[];
 }
 
+/** The cap of the answer at one offer. */
+interface NativeCap {
+  /** No field may ask for more tokens than this. */
+  readonly tokens: number;
+  /** The field of the cap gets this value. Otherwise the client's own value stays. */
+  readonly isSet: boolean;
+}
+
 /**
- * The client's body for `offer`, with the provider's name of the model. `cap`: the most tokens of the answer; null
- * to keep the client's value. Throws GatewayError `invalid_request` for a duplicate key at any level.
+ * The client's body for `offer`, with the provider's name of the model. No field asks for more output than the cap.
+ * Throws GatewayError `invalid_request` for a duplicate key at any level.
  */
-export function nativeBody({ wire, text, asked }: NativeAsked, offer: Offer, cap: number | null): NativeBody {
+export function nativeBody({ wire, text, asked }: NativeAsked, offer: Offer, cap: NativeCap): NativeBody {
   const changes: Record<string, string | null> = {};
   const dropped: string[] = [];
   const lists = listsOf(offer);
@@ -33,13 +41,10 @@ export function nativeBody({ wire, text, asked }: NativeAsked, offer: Offer, cap
     else if (field !== wire.cap && !goes(field, wire, offer, lists)) {
       changes[field] = null;
       if (asked[field] !== null) dropped.push(field);
-    }
+    } else if (field !== wire.cap) boundField(field, wire, { asked, offer, cap: cap.tokens, changes, dropped });
   }
   changes['model'] = JSON.stringify(offer.model!.upstreamModel);
-  if (cap !== null) {
-    changes[wire.cap] = String(cap);
-    bound(asked, cap, changes);
-  }
+  if (cap.isSet) changes[wire.cap] = String(cap.tokens);
   const whole = text.trim();
   try {
     // The gateway checks the last of several values of a key, but a provider may take the first.
@@ -63,20 +68,32 @@ export function listsOf({ model }: Offer): Lists {
  */
 function goes(field: string, wire: NativeWire, { model }: Offer, lists: Lists): boolean {
   const name = foldName(field);
-  if (field.includes('\0') || CAPS.has(name) || MORE_COMPLETIONS.has(name)) return false;
+  // One answer is priced, so `n` is not forwarded either: these APIs do not have it, but a service may.
+  if (field.includes('\0') || CAPS.has(name) || MORE_COMPLETIONS.has(name) || name === 'n') return false;
   if (lists(field)) return true;
   if (FOR_ANOTHER_ROUTER.has(field) || REDIRECTING.has(name) || COSTLY.has(name)) return false;
   return wire.fields.has(field) || !Array.isArray(model!.forward);
 }
 
-/** Lowers the bound on thinking, if it is not below the cap. */
-function bound({ thinking }: NativeAsked['asked'], cap: number, changes: Record<string, string | null>): void {
-  if (!isObject(thinking)) return;
-  const above = Object.entries(thinking).filter(
-    ([name, tokens]) => REASONING_BOUNDS.has(foldName(name)) && typeof tokens === 'number' && tokens >= cap,
-  );
-  if (above.length === 0) return;
+interface Bounding {
+  readonly asked: NativeAsked['asked'];
+  readonly offer: Offer;
+  readonly cap: number;
+  readonly changes: Record<string, string | null>;
+  readonly dropped: string[];
+}
+
+/** Lowers what a forwarded field asks for beyond the cap, and removes members that multiply the output. */
+function boundField(field: string, wire: NativeWire, { asked, changes, cap, ...bounding }: Bounding): void {
+  const value: unknown = asked[field];
+  if (value === null) return;
+  let sent: unknown = value;
+  if (!wire.fields.has(field)) sent = boundedField(field, value, { ...bounding, cap });
+  else if (field === 'reasoning') sent = boundedReasoning(value, cap);
   // The bound on thinking has to be lower than that of the answer.
-  const below = Math.max(1, cap - 1);
-  changes['thinking'] = JSON.stringify({ ...thinking, ...Object.fromEntries(above.map(([name]) => [name, below])) });
+  else if (field === 'thinking') sent = boundedReasoning(value, Math.max(1, cap - 1));
+  if (sent === undefined) {
+    changes[field] = null;
+    bounding.dropped.push(field);
+  } else if (sent !== value && JSON.stringify(sent) !== JSON.stringify(value)) changes[field] = JSON.stringify(sent);
 }

@@ -108,7 +108,8 @@ export class NativeExchange implements Exchange, SentRequest {
     if (!this.speaks(offer)) return chat.request(offer);
     const { completionCap, keptBy } = this.budgetAt(offer);
     const isOwn = this.#cap !== null && completionCap >= this.#cap;
-    const { text, dropped } = nativeBody(native, offer, isOwn || keptBy === 'model' ? null : completionCap);
+    const cap = { tokens: completionCap, isSet: !isOwn && keptBy !== 'model' };
+    const { text, dropped } = nativeBody(native, offer, cap);
     const headers = native.wire.headers(native.headers, listsOf(offer));
     this.#dropped = [...dropped, ...headers.dropped];
     return { method: 'POST', path: native.wire.path, headers: { ...this.#headers, ...headers.sent }, body: text };

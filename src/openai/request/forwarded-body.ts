@@ -87,11 +87,18 @@ function other(offer: Offer, field: string, value: unknown, cap: number, dropped
   const name = foldName(field);
   // A server written in C reads a name only up to U+0000, so it could see another name.
   const sent =
-    !field.includes('\0') && goes(offer, field, name)
-      ? bounded(field, name, value, { offer, cap, dropped, known: listed(offer, field) }, listed(offer, field))
-      : undefined;
+    !field.includes('\0') && goes(offer, field, name) ? boundedField(field, value, { offer, cap, dropped }) : undefined;
   if (sent === undefined) dropped.push(field);
   return sent;
+}
+
+/**
+ * An unpublished field with its bounds lowered to the cap, at any depth; undefined if the offer may not get it.
+ * `dropped` gets the paths of the members that it does not get.
+ */
+export function boundedField(field: string, value: unknown, { offer, ...bounds }: Omit<Bounds, 'known'>): unknown {
+  const known = listed(offer, field);
+  return bounded(field, foldName(field), value, { offer, ...bounds, known }, known);
 }
 
 function goes(offer: Offer, field: string, name: string): boolean {
@@ -167,7 +174,8 @@ function mayStand(key: string, { offer, known }: Bounds): boolean {
   return known || listed(offer, key) || !(REDIRECTING.has(name) || OF_A_REQUEST.has(name));
 }
 
-function boundedReasoning(value: unknown, cap: number): unknown {
+/** `reasoning` or `thinking` with its bounds lowered to the cap. Returns the same value if it has none. */
+export function boundedReasoning(value: unknown, cap: number): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const given = value as Json;
   const asks = Object.keys(given).filter((key) => CAPS.has(foldName(key)) || REASONING_BOUNDS.has(foldName(key)));

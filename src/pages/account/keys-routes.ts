@@ -29,6 +29,8 @@ import { pageSchema, type Page } from './page.ts';
 
 export interface OwnKeysDeps extends KeysDeps {
   readonly nonces: Pick<Nonces, 'use'>;
+  /** Rejects with GatewayError `rate_limit_exceeded`. */
+  readonly countNewKey: (caller: Caller) => Promise<void>;
 }
 type AdmissionOf = (request: FastifyRequest) => Admission;
 
@@ -106,6 +108,7 @@ function createOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
     await requireFullRights(deps.keys, caller, OF_KEYS);
     // The body is checked first, so that an invalid body doesn't use up the nonce.
     parseKeyBody(request.body ?? {}, deps.now());
+    await deps.countNewKey(caller);
     await requireFreshSignature(caller, deps.nonces);
     const kind = isDevelopment(caller) ? 'development' : 'live';
     return reply.code(201).send(

@@ -1,5 +1,12 @@
+import { createRequire } from 'node:module';
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema } from 'fastify';
+import { ownTurn } from '#wire';
+
+/** The members of an OpenAPI document that are put together here. */
+interface OpenApiDocument {
+  readonly paths?: Record<string, object>;
+}
 
 interface DescribedRoute {
   readonly url: string;
@@ -16,23 +23,44 @@ export function collectRoutes(server: FastifyInstance): readonly DescribedRoute[
   return routes;
 }
 
+/** Routes that are described in one turn of the event loop. A turn for all of them would take 0.1 seconds. */
+const ROUTES_PER_TURN = 8;
+
 /**
- * Makes the OpenAPI document of the routes. `@fastify/swagger` describes the routes of a server, so a separate server
- * is created for it. This is done at the first request for the document. So most gateways never load it.
+ * Makes the OpenAPI document of the routes. `@fastify/swagger` describes the routes of a server, so separate servers
+ * are created for it. This is done at the first request for the document. So most gateways never load it. `complete`
+ * gets the document of all routes.
  */
 export async function documentOf(
   routes: readonly DescribedRoute[],
   options: FastifyDynamicSwaggerOptions,
+  complete: (document: OpenApiDocument) => object,
 ): Promise<object> {
-  const [{ default: createServer }, { default: swagger }] = await Promise.all([
-    import('fastify'),
-    import('@fastify/swagger'),
-  ]);
-  const server: FastifyInstance = createServer({ exposeHeadRoutes: false });
-  server.setValidatorCompiler(() => () => true);
-  server.setSerializerCompiler(() => JSON.stringify);
-  await server.register(swagger, options);
-  for (const route of routes) server.route({ ...route, handler: () => null });
-  await server.ready();
-  return server.swagger();
+  const { default: createServer } = await import('fastify');
+  const require = createRequire(createRequire(import.meta.url).resolve('@fastify/swagger'));
+  // Its largest parts are loaded first, each in its own turn.
+  for (const part of ['yaml', 'json-schema-resolver']) {
+    await ownTurn();
+    require(part);
+  }
+  await ownTurn();
+  const { default: swagger } = await import('@fastify/swagger');
+  let whole: OpenApiDocument | null = null;
+  for (let at = 0; at < routes.length; at += ROUTES_PER_TURN) {
+    await ownTurn();
+    const server: FastifyInstance = createServer({ exposeHeadRoutes: false });
+    server.setValidatorCompiler(() => () => true);
+    server.setSerializerCompiler(() => JSON.stringify);
+    await server.register(swagger, options);
+    for (const route of routes.slice(at, at + ROUTES_PER_TURN)) server.route({ ...route, handler: () => null });
+    await server.ready();
+    await ownTurn();
+    const { paths = {}, ...others } = server.swagger() as OpenApiDocument;
+    whole ??= { ...others, paths: {} };
+    // The methods of one path may be in several pieces.
+    for (const [path, operations] of Object.entries(paths))
+      whole.paths![path] = { ...whole.paths![path], ...operations };
+  }
+  await ownTurn();
+  return whole === null ? {} : complete(whole);
 }

@@ -1,5 +1,6 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema } from 'fastify';
+import { ownTurn } from '#wire';
 import { completeOperations, type CompletionOptions } from './complete-operations.ts';
 import { collectRoutes, documentOf } from './described-routes.ts';
 
@@ -121,11 +122,16 @@ export interface ReferenceOptions extends CompletionOptions {
 export function describeRoutes(server: FastifyInstance, options: ReferenceOptions): () => Promise<object> {
   const routes = collectRoutes(server);
   let document: Promise<object> | null = null;
-  const read = () => (document ??= documentOf(routes, settings(options)));
+  const read = () => (document ??= documentOf(routes, settings(options), (document) => completed(document, options)));
   let described: string | null = null;
   let shown: { readonly model: string; readonly text: string } | null = null;
   server.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => {
-    described ??= JSON.stringify(await read());
+    if (described === null) {
+      const found = await read();
+      await ownTurn();
+      described = JSON.stringify(found);
+      await ownTurn();
+    }
     const model = options.exampleModel() ?? EXAMPLE_MODEL;
     if (shown?.model !== model)
       shown = { model, text: described.replaceAll(JSON.stringify(EXAMPLE_MODEL), () => JSON.stringify(model)) };
@@ -137,7 +143,7 @@ export function describeRoutes(server: FastifyInstance, options: ReferenceOption
   return read;
 }
 
-function settings({ version, payable }: ReferenceOptions): FastifyDynamicSwaggerOptions {
+function settings({ version }: ReferenceOptions): FastifyDynamicSwaggerOptions {
   return {
     openapi: {
       openapi: '3.1.0',
@@ -175,19 +181,18 @@ function settings({ version, payable }: ReferenceOptions): FastifyDynamicSwagger
       },
     },
     transform: ({ schema, url }) => nameWildcard(schema, url),
-    transformObject: (document) => {
-      if (!('openapiObject' in document)) return {};
-      const { openapiObject } = document;
-      completeOperations(pathsOf(openapiObject), { payable });
-      // Chapters without routes are removed.
-      const used = new Set(
-        Object.values(pathsOf(openapiObject)).flatMap((operations) =>
-          Object.values(operations).flatMap(({ tags = [] }) => tags),
-        ),
-      );
-      return { ...openapiObject, tags: CHAPTERS.filter(({ name }) => used.has(name)) };
-    },
   };
+}
+
+function completed(document: object, { payable }: CompletionOptions): object {
+  completeOperations(pathsOf(document), { payable });
+  // Chapters without routes are removed.
+  const used = new Set(
+    Object.values(pathsOf(document)).flatMap((operations) =>
+      Object.values(operations).flatMap(({ tags = [] }) => tags),
+    ),
+  );
+  return { ...document, tags: CHAPTERS.filter(({ name }) => used.has(name)) };
 }
 
 /** The paths of a document, typed with the members that these files use. */

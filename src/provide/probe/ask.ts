@@ -1,5 +1,5 @@
-import { request } from 'undici';
-import { createEventReader, isObject, oneLine, readBounded, type JsonObject } from '#wire';
+import { Agent, request } from 'undici';
+import { createEventReader, isObject, oneLine, readBounded, skipInterimReplies, type JsonObject } from '#wire';
 import { describeFault } from '../connect-fault.ts';
 import { ProbeFailure } from './check.ts';
 
@@ -23,10 +23,13 @@ const ANSWER_MS = 30_000;
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 const SHOWN = 200;
 
+const dispatcher = skipInterimReplies(new Agent());
+
 /** Sends one request and reads the whole answer. Rejects with ProbeFailure if there is no answer. */
 export async function ask({ method, url, headers = {}, apiKey = null, body }: Question): Promise<Answer> {
   try {
     const response = await request(url, {
+      dispatcher,
       method,
       headers: {
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),

@@ -175,6 +175,7 @@ const FOLDED = new Map<string, string>();
  * characters.
  */
 const NO_LETTERS = /[^\p{L}\p{N}]+|\p{Default_Ignorable_Code_Point}+/gu;
+const NO_ASCII_LETTERS = /[^a-z0-9]+/g;
 const ASCII = /^[\0-\x7f]*$/;
 
 /**
@@ -185,20 +186,42 @@ export function foldName(name: string, lettersMax = 64): string {
   const known = FOLDED.get(name);
   if (known !== undefined) return known.length > lettersMax ? '' : known;
   if (name.length > FOLDED_CHARS_MAX) return '';
-  // NFKC expands one character to up to 18, so long texts are not normalised.
-  if (name.length > lettersMax && hasMoreLetters(name, lettersMax)) return '';
-  // First upper case, then lower case, because ſ is a lower-case letter whose upper case is S.
-  const cased = ASCII.test(name) ? name : name.normalize('NFKC').toUpperCase();
-  return cased.toLowerCase().replace(NO_LETTERS, '');
+  let folded = '';
+  if (ASCII.test(name)) folded = name.toLowerCase().replace(NO_ASCII_LETTERS, '');
+  // One by one, because the normalisation of a whole name can take a hundred times as long: it turns some characters
+  // into 18, and sorts marks.
+  else
+    for (let at = 0; at < name.length; at++) {
+      const code = name.codePointAt(at)!;
+      if (code > 0xffff) at++;
+      if (folds[code] === NOTHING) continue;
+      folded += foldCharacter(code);
+      if (folded.length > lettersMax) return '';
+    }
+  return folded.length > lettersMax ? '' : folded;
 }
 
-const LETTER = /(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{N}]/gu;
+/** The fold of a character, for each code point: nothing, or itself. 0: a text in `OTHER_FOLDS`, or not known yet. */
+const NOTHING = 1;
+const ITSELF = 2;
+/** The memory is reserved only, until names arrive that are not ASCII. */
+const folds = new Uint8Array(0x11_0000);
+/** Has an entry only for characters that Unicode maps to something else, which are some ten thousand. */
+const OTHER_FOLDS = new Map<number, string>();
+const MAY_FOLD = /[\p{L}\p{N}\p{Changes_When_NFKC_Casefolded}]/u;
 
-/** True if `name` has more than `max` letters and digits, in UTF-16 units. Stops as soon as it is sure. */
-function hasMoreLetters(name: string, max: number): boolean {
-  let letters = 0;
-  for (const [letter] of name.matchAll(LETTER)) if ((letters += letter.length) > max) return true;
-  return false;
+/** Each character is normalised only once, because this takes up to a microsecond. */
+function foldCharacter(code: number): string {
+  const char = String.fromCodePoint(code);
+  if (folds[code] === ITSELF) return char;
+  const known = OTHER_FOLDS.get(code);
+  if (known !== undefined) return known;
+  // First upper case, then lower case, because ſ is a lower-case letter whose upper case is S.
+  const folded = MAY_FOLD.test(char) ? char.normalize('NFKC').toUpperCase().toLowerCase().replace(NO_LETTERS, '') : '';
+  if (folded === '') folds[code] = NOTHING;
+  else if (folded === char) folds[code] = ITSELF;
+  else OTHER_FOLDS.set(code, folded);
+  return folded;
 }
 
 const SHOWN_MAX = 100;

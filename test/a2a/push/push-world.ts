@@ -27,6 +27,7 @@ const LIMITS: LimitsConfig = {
   burst: 0,
   developmentRequestsPerMinute: 60,
   anonymousRequestsPerMinute: 1_000_000,
+  accountRequestsPerMinute: null,
   sessionRequestsPerMinute: 600,
   tokensPerMinute: 1,
   chatBodyBytesMax: 1_000_000,

@@ -165,6 +165,9 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
     limiter: createLocalLimiter({ now }),
     policy: () => ({ requestsPerMinute, burst: 0, tokensPerMinute: 1e12 }),
     sharedPolicy: () => null,
+    newKeyPolicy: () => {
+      throw new Error('nobody makes keys here');
+    },
     onRateLimited: () => {},
     catalog,
     router,

@@ -4,6 +4,13 @@ import type { Case } from './option-case.ts';
 export const LIMIT_CASES = {
   'limits.requests_per_minute': { toml: '7', wrong: '0', of: (c) => c.limits.requestsPerMinute, is: 7, fallback: 60 },
   'limits.burst': { toml: '7', wrong: '-1', of: (c) => c.limits.burst, is: 7, fallback: 20 },
+  'limits.account_requests_per_minute': {
+    toml: '7',
+    wrong: '0',
+    of: (c) => c.limits.accountRequestsPerMinute,
+    is: 7,
+    fallback: null,
+  },
   'limits.development_requests_per_minute': {
     toml: '7',
     wrong: '0',

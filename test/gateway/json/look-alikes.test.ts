@@ -86,6 +86,32 @@ test('long names take no time', () => {
   expect(process.cpuUsage().user - began).toBeLessThan(3_000_000);
 });
 
+test('ten thousand names of any characters take a small multiple of the time of plain ones', () => {
+  // As many as a body may have: `limits.json_keys_max`, and 64 bytes for each.
+  const cost = (char: string, length: number): number => {
+    const list: string[] = [];
+    for (let bytes = 0; list.length < 10_000;) {
+      const name = `${char.repeat(length)}z${list.length}`;
+      bytes += Buffer.byteLength(name);
+      if (bytes > 640_000) break;
+      list.push(name);
+    }
+    const once = () => {
+      const began = process.threadCpuUsage();
+      expect(findLookAlike(list, names)).toBeNull();
+      const { user, system } = process.threadCpuUsage(began);
+      return user + system;
+    };
+    return Math.min(once(), once());
+  };
+  cost('x_', 31);
+  const plain = Math.max(cost('_', 60), cost('x_', 31), cost('x_', 4));
+  const hostile = [...'\ufdfa\u3300\u2a76\u0345\u0300\u017f\ufb03\u4e00\u{1d41a}\u00ad'];
+  for (const char of [...hostile, '\u0323\u0301\u0327\u05b0'])
+    for (const length of [4, 18, 60])
+      expect(cost(char, length), `U+${char.codePointAt(0)!.toString(16)} ${length} times`).toBeLessThan(4 * plain);
+});
+
 test("what begins as the gateway's own names do, and is none of them, is found with those that there are", () => {
   const own = ['tollgate/max_cost', 'tollgate/receipt'];
   const names = actedOn([...own, 'progressToken']);

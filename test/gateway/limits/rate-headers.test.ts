@@ -68,7 +68,7 @@ describe('rate policies', () => {
         account: 'a',
         key: null,
         wallet: null,
-        rates: { key: null, account: { requestsPerMinute, tokensPerMinute } },
+        rates: { key: null, account: { requestsPerMinute, tokensPerMinute, requestsByOperator: true } },
       })!;
     const limiter = createLocalLimiter({ now: () => 0 });
     const ofRequests = shared(2, null);

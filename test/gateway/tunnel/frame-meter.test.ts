@@ -17,7 +17,7 @@ describe('the meter of small frames', () => {
   });
 
   it.each([
-    ['data of one byte', frame(0, 1)],
+    ['data of 32 bytes', frame(0, 32)],
     ['pings', frame(6, 8)],
     ['continuations', frame(9, 1)],
   ])('stops at a frame after 256 of %s', (_name, one) => {
@@ -28,24 +28,54 @@ describe('the meter of small frames', () => {
     expect(meter.waitMs()).toBe(0);
   });
 
+  it('stops at a frame after 64 of data of one byte, which cost four times as much', () => {
+    const budget = createFrameBudget(() => 0);
+    const meter = createFrameMeter(budget);
+    expect(meter.admit(many(1_000, frame(0, 1)))).toBe(64 * 10);
+    expect(budget.left()).toBe(10_000 - 256);
+  });
+
+  it('counts the empty last frame of a stream once', () => {
+    const budget = createFrameBudget(() => 0);
+    const last = Buffer.from([0, 0, 0, 0, 1, 0, 0, 0, 1]);
+    expect(createFrameMeter(budget).admit(many(1_000, last))).toBe(256 * 9);
+  });
+
+  it('tells of a connection that sends more tiny frames than any proxy', () => {
+    let now = 0;
+    const budget = { left: () => 10_000, take: () => {} };
+    const meter = createFrameMeter(budget, () => now);
+    const bytes = many(64, frame(0, 1));
+    const send = (turns: number) => {
+      for (let turn = 0; turn < turns; turn++) meter.admit(bytes);
+    };
+    send(312);
+    expect(meter.flooded()).toBe(false);
+    now = 1_000;
+    send(15);
+    expect(meter.flooded()).toBe(false);
+    send(2);
+    expect(meter.flooded()).toBe(true);
+  });
+
   it('reads on where it stopped, however the bytes are cut', () => {
     const bytes = many(100, frame(0, 3));
     const budget = createFrameBudget(() => 0);
     const meter = createFrameMeter(budget);
     for (const byte of bytes) expect(meter.admit(Buffer.from([byte]))).toBe(1);
-    expect(budget.left()).toBe(9_900);
+    expect(budget.left()).toBe(9_600);
   });
 
   it('is shared by the connections of a network, and fills steadily', () => {
     let now = 0;
     const budget = createFrameBudget(() => now);
     const meters = [createFrameMeter(budget), createFrameMeter(budget)];
-    const bytes = many(300, frame(0, 1));
+    const bytes = many(300, frame(0, 31));
     let taken = 0;
-    for (let turn = 0; turn < 100; turn++) taken += meters[turn % 2]!.admit(bytes) / 10;
+    for (let turn = 0; turn < 100; turn++) taken += meters[turn % 2]!.admit(bytes) / 40;
     expect(taken).toBe(10_000);
     expect(meters[0]!.waitMs()).toBeCloseTo(25.6);
     now = 26;
-    expect(createFrameMeter(budget).admit(bytes)).toBe(2_560);
+    expect(createFrameMeter(budget).admit(bytes)).toBe(256 * 40);
   });
 });

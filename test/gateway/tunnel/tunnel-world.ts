@@ -224,6 +224,7 @@ const LIMITS = {
   burst: 20,
   developmentRequestsPerMinute: 6_000,
   anonymousRequestsPerMinute: 1_000_000,
+  accountRequestsPerMinute: null,
   sessionRequestsPerMinute: 600,
   tokensPerMinute: 1_000_000,
   chatBodyBytesMax: 10_000,

@@ -166,6 +166,9 @@ async function startGateway(
     limiter: createLocalLimiter({ now }),
     policy: () => ({ requestsPerMinute: 1e9, burst: 1e9, tokensPerMinute: 1e12 }),
     sharedPolicy: () => null,
+    newKeyPolicy: () => {
+      throw new Error('nobody makes keys here');
+    },
     onRateLimited: () => {},
     catalog,
     router,

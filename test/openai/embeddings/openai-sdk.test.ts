@@ -1,6 +1,7 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { embed } from '../../../src/demo/embedder.ts';
+import { dialIn, offeredModel } from '../../support/dial-in.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { startTranscripts, type TranscriptUpstream } from '../translated/support/transcript-upstream.ts';
 
@@ -14,6 +15,8 @@ beforeAll(async () => {
   upstream = await startTranscripts();
   spine = await startSpine({
     toml: `${UNHURRIED}
+[upstream]
+cooldown_ms = 0
 [[models]]
 name = "${MODEL}"
 display_name = "Acme: Vectors"
@@ -136,6 +139,58 @@ test.each([
   );
   await spine.quiet();
   expect(await spine.balance()).toEqual(before);
+});
+
+const EMPTY = [[], '', null, [[]], {}, 0];
+test.each(EMPTY)('the vector %j is a failure of the provider, and free', async (embedding) => {
+  const before = await spine.balance();
+  // A reply of up to 4 KiB is parsed, and a larger one is only searched.
+  for (const length of [0, 8_000]) {
+    const data = [
+      { index: 0, embedding: [0.5] },
+      { index: 1, embedding },
+    ];
+    const usage = { prompt_tokens: 2, total_tokens: 2 };
+    upstream.answer = () => ({ body: { object: 'list', data, note: 'x'.repeat(length), usage } });
+    await expect(client.embeddings.create({ model: MODEL, input: ['a', 'b'] })).rejects.toThrow(/Provider Acme failed/);
+  }
+  await spine.quiet();
+  expect(await spine.balance()).toEqual(before);
+});
+
+test('vectors of other forms are not empty', async () => {
+  for (const embedding of [[0], 'AAAAAA==', [[0.5], [1]], { indices: [1], values: [0.5] }]) {
+    const usage = { prompt_tokens: 1, total_tokens: 1 };
+    upstream.answer = () => ({ body: { object: 'list', data: [{ index: 0, embedding }], usage } });
+    const reply = await spine.post('/embeddings', { model: MODEL, input: 'a' });
+    expect(await reply.json()).toMatchObject({ data: [{ embedding }] });
+  }
+});
+
+test('a provider that dialled in is paid two tokens beyond the bytes of each input, and flagged for more', async () => {
+  const proxy = await dialIn({
+    router: spine.origin,
+    services: offeredModel({ url: upstream.url, name: 'far/vectors', provider: 'Far' })
+      .replace('context_length', 'output_modalities = ["embeddings"]\ncontext_length')
+      .replace(/max_output_tokens.*|completion = 2/g, (line) => (line.startsWith('c') ? 'completion = 0' : '')),
+  });
+  try {
+    const input = Array.from({ length: 100 }, () => 'x');
+    const claim = async (prompt_tokens: number) => {
+      upstream.answer = (body) => ({ body: { ...embed(body), usage: { prompt_tokens, total_tokens: prompt_tokens } } });
+      const reply = await spine.post('/embeddings', { model: 'far/vectors', input });
+      expect(reply.status).toBe(200);
+      return spine.generation(reply.headers.get('x-generation-id'));
+    };
+    expect(await claim(300)).toMatchObject({ tokens_prompt: 300, cost_micro_usdc: 300, flags: [] });
+    expect(await claim(1_700)).toMatchObject({
+      tokens_prompt: 300,
+      cost_micro_usdc: 300,
+      flags: ['usage_implausible'],
+    });
+  } finally {
+    await proxy.close();
+  }
 });
 
 test('each door names the other where the model is for that one', async () => {

@@ -172,3 +172,49 @@ describe('a model that lists fields', () => {
     expect(dropped).toBe('future_field');
   });
 });
+
+describe('a request asks for no more output than was locked', () => {
+  test.each([
+    ['messages', 'max_tokens', { messages: [{ role: 'user', content: 'Hi' }] }],
+    ['responses', 'max_output_tokens', { input: 'Hi', store: false }],
+  ])('of %s, whatever field asks', async (path, cap, prompt) => {
+    const { body, dropped } = await sent(path, {
+      model: PLAIN,
+      [cap]: 50,
+      ...prompt,
+      n: 8,
+      N: 8,
+      best_of: 8,
+      min_tokens: 90_000,
+      thinking_budget: 90_000,
+      thinking: { type: 'enabled', budget_tokens: 90_000 },
+      reasoning: { effort: 'low', max_tokens: 90_000 },
+      sampling: { n: 8, deep: [{ num_return_sequences: 8, seed: 1 }], min_tokens: 40, max_thinking_tokens: 90_000 },
+    });
+    const isMessages = path === 'messages';
+    expect(dropped).toBe(
+      `n, N, best_of${isMessages ? ', reasoning.max_tokens' : ''}, sampling.n, sampling.deep%5B0%5D.num_return_sequences`,
+    );
+    expect(body).toEqual({
+      model: 'upstream-of-Acme',
+      [cap]: 50,
+      ...prompt,
+      min_tokens: 50,
+      thinking_budget: 50,
+      thinking: { type: 'enabled', budget_tokens: isMessages ? 49 : 50 },
+      reasoning: isMessages ? { effort: 'low' } : { effort: 'low', max_tokens: 50 },
+      sampling: { deep: [{ seed: 1 }], min_tokens: 40, max_thinking_tokens: 50 },
+    });
+  });
+
+  test('and thinking below the cap stays as it is', async () => {
+    const thinking = { type: 'enabled', budget_tokens: 2_000 };
+    const { body } = await sent('messages', {
+      model: PLAIN,
+      max_tokens: 3_000,
+      thinking,
+      messages: [{ role: 'user', content: 'Hi' }],
+    });
+    expect(body).toMatchObject({ max_tokens: 3_000, thinking });
+  });
+});

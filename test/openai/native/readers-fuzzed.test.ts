@@ -296,7 +296,7 @@ const offer: Offer = makeOffer();
 function passes(wire: NativeWire, checked: unknown, text: string): void {
   const asked = checked as Record<string, unknown>;
   const given = { wire, text, asked, model: 'acme/small', headers: {}, isLossy: false, untranslatable: null };
-  const sent = JSON.parse(nativeBody(given, offer, 7).text) as Record<string, unknown>;
+  const sent = JSON.parse(nativeBody(given, offer, { tokens: 7, isSet: true }).text) as Record<string, unknown>;
   holds(sent['model'] === offer.model!.upstreamModel && sent[wire.cap] === 7, text);
   for (const name of ['provider', 'n_predict', 'session_id']) holds(!(name in sent), text);
   const size = measureNative(given);

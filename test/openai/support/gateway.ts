@@ -40,6 +40,7 @@ export const LIMITS: LimitsConfig = {
   burst: 20,
   developmentRequestsPerMinute: 6000,
   anonymousRequestsPerMinute: 1_000_000,
+  accountRequestsPerMinute: null,
   sessionRequestsPerMinute: 600,
   tokensPerMinute: 1_000_000,
   chatBodyBytesMax: 200_000,
@@ -153,6 +154,7 @@ export async function startGateway(options: GatewayOptions) {
     visitor: async () => caller,
     lookUp: () => null,
     count: async () => {},
+    countNewKey: async () => {},
     async prepare(request) {
       if (request.targets[0] !== offer.service)
         throw new GatewayError('invalid_model', `Model not found: ${request.targets[0]!}`, { param: 'model' });

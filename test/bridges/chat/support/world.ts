@@ -184,6 +184,9 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     limiter: createLocalLimiter({ now }),
     policy: (caller) => policies.of(caller),
     sharedPolicy: () => null,
+    newKeyPolicy: () => {
+      throw new Error('nobody makes keys here');
+    },
     onRateLimited: () => {},
     catalog,
     router,

@@ -91,6 +91,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
   await server.register(
     accountRoutes({
       members: { find: async () => null },
+      countNewKey: async () => {},
       admit,
       keys: store,
       offers: () => true,

@@ -93,6 +93,7 @@ async function world({
   await server.register(
     accountRoutes({
       members: { find: async () => null },
+      countNewKey: async () => {},
       offers: () => true,
       admit,
       keys,

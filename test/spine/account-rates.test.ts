@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startSpine, type Spine } from '../support/spine.ts';
+
+// An account has a rate over all its keys, although nobody has set one for it. Each key has a rate of its own, so
+// otherwise an account could multiply its rate by making keys.
+
+const PER_MINUTE = 4;
+const OF_ACCOUNT = 5;
+const BURST = 1;
+
+let spine: Spine;
+beforeAll(async () => {
+  spine = await startSpine({
+    toml: `[limits]\nrequests_per_minute = ${PER_MINUTE}\nburst = ${BURST}\naccount_requests_per_minute = ${OF_ACCOUNT}\n`,
+  });
+});
+afterAll(async () => {
+  expect(await spine.faults()).toEqual([]);
+  await spine.stop();
+});
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+const keysOf = async (account: string, count: number) =>
+  Promise.all(
+    Array.from(
+      { length: count },
+      async () => (await spine.app.keys.create({ account, label: 'more', kind: 'live' }))!.text,
+    ),
+  );
+const ask = async (key: string) => {
+  const response = await spine.get('/session/balance', bearer(key));
+  const { error } = (await response.json()) as { error?: { message: string } };
+  return { status: response.status, headers: response.headers, message: error?.message };
+};
+/** How many requests pass, made with the keys in turn. The clock runs on, so one more may pass. */
+const passing = async (keys: readonly string[], tries: number) => {
+  let passed = 0;
+  for (let i = 0; i < tries; i++) if ((await ask(keys[i % keys.length]!)).status === 200) passed++;
+  return passed;
+};
+
+test('the keys of an account share a rate that nobody set', async () => {
+  const { key, account } = await spine.tenant('many', '1');
+  const keys = [key, ...(await keysOf(account, 5))];
+  const passed = await passing(keys, 3 * (OF_ACCOUNT + BURST));
+  expect(passed).toBeGreaterThanOrEqual(OF_ACCOUNT + BURST);
+  expect(passed).toBeLessThan(2 * (OF_ACCOUNT + BURST));
+  const [fresh] = await keysOf(account, 1);
+  const { status, headers, message } = await ask(fresh!);
+  expect(status).toBe(429);
+  expect(message).toMatch(/^Rate limit of 5 requests per minute of the account exceeded: retry in \d+ s$/);
+  expect(headers.get('x-ratelimit-limit-requests')).toBe(String(OF_ACCOUNT));
+  expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+});
+
+test('a single key keeps its own rate', async () => {
+  const { key } = await spine.tenant('single', '1');
+  await passing([key], PER_MINUTE + BURST);
+  const { status, message } = await ask(key);
+  expect(status).toBe(429);
+  expect(message).toMatch(/^Rate limit of 4 requests per minute exceeded/);
+});
+
+test('a rate that the operator sets replaces it, and one that the owner sets only lowers it', async () => {
+  const { key, account } = await spine.tenant('raised', '1');
+  const keys = [key, ...(await keysOf(account, 9))];
+  const set = (path: string, headers: Record<string, string>, requests_per_minute: number) =>
+    fetch(`${spine.origin}${path}`, {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ requests_per_minute }),
+    });
+  const path = `/admin/v1/accounts/${account}/limits`;
+  expect((await set(path, bearer(spine.adminKey), 30)).status).toBe(200);
+  expect(await passing(keys, 24)).toBe(24);
+
+  const { key: other, account: own } = await spine.tenant('owner', '1');
+  const others = [other, ...(await keysOf(own, 9))];
+  expect((await set('/api/v1/limits', bearer(other), 30)).status).toBe(200);
+  expect(await passing(others, 24)).toBeLessThan(2 * (OF_ACCOUNT + BURST));
+});
+
+test('keys can be created at half the rate of the requests of a key', async () => {
+  const { key, account } = await spine.tenant('maker', '1');
+  const makers = [key, ...(await keysOf(account, 3))];
+  const statuses: number[] = [];
+  let message = '';
+  for (const maker of makers) {
+    const response = await spine.post('/keys', { label: 'one more' }, bearer(maker));
+    statuses.push(response.status);
+    const { error } = (await response.json()) as { error?: { message: string } };
+    message = error?.message ?? '';
+  }
+  expect(statuses).toEqual([201, 201, 201, 429]);
+  expect(message).toMatch(/^Rate limit of 2 requests per minute for new keys of the account exceeded/);
+});
