@@ -217,7 +217,7 @@ async function mountHealth({ server, registry, logger, drain, funds }: Protocols
     };
   };
   const ready = async () => {
-    if (drain.begun()) return { ready: false, checks: { gateway: 'is shutting down' } };
+    if (drain.announced()) return { ready: false, checks: { gateway: 'is shutting down' } };
     const state = await checkDatabase();
     return { ready: state === 'ok', checks: { gateway: 'ok', database: state, ...treasuries() } };
   };
