@@ -33,7 +33,8 @@ interface ConnectionRelease {
 
 export function createConnectionRelease({ server }: FastifyInstance): ConnectionRelease {
   return {
-    ask: () => void server.prependListener('request', (_request, response) => response.setHeader('connection', 'close')),
+    ask: () =>
+      void server.prependListener('request', (_request, response) => response.setHeader('connection', 'close')),
     stopAccepting() {
       // The method of http.Server closes idle connections once, and no longer checks the time limits of requests.
       Server.prototype.close.call(server);
