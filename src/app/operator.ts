@@ -143,7 +143,7 @@ async function mountAccounts(protocols: Protocols): Promise<void> {
 }
 
 async function mountAdministration(protocols: Protocols, { rollUp }: Analytics): Promise<void> {
-  const { server, config, database, ledger, funds, networks, metrics, options, logger, now } = protocols;
+  const { server, config, database, ledger, funds, networks, metrics, options, logger, outages, now } = protocols;
   const { sessions, cookies } = protocols.browsers;
   const { adminKey } = config;
   const adminSessions = createAdminSessions({
@@ -189,7 +189,8 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
     adminFigures,
     reload,
   };
-  const onError = (error: unknown) => logger.warn({ err: error }, 'the outcome of a change could not be logged');
+  const onError = (error: unknown) =>
+    outages.failed('log of changes', { err: error }, 'the outcome of a change could not be logged');
   const logged = async (app: typeof server) => {
     logActs(app, { log, onError });
     await mount(app, routes);
