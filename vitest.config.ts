@@ -32,7 +32,7 @@ const DEEP_ONLY = [
   'test/billing/ledger-races-without-guards.test.ts',
   'test/cli/log-reader-gone.test.ts',
   'test/cluster/gateway-freezes.test.ts',
-  'test/deploy/{chart,dashboard}.test.ts',
+  'test/deploy/{chart,dashboard,rolling-restart}.test.ts',
   'test/examples/paid-call.test.ts',
   'test/fairness/{connections,kept-replies,large-replies,subscriptions,tunnel-floods,unread-replies,videos}.test.ts',
   'test/gateway/reference/docs-in-a-browser.test.ts',

@@ -19,14 +19,15 @@ export type Access = Opened<typeof openAccess>;
 
 /** Authentication by API keys, wallets, access tokens, sessions and run tokens. */
 export async function openAccess(listener: Listener) {
-  const { config, database, ledger, identity, logger, payments, opened, now, elapsed } = listener;
+  const { config, database, ledger, identity, logger, outages, payments, opened, now, elapsed } = listener;
   const keys = createKeyStore(database, { now });
   const limits = createLimitsStore(database, { now });
   const members = createMemberStore(database, { keys, limits, now });
   const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now: elapsed });
   const signIn = await createSignIn({ ...config.signIn, chains: config.chains, attempts, now, elapsed });
   const nonces = createNonces({ secret: identity.secret('sign-in nonces'), database, now });
-  const onError = (error: unknown) => logger.warn({ err: error }, 'the keys of the OAuth issuer could not be fetched');
+  const onError = (error: unknown) =>
+    outages.failed('OAuth issuer', { err: error }, 'the keys of the OAuth issuer could not be fetched');
   const oauth = await createProtectedResource({ config, attempts, now, elapsed, onError });
   if (oauth.warning !== null) logger.warn(oauth.warning);
   const sessions = createWebSessions(database, { times: config.sessions, now });

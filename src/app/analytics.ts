@@ -9,14 +9,15 @@ export type Analytics = Awaited<ReturnType<typeof openAnalytics>>;
 
 /** The figures of calls by day, and the count of new accounts. Both follow the journal. */
 export async function openAnalytics(protocols: Protocols) {
-  const { config, database, logger, opened, now } = protocols;
+  const { config, database, outages, opened, now } = protocols;
   const { everyMs, retentionDays } = config.analytics;
   const isOff = everyMs === 0;
   const rollUp = createRollUp({
     database,
     now,
     everyMs: isOff ? null : everyMs,
-    onError: (error) => logger.warn({ err: error }, 'calls cannot be added to the figures; it is tried again'),
+    onError: (error) =>
+      outages.failed('figures', { err: error }, 'calls cannot be added to the figures; it is tried again'),
     ...(database.engine === 'sqlite' ? { end: () => database.log.head.n } : {}),
   });
   opened.defer(() => rollUp.close());
@@ -24,7 +25,7 @@ export async function openAnalytics(protocols: Protocols) {
     database,
     now,
     everyMs: isOff ? null : ACCOUNTS_MS,
-    onError: (error) => logger.warn({ err: error }, 'new accounts cannot be counted; it is tried again'),
+    onError: (error) => outages.failed('accounts', { err: error }, 'new accounts cannot be counted; it is tried again'),
   });
   opened.defer(() => accounts.close());
   await warnOfFewUsers(protocols);

@@ -3,7 +3,7 @@ import type { Database } from '#store';
 import type { AuditReport, Ledger } from '#billing';
 import type { Config } from '#config';
 import type { Analytics } from './analytics.ts';
-import { closeGracefully, type Catalog } from '#gateway';
+import { closeGracefully, createConnectionRelease, type Catalog } from '#gateway';
 import type { KeyStore } from '#auth';
 import type { Logger, Metrics } from '#observe';
 import type { BudgetNotices } from '#tasks';
@@ -33,7 +33,15 @@ export interface App {
   listen(): Promise<{ readonly url: string }>;
   /** Loads the web pages before the first visitor. In a checkout this may build them, in a separate process. */
   preparePages(): Promise<void>;
-  /** Refuses new calls at once, lets running ones finish within the drain limit, then closes everything. */
+  /**
+   * Prepares for `close`: load balancers are told to take another gateway, and each answer ends its connection. New
+   * calls are still served.
+   */
+  announceStop(): void;
+  /**
+   * Refuses new calls at once, lets running ones finish within the drain limit, then closes everything. New connections
+   * are answered with 503 until the running calls have finished; after `announceStop` they are refused.
+   */
   close(): Promise<void>;
 }
 
@@ -54,6 +62,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
 function appOf(protocols: Protocols, analytics: Analytics, opened: AsyncDisposableStack): App {
   const { config, server, database, ledger, keys, catalog, logger, metrics, notices, audit, reload } = protocols;
   const drainMs = config.limits.drainOnShutdownMs;
+  const release = createConnectionRelease(server);
   return {
     server,
     database,
@@ -71,9 +80,15 @@ function appOf(protocols: Protocols, analytics: Analytics, opened: AsyncDisposab
       return { url };
     },
     preparePages: () => protocols.web.prepare(),
+    announceStop() {
+      if (protocols.drain.announced()) return;
+      protocols.drain.announce();
+      release.ask();
+    },
     close: () =>
       closeGracefully({
         server,
+        ...(protocols.drain.announced() ? { stopAccepting: release.stopAccepting } : {}),
         drainMs,
         inFlight: protocols.pipeline.inFlight,
         refuse() {

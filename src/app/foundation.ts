@@ -1,7 +1,8 @@
 import type { Config } from '#config';
 import type { ServerOptions } from '#gateway';
-import { createLogger, createLogReceivers, type Logger } from '#observe';
+import { createLogger, createLogReceivers, createOutageLog, type Logger, type OutageLog } from '#observe';
 import { VERSION } from '../version.ts';
+import { isAway } from './is-away.ts';
 import { createLateRooms, type LateRooms } from './late-rooms.ts';
 import type { AppOptions } from './options.ts';
 
@@ -10,6 +11,8 @@ export interface Foundation {
   readonly config: Config;
   readonly options: AppOptions;
   readonly logger: Logger;
+  /** Logs what fails again and again while something is away. */
+  readonly outages: OutageLog;
   /** The number of log lines that never reached the log collector. */
   readonly logLinesLost: () => number;
   /** Also hides the secrets of a configuration that is loaded later. */
@@ -42,19 +45,26 @@ export function openFoundation(config: Config, options: AppOptions, opened: Asyn
     color: options.color ?? false,
     ...(options.writeLog ? { write: options.writeLog } : {}),
   });
+  const elapsed = options.elapsed ?? options.now ?? (() => performance.now());
+  const outages = createOutageLog(logger, elapsed);
   return {
     config,
     options,
     logger,
+    outages,
     logLinesLost: receivers.lost,
     hideInLogs: hide,
     opened,
     late: createLateRooms(),
     networks: config.chains.map(({ network }) => network),
     now,
-    elapsed: options.elapsed ?? options.now ?? (() => performance.now()),
+    elapsed,
     random,
-    onError: (error, request) =>
-      logger.error({ err: error, request_id: request.id, method: request.method }, 'a request failed'),
+    onError(error, request) {
+      const facts = { err: error, request_id: request.id, method: request.method };
+      // While the database is away, every request fails for the same reason.
+      if (isAway(error)) outages.failed('requests', facts, 'a request failed', { first: 'error' });
+      else logger.error(facts, 'a request failed');
+    },
   };
 }

@@ -24,7 +24,8 @@ export async function openMedia(
   middle: Middle,
   { tasks, webhooks, offerOf }: Pick<ReturnType<typeof openTasks>, 'tasks' | 'webhooks' | 'offerOf'>,
 ) {
-  const { config, database, identity, cluster, pipeline, logger, opened, late, now, elapsed, onError } = middle;
+  const { config, database, identity, cluster, pipeline, logger, outages, opened, late, now, elapsed, onError } =
+    middle;
   const [files, ...former] = await openStores(config);
   // Files of a former store are served until they expire. The former store is a local folder, so it is searched first.
   const stores = [...former, files];
@@ -32,7 +33,7 @@ export async function openMedia(
   if (cluster.listener !== null)
     for (const { holder } of stores) await tellHolder(database, holder, cluster.listener.url);
   const onUnremoved = (error: unknown) =>
-    logger.warn({ err: error }, 'expired files could not be removed; it is tried again');
+    outages.failed('expired files', { err: error }, 'expired files could not be removed; it is tried again');
   const blobs = createBlobs({ database, files, former, far, limits: config.media, now, onUnremoved });
   late.giveFile = (stream, asked) => void giveFile(stores, stream, asked);
   const clean = () =>
@@ -41,7 +42,7 @@ export async function openMedia(
         const removed = counts.reduce((sum, count) => sum + count, 0);
         if (removed > 0) logger.info({ files: removed }, 'files that belong to no task were removed');
       },
-      (error: unknown) => logger.warn({ err: error }, 'the file store could not be listed'),
+      (error: unknown) => outages.failed('file store', { err: error }, 'the file store could not be listed'),
     );
   clean();
   const cleaning = setInterval(clean, ORPHANS_EVERY_MS).unref();
@@ -56,8 +57,9 @@ export async function openMedia(
     tell: callbacks.tell,
     onUnseen(error) {
       // The operator must act on a full disk or an unreachable store, but not on a provider's faults.
-      const level = isOfProvider(error) ? 'debug' : 'warn';
-      logger[level]({ err: error }, 'a video could not be checked or fetched; it is tried again');
+      const text = 'a video could not be checked or fetched; it is tried again';
+      if (isOfProvider(error)) logger.debug({ err: error }, text);
+      else outages.failed('videos', { err: error }, text);
     },
     now,
     elapsed,

@@ -68,7 +68,7 @@ export async function openNetwork(access: Access) {
 }
 
 /** The connections from and to other gateways of the same database. Both are null for a single gateway. */
-async function openCluster({ config: { cluster }, opened, database, identity, logger, late }: Access) {
+async function openCluster({ config: { cluster }, opened, database, identity, outages, late }: Access) {
   const url = database.engine === 'postgres' ? cluster.url : null;
   if (url === null) return { listener: null, peers: null };
   const secret = cluster.secret === null ? identity.secret('cluster') : Buffer.from(cluster.secret);
@@ -83,7 +83,7 @@ async function openCluster({ config: { cluster }, opened, database, identity, lo
   await listener.listen();
   opened.defer(() => listener.close(0));
   const onError = (node: { readonly url: string }, error: unknown) =>
-    logger.warn({ err: error, gateway: node.url }, 'another gateway could not be reached');
+    outages.failed(`gateway ${node.url}`, { err: error, gateway: node.url }, 'another gateway could not be reached');
   const peers = createPeers({ secret, onError });
   opened.defer(() => peers.close());
   return { listener, peers };

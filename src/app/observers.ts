@@ -9,6 +9,7 @@ import type { Store } from './store.ts';
 export async function openObservers({
   config,
   logger,
+  outages,
   logLinesLost,
   opened,
   database,
@@ -30,14 +31,14 @@ export async function openObservers({
   });
   const tracer = await createTracer(config, {
     version: VERSION,
-    onError: (error) => logger.warn({ err: error }, 'traces could not be sent'),
+    onError: (error) => outages.failed('traces', { err: error }, 'traces could not be sent'),
   });
   opened.defer(() => tracer.close());
   // In development the reader of the log wants to see refused requests. In production anybody could fill the log with
   // them.
   const refusals = createRefusalLog(logger, config.mode === 'development' ? 'info' : 'debug');
   const observer = createCallObserver(
-    [createCallLog(logger, tracer.spanOf), refusals.sink, metrics.sink, tracer.sink],
+    [createCallLog(logger, tracer.spanOf, outages), refusals.sink, metrics.sink, tracer.sink],
     {
       now: elapsed,
       hasOperation: (offer, tool) => late.mcp.hasTool(offer, tool),

@@ -145,7 +145,7 @@ async function mountAccounts(protocols: Protocols): Promise<void> {
 }
 
 async function mountAdministration(protocols: Protocols, { rollUp }: Analytics): Promise<void> {
-  const { server, config, database, ledger, funds, networks, metrics, options, logger, now } = protocols;
+  const { server, config, database, ledger, funds, networks, metrics, options, logger, outages, now } = protocols;
   const { sessions, cookies } = protocols.browsers;
   const { adminKey } = config;
   const adminSessions = createAdminSessions({
@@ -200,7 +200,8 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
     adminFigures,
     reload,
   };
-  const onError = (error: unknown) => logger.warn({ err: error }, 'the outcome of a change could not be logged');
+  const onError = (error: unknown) =>
+    outages.failed('log of changes', { err: error }, 'the outcome of a change could not be logged');
   const logged = async (app: typeof server) => {
     logActs(app, { log, onError });
     await mount(app, routes);
@@ -228,7 +229,7 @@ async function mountHealth({ server, registry, logger, drain, funds }: Protocols
     };
   };
   const ready = async () => {
-    if (drain.begun()) return { ready: false, checks: { gateway: 'is shutting down' } };
+    if (drain.announced()) return { ready: false, checks: { gateway: 'is shutting down' } };
     const state = await checkDatabase();
     return { ready: state === 'ok', checks: { gateway: 'ok', database: state, ...treasuries() } };
   };

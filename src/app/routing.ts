@@ -16,7 +16,7 @@ export type Routed = Opened<typeof openRouting>;
 
 /** The choice of a provider for a call, and the rate limits of callers. */
 export async function openRouting(network: Network) {
-  const { config, logger, opened, database, redis, registry, now, elapsed, random } = network;
+  const { config, logger, outages, opened, database, redis, registry, now, elapsed, random } = network;
   const limiter = createRateLimiter({
     redis,
     now: elapsed,
@@ -34,7 +34,7 @@ export async function openRouting(network: Network) {
   });
   registry.onReturned(health.returned);
   const onError = (error: Error) =>
-    logger.warn({ err: error }, 'the figures of offers cannot be saved; they are saved later');
+    outages.failed('figures of offers', { err: error }, 'the figures of offers cannot be saved; they are saved later');
   const keptFigures = await openKeptFigures({ database, figures: health, now, onError });
   opened.defer(() => keptFigures.close());
   const arrivals = createArrivals({ present, onReturned: registry.onReturned, waitMs: config.tunnel.waitMs });

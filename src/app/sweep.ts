@@ -1,6 +1,6 @@
-import { expireAll, LedgerUnavailable, type Ledger } from '#billing';
-import { DatabaseError } from '#store';
-import type { Logger } from '#observe';
+import { expireAll, type Ledger } from '#billing';
+import type { Logger, OutageLog } from '#observe';
+import { isAway } from './is-away.ts';
 
 /** A store whose rows expire. `sweep` removes at most `batch` of them and resolves with the number of removed rows. */
 interface Swept {
@@ -10,6 +10,7 @@ interface Swept {
 interface SweeperOptions {
   readonly ledger: Ledger;
   readonly logger: Logger;
+  readonly outages: OutageLog;
   readonly now: () => number;
 }
 
@@ -20,7 +21,7 @@ const BATCH = 1_000;
  * failure the next sweep tries again. `close` resolves when no sweep is running.
  */
 export function openSweeper(
-  { ledger, logger, now }: SweeperOptions,
+  { ledger, logger, outages, now }: SweeperOptions,
   swept: Readonly<Record<string, Swept>>,
   everyMs: number,
 ): { close(): Promise<void> } {
@@ -33,7 +34,7 @@ export function openSweeper(
       if (expired > 0) logger.warn({ locks: expired }, 'locks expired');
     } catch (error) {
       if (isAway(error)) return error;
-      logger.warn({ err: error }, 'the sweep of expired locks failed; it is tried again');
+      outages.failed('locks', { err: error }, 'the sweep of expired locks failed; it is tried again');
     }
     return null;
   };
@@ -42,7 +43,8 @@ export function openSweeper(
       for (let count = BATCH; count === BATCH && !closed;) count = await store.sweep(BATCH);
     } catch (error) {
       if (isAway(error)) return error;
-      logger.warn({ err: error, store: name }, 'old rows of a store could not be removed; it is tried again');
+      const text = 'old rows of a store could not be removed; it is tried again';
+      outages.failed(`rows of ${name}`, { err: error, store: name }, text);
     }
     return null;
   };
@@ -51,7 +53,8 @@ export function openSweeper(
     let away = await expireLocks();
     for (const [name, store] of Object.entries(swept)) away = (await sweepStore(name, store)) ?? away;
     if (away !== null)
-      logger.warn(
+      outages.failed(
+        'sweep',
         { err: away },
         'expired locks and old rows could not be removed, because the database does not answer; it is tried again',
       );
@@ -69,6 +72,3 @@ export function openSweeper(
     },
   };
 }
-
-const isAway = (error: unknown): boolean =>
-  error instanceof LedgerUnavailable || (error instanceof DatabaseError && error.unavailable);

@@ -15,7 +15,7 @@ import type { Middle } from './middle.ts';
 
 /** Tasks that outlive their calls, and the webhooks that report them. */
 export function openTasks(middle: Middle) {
-  const { config, identity, database, ledger, catalog, logger, metrics, opened, late, now, random } = middle;
+  const { config, identity, database, ledger, catalog, logger, outages, metrics, opened, late, now, random } = middle;
   const offerOf = createOffersById(catalog);
   const sinks: readonly TaskSink[] = [createTaskLog(logger), metrics.tasks];
   const tasks = createTasks({
@@ -40,7 +40,7 @@ export function openTasks(middle: Middle) {
   const secret = identity.secret('webhooks');
   const { allowPrivate } = config.webhooks;
   const onError = (error: unknown) =>
-    logger.warn({ err: error }, 'webhooks could not be delivered; they are tried again');
+    outages.failed('webhooks', { err: error }, 'webhooks could not be delivered; they are tried again');
   const webhooks = createWebhooks({
     database,
     fetch: createGuardedFetch({ allowPrivate }),
@@ -66,7 +66,7 @@ export function openTasks(middle: Middle) {
       );
     },
     onLost: (lost) => logger.info({ ...lost }, 'the webhook of an account was given up'),
-    onError: (error) => logger.warn({ err: error }, 'budgets could not be checked; it is tried again'),
+    onError: (error) => outages.failed('budgets', { err: error }, 'budgets could not be checked; it is tried again'),
   });
   opened.defer(() => notices.close());
   const push = createPush({
@@ -86,7 +86,7 @@ export function openTasks(middle: Middle) {
 
 /** Polls the live tasks, so that their ends are noticed even if no client asks. */
 export function watchTasks(
-  { config, database, logger, opened, present, now, random }: Middle,
+  { config, database, outages, opened, present, now, random }: Middle,
   { tasks, offerOf }: Pick<ReturnType<typeof openTasks>, 'tasks' | 'offerOf'>,
   { looks, looksAtExpiry }: Pick<TaskWatchOptions, 'looks' | 'looksAtExpiry'>,
 ): void {
@@ -105,7 +105,7 @@ export function watchTasks(
     lookMsMax: config.tasks.lookMsMax,
     retentionMs: config.tasks.retentionMs,
     alone: database.engine === 'sqlite',
-    onError: (error) => logger.warn({ err: error }, 'running tasks cannot be checked; it is tried again'),
+    onError: (error) => outages.failed('tasks', { err: error }, 'running tasks cannot be checked; it is tried again'),
   });
   opened.defer(() => watch.close());
 }

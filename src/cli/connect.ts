@@ -4,7 +4,8 @@ import type { ConnectFlags } from './connect/run.ts';
 
 const HELP = `
 It prints what the client needs, and writes nothing without --write. With --write it changes the client's own files:
-other settings in them stay, and the file as it was is kept beside it.
+other settings in them stay, and the file as it was is kept beside it. It asks before it changes a file that holds for
+all projects; --project writes into the file of the project in this folder instead. --undo takes back what it wrote.
 
 The gateway is asked first, so that a wrong address, key or model is told at once. Without --url it is the gateway
 that runs on the data directory. The key is that of --key or of TOLLGATE_API_KEY. A gateway that was found on the data
@@ -13,7 +14,9 @@ directory gets the key of --key or the one that ${START} made, and has to be on 
 Examples:
   tollgate connect --list
   tollgate connect claude-code                            print it
-  tollgate connect claude-code --write                    write it
+  tollgate connect claude-code --write                    write it, for all projects
+  tollgate connect claude-code --project --write          write it, for the project in this folder
+  tollgate connect claude-code --undo                     as it was before
   tollgate connect codex --model a2a/demo/croupier        an agent in the place of a model
   tollgate connect cursor --mcp --write                   the gateway's tools
   tollgate connect opencode --url https://gateway.example --key svc-sk-…`;
@@ -32,6 +35,9 @@ export function connectCommand(): Command {
     )
     .option('--mcp', 'the tools of the gateway, as an MCP server of the client')
     .option('-w, --write', "write it into the client's files")
+    .option('--project', 'the files of the project in this folder, for clients that read such files')
+    .option('-y, --yes', 'with --write: no question before a file is changed that holds for all projects')
+    .option('--undo', 'give the values that it wrote their old values again; needs no gateway')
     .option('--url <address>', 'address of the gateway (TOLLGATE_URL)')
     .option('--key <key>', 'API key; better in TOLLGATE_API_KEY, which process lists do not show')
     .option('--data <directory>', 'data directory (TOLLGATE_DATA) to find the running gateway by')

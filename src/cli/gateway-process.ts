@@ -29,8 +29,9 @@ interface GatewayHooks {
 }
 
 /**
- * Runs a gateway until a signal ends it. The first signal stops it gracefully, a second one at once. Resolves when
- * everything is closed. Rejects if the gateway cannot start.
+ * Runs a gateway until a signal ends it. The first signal stops it gracefully, a SIGTERM after the delay for load
+ * balancers. A second signal ends the delay, and after the delay the process. Resolves when everything is closed.
+ * Rejects if the gateway cannot start.
  */
 export async function runGateway(config: Config & { readonly adminKey: string }, hooks: GatewayHooks): Promise<void> {
   let app: App | null = null;
@@ -55,6 +56,14 @@ export async function runGateway(config: Config & { readonly adminKey: string },
     if (hooks.pages ?? true) void app.preparePages();
     await hooks.ready(app, baseUrl);
     await stop.requested;
+    if (config.limits.shutdownDelayMs > 0 && !stop.hurried()) {
+      app.announceStop();
+      app.logger.info(
+        { delay_ms: config.limits.shutdownDelayMs },
+        'unready: load balancers may leave, new calls are still served',
+      );
+      await stop.delay(config.limits.shutdownDelayMs);
+    }
     hooks.stopping?.(app);
   } finally {
     try {

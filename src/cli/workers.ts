@@ -30,7 +30,7 @@ export function workerCount(text: string): number {
 
 /**
  * Runs this command again in `count` processes that share the port, until a signal ends them. The first signal stops
- * them gracefully, a second one at once. A worker that dies is replaced. If workers cannot start, they have logged why,
+ * them gracefully, a second one ends the delay for load balancers, or without a delay all at once. A worker that dies is replaced. If workers cannot start, they have logged why,
  * and this process gets their exit code.
  */
 export async function superviseWorkers(
@@ -74,8 +74,12 @@ export async function superviseWorkers(
       logger.info({ workers: count }, 'stopping: running calls may finish');
     }
   } finally {
-    const exits = await crew.end(config.limits.drainOnShutdownMs + CLOSE_MS);
-    const failed = exits.find(({ code, signal }) => code !== 0 && signal !== 'SIGTERM');
+    const { shutdownDelayMs, drainOnShutdownMs } = config.limits;
+    const ended = crew.end(shutdownDelayMs + drainOnShutdownMs + CLOSE_MS, stop.hurried());
+    // Each worker delays its stop by itself. A signal that ends the delay here ends theirs.
+    if (shutdownDelayMs > 0) void stop.delay(shutdownDelayMs).then(() => stop.hurried() && killAll('SIGINT'));
+    const exits = await ended;
+    const failed = exits.find(({ code, signal }) => code !== 0 && signal !== 'SIGTERM' && signal !== 'SIGINT');
     if (failed) process.exitCode = failed.code ?? 1;
     removeGatewayFile(config.dataDir);
     await receivers.close();
@@ -184,10 +188,10 @@ function createCrew(logger: Logger, { stopped, listensAt, logLinesLost, configFi
         ends.push(end);
         void Promise.race([end, stopped]).then(() => resolve(false));
       }),
-    /** Stops all workers gracefully. Kills those that still run after `cutMs`. */
-    async end(cutMs: number): Promise<readonly Exit[]> {
+    /** Stops all workers gracefully, and if `hurried` without a delay. Kills those that still run after `cutMs`. */
+    async end(cutMs: number, hurried: boolean): Promise<readonly Exit[]> {
       stopping = true;
-      killAll('SIGTERM');
+      killAll(hurried ? 'SIGINT' : 'SIGTERM');
       const cut = setTimeout(() => killAll('SIGKILL'), cutMs);
       const exits = await Promise.all(ends);
       clearTimeout(cut);

@@ -187,7 +187,7 @@ export { sessionAsked } from './routing/session-asked.ts';
 export { createRouter } from './routing/weighted-router.ts';
 export { type FreeCall, runFree } from './run-free.ts';
 export { createRuns, type Run, type Runs } from './runs.ts';
-export { closeGracefully } from './server/close-gracefully.ts';
+export { closeGracefully, createConnectionRelease } from './server/close-gracefully.ts';
 export {
   type Asked,
   createServe,

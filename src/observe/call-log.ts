@@ -1,8 +1,9 @@
 import { HTTP_ERRORS } from '#wire';
 import { METERS, type Resolution, type Usage } from '#billing';
-import { type Call, toGatewayError } from '#gateway';
+import { type Call, type Offer, OWN_ACCOUNT, toGatewayError } from '#gateway';
 import type { Logger } from './logger.ts';
 import type { CallOutcome, CallSink } from './observer.ts';
+import { createOutageLog, type OutageLog } from './outage-log.ts';
 import type { SpanOf } from './tracer.ts';
 
 /** Maximum size of a consumer's `metadata` in a log line. */
@@ -38,10 +39,14 @@ export function usageNumbers(usage: Usage | null | undefined): Record<string, nu
 
 /**
  * Writes one line for a billed call at `info`, for a free call at `debug`, for a flagged reply at `warn`, and for a
- * failed attempt at `warn`, or at `info` if the provider is not to blame. The line names the call's span if there is
+ * failed attempt at `warn`, or at `info` if the provider is not to blame or if it has failed before. The line names the call's span if there is
  * one. This sink must come before the sink that ends the span.
  */
-export function createCallLog(logger: Logger, spanOf: SpanOf = () => null): CallSink {
+export function createCallLog(
+  logger: Logger,
+  spanOf: SpanOf = () => null,
+  outages: OutageLog = createOutageLog(logger, () => performance.now()),
+): CallSink {
   return {
     attemptFailed(call, offer, failure) {
       const facts = {
@@ -51,11 +56,17 @@ export function createCallLog(logger: Logger, spanOf: SpanOf = () => null): Call
         provider: offer.provider.name,
         ...spanOf(call),
       };
-      const level = failure.blame === 'provider' ? 'warn' : 'info';
-      logger[level](
-        { ...facts, upstream_status: failure.status, retryable: failure.retryable, reason: failure.message },
-        'attempt failed',
-      );
+      const line = {
+        ...facts,
+        upstream_status: failure.status,
+        retryable: failure.retryable,
+        reason: failure.message,
+      };
+      if (failure.blame !== 'provider') logger.info(line, 'attempt failed');
+      // The gateway asks each service that it cannot reach again and again. No customer waits for such a call.
+      else if (isOwn(call)) outages.failed(listsOf(offer), { ...placeOf(offer), reason: failure.message }, UNREACHED);
+      // Each call has its line. Of a provider that is away, the first attempt is a warning.
+      else outages.failed(`calls ${offer.id}`, line, 'attempt failed', { rest: 'info' });
     },
     flagged(call, offer, flags) {
       logger.warn(
@@ -72,11 +83,18 @@ export function createCallLog(logger: Logger, spanOf: SpanOf = () => null): Call
       );
     },
     finished(call, outcome) {
+      if (isOwn(call) && outcome.offer !== null && !outcome.error)
+        outages.works(listsOf(outcome.offer), placeOf(outcome.offer), 'the service can be reached again');
       const [level, message] = call.free === null ? (['info', 'call'] as const) : (['debug', 'free call'] as const);
       if (logger.isLevelEnabled(level)) logger[level]({ ...describe(call, outcome), ...spanOf(call) }, message);
     },
   };
 }
+
+const UNREACHED = 'the service cannot be reached: its lists are read again later';
+const isOwn = ({ caller }: Call): boolean => caller.account === OWN_ACCOUNT;
+const listsOf = ({ id }: Offer): string => `lists ${id}`;
+const placeOf = ({ service, provider }: Offer) => ({ service, provider: provider.name });
 
 function describe(call: Call, outcome: CallOutcome): Record<string, unknown> {
   const { resolution, offer } = outcome;

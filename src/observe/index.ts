@@ -8,6 +8,7 @@ export { createMergedMetrics, type MetricSnapshot } from './merged-metrics.ts';
 export { metricsRoutes } from './metrics-routes.ts';
 export { countAnswers, createMetrics, linesLostSnapshot, type Metrics } from './metrics.ts';
 export { createCallObserver } from './observer.ts';
+export { createOutageLog, type OutageLog } from './outage-log.ts';
 export { createRefusalLog } from './refusal-log.ts';
 export { shareText } from './scraped-text.ts';
 export { createTaskLog } from './task-log.ts';

@@ -23,7 +23,8 @@ async function put(name: string, text: string): Promise<string> {
   await writeFile(path, text);
   return path;
 }
-const connect = async (...args: readonly string[]) => place.run(['connect', ...args]);
+const connect = async (...args: readonly string[]) =>
+  place.run(['connect', ...args, ...(args.includes('--write') ? ['--yes'] : [])]);
 const backupsOf = async (path: string) =>
   (await readdir(dirname(path))).filter((name) => name.startsWith(`${path.slice(dirname(path).length + 1)}.before-`));
 

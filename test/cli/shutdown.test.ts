@@ -58,6 +58,28 @@ describe('a stop', () => {
     expect(JSON.parse(audit.stdout)).toMatchObject({ ok: true, totals: { locksHeld: 0, locksSettled: 1 } });
   });
 
+  it('is delayed after a SIGTERM, not after a Ctrl-C, and a second signal ends the delay', async () => {
+    const delay = { TOLLGATE_SHUTDOWN_DELAY_MS: '3600000' };
+    const gateway = await place.gateway(['start'], delay);
+    const stream = await openStream(20, 40);
+    gateway.signal('SIGTERM');
+    const ready = async () => (await fetch(`${stream.dev.base_url}/health/ready`)).status;
+    await expect.poll(ready).toBe(503);
+    expect((await chat(stream.dev, {})).status).toBe(200);
+    // Signals in the first half second count as one.
+    const again = setInterval(() => gateway.signal('SIGTERM'), 100);
+    await gateway.wrote('Stopping');
+    clearInterval(again);
+    expect((await stream.rest()).trimEnd().endsWith('data: [DONE]')).toBe(true);
+    await gateway.exited;
+    expect(gateway.exitCode).toBe(0);
+
+    const other = await place.gateway(['start'], delay);
+    other.signal('SIGINT');
+    await other.exited;
+    expect(other.exitCode).toBe(0);
+  });
+
   it('counts one Ctrl-C that arrives twice as one, and ends at once on a second', async () => {
     const gateway = await place.gateway(['start']);
     const stream = await openStream(500, 100);

@@ -123,6 +123,7 @@ describe('with its own values', () => {
   it('gives the gateways variables that they read', () => {
     const names = (podOf(all()).container['env'] as readonly { name: string }[]).map(({ name }) => name);
     expect(names).toContain('TOLLGATE_CLUSTER_URL');
+    expect(names).toContain('TOLLGATE_SHUTDOWN_DELAY_MS');
     for (const name of names.filter((each) => each !== 'POD_IP')) expect(OPTIONS, name).toContain(`\`${name}\``);
   });
 });

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { Agent, request, type IncomingMessage } from 'node:http';
 import { afterEach, expect, inject, test } from 'vitest';
 import { createLedger, escrowOf } from '#billing';
 import { openDatabase } from '#store';
@@ -59,6 +61,44 @@ test('a running stream finishes and is paid; meanwhile readiness and new calls a
   const cost = BigInt(gateway.provider.log[0]!.promptTokens + 60);
   expect(await left(gateway.account)).toEqual({ available: 100_000_000n - cost, locked: 0n });
   await expect(fetch(`${gateway.origin}/health/live`)).rejects.toThrow();
+});
+
+test('after an announced stop it is unready and serves on; each answer ends its connection; then none is accepted', async () => {
+  const gateway = await start(10_000);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  /** Asks over the one connection of the agent. */
+  const send = async (path: string, body?: object) => {
+    const asked = request(`${gateway.origin}${path}`, {
+      agent,
+      method: body ? 'POST' : 'GET',
+      headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+    });
+    asked.end(body && JSON.stringify(body));
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    await answer.toArray();
+    return [answer.statusCode, answer.headers.connection, asked.reusedSocket];
+  };
+  expect(await send('/health/ready')).toEqual([200, 'keep-alive', false]);
+  gateway.app.announceStop();
+  expect((await fetch(`${gateway.origin}/health/ready`)).status).toBe(503);
+  // The idle connection is not closed under the call that its owner may be sending.
+  expect(await send('/api/v1/chat/completions', ask('hello'))).toEqual([200, 'close', true]);
+  const stream = ask('hello !tokens:30 !token-ms:20', { stream: true });
+  expect(await send('/api/v1/chat/completions', stream)).toEqual([200, 'close', false]);
+  const running = await gateway.post('/chat/completions', stream);
+  expect(running.headers.get('connection')).toBe('close');
+  const text = running.text();
+  const closing = gateway.app.close();
+  await expect(fetch(`${gateway.origin}/health/ready`)).rejects.toThrow();
+  expect(events(await text).at(-1)).toBe('[DONE]');
+  await closing;
+  agent.destroy();
+  const paid = gateway.provider.log.reduce((sum, { promptTokens, end }) => {
+    expect(end).toBe('finished');
+    return sum + BigInt(promptTokens);
+  }, 0n);
+  expect((await left(gateway.account)).locked).toBe(0n);
+  expect((await left(gateway.account)).available).toBeLessThan(100_000_000n - paid);
 });
 
 test('a stream past the drain limit is cut and not charged', async () => {

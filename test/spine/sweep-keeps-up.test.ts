@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import type { Logger } from '#observe';
+import { createOutageLog, type Logger } from '#observe';
 import { DatabaseError } from '#store';
 import { openSweeper } from '../../src/app/sweep.ts';
 import { adHoc } from '../support/ad-hoc.ts';
@@ -38,7 +38,8 @@ function sweeperOf(swept: Parameters<typeof openSweeper>[1]) {
   const logged: (readonly [object, string])[] = [];
   const logger = { warn: (fields: object, text: string) => logged.push([fields, text]) } as unknown as Logger;
   const timers = vi.spyOn(globalThis, 'setInterval');
-  const sweeper = openSweeper({ ledger: spine.app.ledger, logger, now: Date.now }, swept, SWEEP_MS);
+  const outages = createOutageLog(logger, () => 0);
+  const sweeper = openSweeper({ ledger: spine.app.ledger, logger, outages, now: Date.now }, swept, SWEEP_MS);
   const sweep = timers.mock.calls[0]![0] as () => void;
   timers.mockRestore();
   return { sweeper, sweep, logged };

@@ -41,6 +41,7 @@ const librechat: Client = {
       files: [
         {
           path: join(cwd, 'librechat.yaml'),
+          ofProject: true,
           format: 'yaml',
           settings: [
             { at: ['version'], value: '1.3.17', keep: true },
@@ -50,7 +51,12 @@ const librechat: Client = {
             })),
           ],
         },
-        { path: join(cwd, '.env'), format: 'dotenv', settings: [{ at: ['TOLLGATE_API_KEY'], value: key }] },
+        {
+          path: join(cwd, '.env'),
+          ofProject: true,
+          format: 'dotenv',
+          settings: [{ at: ['TOLLGATE_API_KEY'], value: key }],
+        },
       ],
       tryIt: 'docker compose up -d',
       notes: [
@@ -92,6 +98,7 @@ const vscode: Client = {
     files: [
       {
         path: join(cwd, '.vscode', 'mcp.json'),
+        ofProject: true,
         format: 'json',
         settings: [
           // The file is part of the project, so it must not have the key. VS Code asks for it.
@@ -161,7 +168,14 @@ const otherMcp: Client = {
   title: 'other MCP clients',
   speaks: null,
   tools: (connection, { cwd }) => ({
-    files: [{ path: join(cwd, '.mcp.json'), format: 'json', settings: mcpServer('mcpServers', connection, 'http') }],
+    files: [
+      {
+        path: join(cwd, '.mcp.json'),
+        ofProject: true,
+        format: 'json',
+        settings: mcpServer('mcpServers', connection, 'http'),
+      },
+    ],
     notes: ['The transport is Streamable HTTP. The file has the key: keep it out of git.'],
   }),
 };

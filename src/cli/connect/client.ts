@@ -15,6 +15,8 @@ export type FormatName = 'json' | 'toml' | 'yaml' | 'dotenv';
 /** A file of a client, with the settings that it needs. */
 export interface SettingsFile {
   readonly path: string;
+  /** The file is in the folder of a project. Others hold for all projects of the user. */
+  readonly ofProject?: true;
   readonly format: FormatName;
   readonly settings: readonly Setting[];
 }
@@ -41,4 +43,9 @@ export interface Client {
   readonly models?: (connection: Connection, machine: Machine) => Setup;
   /** Sets the gateway up as an MCP server of the client. */
   readonly tools?: (connection: Connection, machine: Machine) => Setup;
+  /** The same in files of one project, for `--project`. Absent if the client reads no such file. */
+  readonly inProject?: {
+    readonly models?: (connection: Connection, machine: Machine) => Setup;
+    readonly tools?: (connection: Connection, machine: Machine) => Setup;
+  };
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Client } from './client.ts';
+import type { Client, Machine, SettingsFile, Setup } from './client.ts';
 import type { Connection } from './connection.ts';
 import type { Setting } from './settings.ts';
 
@@ -13,6 +13,10 @@ export const mcpServer = (list: string, { base, key }: Connection, type?: string
   { at: [list, 'tollgate', 'headers', 'Authorization'], value: bearer(key) },
 ];
 
+/** Where a file of a project, which is shared, has the key from. */
+const KEY_VARIABLE = 'TOLLGATE_API_KEY';
+const KEY_NOTE = `The file may be shared, so it has no key. Set ${KEY_VARIABLE} where the client starts.`;
+
 /** The context of a model in tokens; undefined for agents and tools, and if the name has more than a model's name. */
 const contextOf = (model: string, models: Connection['models']): number | undefined =>
   models.find(({ name }) => name === model)?.contextLength;
@@ -20,38 +24,45 @@ const contextOf = (model: string, models: Connection['models']): number | undefi
 /** The tokens that Claude Code needs for its own prompt and keeps free for an answer. */
 const LEAST_CONTEXT = 65_536;
 
+const claudeModels = (path: string, ofProject: boolean, { base, key, model, models }: Connection): Setup => {
+  const context = contextOf(model, models);
+  const variables = {
+    ANTHROPIC_BASE_URL: `${base}/api`,
+    ANTHROPIC_AUTH_TOKEN: key,
+    // Empty, because a key of Anthropic that is set elsewhere would be sent too.
+    ANTHROPIC_API_KEY: '',
+    ANTHROPIC_MODEL: model,
+    ANTHROPIC_DEFAULT_OPUS_MODEL: model,
+    ANTHROPIC_DEFAULT_SONNET_MODEL: model,
+    ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
+    // For a model that it does not know, Claude Code assumes a million.
+    CLAUDE_CODE_MAX_CONTEXT_TOKENS: context?.toString(),
+  };
+  return {
+    files: [
+      {
+        path,
+        ...(ofProject ? { ofProject } : {}),
+        format: 'json',
+        settings: Object.entries(variables).map(([name, value]) => ({ at: ['env', name], value })),
+      },
+    ],
+    tryIt: 'claude',
+    notes: [
+      ...(context !== undefined && context < LEAST_CONTEXT
+        ? [`Claude Code needs about ${LEAST_CONTEXT} tokens of context, and ${model} has ${context}.`]
+        : []),
+      ...(ofProject ? ['The file is yours alone, and has the key: keep it out of git.'] : []),
+    ],
+  };
+};
+
 const claudeCode: Client = {
   name: 'claude-code',
   title: 'Claude Code',
   speaks: 'messages',
-  models({ base, key, model, models }, { home, env }) {
-    const context = contextOf(model, models);
-    const variables = {
-      ANTHROPIC_BASE_URL: `${base}/api`,
-      ANTHROPIC_AUTH_TOKEN: key,
-      // Empty, because a key of Anthropic that is set elsewhere would be sent too.
-      ANTHROPIC_API_KEY: '',
-      ANTHROPIC_MODEL: model,
-      ANTHROPIC_DEFAULT_OPUS_MODEL: model,
-      ANTHROPIC_DEFAULT_SONNET_MODEL: model,
-      ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
-      // For a model that it does not know, Claude Code assumes a million.
-      CLAUDE_CODE_MAX_CONTEXT_TOKENS: context?.toString(),
-    };
-    return {
-      files: [
-        {
-          path: join(env['CLAUDE_CONFIG_DIR'] || join(home, '.claude'), 'settings.json'),
-          format: 'json',
-          settings: Object.entries(variables).map(([name, value]) => ({ at: ['env', name], value })),
-        },
-      ],
-      tryIt: 'claude',
-      ...(context !== undefined && context < LEAST_CONTEXT
-        ? { notes: [`Claude Code needs about ${LEAST_CONTEXT} tokens of context, and ${model} has ${context}.`] }
-        : {}),
-    };
-  },
+  models: (connection, { home, env }) =>
+    claudeModels(join(env['CLAUDE_CONFIG_DIR'] || join(home, '.claude'), 'settings.json'), false, connection),
   tools: (connection, { home, env }) => ({
     files: [
       {
@@ -63,6 +74,21 @@ const claudeCode: Client = {
     tryIt: 'claude mcp list',
     notes: ['Claude Code writes this file too: end it first.'],
   }),
+  inProject: {
+    models: (connection, { cwd }) => claudeModels(join(cwd, '.claude', 'settings.local.json'), true, connection),
+    tools: (connection, { cwd }) => ({
+      files: [
+        {
+          path: join(cwd, '.mcp.json'),
+          ofProject: true,
+          format: 'json',
+          settings: mcpServer('mcpServers', { ...connection, key: `\${${KEY_VARIABLE}}` }, 'http'),
+        },
+      ],
+      tryIt: 'claude mcp list',
+      notes: [KEY_NOTE, 'Claude Code asks you before it uses the servers of a project.'],
+    }),
+  },
 };
 
 const codex: Client = {
@@ -112,6 +138,25 @@ const codex: Client = {
       'codex exec cannot ask you before it calls a tool. default_tools_approval_mode = "approve" below [mcp_servers.tollgate] allows its tools.',
     ],
   }),
+  // Codex takes no provider of models from the file of a project.
+  inProject: {
+    tools: ({ base }, { cwd }) => ({
+      files: [
+        {
+          path: join(cwd, '.codex', 'config.toml'),
+          ofProject: true,
+          format: 'toml',
+          settings: [
+            { at: ['mcp_servers', 'tollgate', 'url'], value: `${base}/mcp` },
+            { at: ['mcp_servers', 'tollgate', 'bearer_token_env_var'], value: KEY_VARIABLE },
+            { at: ['mcp_servers', 'tollgate', 'http_headers'], value: undefined },
+          ],
+        },
+      ],
+      tryIt: 'codex mcp list',
+      notes: [KEY_NOTE, 'Codex reads the file only in a project that you trust.'],
+    }),
+  },
 };
 
 /** Most tokens of an answer, for a model that does not say it. */
@@ -121,47 +166,66 @@ const opencode: Client = {
   name: 'opencode',
   title: 'opencode',
   speaks: 'chat',
-  models({ base, key, model, models }, { home, env }) {
-    const known = models.some(({ name }) => name === model);
-    const all = known ? models : [...models, { name: model, contextLength: 32_768, maxOutput: null }];
-    const listed = all.map(({ name, contextLength, maxOutput }) => ({
-      at: ['provider', 'tollgate', 'models', name],
-      value: { name, limit: { context: contextLength, output: maxOutput ?? Math.min(ANSWER_TOKENS, contextLength) } },
-      keep: true as const,
-    }));
-    return {
-      files: [
-        {
-          path: opencodeFile(home, env),
-          format: 'json',
-          settings: [
-            { at: ['provider', 'tollgate', 'npm'], value: '@ai-sdk/openai-compatible' },
-            { at: ['provider', 'tollgate', 'name'], value: 'tollgate' },
-            { at: ['provider', 'tollgate', 'options', 'baseURL'], value: `${base}/api/v1` },
-            { at: ['provider', 'tollgate', 'options', 'apiKey'], value: key },
-            ...listed,
-            { at: ['model'], value: `tollgate/${model}` },
-          ],
-        },
-      ],
-      tryIt: 'opencode',
-    };
+  models: (connection, { home, env }) => opencodeModels({ path: opencodeFile(home, env) }, connection),
+  tools: (connection, { home, env }) => opencodeTools({ path: opencodeFile(home, env) }, connection),
+  inProject: {
+    models: (connection, { cwd }) =>
+      withNote(opencodeModels({ path: eitherName(cwd), ofProject: true }, { ...connection, key: OPENCODE_KEY })),
+    tools: (connection, { cwd }) =>
+      withNote(opencodeTools({ path: eitherName(cwd), ofProject: true }, { ...connection, key: OPENCODE_KEY })),
   },
-  tools: (connection, { home, env }) => ({
-    files: [
-      {
-        path: opencodeFile(home, env),
-        format: 'json',
-        settings: [...mcpServer('mcp', connection, 'remote'), { at: ['mcp', 'tollgate', 'enabled'], value: true }],
-      },
-    ],
-    tryIt: 'opencode mcp list',
-  }),
 };
 
+const OPENCODE_KEY = `{env:${KEY_VARIABLE}}`;
+const withNote = (setup: Setup): Setup => ({ ...setup, notes: [KEY_NOTE] });
+
+function opencodeModels(
+  file: Pick<SettingsFile, 'path' | 'ofProject'>,
+  { base, key, model, models }: Connection,
+): Setup {
+  const known = models.some(({ name }) => name === model);
+  const all = known ? models : [...models, { name: model, contextLength: 32_768, maxOutput: null }];
+  const listed = all.map(({ name, contextLength, maxOutput }) => ({
+    at: ['provider', 'tollgate', 'models', name],
+    value: { name, limit: { context: contextLength, output: maxOutput ?? Math.min(ANSWER_TOKENS, contextLength) } },
+    keep: true as const,
+  }));
+  return {
+    files: [
+      {
+        ...file,
+        format: 'json',
+        settings: [
+          { at: ['provider', 'tollgate', 'npm'], value: '@ai-sdk/openai-compatible' },
+          { at: ['provider', 'tollgate', 'name'], value: 'tollgate' },
+          { at: ['provider', 'tollgate', 'options', 'baseURL'], value: `${base}/api/v1` },
+          { at: ['provider', 'tollgate', 'options', 'apiKey'], value: key },
+          ...listed,
+          { at: ['model'], value: `tollgate/${model}` },
+        ],
+      },
+    ],
+    tryIt: 'opencode',
+  };
+}
+
+const opencodeTools = (file: Pick<SettingsFile, 'path' | 'ofProject'>, connection: Connection): Setup => ({
+  files: [
+    {
+      ...file,
+      format: 'json',
+      settings: [...mcpServer('mcp', connection, 'remote'), { at: ['mcp', 'tollgate', 'enabled'], value: true }],
+    },
+  ],
+  tryIt: 'opencode mcp list',
+});
+
+const opencodeFile = (home: string, env: Machine['env']): string =>
+  eitherName(join(env['XDG_CONFIG_HOME'] || join(home, '.config'), 'opencode'));
+
 /** opencode reads both names, so the existing file is changed. */
-function opencodeFile(home: string, env: Readonly<Record<string, string | undefined>>): string {
-  const path = join(env['XDG_CONFIG_HOME'] || join(home, '.config'), 'opencode', 'opencode.json');
+function eitherName(folder: string): string {
+  const path = join(folder, 'opencode.json');
   return existsSync(`${path}c`) ? `${path}c` : path;
 }
 
@@ -226,6 +290,19 @@ const cursor: Client = {
     files: [{ path: join(home, '.cursor', 'mcp.json'), format: 'json', settings: mcpServer('mcpServers', connection) }],
     notes: ['Cursor reads it when it starts. Your machine calls the gateway, so a local address works.'],
   }),
+  inProject: {
+    tools: (connection, { cwd }) => ({
+      files: [
+        {
+          path: join(cwd, '.cursor', 'mcp.json'),
+          ofProject: true,
+          format: 'json',
+          settings: mcpServer('mcpServers', { ...connection, key: `\${env:${KEY_VARIABLE}}` }),
+        },
+      ],
+      notes: [KEY_NOTE, 'Cursor reads it when it starts.'],
+    }),
+  },
 };
 
 export const CODING_AGENTS: readonly Client[] = [claudeCode, codex, opencode, cline, cursor];

@@ -12,6 +12,7 @@ const library =
     files: [
       {
         path: join(cwd, '.env'),
+        ofProject: true,
         format: 'dotenv',
         settings: Object.entries(variables(connection)).map(([name, value]) => ({ at: [name], value })),
       },

@@ -28,9 +28,21 @@ const isTree = (value: unknown): value is Tree => value !== null && typeof value
 /** The settings that `values` does not have yet. */
 export function missing(values: unknown, settings: readonly Setting[]): readonly Setting[] {
   return settings.filter(({ at, value, keep }) => {
-    const found = at.reduce<unknown>((from, step) => childOf(from, step), values);
+    const found = valueAt(values, at);
     return keep ? found === undefined : JSON.stringify(found) !== JSON.stringify(value);
   });
+}
+
+/** The value at a path; undefined if there is none. */
+export const valueAt = (values: unknown, at: Setting['at']): unknown =>
+  at.reduce<unknown>((from, step) => childOf(from, step), values);
+
+/** Whether the table or list at a path has nothing in it. The `name` by which a list's entry is found does not count. */
+export function isEmptyAt(values: unknown, at: Setting['at']): boolean {
+  const value = valueAt(values, at);
+  if (Array.isArray(value)) return value.length === 0;
+  const isEntry = typeof at.at(-1) === 'object';
+  return isTree(value) && Object.keys(value).every((name) => isEntry && name === 'name');
 }
 
 function childOf(from: unknown, step: Setting['at'][number]): unknown {
@@ -53,6 +65,7 @@ export function withSettings(values: unknown, settings: readonly Setting[]): unk
     const last = at.at(-1)!;
     if (value !== undefined) addChild(place, last, value, at);
     else if (isTree(place) && typeof last === 'string') delete place[last];
+    else if (Array.isArray(place)) place.splice(0, Infinity, ...place.filter((one) => one !== childOf(place, last)));
   }
   return copy;
 }

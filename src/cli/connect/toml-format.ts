@@ -24,6 +24,7 @@ function setLine(lines: string[], at: readonly string[], value: Value | undefine
   const line = value === undefined ? null : `${keyOf(name)} = ${tomlOf(value)}`;
   let start = 0;
   if (table.length > 0) {
+    if (value === undefined) removeEmptyTable(lines, at);
     start = lines.findIndex((one) => tableOf(one) === table.join('\n')) + 1;
     if (start === 0) {
       if (line === null) return;
@@ -43,6 +44,19 @@ function setLine(lines: string[], at: readonly string[], value: Value | undefine
   while (end > start && lines[end - 1]!.trim() === '') end--;
   // A name outside of tables must come before the first table. An empty line separates them.
   lines.splice(end, 0, ...(table.length === 0 && end === 0 && lines.length > 0 ? [line, ''] : [line]));
+}
+
+/** Removes the header of a table that has no lines. */
+function removeEmptyTable(lines: string[], at: readonly string[]): void {
+  const header = lines.findIndex((one) => tableOf(one) === at.join('\n'));
+  if (header < 0) return;
+  let end = header + 1;
+  while (end < lines.length && lines[end]!.trim() === '') end++;
+  if (end < lines.length && !HEADER.test(lines[end]!)) return;
+  let start = header;
+  // The empty line before it goes too, and those after it stay in front of the next table.
+  if (end === lines.length || start === 0) while (start > 0 && lines[start - 1]!.trim() === '') start--;
+  lines.splice(start, end - start);
 }
 
 function assigns(line: string, name: string): boolean {

@@ -107,6 +107,14 @@ export const LIMITS = {
     default: MINUTE_MS,
     meaning: 'How long a client may read nothing of an answer that waits for it. After that it counts as gone.',
   }),
+  shutdown_delay_ms: whole({
+    env: 'TOLLGATE_SHUTDOWN_DELAY_MS',
+    min: 0,
+    max: HOUR_MS,
+    default: 0,
+    meaning:
+      'How long a gateway that gets SIGTERM goes on taking calls while `/health/ready` is 503, so that load balancers leave it before it refuses any. Set it if several gateways are behind a load balancer, longer than the load balancer needs to notice; leave it at 0 for a single gateway.',
+  }),
   drain_on_shutdown_ms: whole({
     min: 0,
     max: HOUR_MS,

@@ -1,7 +1,10 @@
+import { Server } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
 interface Closing {
   readonly server: FastifyInstance;
+  /** Stops taking connections; absent for a server that takes them to its end, to answer that it stops. */
+  readonly stopAccepting?: () => void;
   /** The longest time that running calls may go on. */
   readonly drainMs: number;
   readonly inFlight: () => number;
@@ -14,24 +17,54 @@ interface Closing {
 /** Longest wait for clients to read the end of their replies when the gateway stops. */
 const LAST_BYTES_MS = 2_000;
 
+const IDLE_CHECK_MS = 20;
+
+/** Asks the clients of a server to connect elsewhere, in two steps. */
+interface ConnectionRelease {
+  /** From here on each answer ends its connection. So proxies let go of connections between two requests, not in one. */
+  ask(): void;
+  /**
+   * Refuses new connections and closes idle ones, until the server is closed. A proxy without health checks, such as
+   * nginx, sends a call to the next gateway if a connection is refused, but not after an answer of 503, because a
+   * POST may have had an effect.
+   */
+  stopAccepting(): void;
+}
+
+export function createConnectionRelease({ server }: FastifyInstance): ConnectionRelease {
+  return {
+    ask: () =>
+      void server.prependListener('request', (_request, response) => response.setHeader('connection', 'close')),
+    stopAccepting() {
+      // The method of http.Server closes idle connections once, and no longer checks the time limits of requests.
+      Server.prototype.close.call(server);
+      const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
+      server.once('close', () => clearInterval(idle));
+      server.closeIdleConnections();
+    },
+  };
+}
+
 /** Lets running calls finish within the drain limit, then closes everything. */
 export async function closeGracefully({
   server,
+  stopAccepting,
   drainMs,
   inFlight,
   refuse,
   closeTunnels,
   closeRest,
 }: Closing): Promise<void> {
-  // The server still listens. So load balancers see the 503 of /health/ready, and clients get a 503 with Retry-After
-  // instead of a refused connection.
+  // Without `stopAccepting` the server still listens. So load balancers see the 503 of /health/ready, and clients get a
+  // 503 with Retry-After instead of a refused connection.
+  stopAccepting?.();
   refuse();
   const until = performance.now() + drainMs;
   const tunnelsClosed = closeTunnels(drainMs);
   while (inFlight() > 0 && performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 20));
   await tunnelsClosed;
   // The last bytes of finished replies may still be on their way. Replies that have not finished by now are cut.
-  const idle = setInterval(() => server.server.closeIdleConnections(), 20);
+  const idle = setInterval(() => server.server.closeIdleConnections(), IDLE_CHECK_MS);
   const cut = setTimeout(() => server.server.closeAllConnections(), inFlight() > 0 ? 0 : LAST_BYTES_MS);
   await server.close();
   clearInterval(idle);

@@ -1,15 +1,19 @@
 import { GatewayError } from '#wire';
 import type { PipelineOptions } from '../pipeline.ts';
 
-/** The state of a gateway that stops: running calls go on, no new call begins. */
+/** The state of a gateway that stops. First it is unready and serves on, then running calls go on and no new one begins. */
 interface Drain {
   /** Authenticates callers. After `begin` it throws GatewayError `service_unavailable`. */
   readonly authenticate: PipelineOptions['authenticate'];
+  /** From here on load balancers are told to take another gateway. */
+  announce(): void;
   begin(): void;
-  readonly begun: () => boolean;
+  /** Whether a stop was announced or has begun. */
+  readonly announced: () => boolean;
 }
 
 export function createDrain(authenticate: PipelineOptions['authenticate']): Drain {
+  let announced = false;
   let begun = false;
   return {
     authenticate(headers, address, calls) {
@@ -22,9 +26,13 @@ export function createDrain(authenticate: PipelineOptions['authenticate']): Drai
         },
       );
     },
+    announce: () => {
+      announced = true;
+    },
     begin: () => {
+      announced = true;
       begun = true;
     },
-    begun: () => begun,
+    announced: () => announced,
   };
 }

@@ -21,7 +21,11 @@ export function answerBeforeTheBody(server: FastifyInstance, limits: BodyLimits)
   server.addHook('onSend', (request, reply, payload, done) => {
     // Fastify closes the connection of a request that it cannot read. Here it is closed later, when the client has had
     // time to read the answer.
-    if (!request.raw.complete && !endsItsConnection(request.raw)) reply.removeHeader('connection');
+    // The same holds for the header that a gateway sets before it stops.
+    if (!request.raw.complete && !endsItsConnection(request.raw)) {
+      reply.removeHeader('connection');
+      if (!reply.raw.headersSent) reply.raw.removeHeader('connection');
+    }
     done(null, payload);
   });
   server.addHook('onResponse', (request, _reply, done) => {

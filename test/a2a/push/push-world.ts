@@ -40,6 +40,7 @@ const LIMITS: LimitsConfig = {
   listensMax: 128,
   keptRepliesBytesMax: 32 * 1024 * 1024,
   clientStallMs: 5_000,
+  shutdownDelayMs: 0,
   drainOnShutdownMs: 0,
 };
 

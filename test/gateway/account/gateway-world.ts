@@ -39,6 +39,7 @@ export const LIMITS: LimitsConfig = {
   listensMax: 128,
   keptRepliesBytesMax: 32 * 1024 * 1024,
   clientStallMs: 10_000,
+  shutdownDelayMs: 0,
   drainOnShutdownMs: 0,
 };
 

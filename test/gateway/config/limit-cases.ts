@@ -85,6 +85,13 @@ export const LIMIT_CASES = {
     is: 1_500,
     fallback: 60_000,
   },
+  'limits.shutdown_delay_ms': {
+    toml: '8_000',
+    wrong: '-1',
+    of: (c) => c.limits.shutdownDelayMs,
+    is: 8_000,
+    fallback: 0,
+  },
   'limits.drain_on_shutdown_ms': {
     toml: '0',
     wrong: '99_999_999',

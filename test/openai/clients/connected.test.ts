@@ -40,7 +40,7 @@ const spent = async (): Promise<number> => {
 async function connected(name: string, ...more: readonly string[]): Promise<string> {
   const home = join(place.dir, `${name}-${more.length}`);
   await mkdir(join(home, 'project'), { recursive: true });
-  const { code, output } = await place.run(['connect', name, '--write', ...more], { HOME: home });
+  const { code, output } = await place.run(['connect', name, '--write', '--yes', ...more], { HOME: home });
   expect(code, output).toBe(0);
   return home;
 }

@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { CliError } from '../cli-error.ts';
+import type { FormatName, Machine } from './client.ts';
+import { isEmptyAt, valueAt, type Setting, type Value } from './settings.ts';
+import { changedText, plainValues, replaceFile, type Change } from './write-settings.ts';
+
+/** A value that `connect` wrote. */
+interface WrittenValue {
+  readonly at: Setting['at'];
+  /** What was there before; absent if nothing was. */
+  readonly before?: Value;
+  /** What was written; absent if the value was removed. */
+  readonly wrote?: Value;
+  /** How many names of `at` the file already had. Tables below them are removed again when they are empty. */
+  readonly had: number;
+  /** The client that it was written for, and what of it. */
+  readonly client: string;
+  readonly tools: boolean;
+  /** The folder of the project; null for a file that holds for all projects. */
+  readonly project: string | null;
+}
+
+interface WrittenFile {
+  readonly format: FormatName;
+  /**
+   * The copy of the file as it was before the first write, or null if there was no file. Absent if somebody else changed
+   * the file between two writes, so that no copy is right.
+   */
+  readonly original?: string | null;
+  /** SHA-256 of the file as it was written last. */
+  readonly hash: string;
+  readonly values: readonly WrittenValue[];
+}
+
+type Written = Readonly<Record<string, WrittenFile>>;
+
+/** Which of the written values are meant. `tools` absent means both. */
+export interface UndoScope {
+  readonly client: string;
+  readonly tools?: boolean;
+  /** true for the files of the project in the working directory, false for the files of all projects. */
+  readonly project: boolean;
+  readonly cwd: string;
+}
+
+/** The record of what `connect` wrote, with the values that were there before. Only its owner can read it. */
+export function undoFile({ home, env, platform }: Machine): string {
+  const state =
+    platform === 'win32'
+      ? env['LOCALAPPDATA'] || join(home, 'AppData', 'Local')
+      : env['XDG_STATE_HOME'] || join(home, '.local', 'state');
+  return join(state, 'tollgate', 'connected.json');
+}
+
+function readWritten(path: string): Written {
+  if (!existsSync(path)) return {};
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as Written;
+  } catch (error) {
+    throw new CliError(
+      `${path} cannot be read: ${(error as Error).message}\nIt has what connect wrote before. Move it away to go on without it.`,
+      { cause: error },
+    );
+  }
+}
+
+function saveWritten(path: string, written: Written): void {
+  if (Object.keys(written).length === 0) return rmSync(path, { force: true });
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const aside = `${path}.${process.pid}`;
+  writeFileSync(aside, `${JSON.stringify(written, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
+  renameSync(aside, path);
+}
+
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+const keyOf = (at: Setting['at']): string => JSON.stringify(at);
+
+/** Records a change that is about to be written. `backup` is the path of the copy of the old file, or null. */
+export function recordChange(
+  path: string,
+  change: Change,
+  { backup, ...by }: Pick<WrittenValue, 'client' | 'tools' | 'project'> & { readonly backup: string | null },
+): void {
+  const all = readWritten(path);
+  const known = all[change.path];
+  const values = plainValues(change.format, change.before ?? '');
+  const unchanged = known !== undefined && change.before !== null && known.hash === hashOf(change.before);
+  const earlier = new Map((known?.values ?? []).map((one) => [keyOf(one.at), one]));
+  for (const { at, value } of change.needed) {
+    const found = valueAt(values, at);
+    const old = earlier.get(keyOf(at));
+    // The value is still the one of the last write, so what was before that write is what an undo has to bring back.
+    const origin =
+      old !== undefined && isDeepStrictEqual(found, old.wrote)
+        ? { had: old.had, ...('before' in old ? { before: old.before! } : {}) }
+        : { had: depthOf(values, at), ...(found === undefined ? {} : { before: found as Value }) };
+    earlier.set(keyOf(at), { at, ...origin, ...(value === undefined ? {} : { wrote: value }), ...by });
+  }
+  const original = known === undefined ? backup : unchanged ? known.original : undefined;
+  const file: WrittenFile = {
+    format: change.format,
+    hash: hashOf(change.after!),
+    values: [...earlier.values()],
+    ...(original === undefined ? {} : { original }),
+  };
+  saveWritten(path, { ...all, [change.path]: file });
+}
+
+/** How many steps of a path lead through values that are there. */
+function depthOf(values: unknown, at: Setting['at']): number {
+  let depth = 0;
+  while (depth < at.length && valueAt(values, at.slice(0, depth + 1)) !== undefined) depth++;
+  return depth;
+}
+
+/** What became of one file. `kept` are the values that somebody has changed since, which stay. */
+export interface Undone {
+  readonly path: string;
+  readonly outcome: 'as before' | 'removed' | 'gone';
+  readonly kept: readonly string[];
+}
+
+/**
+ * Gives the values that `connect` wrote their old values again. Values that were changed since stay, and so does all
+ * else. Rejects with CliError if a file cannot be changed; files before it in the order are changed then.
+ */
+export function undo(path: string, scope: UndoScope): readonly Undone[] {
+  const isMeant = (one: WrittenValue) =>
+    one.client === scope.client &&
+    (scope.tools === undefined || one.tools === scope.tools) &&
+    (scope.project ? one.project === scope.cwd : one.project === null);
+  const done: Undone[] = [];
+  for (const [file, written] of Object.entries(readWritten(path))) {
+    const meant = written.values.filter(isMeant);
+    if (meant.length === 0) continue;
+    done.push(undoIn(file, written, meant));
+    const left = written.values.filter((one) => !isMeant(one));
+    const { [file]: _, ...others } = readWritten(path);
+    const { original: __, ...rest } = written;
+    // A part was undone, so the copy is no longer right for the rest.
+    saveWritten(path, left.length === 0 ? others : { ...others, [file]: { ...rest, values: left } });
+  }
+  return done;
+}
+
+function undoIn(path: string, written: WrittenFile, meant: readonly WrittenValue[]): Undone {
+  if (!existsSync(path)) return { path, outcome: 'gone', kept: [] };
+  const text = readFileSync(path, 'utf8');
+  // Nobody changed the file since: it becomes what it was, with its comments.
+  if (meant.length === written.values.length && written.hash === hashOf(text)) {
+    if (written.original === null) {
+      rmSync(path);
+      return { path, outcome: 'removed', kept: [] };
+    }
+    if (written.original !== undefined && existsSync(written.original)) {
+      replaceFile(path, readFileSync(written.original, 'utf8'));
+      return { path, outcome: 'as before', kept: [] };
+    }
+  }
+  try {
+    const values = plainValues(written.format, text);
+    const isOurs = ({ at, wrote }: WrittenValue) => isDeepStrictEqual(valueAt(values, at), wrote);
+    const ours = meant.filter(isOurs);
+    const back = ours.map(({ at, before }) => ({ at, value: before }));
+    let after = changedText(written.format, text, back);
+    for (const at of tablesOf(ours)) {
+      const now = plainValues(written.format, after);
+      if (isEmptyAt(now, at))
+        after = changedText(written.format, after, [{ at, value: undefined }], { emptyTables: 'any' });
+    }
+    const kept = meant.filter((one) => !isOurs(one)).map(({ at }) => nameOf(at));
+    if (written.original === null && isEmptyAt(plainValues(written.format, after), []) && kept.length === 0) {
+      rmSync(path);
+      return { path, outcome: 'removed', kept };
+    }
+    if (after !== text) replaceFile(path, after);
+    return { path, outcome: 'as before', kept };
+  } catch (error) {
+    throw new CliError(
+      `${path} cannot be changed: ${(error as Error).message.split('\n')[0]}.\nBy hand:\n\n${meant
+        .map(({ at, before }) => `${nameOf(at)}: ${before === undefined ? 'remove it' : JSON.stringify(before)}`)
+        .join('\n')}`,
+      { cause: error },
+    );
+  }
+}
+
+/** The tables that were made for these values, the innermost first. */
+function tablesOf(values: readonly WrittenValue[]): readonly Setting['at'][] {
+  const tables = new Map<string, Setting['at']>();
+  for (const { at, had } of values)
+    for (let depth = at.length - 1; depth > had; depth--) {
+      const table = at.slice(0, depth);
+      tables.set(keyOf(table), table);
+    }
+  return [...tables.values()].sort((a, b) => b.length - a.length);
+}
+
+const nameOf = (at: Setting['at']): string => at.map((step) => (typeof step === 'string' ? step : step.name)).join('.');
