@@ -1,5 +1,6 @@
 import { createDrain, type Payments } from '#gateway';
 import {
+  createAccountStates,
   createAttempts,
   createAuthenticator,
   createKeyStore,
@@ -22,6 +23,7 @@ export async function openAccess(listener: Listener) {
   const { config, database, ledger, identity, logger, outages, payments, opened, now, elapsed } = listener;
   const keys = createKeyStore(database, { now });
   const limits = createLimitsStore(database, { now });
+  const states = createAccountStates(database, now);
   const members = createMemberStore(database, { keys, limits, now });
   const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now: elapsed });
   const signIn = await createSignIn({ ...config.signIn, chains: config.chains, attempts, now, elapsed });
@@ -36,6 +38,7 @@ export async function openAccess(listener: Listener) {
   const authenticator = createAuthenticator({
     keys,
     limits,
+    states,
     members,
     signIn,
     attempts,
@@ -56,6 +59,7 @@ export async function openAccess(listener: Listener) {
       callerOf: async (caller, slip) => authenticator.withBudgets(await payments.callerOf(caller, slip)),
     } satisfies Payments,
     limits,
+    states,
     members,
     attempts,
     signIn,

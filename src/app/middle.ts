@@ -8,6 +8,7 @@ import {
   createRetryBudget,
   type Quotes,
 } from '#gateway';
+import { refuseStopped } from '#auth';
 import { openAccess } from './access.ts';
 import type { Opened } from './foundation.ts';
 import { openBilling } from './billing.ts';
@@ -51,6 +52,7 @@ function openPipeline(routed: Routed, quotes: Quotes) {
   return createPipeline({
     authenticate: drain.authenticate,
     act: authenticator.act,
+    stopped: (account) => refuseStopped(routed.states, account),
     limiter,
     policy: policies.of,
     sharedPolicy: policies.shared,

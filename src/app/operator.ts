@@ -168,7 +168,7 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
       logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses'),
     now,
   });
-  const consumers = createConsumerStore(database, { now });
+  const consumers = createConsumerStore(database, { now, states: protocols.states });
   const admin = adminRoutes({
     ...accountParts(protocols),
     gate,

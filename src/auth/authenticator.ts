@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, dropOldest } from '#wire';
 import { type Caller, anonymousAt, hasCredentials, webRequestOf } from '#gateway';
 import { kindOf } from './accounts/api-key.ts';
+import { stoppedAccount, type AccountState, type AccountStates } from './account-states.ts';
 import { bearerOf, readCredential } from './credential.ts';
 import { createLimitedAccounts } from './limits/limited-accounts.ts';
 import type { LimitsStore } from './limits/limits-store.ts';
@@ -20,6 +21,8 @@ const ENDED_RUNS_MAX = 20_000;
 
 export interface AuthenticatorOptions extends KeyCallersOptions {
   readonly limits: Pick<LimitsStore, 'of' | 'onChange'>;
+  /** Default: no account is frozen or closed. */
+  readonly states?: Pick<AccountStates, 'of'>;
   /** Default: nobody acts for another account. */
   readonly members?: Pick<MemberStore, 'find'>;
   readonly signIn: SignIn;
@@ -45,7 +48,7 @@ export interface Authenticator {
    * rejects with GatewayError `unauthorized`; the text is the same for a key that is unknown, mistyped, revoked,
    * disabled or expired. Also with `rate_limit_exceeded` for an unknown credential from an address with too many
    * failures, with the errors of AccessTokens.verify and SessionCallers, and with the database's error if the lookup of
-   * a key failed.
+   * a key failed. Also with `permission_denied` for a closed account.
    */
   readonly authenticate: (headers: IncomingHttpHeaders, address: string, calls?: boolean) => Caller | Promise<Caller>;
   /** The caller as a member that acts for the account in its header. See actFor. */
@@ -72,7 +75,12 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   const accounts = createLimitedAccounts(options.limits, options.now);
   const byCredential = (headers: IncomingHttpHeaders, address: string, calls: boolean): Caller | Promise<Caller> => {
     const caller = proved(headers, address, calls);
-    return caller instanceof Promise ? caller.then(accounts.limited) : accounts.limited(caller);
+    return caller instanceof Promise ? caller.then(served) : served(caller);
+  };
+  const served = (caller: Caller): Caller | Promise<Caller> => {
+    const state = caller.anonymous ? 'open' : (options.states?.of(caller.account) ?? 'open');
+    if (!(state instanceof Promise)) return accounts.limited(unlessClosed(caller, state));
+    return state.then((known) => accounts.limited(unlessClosed(caller, known)));
   };
   const { members = { find: async () => null } } = options;
   const proved = (headers: IncomingHttpHeaders, address: string, calls: boolean): Caller | Promise<Caller> => {
@@ -103,16 +111,24 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       }
     },
     async withBudgets(paying) {
-      const { budgets } = await accounts.limited(paying);
+      const { budgets } = await served(paying);
       return budgets === undefined ? paying : { ...paying, budgets };
     },
-    act: (headers, own) => actFor(headers, own, { keys: options.keys, members }),
+    async act(headers, own) {
+      const acting = await actFor(headers, own, { keys: options.keys, members });
+      return unlessClosed(acting, (await options.states?.of(acting.account)) ?? 'open');
+    },
     bySession,
     close() {
       keys.close();
       accounts.close();
     },
   };
+}
+
+function unlessClosed(caller: Caller, state: AccountState): Caller {
+  if (state === 'closed') throw stoppedAccount(state);
+  return caller;
 }
 
 /**

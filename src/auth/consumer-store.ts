@@ -1,4 +1,6 @@
 import { loadStatement, type Database, type Row } from '#store';
+import type { AccountState, AccountStates } from './account-states.ts';
+import { localAccount } from './accounts/account-id.ts';
 
 /** An account that the operator created or named, or that a wallet began with its first key or deposit. */
 export interface Consumer {
@@ -6,6 +8,11 @@ export interface Consumer {
   readonly account: string;
   readonly label: string;
   readonly createdAt: number;
+  readonly state: AccountState;
+  /** Why the operator changed the state last; empty if it was never changed. */
+  readonly stateReason: string;
+  /** Epoch milliseconds of that change. */
+  readonly stateAt: number | null;
 }
 
 export interface ConsumerStore {
@@ -15,19 +22,39 @@ export interface ConsumerStore {
   find(account: string): Promise<Consumer | null>;
   /** Whether `list` has the account. */
   isKnown(account: string): Promise<boolean>;
-  /** All accounts, oldest first. */
-  list(page: { readonly offset: number; readonly limit: number }): Promise<readonly Consumer[]>;
+  /** All accounts, or those in one state, oldest first. */
+  list(page: {
+    readonly offset: number;
+    readonly limit: number;
+    readonly state?: AccountState | undefined;
+  }): Promise<readonly Consumer[]>;
+  /** Changes the label. null, and nothing changes, if another account has this label or name. */
+  rename(account: string, label: string): Promise<Consumer | null>;
+  /**
+   * Changes the state, and deletes the keys of an account that is closed. null, and nothing changes, if the account is
+   * not in the state `from`. Takes effect at once here, and within a second on other gateways.
+   */
+  changeState(
+    account: string,
+    change: { readonly from: AccountState; readonly to: AccountState; readonly reason: string },
+  ): Promise<Consumer | null>;
 }
 
 const INSERT = loadStatement(import.meta.url, './sql/insert-consumer.sql');
 const FIND = loadStatement(import.meta.url, './sql/find-consumer.sql');
 const LIST = loadStatement(import.meta.url, './sql/list-consumers.sql');
 const KNOWN = loadStatement(import.meta.url, './sql/is-known-consumer.sql');
+const RENAME = loadStatement(import.meta.url, './sql/rename-consumer.sql');
+const CHANGE_STATE = loadStatement(import.meta.url, './sql/change-state.sql');
+const DELETE_KEYS = loadStatement(import.meta.url, './sql/delete-keys-of-closed.sql');
 const WAIT_FOR_TURN = loadStatement(import.meta.url, './sql/wait-for-turn.sql');
 const END_TURN = loadStatement(import.meta.url, './sql/end-turn.sql');
 
 /** The registry of accounts. Accounts are never deleted. All methods reject with the database's error. */
-export function createConsumerStore(database: Database, { now }: { readonly now: () => number }): ConsumerStore {
+export function createConsumerStore(
+  database: Database,
+  { now, states }: { readonly now: () => number; readonly states?: Pick<AccountStates, 'changed'> },
+): ConsumerStore {
   const find = async (account: string): Promise<Consumer | null> => {
     const [row] = await database.query(FIND, [account]);
     return row ? consumerOf(row) : null;
@@ -42,8 +69,26 @@ export function createConsumerStore(database: Database, { now }: { readonly now:
       if (!consumer) throw new Error(`account ${account} could neither be created nor found`);
       return { created: false, consumer };
     },
-    async list({ offset, limit }) {
-      return (await database.query(LIST, [limit, offset])).map(consumerOf);
+    async list({ offset, limit, state }) {
+      return (await database.query(LIST, [limit, offset, state ?? ''])).map(consumerOf);
+    },
+    async rename(account, label) {
+      const params = [account, label, nameOf(label)];
+      const [row] = await inTurn(database, 'labels of accounts', [{ statement: RENAME, params }]);
+      return row ? consumerOf(row) : null;
+    },
+    async changeState(account, { from, to, reason }) {
+      try {
+        const [rows] = await database.batch([
+          { statement: CHANGE_STATE, params: [account, from, to, reason, now()] },
+          { statement: DELETE_KEYS, params: [account] },
+        ]);
+        const [row] = rows!;
+        return row ? consumerOf(row) : null;
+      } finally {
+        // After a failure too: the commit may have happened although its response was lost.
+        states?.changed();
+      }
     },
   };
 }
@@ -68,4 +113,16 @@ const consumerOf = (row: Row): Consumer => ({
   account: row['account'] as string,
   label: row['label'] as string,
   createdAt: Number(row['created_at']),
+  state: row['state'] as AccountState,
+  stateReason: row['state_reason'] as string,
+  stateAt: row['state_at'] === null ? null : Number(row['state_at']),
 });
+
+/** The account whose name is this label; empty if no account can be named so. */
+function nameOf(label: string): string {
+  try {
+    return localAccount(label.toLowerCase());
+  } catch {
+    return '';
+  }
+}

@@ -1,3 +1,4 @@
+export { createAccountStates, refuseStopped } from './account-states.ts';
 export { type AdminGate, createAdminGate } from './admin-gate.ts';
 export { createAdminKeys } from './administrators/admin-keys.ts';
 export { createAdminLog } from './administrators/admin-log.ts';

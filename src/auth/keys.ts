@@ -1,4 +1,5 @@
 /* The stores of accounts and keys, without the authentication of requests. */
+export { ACCOUNT_STATES, type AccountState } from './account-states.ts';
 export { type AdminKeyRecord, type AdminKeys, createAdminKeys } from './administrators/admin-keys.ts';
 export { type AdminAct, type AdminLog, createAdminLog } from './administrators/admin-log.ts';
 export { ADMIN_ROLES, type AdminRole, COMMAND, noteAdministrator } from './administrators/admin-roles.ts';

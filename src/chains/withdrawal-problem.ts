@@ -7,6 +7,7 @@ export class WithdrawalProblem extends Error {
     | 'idempotency_conflict'
     | 'rate_limit_exceeded'
     | 'unprocessable'
+    | 'permission_denied'
     | 'service_unavailable';
   readonly param: string | undefined;
   constructor(code: WithdrawalProblem['code'], message: string, param?: string) {

@@ -106,6 +106,11 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
         `${NOT_PAID_IN}: ${formatUsd(left > 0n ? left : 0n)} USDC of this balance`,
         'amount',
       );
+    if (await options.isStopped?.(asked.account))
+      throw new WithdrawalProblem(
+        'permission_denied',
+        'This account is frozen by the operator of this gateway: it cannot make calls or withdraw. Ask the operator',
+      );
     const halted = await options.haltOf(network);
     if (halted !== null)
       throw new WithdrawalProblem(

@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { accountPath, administer, isUsd, listAll, withAdminOptions, type AdminFlags } from './admin-client.ts';
 import { CliError } from './cli-error.ts';
 import { OWN_NAME } from './own-name.ts';
@@ -13,6 +13,9 @@ interface Account {
   readonly balance_micro_usdc: number;
   readonly locked_micro_usdc: number;
   readonly balance_usd: string;
+  readonly state: 'open' | 'frozen' | 'closed';
+  readonly state_reason: string;
+  readonly state_since: string | null;
   readonly total_credits_micro_usdc?: number;
   readonly total_usage_micro_usdc?: number;
 }
@@ -33,6 +36,7 @@ Examples:
   tollgate account credit acme 25 --reference invoice-17
   tollgate account debit acme 450 --reason "500 were credited instead of 50"
   tollgate account show acme
+  tollgate account freeze acme --reason "stolen key"    then: unfreeze, or close
   tollgate key create acme                       then: a key for its calls
   tollgate account credit eip155:8453:0x… 10     a wallet needs no account to be made, and no key`;
 
@@ -40,14 +44,38 @@ Examples:
 export function accountCommand(): Command {
   const paint = painter();
   return new Command('account')
-    .summary('accounts: create, list, show, credit, debit')
+    .summary('accounts: create, list, show, credit, debit, rename, freeze, close')
     .description('Consumers and their money.')
     .addHelpText('after', HELP)
     .addCommand(createCommand(paint))
     .addCommand(listCommand(paint))
     .addCommand(showCommand(paint))
     .addCommand(creditCommand(paint))
-    .addCommand(debitCommand(paint));
+    .addCommand(debitCommand(paint))
+    .addCommand(renameCommand(paint))
+    .addCommand(
+      stateCommand(paint, {
+        name: 'freeze',
+        summary: 'stop new calls and withdrawals of an account',
+        description:
+          'Stop new calls and withdrawals of an account, within a second on all gateways. Running calls go on to their end. Deposits arrive.',
+      }),
+    )
+    .addCommand(
+      stateCommand(paint, {
+        name: 'unfreeze',
+        summary: 'let a frozen account make calls again',
+        description: 'Let a frozen account make calls again, with the same keys.',
+      }),
+    )
+    .addCommand(closeCommand(paint))
+    .addCommand(
+      stateCommand(paint, {
+        name: 'reopen',
+        summary: 'open a closed account again',
+        description: 'Open a closed account again. Its former keys stay deleted.',
+      }),
+    );
 }
 
 function createCommand(paint: Paint): Command {
@@ -72,21 +100,27 @@ function createCommand(paint: Paint): Command {
 
 function listCommand(paint: Paint): Command {
   return withAdminOptions(
-    new Command('list').summary('all accounts with their balances').description('All accounts with their balances.'),
-  ).action((flags: AdminFlags) =>
+    new Command('list')
+      .summary('all accounts with their balances')
+      .description('All accounts with their balances.')
+      .addOption(new Option('--state <state>', 'only accounts in this state').choices(['open', 'frozen', 'closed'])),
+  ).action((flags: AdminFlags & { state?: string }) =>
     administer(flags, {
-      run: (admin) => listAll<Account>(admin, '/accounts'),
+      run: (admin) => listAll<Account>(admin, '/accounts', flags.state === undefined ? {} : { state: flags.state }),
       show: (accounts) =>
         accounts.length === 0
-          ? `No accounts yet. Make one: ${OWN_NAME} account create acme`
+          ? flags.state === undefined
+            ? `No accounts yet. Make one: ${OWN_NAME} account create acme`
+            : `No account is ${flags.state}.`
           : table(
-              ['ACCOUNT', 'LABEL', 'USD', 'LOCKED', 'CREATED'],
+              ['ACCOUNT', 'LABEL', 'USD', 'LOCKED', 'CREATED', 'STATE'],
               accounts.map((each) => [
                 each.caip_account_id,
                 each.label,
                 each.balance_usd,
                 usd(each.locked_micro_usdc),
                 (each.created_at ?? '').slice(0, 10),
+                each.state,
               ]),
               paint,
               ['USD', 'LOCKED'],
@@ -158,6 +192,82 @@ function debitCommand(paint: Paint): Command {
   });
 }
 
+function renameCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('rename')
+      .summary('change the label of an account')
+      .description('Change the label of an account. Its id stays, because keys, receipts and the books refer to it.')
+      .argument('<account>', 'its name or id')
+      .argument('<label>', 'what to call it'),
+  ).action((name: string, label: string, flags: AdminFlags) =>
+    administer(flags, {
+      run: async (admin) => (await admin.request('PATCH', accountPath(name), { label })).data as Account,
+      show: (account) => describe(account, paint),
+    }),
+  );
+}
+
+function stateCommand(
+  paint: Paint,
+  { name, summary, description }: { readonly name: string; readonly summary: string; readonly description: string },
+): Command {
+  return withAdminOptions(
+    new Command(name)
+      .summary(summary)
+      .description(description)
+      .argument('<account>', 'its name or id')
+      .requiredOption('--reason <text>', 'why; the owner of the account does not see it'),
+  ).action((account: string, flags: AdminFlags & { reason: string }) =>
+    administer(flags, {
+      run: async (admin) =>
+        (await admin.request('POST', `${accountPath(account)}/${name}`, { reason: flags.reason })).data as Account,
+      show: (changed) => describe(changed, paint),
+    }),
+  );
+}
+
+interface CloseFlags extends AdminFlags {
+  readonly reason: string;
+  readonly paidOut?: string;
+  readonly writeOff?: string;
+  readonly reference?: string;
+}
+
+function closeCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('close')
+      .summary('end a frozen account')
+      .description(
+        'End a frozen account: delete its keys, and refuse all its requests. If it has money, say with the exact amount whether you pay it out or write it off.',
+      )
+      .argument('<account>', 'its name or id')
+      .requiredOption('--reason <text>', 'why; the owner of the account does not see it')
+      .addOption(
+        new Option('--paid-out <usd>', 'what is left, which you pay outside of the gateway').conflicts('writeOff'),
+      )
+      .option('--write-off <usd>', 'what is left, which you keep')
+      .option('--reference <text>', 'what the payment or the write-off is known by; the same reference is booked once'),
+  ).action((name: string, flags: CloseFlags) => {
+    const left = flags.paidOut ?? flags.writeOff;
+    if (left !== undefined) refuseBadAmount(left);
+    return administer(flags, {
+      run: async (admin) => {
+        const remainder =
+          left === undefined
+            ? {}
+            : {
+                remainder: flags.paidOut === undefined ? 'written_off' : 'paid_out',
+                amount_usd: left,
+                reference: referenceOr(flags.reference),
+              };
+        const body = { reason: flags.reason, ...remainder };
+        return (await admin.request('POST', `${accountPath(name)}/close`, body)).data as Account;
+      },
+      show: (account) => describe(account, paint),
+    });
+  });
+}
+
 function refuseBadAmount(amount: string): void {
   if (!isUsd(amount) || Number(amount) === 0)
     throw new CliError(
@@ -172,6 +282,7 @@ function describe(account: Account, paint: Paint): string {
       ['label', account.label || '-'],
       ['balance', `${account.balance_usd} USD`],
       ['locked', `${usd(account.locked_micro_usdc)} USD`],
+      ['state', account.state_reason === '' ? account.state : `${account.state}: ${account.state_reason}`],
       ...(account.total_credits_micro_usdc === undefined
         ? []
         : [['credited', `${usd(account.total_credits_micro_usdc)} USD`] as const]),

@@ -149,10 +149,15 @@ export async function administer<T>(
 export const isUsd = (text: string): boolean => /^\d{1,10}(?:\.\d{1,6})?$/.test(text);
 
 /** All entries of a paged list. */
-export async function listAll<T>(admin: AdminClient, path: string): Promise<readonly T[]> {
+export async function listAll<T>(
+  admin: AdminClient,
+  path: string,
+  filter: Readonly<Record<string, string>> = {},
+): Promise<readonly T[]> {
   const all: T[] = [];
   for (;;) {
-    const page = (await admin.request('GET', `${path}?limit=${PAGE}&offset=${all.length}`)).data as readonly T[];
+    const query = new URLSearchParams({ ...filter, limit: String(PAGE), offset: String(all.length) });
+    const page = (await admin.request('GET', `${path}?${query}`)).data as readonly T[];
     all.push(...page);
     if (page.length < PAGE) return all;
   }

@@ -68,6 +68,10 @@ export interface PipelineOptions extends PrepareOptions {
   readonly authenticate: (headers: IncomingHttpHeaders, address: string, calls?: boolean) => Caller | Promise<Caller>;
   /** The caller as a member that acts for the account of ACCOUNT_HEADER. Default: nobody acts for another account. */
   readonly act?: (headers: IncomingHttpHeaders, own: Caller) => Promise<Caller>;
+  /**
+   * The error of a new call by an account that the operator has frozen or closed; null for other accounts. Default: null.
+   */
+  readonly stopped?: (account: string) => GatewayError | null | Promise<GatewayError | null>;
   readonly limiter: RateLimiter;
   /** `pages`: the policy for the requests that the web pages of a session make to read data. See pagesOf. */
   readonly policy: (caller: Caller, pages?: boolean) => RatePolicy;
@@ -85,6 +89,7 @@ export interface PipelineOptions extends PrepareOptions {
 
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { catalog } = options;
+  const prepare = createPrepare(options);
 
   const take = (caller: Caller, bucket: string, pages: boolean): Admission | Promise<Admission> => {
     // The tokens that a call uses are only known and counted at its end. To begin, at least one must be left.
@@ -179,9 +184,24 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       throw rateLimitError(rate, ' for new keys of the account');
     },
 
-    prepare: createPrepare(options),
+    prepare(request, id) {
+      const stopped = isNew(request) ? (options.stopped?.(request.caller.account) ?? null) : null;
+      if (stopped === null) return prepare(request, id);
+      if (!(stopped instanceof Promise)) throw stopped;
+      return stopped.then((error) => {
+        if (error !== null) throw error;
+        return prepare(request, id);
+      });
+    },
   };
 }
+
+/**
+ * Whether a request begins something new. Not new is what belongs to a call or run that goes on, because its money is
+ * locked already. Free methods only list things, and look at tasks.
+ */
+const isNew = ({ caller, free, parent, continues }: CallRequest): boolean =>
+  !free && !parent && !continues && caller.run === undefined && !caller.anonymous;
 
 /** The frames of a call. When the consumer stops reading, the rest is still read here, to the end. */
 async function* toTheEnd(frames: AsyncIterable<Frame, void, undefined>): AsyncGenerator<Frame, void, undefined> {

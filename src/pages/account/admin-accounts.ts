@@ -23,6 +23,13 @@ export const accountSchema = objectOf(
     balance_micro_usdc: { type: 'integer' },
     locked_micro_usdc: { type: 'integer', description: 'Reserved for running calls.' },
     balance_usd: { type: 'string' },
+    state: {
+      type: 'string',
+      enum: ['open', 'frozen', 'closed'],
+      description: '`frozen`: no new calls and no withdrawals. `closed`: no requests.',
+    },
+    state_reason: { type: 'string', description: 'Why the operator changed the state last.' },
+    state_since: { type: ['string', 'null'], description: 'When the operator changed the state last.' },
     total_credits_micro_usdc: { type: 'integer' },
     total_usage_micro_usdc: { type: 'integer' },
   },
@@ -37,7 +44,8 @@ export const accountParams = objectOf({
 });
 
 /** An account in the form that the operator gets. */
-export async function viewAccount({ account, label, createdAt }: FoundAccount, deps: AdminAccountsDeps) {
+export async function viewAccount(found: FoundAccount, deps: AdminAccountsDeps) {
+  const { account, label, createdAt, state, stateReason, stateAt } = found;
   const balance = await deps.ledger.balance(escrowOf(account));
   return {
     id: account,
@@ -47,6 +55,9 @@ export async function viewAccount({ account, label, createdAt }: FoundAccount, d
     balance_micro_usdc: Number(balance?.available ?? 0n),
     locked_micro_usdc: Number(balance?.locked ?? 0n),
     balance_usd: formatUsd(balance?.available ?? 0n),
+    state,
+    state_reason: stateReason,
+    state_since: stateAt === null ? null : new Date(stateAt).toISOString(),
   };
 }
 
@@ -61,7 +72,7 @@ export async function findAccount(id: string, deps: AdminAccountsDeps): Promise<
   if (consumer) return consumer;
   if (account === null || !(needsNoMaking(account) || (await deps.ledger.balance(escrowOf(account)))))
     throw new GatewayError('not_found', 'Account not found');
-  return { account, label: '', createdAt: null };
+  return { account, label: '', createdAt: null, state: 'open', stateReason: '', stateAt: null };
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { escrowOf, type AccountTotals, type Ledger, OPERATOR_TREASURY } from '#billing';
 import type { AdminGate } from '#auth';
+import { ACCOUNT_STATES, type AccountState } from '#auth/keys';
 import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
 import type { KeysDeps } from './account-keys.ts';
 import {
@@ -16,6 +17,7 @@ import { addAdminDebitRoute } from './admin-debit-routes.ts';
 import { addAdminKeyRoutes } from './admin-key-routes.ts';
 import { addAdminMembersRoutes } from './admin-members-routes.ts';
 import { addAdminLimitsRoutes } from './admin-limits-routes.ts';
+import { addAdminStatesRoutes } from './admin-states-routes.ts';
 import type { MembersDeps } from './members-view.ts';
 import { transferOnce, type OperatorTransferDeps } from './operator-transfer.ts';
 import { amountOf, amountProperties, type AmountBody } from './amount.ts';
@@ -49,6 +51,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
     showAccount(app, deps);
     creditAccount(app, deps);
     addAdminDebitRoute(app, deps, ADMINISTRATION);
+    addAdminStatesRoutes(app, deps, ADMINISTRATION);
     addAdminKeyRoutes(app, deps, ADMINISTRATION);
     addAdminLimitsRoutes(app, deps, ADMINISTRATION);
     addAdminMembersRoutes(app, deps, ADMINISTRATION);
@@ -96,10 +99,16 @@ function listAccounts(app: FastifyInstance, deps: AdminDeps): void {
     summary: 'List accounts',
     description:
       'Accounts that were created here, and wallets that have a key or have paid in, the oldest first, with their balances.',
-    querystring: pageSchema,
+    querystring: {
+      ...pageSchema,
+      properties: {
+        ...pageSchema.properties,
+        state: { type: 'string', enum: ACCOUNT_STATES, description: 'Only accounts in this state.' },
+      },
+    },
     response: { 200: listOf(accountSchema) },
   };
-  app.get<{ Querystring: Page }>('/accounts', { schema }, async ({ query }) => {
+  app.get<{ Querystring: Page & { readonly state?: AccountState } }>('/accounts', { schema }, async ({ query }) => {
     const accounts = await deps.consumers.list(query);
     return { data: await Promise.all(accounts.map((one) => viewAccount(one, deps))) };
   });

@@ -19,13 +19,14 @@ export interface MovementsDeps {
 const KINDS: Readonly<Record<string, string>> = {
   credit: 'credit',
   debit: 'debit',
+  close: 'closing',
   deposit: 'deposit',
   'deposit-given': 'deposit',
   withdrawal: 'withdrawal',
   'withdrawal-back': 'withdrawal_returned',
 };
 /** Of these kinds the operator wrote the text for the owner of the account. */
-const WITH_REASON = new Set(['debit']);
+const WITH_REASON = new Set(['debit', 'closing']);
 
 const movementSchema = objectOf({
   id: { type: 'string' },
@@ -33,7 +34,7 @@ const movementSchema = objectOf({
     type: 'string',
     enum: [...new Set(Object.values(KINDS)), 'other'],
     description:
-      '`credit` and `debit`: by the operator. `deposit`, `withdrawal`: over a chain. `withdrawal_returned`: a withdrawal that was given back. `other`: any other movement.',
+      '`credit` and `debit`: by the operator. `closing`: what was left when the account was closed. `deposit`, `withdrawal`: over a chain. `withdrawal_returned`: a withdrawal that was given back. `other`: any other movement.',
   },
   amount_micro_usdc: { type: 'integer', description: 'Micro-USD. Negative if it was taken from the account.' },
   reference: { type: ['string', 'null'], description: "The operator's reference of a credit or debit." },
@@ -82,7 +83,7 @@ function viewMovement({ id, from, amount, memo, at }: TransferRecord, own: strin
     id,
     kind,
     amount_micro_usdc: Number(from === own ? -amount : amount),
-    reference: kind === 'credit' || kind === 'debit' ? id.slice(colon + 1) : null,
+    reference: ['credit', 'debit', 'closing'].includes(kind) ? id.slice(colon + 1) : null,
     reason: WITH_REASON.has(kind) ? memo : null,
     created_at: new Date(at).toISOString(),
   };

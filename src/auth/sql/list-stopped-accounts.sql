@@ -1,0 +1,1 @@
+SELECT account, state FROM consumers WHERE state <> 'open'

@@ -1,0 +1,203 @@
+import type { FastifyInstance } from 'fastify';
+import { GatewayError } from '#wire';
+import { escrowOf, formatUsd, OPERATOR_TREASURY } from '#billing';
+import type { AccountState } from '#auth/keys';
+import { dataOf } from '../answer-schemas.ts';
+import { accountParams, accountSchema, findAccount, viewAccount, type AdminAccountsDeps } from './admin-accounts.ts';
+import { amountOf, amountProperties, type AmountBody } from './amount.ts';
+import { transferOnce, type OperatorTransferDeps } from './operator-transfer.ts';
+
+type Deps = AdminAccountsDeps & OperatorTransferDeps;
+interface Params {
+  readonly id: string;
+}
+interface ReasonBody {
+  readonly reason: string;
+}
+interface CloseBody extends ReasonBody, AmountBody {
+  readonly remainder?: 'paid_out' | 'written_off';
+  readonly reference?: string;
+}
+
+const CREDIT = { adminRole: 'credit' } as const;
+const answer = dataOf(accountSchema);
+const reason = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 500,
+  pattern: '\\S',
+  description: 'Why. The owner of the account does not see it.',
+} as const;
+const reasonBody = {
+  type: 'object',
+  additionalProperties: false,
+  examples: [{ reason: 'stolen card' }],
+  required: ['reason'],
+  properties: { reason },
+} as const;
+
+/** Adds the routes with which the operator renames, freezes and closes accounts. */
+export function addAdminStatesRoutes(app: FastifyInstance, deps: Deps, administration: object): void {
+  renameAccount(app, deps, administration);
+  changeRoute(app, deps, {
+    path: 'freeze',
+    from: 'open',
+    to: 'frozen',
+    schema: {
+      ...administration,
+      summary: 'Freeze an account',
+      description:
+        'Within a second, all gateways refuse new calls and withdrawals of the account with 403, whatever its credential is. Calls, tasks and agents that run go on to their end and are charged. Deposits arrive, and the owner can still look at everything. A withdrawal that is not signed yet is given back.',
+    },
+  });
+  changeRoute(app, deps, {
+    path: 'unfreeze',
+    from: 'frozen',
+    to: 'open',
+    schema: { ...administration, summary: 'Unfreeze an account', description: 'The same keys work again.' },
+  });
+  closeAccount(app, deps, administration);
+  changeRoute(app, deps, {
+    path: 'reopen',
+    from: 'closed',
+    to: 'open',
+    schema: {
+      ...administration,
+      summary: 'Reopen an account',
+      description: 'The account can be used again. Its former keys stay deleted.',
+    },
+  });
+}
+
+function renameAccount(app: FastifyInstance, deps: Deps, administration: object): void {
+  const label = { type: 'string', minLength: 1, maxLength: 128, pattern: '\\S', description: 'A name for people.' };
+  const schema = {
+    ...administration,
+    summary: 'Rename an account',
+    description:
+      'Changes the label. The id stays: keys, receipts and the books refer to it. A label that another account has as its label or name, in any case of letters, is refused with 422.',
+    params: accountParams,
+    body: {
+      type: 'object',
+      additionalProperties: false,
+      examples: [{ label: 'Acme Ltd' }],
+      required: ['label'],
+      properties: { label },
+    },
+    response: { 200: answer },
+  };
+  app.patch<{ Params: Params; Body: { readonly label: string } }>(
+    '/accounts/:id',
+    { schema, config: CREDIT },
+    async ({ params, body }) => {
+      const { account } = await registered(params.id, deps);
+      const given = body.label.normalize('NFKC').trim().replaceAll(/\s+/g, ' ');
+      const renamed = await deps.consumers.rename(account, given);
+      if (renamed === null)
+        throw new GatewayError('unprocessable', `Another account has the label or the name ${given}`, {
+          param: 'label',
+        });
+      return { data: await viewAccount(renamed, deps) };
+    },
+  );
+}
+
+interface Change {
+  readonly path: string;
+  readonly from: AccountState;
+  readonly to: AccountState;
+  readonly schema: object;
+}
+
+function changeRoute(app: FastifyInstance, deps: Deps, { path, from, to, schema }: Change): void {
+  app.post<{ Params: Params; Body: ReasonBody }>(
+    `/accounts/:id/${path}`,
+    { schema: { ...schema, params: accountParams, body: reasonBody, response: { 200: answer } }, config: CREDIT },
+    async ({ params, body }) => {
+      const { account, state } = await registered(params.id, deps);
+      // A repetition changes nothing and succeeds.
+      if (state !== to) await change(deps, account, { from, to, reason: body.reason.trim() });
+      return { data: await viewAccount(await findAccount(account, deps), deps) };
+    },
+  );
+}
+
+async function change(
+  { consumers }: Deps,
+  account: string,
+  { from, to, reason }: { readonly from: AccountState; readonly to: AccountState; readonly reason: string },
+): Promise<void> {
+  if ((await consumers.changeState(account, { from, to, reason })) !== null) return;
+  const now = (await consumers.find(account))?.state ?? 'open';
+  if (now !== to)
+    throw new GatewayError(
+      'unprocessable',
+      `The account is ${now}, and only an account that is ${from} can become ${to}`,
+    );
+}
+
+function closeAccount(app: FastifyInstance, deps: Deps, administration: object): void {
+  const schema = {
+    ...administration,
+    summary: 'Close an account',
+    description:
+      'Ends a frozen account: its keys are deleted, and every request of it is refused. Nothing may be locked any more. If the account has money, name what becomes of it: `remainder`, with its exact amount and a `reference`. The history stays, and the name is not given to another account. A deposit that arrives later is credited, and the account is in `GET /accounts?state=closed` with its balance.',
+    params: accountParams,
+    body: {
+      type: 'object',
+      additionalProperties: false,
+      examples: [{ reason: 'contract ended', remainder: 'paid_out', amount_usd: 3.5, reference: 'wire-91' }],
+      required: ['reason'],
+      properties: {
+        reason,
+        remainder: {
+          type: 'string',
+          enum: ['paid_out', 'written_off'],
+          description: '`paid_out`: you pay it to the customer outside of the gateway. `written_off`: you keep it.',
+        },
+        ...amountProperties,
+        reference: { type: 'string', minLength: 1, maxLength: 128, description: 'Your name of this movement.' },
+      },
+    },
+    response: { 200: answer },
+  };
+  app.post<{ Params: Params; Body: CloseBody }>(
+    '/accounts/:id/close',
+    { schema, config: CREDIT },
+    async ({ params, body }) => {
+      const { account, state } = await registered(params.id, deps);
+      if (state === 'open')
+        throw new GatewayError('unprocessable', 'Freeze the account before you close it, so that no new call begins');
+      const why = body.reason.trim();
+      await takeRemainder(deps, account, body, why);
+      await change(deps, account, { from: 'frozen', to: 'closed', reason: why });
+      return { data: await viewAccount(await findAccount(account, deps), deps) };
+    },
+  );
+}
+
+/**
+ * Takes all that the account has. It is repeated safely: after the movement nothing is left. Throws GatewayError
+ * `unprocessable` if money is locked, or if the amount is not what the account has.
+ */
+async function takeRemainder(deps: Deps, account: string, body: CloseBody, why: string): Promise<void> {
+  const from = escrowOf(account);
+  const { available = 0n, locked = 0n } = (await deps.ledger.balance(from)) ?? {};
+  if (locked > 0n)
+    throw new GatewayError('unprocessable', `Running calls have locked ${formatUsd(locked)} USD: wait until they end`);
+  if (available === 0n) return;
+  const { remainder, reference } = body;
+  const needed = `The account has ${formatUsd(available)} USD: give remainder (paid_out or written_off), this amount and a reference`;
+  if (remainder === undefined || reference === undefined)
+    throw new GatewayError('unprocessable', needed, { param: remainder === undefined ? 'remainder' : 'reference' });
+  const amount = amountOf(body);
+  if (amount !== available) throw new GatewayError('unprocessable', needed, { param: 'amount_usd' });
+  const memo = remainder === 'paid_out' ? 'The account was closed, and this was paid out' : `Written off: ${why}`;
+  await transferOnce(deps, { id: `close:${reference}`, from, to: OPERATOR_TREASURY, amount, memo }, 'account');
+}
+
+/** The account of an id. A wallet that has no row yet gets one, because a state needs it. */
+async function registered(id: string, deps: Deps) {
+  const found = await findAccount(id, deps);
+  return found.createdAt === null ? (await deps.consumers.create(found.account, '')).consumer : found;
+}
