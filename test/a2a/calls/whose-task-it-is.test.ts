@@ -45,7 +45,8 @@ const CASES = WIRES.flatMap((wire) => ASKERS.map((asker) => ({ ...asker, wire, n
 
 test.each(CASES)("$who gets the answers of an unknown id for another's task: $name", async ({ wire, begins, asks }) => {
   const { url, agent } = await calls.serve({ version: 'both' });
-  const theirs = calls.talk(url, wire, await asks());
+  const key = await asks();
+  const theirs = calls.talk(url, wire, key);
   const owner = calls.talk(url, RPC, (await begins()) ?? undefined);
   const { id, contextId } = await owner.task('wait', { immediately: true });
   await agent.waits();
@@ -70,7 +71,7 @@ test.each(CASES)("$who gets the answers of an unknown id for another's task: $na
   }
   // The agent was asked nothing of all that, and the task goes on.
   expect(agent.received.length).toBe(before);
-  expect((await theirs.call('ListTasks', {})).result()).toMatchObject({ tasks: [] });
+  expect((await calls.talk(url, RPC, key).call('ListTasks', {})).result()).toMatchObject({ tasks: [] });
   expect((await calls.talk(url).get(id)).state).toBe('working');
   expect((await owner.get(id)).state).toBe('working');
   agent.finish(id);
