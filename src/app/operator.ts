@@ -2,6 +2,7 @@ import { accountTotals, createPayouts, findLocks, findTransfer, listMovements } 
 import {
   adminSessionRoutes,
   createAdminGate,
+  createAttempts,
   createAdminKeys,
   createAdminLog,
   createAdminSessions,
@@ -148,11 +149,12 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
   const { server, config, database, ledger, funds, networks, metrics, options, logger, outages, now } = protocols;
   const { sessions, cookies } = protocols.browsers;
   const { adminKey } = config;
+  const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now: protocols.elapsed });
   const adminSessions = createAdminSessions({
     sessions,
     cookies,
     adminKey,
-    attempts: protocols.attempts,
+    attempts,
     secret: protocols.identity.secret('admin sessions'),
   });
   const adminKeys = createAdminKeys(database, { now });
@@ -163,7 +165,7 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
     log,
     adminSessions,
     networks: config.adminNetworks,
-    attempts: protocols.attempts,
+    attempts,
     onGuesses: (guesses) =>
       logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses'),
     now,

@@ -37,7 +37,11 @@ interface AdminGateOptions {
   readonly networks: readonly string[];
   /** Sessions of operators' browsers. Default: only keys pass. */
   readonly adminSessions?: Pick<AdminSessions, 'passes'>;
-  /** Shared with API keys and sign-ins, so that all wrong credentials of an address count together. */
+  /**
+   * Counts wrong admin keys only. If API keys counted too, strangers behind the operator's proxy could keep the
+   * operator out. `adminKey` itself passes whatever was counted: it has at least 32 characters, so it cannot be found by
+   * guessing, and its check needs no database.
+   */
   readonly attempts: Attempts;
   /**
    * Called at the 1st, 10th, 100th … wrong key of a minute. `address` sent that key. `failures` counts the wrong keys
@@ -62,16 +66,18 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
     if (Number.isInteger(Math.log10(failures))) onGuesses({ address, failures });
   };
 
-  const identify = async (headers: IncomingHttpHeaders): Promise<Administrator> => {
+  /** Throws or rejects with GatewayError `unauthorized` for a wrong key. */
+  const identify = (headers: IncomingHttpHeaders, address: string): Administrator | Promise<Administrator> => {
     try {
       guard(headers);
-      // TOLLGATE_ADMIN_KEY needs no database, so it works during an outage of the database.
       return ROOT;
     } catch (error) {
-      const key = adminKeys && parseKey(bearerOf(headers.authorization ?? '') ?? '');
-      const found = key?.kind === 'admin' ? await adminKeys!.find(key.hash) : null;
-      if (found === null) throw error;
-      return found;
+      return attempts.check(address, async () => {
+        const key = adminKeys && parseKey(bearerOf(headers.authorization ?? '') ?? '');
+        const found = key?.kind === 'admin' ? await adminKeys!.find(key.hash) : null;
+        if (found === null) throw error;
+        return found;
+      });
     }
   };
 
@@ -88,7 +94,7 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
     }
     let administrator: Administrator;
     try {
-      administrator = await attempts.check(ip, () => identify(headers));
+      administrator = await identify(headers, ip);
     } catch (error) {
       if (error instanceof GatewayError) note(ip);
       throw error;

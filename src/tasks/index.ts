@@ -18,7 +18,7 @@ export { type BudgetNotices, createBudgetNotices } from './notices/budget-notice
 export { createSessionStore, type SessionStore, type StoredSession } from './sessions/session-store.ts';
 export type { CallCost, TaskCost } from './task-cost.ts';
 export { LOOK_MS } from './timed-look.ts';
-export { isStorable } from './task-rows.ts';
+export { isStorable, sees } from './task-rows.ts';
 export type { TaskSink } from './task-sink.ts';
 export {
   type Look,

@@ -74,7 +74,7 @@ export const contextOf = (contextId: string | null | undefined): string | null =
   contextId && isStorable(contextId) ? contextId : null;
 
 /**
- * An account sees all its tasks. A run sees only tasks that were begun under the same call. A member's key sees only
+ * An account sees all its tasks. A run sees only tasks that were begun under the same call. A restricted key sees only
  * tasks that it began itself. Tasks that were begun under its calls belong to the runs of these calls, and to the
  * account.
  */

@@ -10,18 +10,25 @@ export interface TaskKey {
   readonly taskId: string;
 }
 
-/** The owner of a task: a whole account, or only the callers within the same running call, or only one member's key. */
+/**
+ * The owner of a task or a session: a whole account, or only the callers within the same running call, or only one
+ * restricted key.
+ */
 export interface TaskOwner {
   readonly account: string;
   /**
-   * Id of the running call under which the task was begun, or `key <hash>` of the member's key that began it. null if
-   * the account began it directly. The database column is `run`.
+   * Id of the running call under which the task was begun, or `key <hash>` of the restricted key that began it. null if
+   * a wallet or a key without restrictions began it. The database column is `run`.
    */
   readonly within: string | null;
 }
 
+/**
+ * The owner of what a caller begins, and at the same time what the caller may see, see `sees`. A restricted key is given
+ * to a program or a person that should not have the whole account, so it owns what it begins.
+ */
 export function ownerOf({ account, key, run }: Caller): TaskOwner {
-  return { account, within: run?.parent ?? (key?.member === undefined ? null : `key ${key.hash}`) };
+  return { account, within: run?.parent ?? (key?.restricted ? `key ${key.hash}` : null) };
 }
 
 /** A provider's work that outlives the call that began it. */

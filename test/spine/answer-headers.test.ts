@@ -127,3 +127,12 @@ test('two calls on one connection, one after the other and at once', async () =>
   expect(text.match(/HTTP\/1\.1 200/g)).toHaveLength(2);
   expect(new Set(text.match(/x-generation-id: \S+/g)).size).toBe(2);
 });
+
+test.each(['/', '/docs', '/openapi.json', '/llms.txt', '/api/v1/models', '/.well-known/agent-card.json', '/nowhere'])(
+  'browsers do not guess another type for %s',
+  async (path) => {
+    const response = await fetch(spine.origin + path);
+    await response.arrayBuffer();
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+  },
+);

@@ -91,15 +91,15 @@ export function createPushConfigs({
       const asked = readPushConfig(version, params);
       if (typeof asked === 'string')
         throw new A2aError('InvalidParams', asked, { param: /^[\w.[\]]+/.exec(asked)?.[0] });
-      return writePushConfig(
+      return shownConfig(
         version,
         await set(key, owner, version, asked, version === '1.0' ? '' : 'pushNotificationConfig.'),
       );
     },
     'push-get': async (key, owner, { version, params }) =>
-      writePushConfig(version, await find(key, owner, idIn(version, params))),
+      shownConfig(version, await find(key, owner, idIn(version, params))),
     'push-list': async (key, owner, { version }) => {
-      const all = (await webhooks.list(key, owner)).map((webhook) => writePushConfig(version, configOf(key, webhook)));
+      const all = (await webhooks.list(key, owner)).map((webhook) => shownConfig(version, configOf(key, webhook)));
       return version === '1.0' ? { configs: all } : all;
     },
     'push-delete': async (key, owner, { version, params }) => {
@@ -168,6 +168,17 @@ function toWebhook(version: A2aVersion, { id, url, token, authentication }: Kept
     notes: JSON.stringify({ token, authentication }),
   };
 }
+
+/**
+ * A configuration as an answer shows it: without `token` and `credentials`. The gateway sends these only to the
+ * receiver. Both members are optional in every version.
+ */
+const shownConfig = (version: A2aVersion, { authentication, ...config }: KeptConfig): JsonObject =>
+  writePushConfig(version, {
+    ...config,
+    token: null,
+    authentication: authentication && { ...authentication, credentials: null },
+  });
 
 function configOf({ taskId }: TaskKey, { name, url, notes }: Webhook): KeptConfig {
   const said = JSON.parse(notes) as Pick<PushConfig, 'token' | 'authentication'> | null;

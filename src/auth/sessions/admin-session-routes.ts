@@ -2,7 +2,6 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
 import { type AdminGate, createNetworkGate } from '../admin-gate.ts';
 import type { AdminSessions } from './admin-sessions.ts';
-import { refuseCrossSite } from './cross-site.ts';
 import type { SessionCookies } from './session-cookie.ts';
 
 interface AdminSessionDeps {
@@ -44,7 +43,7 @@ export function adminSessionRoutes({ gate, networks, adminSessions, cookies }: A
     );
     const secured = { schema: { ...begin, security: [{ bearer: [] }] }, onRequest: gate };
     app.post('/session', secured, async (request, reply) => {
-      refuseCrossSite(request);
+      cookies.refuseCrossSite(request);
       cookies.refuseUnkept(request);
       const { secret, session } = await adminSessions.begin(request);
       const maxAgeS = Math.floor((session.expiresAt - session.createdAt) / 1_000);

@@ -2,7 +2,6 @@ import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '#wire';
 import type { WebRequest } from '#gateway';
-import { refuseCrossSite } from './cross-site.ts';
 import { findGuarded, type LookupDeps } from './guarded-lookup.ts';
 import type { SessionCookies } from './session-cookie.ts';
 import { ADMIN, type WebSession, type WebSessions } from './web-sessions.ts';
@@ -69,13 +68,13 @@ export function createAdminSessions(options: AdminSessionsOptions): AdminSession
       }),
     async end(request) {
       const { id } = await find(request);
-      refuseCrossSite(request);
+      cookies.refuseCrossSite(request);
       await sessions.end(id);
     },
     async passes(request) {
       if (request.headers.cookie === undefined || !request.url.startsWith('/admin/')) return false;
       if (cookies.read(request, 'admin') === null) return false;
-      refuseCrossSite(request);
+      cookies.refuseCrossSite(request);
       await find(request);
       if (request.method !== 'GET' && request.method !== 'HEAD')
         throw unauthorized('A session is not enough for a change: send "Authorization: Bearer svc-admin-…" with it');

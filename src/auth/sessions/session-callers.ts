@@ -1,7 +1,6 @@
 import type { Caller, WebRequest } from '#gateway';
 import { GatewayError } from '#wire';
 import type { KeyCallers } from '../key-callers.ts';
-import { refuseCrossSite } from './cross-site.ts';
 import { findGuarded, type LookupDeps } from './guarded-lookup.ts';
 import type { SessionCookies } from './session-cookie.ts';
 import type { WebSession } from './web-sessions.ts';
@@ -40,7 +39,7 @@ export function createSessionCallers(options: SessionCallersOptions): SessionCal
   return (request, address) => {
     const secret = cookies.read(request, 'account');
     if (secret === null) return null;
-    refuseCrossSite(request);
+    cookies.refuseCrossSite(request);
     const session = findGuarded(options, secret, address, notOver);
     return session instanceof Promise ? session.then(callerOf) : callerOf(session);
   };

@@ -1,6 +1,7 @@
 import { GatewayError, isLoopback, parseHost } from '#wire';
 import { type CookieKind, cookieNames, cookieValues, type WebRequest } from '#gateway';
 import { signInError } from '../siwx/sign-in-error.ts';
+import { refuseCrossSite } from './cross-site.ts';
 
 /** Reads and writes the cookies of web sessions. */
 export interface SessionCookies {
@@ -15,6 +16,8 @@ export interface SessionCookies {
   remove(request: WebRequest, kind: CookieKind): string;
   /** Throws GatewayError `invalid_request` for a page on plain http if its browser would silently drop the cookie. */
   refuseUnkept(request: WebRequest): void;
+  /** Throws GatewayError `permission_denied` for a request that another site's page made a browser send. */
+  refuseCrossSite(request: WebRequest): void;
 }
 
 /** 32 bytes in base64url. */
@@ -22,6 +25,7 @@ const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 /** `publicUrl` shows that browsers use https if a proxy in front of the gateway terminates TLS. */
 export function createSessionCookies(publicUrl: string | null): SessionCookies {
+  const publicOrigin = publicUrl === null ? null : new URL(publicUrl).origin;
   const alwaysSecure = publicUrl?.startsWith('https:') ?? false;
   const isSecure = ({ protocol }: WebRequest) => alwaysSecure || protocol === 'https';
   // A proxy that terminates TLS may not be configured as trusted. Then the page's Origin shows that the browser uses
@@ -58,6 +62,7 @@ export function createSessionCookies(publicUrl: string | null): SessionCookies {
       const isThere = !isLocal(request.host) && cookieValues(request.headers.cookie ?? '', secure).length > 0;
       return setting(request, kind, '', 0, isThere || writesSecure(request));
     },
+    refuseCrossSite: (request) => refuseCrossSite(request, publicOrigin),
     refuseUnkept({ headers: { origin } }) {
       if (!alwaysSecure || !origin?.startsWith('http://') || isLocal(origin.slice('http://'.length))) return;
       throw new GatewayError(

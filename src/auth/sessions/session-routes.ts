@@ -10,7 +10,6 @@ import type { KeyStore } from '../key-store.ts';
 import { requireFreshSignature } from '../siwx/fresh-signature.ts';
 import type { Nonces } from '../siwx/nonces.ts';
 import type { SignIn } from '../siwx/sign-in.ts';
-import { refuseCrossSite } from './cross-site.ts';
 import { isLocalBrowser } from './local-browser.ts';
 import type { SessionCookies } from './session-cookie.ts';
 import { endedSchema, sessionListSchema, sessionSchema, signInSchema } from './session-schemas.ts';
@@ -81,7 +80,7 @@ function beginSession(app: FastifyInstance, deps: SessionRoutesDeps): void {
     response: { 200: { ...sessionSchema, description: 'The session. `Set-Cookie` has its secret.' } },
   };
   app.post<{ Body: SignInBody }>('/auth/session', { schema }, async (request, reply) => {
-    refuseCrossSite(request);
+    cookies.refuseCrossSite(request);
     cookies.refuseUnkept(request);
     const caller = await signedIn(request, deps);
     const before = readOrNull(cookies, request);

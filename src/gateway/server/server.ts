@@ -119,7 +119,7 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
   server.addContentTypeParser(/^application\/[\w.-]+\+json(;|$)/, { parseAs: 'buffer' }, parseBody);
 
   server.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id);
+    reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
     done();
   });
 

@@ -13,6 +13,7 @@ import {
   type ResponseMessage,
   resultText,
 } from '#wire';
+import { ownerOf, type TaskOwner } from '#tasks';
 import { runBatch } from '../wire/batch.ts';
 import type { Inbound } from '../wire/classify.ts';
 import { endWithError, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
@@ -40,8 +41,8 @@ type LegacyInbound = Extract<Inbound, { kind: 'initialize' | 'legacy' | 'batch' 
 interface SessionHandlers<S extends KeptSession> {
   /** Answers `initialize`. Null if the call ended without an answer. */
   open(service: string | null, message: RequestMessage, context: RequestContext): Promise<Opened | null>;
-  /** null if this account has no such session. */
-  enter(service: string | null, id: string, account: string): Promise<KeptUse<S> | null>;
+  /** null if this owner has no such session. */
+  enter(service: string | null, id: string, owner: TaskOwner): Promise<KeptUse<S> | null>;
   /** Answers one request whose method is in LEGACY_METHODS, other than `ping`. Throws GatewayError. */
   request(
     use: KeptUse<S>,
@@ -54,7 +55,7 @@ interface SessionHandlers<S extends KeptSession> {
   tell(use: KeptUse<S>, message: Told, context: RequestContext): Promise<McpTail | null>;
   listen(use: KeptUse<S>, lastEventId: string | null, context: RequestContext, answer: Answer): Promise<void>;
   /** False if `enter` would give null. */
-  end(service: string | null, id: string, account: string): Promise<boolean>;
+  end(service: string | null, id: string, owner: TaskOwner): Promise<boolean>;
 }
 
 /** A message to which the client expects no answer. */
@@ -113,7 +114,7 @@ export function createLegacyDoor<S extends KeptSession>(
     return asked.kind === 'request' ? response : null;
   }
 
-  /** Runs `run` in a session. If the account has no such session, answers with the error. */
+  /** Runs `run` in a session. If the caller has no such session, answers with the error. */
   async function inside(
     service: string | null,
     id: string | null,
@@ -122,7 +123,7 @@ export function createLegacyDoor<S extends KeptSession>(
     run: (use: KeptUse<S>) => Promise<void>,
   ): Promise<void> {
     if (id === null) return answer.end(BATCH_OUTSIDE.text, BATCH_OUTSIDE.status);
-    const use = await handlers.enter(service, id, caller.account);
+    const use = await handlers.enter(service, id, ownerOf(caller));
     if (use === null) return answer.end(NO_SESSION.text, NO_SESSION.status);
     try {
       await run(use);
@@ -171,7 +172,7 @@ export function createLegacyDoor<S extends KeptSession>(
       );
     },
     async end(service, session, { caller }) {
-      if (!(await handlers.end(service, session, caller.account)))
+      if (!(await handlers.end(service, session, ownerOf(caller))))
         throw new GatewayError('not_found', 'Session not found');
     },
   };

@@ -17,7 +17,7 @@ export function createSessionDoor(deps: SessionDoorDeps): LegacyDoor {
   return createLegacyDoor<LegacySession>(
     {
       open: (service, message, context) => talk.open(service!, message, context),
-      enter: (service, id, account) => sessions.enter(id, account, service!),
+      enter: (service, id, owner) => sessions.enter(id, owner, service!),
       request: ({ session }, asked, events, context, answer) =>
         talk.request(session, asked, {
           context,
@@ -31,8 +31,8 @@ export function createSessionDoor(deps: SessionDoorDeps): LegacyDoor {
         if (tail === null) answer.close();
         else answer.end(tail.text, tail.status);
       },
-      async end(service, id, account) {
-        const ended = await sessions.end(id, account, service!);
+      async end(service, id, owner) {
+        const ended = await sessions.end(id, owner, service!);
         if (ended) deps.clientRequests.end(id);
         return ended;
       },

@@ -1,5 +1,6 @@
 import type { Answer, RequestId, RequestMessage } from '#wire';
 import { endOnly, LISTEN_MS, pinned, type Pipeline, type ReplyEnd } from '#gateway';
+import { ownerOf } from '#tasks';
 import type { ClientRequests } from '../turn/client-requests.ts';
 import { runFreeCall } from '../call/free-call.ts';
 import { notifyInitialized } from '../servers/legacy-server.ts';
@@ -93,7 +94,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
     async open(service, message, { caller, requestId, gone }, ready = false) {
       let opened: Opened<LegacySession> | null = null;
       const openAt = async (place: Place): Promise<ReplyEnd> => {
-        opened = await sessions.open({ message, account: caller.account, service }, place);
+        opened = await sessions.open({ message, owner: ownerOf(caller), service }, place);
         if (ready && opened.session && place.facts.era === 'legacy' && !place.facts.bare)
           await notifyInitialized(place.send, opened.session);
         return freeEnd(opened.tail);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '#config';
 import { createTally } from '#gateway';
-import type { SessionStore, StoredSession } from '#tasks';
+import { sees, type SessionStore, type StoredSession, type TaskOwner } from '#tasks';
 import { createLiveSessions } from './live-sessions.ts';
 
 /** The members that every client session has. */
@@ -10,6 +10,8 @@ export interface KeptSession {
   readonly id: string;
   /** The ledger account that opened the session. No other account may use it. */
   readonly account: string;
+  /** As in TaskOwner. Absent in sessions that older gateways stored: these belong to the whole account. */
+  readonly within?: string | null;
 }
 
 /** A session while one request or stream uses it. */
@@ -34,12 +36,12 @@ export interface KeptSessions<S extends KeptSession> {
   /** Stores the given session under a new id. Null as in `open`. */
   add(session: Omit<S, 'id'>): Promise<S | null>;
   /**
-   * Takes a session for one request or stream. Null if the account has no such session, or the session does not satisfy
+   * Takes a session for one request or stream. Null if the owner has no such session, or the session does not satisfy
    * `fits`.
    */
-  enter(id: string, account: string, fits?: (session: S) => boolean): Promise<KeptUse<S> | null>;
+  enter(id: string, owner: TaskOwner, fits?: (session: S) => boolean): Promise<KeptUse<S> | null>;
   /** Ends a session in the database and here. Null if `enter` would give null, or the session has already ended. */
-  end(id: string, account: string, fits?: (session: S) => boolean): Promise<S | null>;
+  end(id: string, owner: TaskOwner, fits?: (session: S) => boolean): Promise<S | null>;
   /** Ends a session here that has ended elsewhere. */
   drop(id: string): void;
   /**
@@ -117,9 +119,14 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
     }
   };
 
-  const enter: KeptSessions<S>['enter'] = async (id, account, fits = () => true) => {
-    const found = ID.test(id) ? await live.find(id, account) : null;
-    const used = found && (await live.enter(found, fits));
+  const enter: KeptSessions<S>['enter'] = async (id, owner, fits = () => true) => {
+    const found = ID.test(id) ? await live.find(id, owner.account) : null;
+    const used =
+      found &&
+      (await live.enter(
+        found,
+        (session) => sees({ account: session.account, within: session.within ?? null }, owner) && fits(session),
+      ));
     if (!used) return null;
     return { session: used.session, ended: used.ended.signal, leave: () => live.leave(used) };
   };
@@ -133,8 +140,8 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
         return session;
       }),
     enter,
-    async end(id, account, fits) {
-      const use = await enter(id, account, fits);
+    async end(id, owner, fits) {
+      const use = await enter(id, owner, fits);
       if (use === null) return null;
       use.leave();
       const ended = await store.delete(id);

@@ -9,7 +9,7 @@ export const SESSION_KIND = 'mcp';
 
 interface State extends Pick<
   LegacySession,
-  'service' | 'revision' | 'openedAt' | 'initialize' | 'upstreamId' | 'logLevel'
+  'within' | 'service' | 'revision' | 'openedAt' | 'initialize' | 'upstreamId' | 'logLevel'
 > {
   /** Id of the offer. */
   readonly offer: string;

@@ -1,5 +1,6 @@
 import type { RequestMessage } from '#wire';
 import type { Offer } from '#gateway';
+import type { TaskOwner } from '#tasks';
 import { answerInitialize, type InitializeResult } from '../servers/initialize-answer.ts';
 import {
   createKeptSessions,
@@ -23,16 +24,16 @@ export interface Sessions extends Pick<KeptSessions<LegacySession>, 'sweep' | 'c
    * call. Throws UpstreamFailure.
    */
   open(opening: Opening, place: Pick<Place, 'offer' | 'facts' | 'send'>): Promise<Opened<LegacySession>>;
-  /** Takes a session for one request or stream. Null if this account has no such session with this service. */
-  enter(id: string, account: string, service: string): Promise<SessionUse | null>;
+  /** Takes a session for one request or stream. Null if this owner has no such session with this service. */
+  enter(id: string, owner: TaskOwner, service: string): Promise<SessionUse | null>;
   readonly renew: RenewSession;
   /** Ends a session here and at its server. False if `enter` would give null. */
-  end(id: string, account: string, service: string): Promise<boolean>;
+  end(id: string, owner: TaskOwner, service: string): Promise<boolean>;
 }
 
 interface Opening {
   readonly message: RequestMessage;
-  readonly account: string;
+  readonly owner: TaskOwner;
   readonly service: string;
 }
 
@@ -75,15 +76,16 @@ export function createSessions(deps: SessionsDeps): Sessions {
 
   return {
     ...kept,
-    async open({ message, account, service }, place) {
+    async open({ message, owner, service }, place) {
       const tooLong = refuseTooLong(message);
       if (tooLong) return tooLong;
-      const opened = await kept.open<Opened<LegacySession>>(account, async (keep) => {
+      const opened = await kept.open<Opened<LegacySession>>(owner.account, async (keep) => {
         const { accepted, tail } = await answerInitialize(message, place, deps.initializeResult);
         if (accepted === null) return { session: null, tail };
         const session: LegacySession = {
           id: newSessionId(),
-          account,
+          account: owner.account,
+          within: owner.within,
           service,
           offer: place.offer,
           era: place.facts.era,
@@ -104,12 +106,12 @@ export function createSessions(deps: SessionsDeps): Sessions {
       });
       return opened ?? refuseTooMany(message, deps.config.sessionsMax);
     },
-    enter: (id, account, service) => kept.enter(id, account, fits(service)),
+    enter: (id, owner, service) => kept.enter(id, owner, fits(service)),
     renew,
-    async end(id, account, service) {
-      const session = await kept.end(id, account, fits(service));
+    async end(id, owner, service) {
+      const session = await kept.end(id, owner, fits(service));
       if (session === null) return false;
-      const row = { id, account, kind: SESSION_KIND, state: toState(session), expiresAt: 0 };
+      const row = { id, account: owner.account, kind: SESSION_KIND, state: toState(session), expiresAt: 0 };
       onEnded?.(endOf(row, now(), null));
       await tellServers([row], reach, offerOf, LEAVING_MS);
       return true;

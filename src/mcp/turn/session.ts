@@ -12,6 +12,8 @@ export interface LegacySession {
   readonly id: string;
   /** The ledger account that opened the session. No other account may use it. */
   readonly account: string;
+  /** As in TaskOwner. Absent in sessions that older gateways stored: these belong to the whole account. */
+  readonly within?: string | null;
   readonly service: string;
   /** The one offer that serves the session. It is replaced when its provider registers it again. */
   offer: Offer;

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { GatewayError, getOrInsert, UpstreamFailure } from '#wire';
-import type { Caller, Pipeline } from '#gateway';
+import { authorise, type Caller, type Pipeline } from '#gateway';
 import { type Blobs, type Look, type LookAtExpiry, ownerOf, type Task, type Tasks } from '#tasks';
 import { askProvider } from './run/ask-provider.ts';
 import { createFetchVideos } from './run/fetch-video.ts';
@@ -189,6 +189,8 @@ async function findVideo(tasks: Pick<Tasks, 'find'>, id: string, caller: Caller)
   const task = named && (await tasks.find(named.key, ownerOf(caller)));
   if (!task || task.provider !== named.provider)
     throw new GatewayError('not_found', 'There is no such video', { param: 'task_id' });
+  // Stored tasks are shown without a call, so the authorisation of calls does not cover them.
+  authorise(caller, task.service);
   return task;
 }
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { NewKeyFields } from '#auth/keys';
 import type { Operation } from '../contract/talk.ts';
 import { heldBy, MESSAGE_PRICE, refusalOf, RPC, useCallsWorld, WIRES } from './support/calls-world.ts';
 import { serveRaw, statusEvent, taskResult, writeEvent } from './support/raw-served.ts';
@@ -24,10 +25,30 @@ function paramsOf(operation: Operation, taskId: string, version: string): Record
   return version === '1.0' ? { taskId, id: 'c-1' } : { id: taskId, taskId, pushNotificationConfigId: 'c-1' };
 }
 
-test.each(WIRES)("every operation on another's task is answered as for one that nobody has: $name", async (wire) => {
+/** Who asks for a task, and the key that began it. null: the key of the account with money, which has no restrictions. */
+const ASKERS = [
+  { who: 'another account', begins: async () => null, asks: async () => calls.world.stranger.key },
+  { who: 'a restricted key of the account', begins: async () => null, asks: () => restricted({ limit: 1n }) },
+  {
+    who: 'another restricted key of the account',
+    begins: () => restricted({ requestsPerMinute: 600 }),
+    asks: () => restricted({ expiresAt: Date.now() + 86_400_000 }),
+  },
+];
+
+async function restricted(fields: Partial<NewKeyFields>): Promise<string> {
+  const { spine } = calls.world;
+  return (await spine.app.keys.create({ account: spine.account, label: 'restricted', kind: 'live', ...fields }))!.text;
+}
+
+const CASES = WIRES.flatMap((wire) => ASKERS.map((asker) => ({ ...asker, wire, name: wire.name })));
+
+test.each(CASES)("$who gets the answers of an unknown id for another's task: $name", async ({ wire, begins, asks }) => {
   const { url, agent } = await calls.serve({ version: 'both' });
-  const theirs = calls.talk(url, wire, calls.world.stranger.key);
-  const { id, contextId } = await calls.talk(url).task('wait', { immediately: true });
+  const key = await asks();
+  const theirs = calls.talk(url, wire, key);
+  const owner = calls.talk(url, RPC, (await begins()) ?? undefined);
+  const { id, contextId } = await owner.task('wait', { immediately: true });
   await agent.waits();
   const before = agent.received.length;
   const unknown = 'c0ffee00-0000-4000-8000-000000000000';
@@ -50,7 +71,9 @@ test.each(WIRES)("every operation on another's task is answered as for one that 
   }
   // The agent was asked nothing of all that, and the task goes on.
   expect(agent.received.length).toBe(before);
+  expect((await calls.talk(url, RPC, key).call('ListTasks', {})).result()).toMatchObject({ tasks: [] });
   expect((await calls.talk(url).get(id)).state).toBe('working');
+  expect((await owner.get(id)).state).toBe('working');
   agent.finish(id);
   await calls.talk(url).reaches(id, 'completed');
 });

@@ -11,7 +11,9 @@ describe('A2A 1.0', () => {
     await begin();
     const params = { taskId: 'task-1', url: URL_A, token: 't', authentication: { scheme: 'Bearer', credentials: 'c' } };
     const made = (await answer('1.0', 'push-set', params)) as { id: string };
-    expect(made).toEqual({ ...params, id: expect.stringMatching(/./u) as unknown });
+    // Neither the token nor the credentials are shown again.
+    const shown = { taskId: 'task-1', url: URL_A, authentication: { scheme: 'Bearer' } };
+    expect(made).toEqual({ ...shown, id: expect.stringMatching(/./u) as unknown });
     expect(await answer('1.0', 'push-get', { taskId: 'task-1', id: made.id })).toEqual(made);
     const other = await answer('1.0', 'push-set', { taskId: 'task-1', id: 'mine', url: `${URL_A}2` });
     expect(other).toEqual({ taskId: 'task-1', id: 'mine', url: `${URL_A}2` });
@@ -38,7 +40,8 @@ describe('A2A 0.3', () => {
     await begin();
     const config = { url: URL_A, token: 't', authentication: { schemes: ['Bearer'], credentials: 'c' } };
     const made = await answer('0.3', 'push-set', { taskId: 'task-1', pushNotificationConfig: config });
-    expect(made).toEqual({ taskId: 'task-1', pushNotificationConfig: { ...config, id: 'task-1' } });
+    const shown = { url: URL_A, authentication: { schemes: ['Bearer'] }, id: 'task-1' };
+    expect(made).toEqual({ taskId: 'task-1', pushNotificationConfig: shown });
     expect(await answer('0.3', 'push-get', { id: 'task-1' })).toEqual(made);
     expect(await answer('0.3', 'push-get', { id: 'task-1', pushNotificationConfigId: 'task-1' })).toEqual(made);
     expect(await answer('0.3', 'push-list', { id: 'task-1' })).toEqual([made]);
@@ -68,7 +71,7 @@ describe('A2A 0.3', () => {
     });
     expect(await answer('0.3', 'push-get', { id: 'task-1', pushNotificationConfigId: 'a' })).toEqual({
       taskId: 'task-1',
-      pushNotificationConfig: { id: 'a', url: URL_A, authentication: { schemes: ['Basic'], credentials: 'c' } },
+      pushNotificationConfig: { id: 'a', url: URL_A, authentication: { schemes: ['Basic'] } },
     });
   });
 });

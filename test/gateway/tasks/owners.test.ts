@@ -45,17 +45,19 @@ describe.each(ENGINES)('tasks on %s', (engine) => {
     expect((await tasks.list(alice, all)).total).toBe(2);
   });
 
-  it('are seen by the key of a member only where that key began them; the account sees them', async () => {
+  it('are seen by a restricted key only where that key began them; the account sees them', async () => {
     const tasks = await world();
     const key = { hash: 'k1', label: 'k', development: false, allowedServices: null };
-    const keyOfMember = ownerOf({ account: 'alice', key: { ...key, member: 'carol' }, wallet: null });
-    const other = ownerOf({ account: 'alice', key: { ...key, hash: 'k2', member: 'carol' }, wallet: null });
-    await tasks.begin(newTask('carols', keyOfMember), null);
-    expect((await tasks.list(keyOfMember, all)).tasks.map(({ taskId }) => taskId)).toEqual(['carols']);
-    expect(await tasks.find(keyOf('carols'), other)).toBeNull();
-    expect(await tasks.find(keyOf('own'), keyOfMember)).toBeNull();
+    const ofKey = ownerOf({ account: 'alice', key: { ...key, restricted: true }, wallet: null });
+    const other = ownerOf({ account: 'alice', key: { ...key, hash: 'k2', restricted: true }, wallet: null });
+    await tasks.begin(newTask('k1s', ofKey), null);
+    expect((await tasks.list(ofKey, all)).tasks.map(({ taskId }) => taskId)).toEqual(['k1s']);
+    expect(await tasks.find(keyOf('k1s'), other)).toBeNull();
+    expect(await tasks.begin(newTask('k1s', other), null)).toBe('taken');
+    // Before keys owned their tasks, no key was stored with them: these are the account's.
+    expect(await tasks.find(keyOf('own'), ofKey)).toBeNull();
     expect(ownerOf({ account: 'alice', key, wallet: null })).toEqual(alice);
-    expect(await tasks.find(keyOf('carols'), alice)).toMatchObject({ taskId: 'carols' });
+    expect(await tasks.find(keyOf('k1s'), alice)).toMatchObject({ taskId: 'k1s' });
   });
 
   it('go on only for those who see them', async () => {

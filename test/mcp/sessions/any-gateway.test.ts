@@ -46,7 +46,7 @@ test('an end that the server does not tell is noticed within a minute of use', a
   const world = await startWorld({ url: server.url });
   const [here, there] = [await world.gateway(), await world.gateway()];
   const id = await open(here.url, 'alice');
-  await there.sessions.end(id, 'tollgate:local:alice', 'acme/tools');
+  await there.sessions.end(id, { account: 'tollgate:local:alice', within: null }, 'acme/tools');
   world.clock.ahead += 60_001;
   const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
   expect((await post(here.url, 'alice', id, ping)).status).toBe(404);

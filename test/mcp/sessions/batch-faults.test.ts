@@ -15,7 +15,7 @@ test("the gateway's own faults in a batch are reported, and those of clients are
   const door = createLegacyDoor<KeptSession>(
     {
       open: none,
-      enter: async (_service, id, account) => ({
+      enter: async (_service, id, { account }) => ({
         session: { id, account },
         ended: new AbortController().signal,
         leave: () => {},

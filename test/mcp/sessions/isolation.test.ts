@@ -32,6 +32,30 @@ test('every session has one of its own at the server, whose id no client sees', 
   expect(server.open.size).toBe(3);
 });
 
+test('a restricted key uses and ends its own sessions alone; its account uses all', async () => {
+  const { gateway } = await world();
+  const [accounts, own] = [await open(gateway.url, 'alice'), await open(gateway.url, 'alice_one')];
+  const statuses = async (key: string, id: string) => {
+    const headers = { authorization: `Bearer ${key}`, 'mcp-session-id': id };
+    const listening = await fetch(gateway.url, { headers: { ...headers, accept: 'text/event-stream' } });
+    await listening.body?.cancel();
+    return [(await post(gateway.url, key, id, LIST)).status, listening.status === 404 ? 404 : 200];
+  };
+  const end = async (key: string, id: string) =>
+    (await fetch(gateway.url, { method: 'DELETE', headers: { authorization: `Bearer ${key}`, 'mcp-session-id': id } }))
+      .status;
+  for (const [key, id] of [
+    ['alice_one', accounts],
+    ['alice_two', own],
+    ['bob', own],
+  ] as const) {
+    expect(await statuses(key, id)).toEqual([404, 404]);
+    expect(await end(key, id)).toBe(404);
+  }
+  for (const key of ['alice_one', 'alice']) expect(await statuses(key, own)).toEqual([200, 200]);
+  expect([await end('alice_one', own), await end('alice', accounts)]).toEqual([204, 204]);
+});
+
 test('the session of another account, an unknown one, one that has ended and no id at all look the same', async () => {
   const { gateway } = await world();
   const alices = await open(gateway.url, 'alice');

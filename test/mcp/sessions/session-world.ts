@@ -161,7 +161,10 @@ async function startGateway(
     authenticate(headers) {
       const name = /^Bearer (\w+)$/.exec(headers.authorization ?? '')?.[1];
       if (name === undefined) throw new GatewayError('unauthorized', 'Missing API key');
-      return { account: `tollgate:local:${name}`, key: null, wallet: null };
+      // `Bearer alice_one` is a restricted key of alice.
+      const [account, of] = name.split('_') as [string, string?];
+      const key = of === undefined ? null : { hash: of, label: of, development: false, allowedServices: null };
+      return { account: `tollgate:local:${account}`, key: key && { ...key, restricted: true }, wallet: null };
     },
     limiter: createLocalLimiter({ now }),
     policy: () => ({ requestsPerMinute: 1e9, burst: 1e9, tokensPerMinute: 1e12 }),

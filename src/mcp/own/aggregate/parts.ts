@@ -47,6 +47,12 @@ interface PartsDeps {
   readonly onError: (error: unknown) => void;
 }
 
+/**
+ * Whoever uses the session with all services uses its parts, whichever caller opened them. Clients do not learn the ids
+ * of parts.
+ */
+const ownerOfParts = ({ account }: AggregateSession) => ({ account, within: null });
+
 /** The most time for an action on all parts. */
 const ALL_MS = 5_000;
 /** How often the gateway opens a part that ends at once. */
@@ -58,7 +64,7 @@ export function createParts({ sessions, change, talk, clientRequests, max, onOpe
 
   async function known(all: AggregateSession, service: string): Promise<SessionUse | null> {
     const id = all.parts.get(service);
-    return id === undefined ? null : sessions.enter(id, all.account, service);
+    return id === undefined ? null : sessions.enter(id, ownerOfParts(all), service);
   }
 
   function opened(all: AggregateSession, service: string, context: RequestContext): Promise<McpTail | null> {
@@ -93,7 +99,7 @@ export function createParts({ sessions, change, talk, clientRequests, max, onOpe
       all.parts.set(service, id);
     });
     if (!lasts) {
-      await sessions.end(id, all.account, service);
+      await sessions.end(id, ownerOfParts(all), service);
       return NO_SESSION;
     }
     await Promise.all([
@@ -139,7 +145,7 @@ export function createParts({ sessions, change, talk, clientRequests, max, onOpe
     async end(all) {
       const ends = [...all.parts].map(async ([service, id]) => {
         clientRequests.end(id);
-        await sessions.end(id, all.account, service);
+        await sessions.end(id, ownerOfParts(all), service);
       });
       for (const { status, reason } of (await Promise.allSettled(ends)) as PromiseRejectedResult[])
         if (status === 'rejected') onError(reason);

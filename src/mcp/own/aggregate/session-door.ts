@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Answer, errorText, parseMessage, type RequestMessage } from '#wire';
 import { eitherOf } from '#billing/amounts';
+import { ownerOf } from '#tasks';
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
 import { refuseTooLong, refuseTooMany, openedWith } from '../../sessions/opened-session.ts';
 import { createRunningRequests, runCancellable } from '../../turn/running-requests.ts';
@@ -107,23 +108,23 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
 
   return createLegacyDoor<AggregateSession>(
     {
-      async open(_service, message, { caller: { account }, selection }) {
+      async open(_service, message, { caller, selection }) {
         const tooLong = refuseTooLong(message);
         if (tooLong) return tooLong;
         const revision = agreedRevision(message.params?.['protocolVersion']);
-        const opening = { account, revision, initialize: message.text, selection, logLevel: null, parts: new Map() };
+        const opening = { ...ownerOf(caller), revision, initialize: message.text, selection, logLevel: null, parts: new Map() };
         const session = await sessions.add(opening);
         if (session === null) return refuseTooMany(message, deps.sessionsMax);
         return openedWith(session, message, aggregate.initializeResult(revision));
       },
-      enter: (_service, id, account) => sessions.enter(id, account),
+      enter: (_service, id, owner) => sessions.enter(id, owner),
       request: ({ session }, asked, events, context, answer) => request(session, asked, events, context, answer),
       async tell({ session }, message, context) {
         await tellParts(session, message, scopeOf(session, context), context);
         return null;
       },
       listen: (use, lastEventId, context, answer) => deps.streams.listen(use, lastEventId !== null, context, answer),
-      end: (_service, id, account) => sessions.end(id, account),
+      end: (_service, id, owner) => sessions.end(id, owner),
     },
     deps,
   );

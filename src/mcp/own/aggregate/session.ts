@@ -9,6 +9,8 @@ export interface AggregateSession {
   readonly id: string;
   /** The ledger account that opened the session. No other account may use it. */
   readonly account: string;
+  /** As in TaskOwner. Absent in sessions that older gateways stored: these belong to the whole account. */
+  readonly within?: string | null;
   /** The revision that was agreed on with the client. */
   readonly revision: string;
   /** The client's `initialize` message, unchanged. The parts are opened with it too. */
@@ -27,13 +29,14 @@ export interface AggregateSession {
 /** The kind of these sessions in the store. */
 export const AGGREGATE_KIND = 'mcp-all';
 
-interface State extends Pick<AggregateSession, 'revision' | 'initialize' | 'selection' | 'logLevel'> {
+interface State extends Pick<AggregateSession, 'within' | 'revision' | 'initialize' | 'selection' | 'logLevel'> {
   readonly parts: Readonly<Record<string, string>>;
 }
 
 /** The stored state of a session, as text. */
-export function toState({ revision, initialize, selection, logLevel, parts }: AggregateSession): string {
+export function toState({ within = null, revision, initialize, selection, logLevel, parts }: AggregateSession): string {
   return JSON.stringify({
+    within,
     revision,
     initialize,
     selection,
@@ -43,6 +46,6 @@ export function toState({ revision, initialize, selection, logLevel, parts }: Ag
 }
 
 export function fromState({ id, account, state }: Pick<StoredSession, 'id' | 'account' | 'state'>): AggregateSession {
-  const { revision, initialize, selection, logLevel, parts } = JSON.parse(state) as State;
-  return { id, account, revision, initialize, selection, logLevel, parts: new Map(Object.entries(parts)) };
+  const { parts, ...kept } = JSON.parse(state) as State;
+  return { id, account, ...kept, parts: new Map(Object.entries(parts)) };
 }

@@ -1,4 +1,4 @@
-import type { StoredSession } from '#tasks';
+import type { StoredSession, TaskOwner } from '#tasks';
 import {
   createKeptSessions,
   type KeptSessions,
@@ -18,7 +18,7 @@ export interface AggregateSessions extends Pick<
    */
   change(session: AggregateSession, apply?: () => void): Promise<boolean>;
   /** Ends a session with its parts. False if `enter` would give null. */
-  end(id: string, account: string): Promise<boolean>;
+  end(id: string, owner: TaskOwner): Promise<boolean>;
 }
 
 export type AggregateUse = KeptUse<AggregateSession>;
@@ -66,13 +66,13 @@ export function createAggregateSessions({ store, endParts, ...options }: Aggrega
       );
       return next;
     },
-    async end(id, account) {
-      const use = await kept.enter(id, account);
+    async end(id, owner) {
+      const use = await kept.enter(id, owner);
       if (use === null) return false;
       use.leave();
       // The stored state, because other gateways may have opened parts.
       const stored = await store.get(id);
-      if ((await kept.end(id, account)) === null) return false;
+      if ((await kept.end(id, owner)) === null) return false;
       await endParts(stored ? fromState(stored) : use.session);
       return true;
     },

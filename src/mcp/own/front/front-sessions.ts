@@ -15,6 +15,10 @@ export const createFrontSessions = (deps: KeptSessionsDeps): KeptSessions<FrontS
   createKeptSessions<FrontSession>({
     ...deps,
     kind: 'mcp-front',
-    toState: ({ service }) => service,
-    fromState: ({ id, account, state }) => ({ id, account, service: state }),
+    // The name alone is what older gateways store and read.
+    toState: ({ service, within = null }) => (within === null ? service : JSON.stringify([service, within])),
+    fromState({ id, account, state }) {
+      const [service, within] = state.startsWith('[') ? (JSON.parse(state) as [string, string]) : [state, null];
+      return { id, account, within, service };
+    },
   });

@@ -1,5 +1,6 @@
 import { errorText } from '#wire';
 import { eitherOf } from '#billing/amounts';
+import { ownerOf } from '#tasks';
 import { createLegacyDoor, type LegacyDoor, type LegacyDoorDeps } from '../../door/legacy-door.ts';
 import type { KeptSessions } from '../../sessions/kept-sessions.ts';
 import { openedWith, refuseTooMany } from '../../sessions/opened-session.ts';
@@ -36,11 +37,11 @@ export function createSessionFront(deps: SessionFrontDeps): LegacyDoor {
       async open(service, message, { caller }) {
         const server = serverOf(service!, caller);
         if (server === null) return { session: null, tail: NO_SESSION };
-        const session = await sessions.add({ account: caller.account, service: service! });
+        const session = await sessions.add({ ...ownerOf(caller), service: service! });
         if (session === null) return refuseTooMany(message, sessionsMax);
         return openedWith(session, message, server.initializeResult(message.params?.['protocolVersion']));
       },
-      enter: (service, id, account) => sessions.enter(id, account, isWith(service)),
+      enter: (service, id, owner) => sessions.enter(id, owner, isWith(service)),
       async request({ session }, asked, events, context, answer) {
         const { method, params } = asked;
         const server = serverOf(session.service, context.caller);
@@ -69,7 +70,7 @@ export function createSessionFront(deps: SessionFrontDeps): LegacyDoor {
         return null;
       },
       listen: async (_use, _lastEventId, _context, answer) => answer.end(errorText('null', NO_STREAM), 405),
-      end: async (service, id, account) => (await sessions.end(id, account, isWith(service))) !== null,
+      end: async (service, id, owner) => (await sessions.end(id, owner, isWith(service))) !== null,
     },
     deps,
   );

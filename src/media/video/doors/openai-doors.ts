@@ -140,8 +140,11 @@ export function addOpenaiDoors(
     async (request) => {
       const { after = null, limit = PAGE } = request.query;
       const query = { primitive: 'video', service: null, after, limit, pageNames: PAGE_NAMES } as const;
-      const page = await tasks.list(ownerOf(callerOf(request)), query);
-      const data = await Promise.all(page.tasks.map(async (task) => openaiVideo(task, await videos.view(task))));
+      const caller = callerOf(request);
+      const page = await tasks.list(ownerOf(caller), query);
+      const allowed = caller.key?.allowedServices ?? null;
+      const shown = page.tasks.filter(({ service }) => allowed === null || allowed.includes(service));
+      const data = await Promise.all(shown.map(async (task) => openaiVideo(task, await videos.view(task))));
       return { object: 'list', data, has_more: page.next !== null, last_id: page.next };
     },
   );

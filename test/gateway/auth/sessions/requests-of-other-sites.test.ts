@@ -24,6 +24,12 @@ describe('reading', () => {
     ['an address that was typed', { 'sec-fetch-site': 'none' }, 403],
     ['no sign of a page', NONE, 403],
     ['an old browser with our header', { 'sec-fetch-site': undefined }, 200],
+    [
+      'an old browser with our header and another origin',
+      { 'sec-fetch-site': undefined, origin: 'https://evil.example' },
+      403,
+    ],
+    ['an old browser with our header and the origin null', { 'sec-fetch-site': undefined, origin: 'null' }, 403],
     ['an old browser with another origin', { ...NONE, origin: 'https://evil.example' }, 403],
     ['an old browser with the origin null', { ...NONE, origin: 'null' }, 403],
   ];
@@ -60,6 +66,7 @@ describe('changing', () => {
 test.each([
   ['a script of another site', { 'sec-fetch-site': 'cross-site' }],
   ['a form', { 'x-tollgate-web': undefined }],
+  ['a script of another site in an old browser', { 'sec-fetch-site': undefined, origin: 'https://evil.example' }],
 ])('%s cannot sign a visitor in as somebody else', async (_who, headers) => {
   const visitor = openBrowser(spine.origin);
   const { status } = await visitor.ask('POST', '/api/v1/auth/session', { api_key: spine.key }, headers);
