@@ -201,9 +201,11 @@ async function sendAndFallSilent(url: string, count: number, credential: string)
   return answers;
 }
 
+/** Writes until all is written or the connection is closed. */
 async function writeAll(socket: Socket, piece: Buffer, bytes: number): Promise<void> {
   for (let sent = 0; sent < bytes && socket.writable; sent += piece.byteLength)
-    if (!socket.write(piece)) await Promise.race([once(socket, 'drain'), once(socket, 'close')]);
+    // oxlint-disable-next-line no-await-in-loop -- one after the other, as the connection takes them
+    await new Promise<void>((resolve) => socket.write(piece, () => resolve()));
 }
 
 /** Sends complete requests at once. Each is repeated as its answer says, until it is served. */
