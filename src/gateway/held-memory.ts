@@ -2,7 +2,7 @@
  * Memory that one process holds for many accounts: one count for all, and one for each share, such as that of an
  * account. Each share may use a quarter. Replies and the bodies of requests are counted this way.
  */
-export interface HeldMemory {
+interface HeldMemory {
   /** Begins to count one reply or body in these shares. */
   open(...keys: readonly string[]): MemoryHold;
   /** The bytes that are held now. */
@@ -38,7 +38,7 @@ interface HeldMemoryOptions {
   readonly bytesMax: number;
   /** Limit for one. */
   readonly oneBytesMax: number;
-  /** What holds up to this size is not counted. */
+  /** A reply or body up to this size is not counted. */
   readonly uncountedBytes: number;
   /** Longest wait of `keeps` for room. */
   readonly waitMs: number;

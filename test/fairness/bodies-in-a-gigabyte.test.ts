@@ -106,7 +106,7 @@ async function startIn(bytes: number): Promise<Gateway> {
     rmSync(dataDir, { recursive: true, force: true });
   });
   const [url] = (await Promise.race([
-    once(createInterface(child.stdout!), 'line'),
+    once(createInterface(child.stdout), 'line'),
     once(child, 'exit').then(() => Promise.reject(new Error('the gateway did not start'))),
   ])) as [string];
   const { openAccount } = operatorOf(() => ({ baseUrl: url, adminKey: ADMIN_KEY }));

@@ -19,7 +19,7 @@ export type BodyRefusal = 'account' | 'network' | 'gateway' | 'slow';
 export interface BodyMemory {
   /** Begins to count one body. `account`: null if it is not known. */
   open(account: string | null, network: string): MemoryHold;
-  /** Asks for `bytes` in total. Throws GatewayError `rate_limit_exceeded` or `service_unavailable` if there is no room. */
+  /** Asks for `bytes` in total. Throws GatewayError `rate_limit_exceeded`, `service_unavailable` without room. */
   take(hold: MemoryHold, bytes: number): void;
   /** Bytes that are held now. */
   used(): number;

@@ -10,7 +10,7 @@ import { tooLarge } from './linger.ts';
 import { endConnectionOf } from './refuse-pipelines.ts';
 
 /** Reads the bodies of requests into memory that is counted. One for each server. */
-export interface RequestBodies {
+interface RequestBodies {
   /** Bytes that are held now for bodies above 64 KiB, and for slow smaller ones. */
   heldBytes(): number;
   /** To be called before the body is read, for each request with a body. */
@@ -255,7 +255,7 @@ class ArrivingBody implements Placed {
     );
   }
 
-  /** Asks for memory for a body of `bytes`. Throws GatewayError if there is none. */
+  /** Asks for memory for a body of `bytes`. Throws GatewayError without room. */
   #takes(bytes: number): void {
     const { memory } = this.#bodies;
     if (this.#hold === null) {

@@ -65,7 +65,10 @@ function longTexts(
 const QUOTE = Buffer.from('"');
 const ONE_TEXT: JsonLimits = { jsonDepthMax: 1, jsonKeysMax: 1 };
 
-/** Refuses long texts outside of the inputs, because a provider would get the mark instead of the text. `taken`: how many there are. */
+/**
+ * Refuses long texts outside of the inputs, because a provider would get the mark instead of the text. `taken`: how
+ * many there are.
+ */
 function refuseLongTexts(
   value: unknown,
   inputs: readonly string[],

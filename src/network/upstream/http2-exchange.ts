@@ -229,8 +229,8 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
 /** Makes the next piece of a body when the stream has room for it. */
 function sendPieces(stream: ClientHttp2Stream, pieces: Iterator<Uint8Array>): void {
   while (!stream.destroyed && !stream.writableEnded) {
-    const { done, value } = pieces.next();
-    if (done) stream.end();
-    else if (!stream.write(value)) return void stream.once('drain', () => sendPieces(stream, pieces));
+    const next = pieces.next();
+    if (next.done) stream.end();
+    else if (!stream.write(next.value)) return void stream.once('drain', () => sendPieces(stream, pieces));
   }
 }

@@ -21,8 +21,9 @@ const FILE_BYTES_MAX = 20 * 1024 * 1024;
 const fault = (param: string, message: string) => new GatewayError('invalid_request', `${param} ${message}`, { param });
 
 /**
- * Reads an input: text, `{url}` or `{b64}`; null if it is absent. `parts`: the long texts of the body. The type of a file comes from its bytes. Only
- * the text of an address is checked, because the provider fetches it. Rejects with GatewayError `invalid_request`.
+ * Reads an input: text, `{url}` or `{b64}`; null if it is absent. `parts`: the long texts of the body. The type of
+ * a file comes from its bytes. Only the text of an address is checked, because the provider fetches it. Rejects with
+ * GatewayError `invalid_request`.
  */
 export async function readInput(
   value: unknown,

@@ -52,7 +52,11 @@ type InputName = keyof typeof INPUTS;
 export const VIDEO_INPUTS: readonly string[] = [
   ...Object.keys(INPUTS),
   'reference_image_urls',
-  ...['input_reference', 'end_image', 'reference_images', 'video_reference', 'audio_reference'],
+  'input_reference',
+  'end_image',
+  'reference_images',
+  'video_reference',
+  'audio_reference',
 ];
 
 /** Fields that are read here, or that the gateway acts on. No provider gets them unchanged. */
