@@ -26,6 +26,7 @@ export async function openObservers({
     tasksLive: () => countLiveTasks(database),
     mcp: () => late.mcp.counts(),
     funds: hasPayments(config) ? () => late.funds.figures() : undefined,
+    bodyBytes: () => late.bodies.heldBytes(),
     logLinesLost,
     now,
   });

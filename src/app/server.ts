@@ -17,7 +17,8 @@ export async function openServer(money: Money) {
   const catalog = createCatalog();
   catalog.replace('config', offers);
   const trust = createTrust(config.trustedProxies);
-  const server = createServer({ trust, limits: config.limits, onError });
+  const server = createServer({ trust, limits: config.limits, onBodyRefused: metrics.bodyRefused, onError });
+  money.late.bodies = server.requestBodies;
   opened.defer(() => server.close());
   await allowPages(server, config.corsOrigins);
   countAnswers(server, metrics);

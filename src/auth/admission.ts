@@ -1,21 +1,16 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { ACCOUNT_HEADER, letAct, letCookieCount, rateHeaders, type Admission, type Pipeline } from '#gateway';
+import {
+  ACCOUNT_HEADER,
+  addressOf,
+  type Admission,
+  admissionOf,
+  letAct,
+  letCookieCount,
+  noteAdmission,
+  type Pipeline,
+  rateHeaders,
+} from '#gateway';
 import { refuseRepeatedCredentials } from './credential.ts';
-
-/**
- * The admission is a property of the request. A WeakMap would cost more, because each collection of the young heap
- * scans all its entries.
- */
-const ADMISSION = Symbol('admission');
-
-type Admitted = FastifyRequest & { [ADMISSION]?: Admission };
-
-/**
- * The client's address. Faster than `request.ip`, which evaluates the list of trusted proxies even without an
- * `x-forwarded-for`.
- */
-export const addressOf = (request: FastifyRequest): string =>
-  (request.headers['x-forwarded-for'] === undefined ? request.raw.socket.remoteAddress : undefined) ?? request.ip;
 
 /**
  * Puts every route of `app` behind authentication and the rate limit. Every response of an admitted request gets the
@@ -30,7 +25,7 @@ export function requireAdmission(
 ): (request: FastifyRequest) => Admission {
   app.addHook('onRequest', (request, reply, done) => {
     const admitted = (admission: Admission) => {
-      (request as Admitted)[ADMISSION] = admission;
+      noteAdmission(request, admission);
       done();
     };
     let admission: Admission | Promise<Admission>;
@@ -50,12 +45,12 @@ export function requireAdmission(
   });
   // Responses that bypass Fastify add the rate headers themselves. See createHttpSink.
   app.addHook('onSend', (request, reply, _payload, done) => {
-    const admission = (request as Admitted)[ADMISSION];
+    const admission = admissionOf(request);
     if (admission) reply.headers(rateHeaders(admission.rate));
     done();
   });
   return (request) => {
-    const admission = (request as Admitted)[ADMISSION];
+    const admission = admissionOf(request);
     if (!admission) throw new Error('this route is not behind admission');
     return admission;
   };

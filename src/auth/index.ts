@@ -3,7 +3,7 @@ export { type AdminGate, createAdminGate } from './admin-gate.ts';
 export { createAdminKeys } from './administrators/admin-keys.ts';
 export { createAdminLog } from './administrators/admin-log.ts';
 export { logActs } from './administrators/log-acts.ts';
-export { addressOf, requireAdmission } from './admission.ts';
+export { requireAdmission } from './admission.ts';
 export { type Attempts, createAttempts } from './attempts.ts';
 export { createAuthenticator } from './authenticator.ts';
 export { type CardKey, createCardKey } from './card-key.ts';

@@ -1,5 +1,6 @@
 import cluster from 'node:cluster';
 import { GatewayError } from '#wire';
+import { bodiesBytesOf } from '#gateway';
 import type { App, ReloadReport } from '#app';
 import type { ClusterConfig, Config } from '#config';
 import type { Metrics } from '#observe';
@@ -8,6 +9,7 @@ import { catchReload } from './signals.ts';
 import {
   isOurs,
   type ReloadOutcome,
+  COUNT_VARIABLE,
   SLOT_VARIABLE,
   type SupervisorMessage,
   type WorkerMessage,
@@ -35,10 +37,10 @@ export async function runWorker(
   const figures = createFigures();
   const reloads = createReloads((text) => {
     const next = load(text);
-    return { ...next, cluster: clusterOfWorker(next.cluster, slot) };
+    return { ...next, limits: limitsOfWorker(next.limits), cluster: clusterOfWorker(next.cluster, slot) };
   });
   await runGateway(
-    { ...config, cluster: clusterOfWorker(config.cluster, slot) },
+    { ...config, limits: limitsOfWorker(config.limits), cluster: clusterOfWorker(config.cluster, slot) },
     {
       configFile: null,
       discovery: false,
@@ -66,6 +68,12 @@ export async function runWorker(
     },
   );
 }
+
+/** The workers share the memory, so each has its part of the default for bodies. */
+const limitsOfWorker = (limits: Config['limits']): Config['limits'] => ({
+  ...limits,
+  bodiesBytesMax: limits.bodiesBytesMax ?? bodiesBytesOf(Number(process.env[COUNT_VARIABLE] ?? 1)),
+});
 
 /**
  * Each worker has its own listener for other gateways. If the gateway can be reached from other machines, the workers

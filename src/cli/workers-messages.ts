@@ -6,6 +6,8 @@ import type { MetricSnapshot } from '#observe';
  * with the same number.
  */
 export const SLOT_VARIABLE = 'TOLLGATE_WORKER';
+/** The number of workers. */
+export const COUNT_VARIABLE = 'TOLLGATE_WORKERS';
 
 export type WorkerMessage =
   /** The worker listens. */

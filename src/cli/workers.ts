@@ -7,7 +7,13 @@ import { CliError } from './cli-error.ts';
 import { removeGatewayFile, writeGatewayFile } from './discovery.ts';
 import { listeningFacts } from './listening-line.ts';
 import { catchReload, catchSignals } from './signals.ts';
-import { isOurs, SLOT_VARIABLE, type SupervisorMessage, type WorkerMessage } from './workers-messages.ts';
+import {
+  COUNT_VARIABLE,
+  isOurs,
+  SLOT_VARIABLE,
+  type SupervisorMessage,
+  type WorkerMessage,
+} from './workers-messages.ts';
 import { createWorkersMetrics } from './workers-metrics.ts';
 import { createWorkersReload } from './workers-reload.ts';
 
@@ -52,6 +58,7 @@ export async function superviseWorkers(
 
   const address = createAddress((baseUrl) => writeGatewayFile(config, { baseUrl, configFile }));
   const crew = createCrew(logger, {
+    count,
     stopped: stop.requested,
     listensAt: address.listensAt,
     logLinesLost: receivers.lost,
@@ -113,6 +120,8 @@ function createAddress(write: (baseUrl: string) => void) {
 }
 
 interface CrewOptions {
+  /** Number of workers. */
+  readonly count: number;
   readonly stopped: Promise<void>;
   readonly listensAt: (baseUrl: string) => void;
   readonly logLinesLost: () => number;
@@ -120,14 +129,14 @@ interface CrewOptions {
 }
 
 /** Keeps workers running, each in its own slot, until `end` or `stopped`. */
-function createCrew(logger: Logger, { stopped, listensAt, logLinesLost, configFile }: CrewOptions) {
+function createCrew(logger: Logger, { count, stopped, listensAt, logLinesLost, configFile }: CrewOptions) {
   const metrics = createWorkersMetrics(logLinesLost);
   const reloads = createWorkersReload(configFile);
   const ends: Promise<Exit>[] = [];
   let stopping = false;
 
   const fork = (slot: number, ready: () => void): Promise<Exit> => {
-    const worker = cluster.fork({ [SLOT_VARIABLE]: String(slot) });
+    const worker = cluster.fork({ [SLOT_VARIABLE]: String(slot), [COUNT_VARIABLE]: String(count) });
     worker.on('message', (message: unknown) => {
       if (!isOurs<WorkerMessage>(message)) return;
       if (message.tollgate === 'scrape') void metrics.answer(worker, message.id, workers());

@@ -2,6 +2,7 @@ import type { UpstreamFailure } from '#wire';
 import type { Frame, Leaving, MicroUsd, Price, Usage } from '#billing';
 import type { ModelFacts, Primitive, AgentFacts, MediaFacts } from '#config';
 import type { CallerMember } from './acting.ts';
+import type { PiecedBody } from './pieced-body.ts';
 import type { AccountRates, CallerBudget, Rates } from './limits/caller-limits.ts';
 import type { PaymentSlip } from './payments/payments.ts';
 import type { PricedFacts } from './quotes/quotes.ts';
@@ -178,7 +179,7 @@ export interface UpstreamRequest {
   /** Path below the endpoint's base URL, with a leading slash. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array | string | null;
+  readonly body: Uint8Array | string | PiecedBody | null;
   /** The reply may begin late or pause for long: no timeout applies to its head or to its pauses. Default false. */
   readonly patient?: boolean;
   /**

@@ -11,6 +11,7 @@ import type { Payments, PaymentSlip } from './payments/payments.ts';
 import { errorWithTerms } from './payments/with-terms.ts';
 import { recordReply } from './reply/recorded-reply.ts';
 import type { Asked, Opened, Refusal } from './serve.ts';
+import { readBytes } from './server/request-bodies.ts';
 
 /* Code that the billed doors of the HTTP API share. Each such door is one POST and passes an Asked to `serve`. */
 
@@ -22,15 +23,20 @@ export const PAYABLE =
 /**
  * Routes that are added to `app` from now on get the raw bytes of the body. So the structure can be checked before it
  * is parsed, and the digest of the bytes can identify a repeated request. A route without a `bodyLimit` gets this one,
- * in bytes. `more`: content types beside JSON.
+ * in bytes. `weight`: see readBytes. `more`: content types beside JSON.
  */
-export function takeBytes(app: FastifyInstance, bodyLimit: number, ...more: readonly (string | RegExp)[]): void {
+export function takeBytes(
+  app: FastifyInstance,
+  bodyLimit: number,
+  weight: number,
+  ...more: readonly (string | RegExp)[]
+): void {
   // The limit is set on the route, not on the parser: Fastify checks content-length against the route's limit before it
   // chooses a parser.
   app.addHook('onRoute', (route) => void (route.bodyLimit ??= bodyLimit));
   app.removeAllContentTypeParsers();
   for (const type of ['application/json', /^application\/[\w.-]+\+json(?:;|$)/i, ...more])
-    app.addContentTypeParser(type, { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+    app.addContentTypeParser(type, readBytes(weight));
 }
 
 /** Throws GatewayError for a compressed body. */

@@ -16,6 +16,8 @@ import { newCallId } from './new-call-id.ts';
 import type { Pipeline } from './pipeline.ts';
 import { isQuoted } from './quotes/quote-call.ts';
 import type { Quotes } from './quotes/quotes.ts';
+import type { HeldBody } from './server/request-bodies.ts';
+import { HeldFrames } from './held-frames.ts';
 import { toGatewayError } from './server/server.ts';
 
 /** The call or the run that answers a request. */
@@ -76,6 +78,8 @@ export interface Asked<O extends Opened> {
   readonly caller: Caller;
   /** How a repeat is recognised; null if a repeat runs again. For callers without an account, no reply is kept. */
   readonly repeats: RepeatKey | null;
+  /** The counted memory of the request's body, which the call uses to its end; null or absent if it is not counted. */
+  readonly body?: HeldBody | null;
   /** Aborts when the client leaves. A request whose reply is to be kept still runs to its end. */
   readonly gone: Leaving;
   /** Prepares the call under `callId`. Throws or rejects with GatewayError. */
@@ -119,16 +123,20 @@ export function createServe({ idempotency, payments, quotes }: ServeDeps): Serve
     kept: boolean,
   ): Promise<Written | null> {
     let opened: O | null = null;
+    const held = asked.body ? new HeldFrames(asked.body.keep()) : null;
     try {
       const opening = asked.open(callId, gone);
       opened = opening instanceof Promise ? await opening : opening;
+      if (held !== null) opened = { ...opened, frames: held.of(opened.frames) };
       return await asked.write(opened, kept);
     } catch (error) {
       const refusal = refusalOf(payments, quotes, asked.caller, opened?.call ?? null, error);
-      if (refusal !== null) return asked.refuse(refusal);
+      if (refusal !== null) return await asked.refuse(refusal);
       // A free call has no record that could be looked up.
       if (opened === null || opened.call?.free || asked.isOwnError?.(error)) throw error;
       throw ofGeneration(toGatewayError(error), opened.id);
+    } finally {
+      held?.written();
     }
   }
 

@@ -22,6 +22,7 @@ import {
   PAYABLE,
   refusedWithTerms,
   takeBytes,
+  heldBodyOf,
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import { type Blobs, createKeptReplies } from '#tasks';
@@ -92,6 +93,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
               bodyHash: bodyHash(),
               taken: (by) => kept.repeat(caller.account, by, client),
             },
+      body: heldBodyOf(request),
       gone: gone.signal,
       async open(callId, left) {
         // A caller without a credential gets the terms of a payment, so nothing is fetched for this caller.
@@ -121,7 +123,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
 
   return async (app) => {
     const admissionOf = requireAdmission(app, pipeline.admit, true);
-    takeBytes(app, limits.mediaBodyBytesMax, /^multipart\/form-data(?:;|$)/i);
+    takeBytes(app, limits.mediaBodyBytesMax, 1, /^multipart\/form-data(?:;|$)/i);
     addImageQuotes(app, deps, (request) => admissionOf(request).caller, answerError(deps.onError));
     for (const door of IMAGE_DOORS) {
       const read = createReadImage({ payments, limits, fetchInput: deps.fetchInput }, door);

@@ -6,7 +6,7 @@ import { type Caller, createCheck, type Payments, withModel, type Payer, payerOf
 import type { ImageDoor } from './image-doors.ts';
 import { byNameIn, type ImageBody, withOwnNames } from './request/image-ask.ts';
 import { type EditInputs, editInputs, countedInputs, type FetchInput, inputSource } from './request/input-images.ts';
-import { type ReadBody, readForm, readJsonBody } from './request/read-body.ts';
+import { IMAGE_INPUTS, type ReadBody, readForm, readJsonBody } from './request/read-body.ts';
 
 /** A request that is read and checked. Nothing has been looked up for it yet. */
 export interface ImageRequest extends Payer {
@@ -35,7 +35,9 @@ export function createReadImage({ payments, limits, fetchInput }: ReadDeps, door
   const names = actedOn(Object.keys(properties));
   const read = async (bytes: Buffer, headers: IncomingHttpHeaders): Promise<ReadBody> => {
     const type = headers['content-type'] ?? '';
-    return door.edits && FORM.test(type) ? readForm(bytes, type, properties, limits) : readJsonBody(bytes, limits);
+    return door.edits && FORM.test(type)
+      ? readForm(bytes, type, properties, limits)
+      : readJsonBody(bytes, { inputs: IMAGE_INPUTS }, limits);
   };
   const checked = (parsed: unknown, sent: unknown): ImageBody => {
     try {

@@ -41,6 +41,8 @@ interface MetricsOptions {
   readonly tasksLive?: () => number | Promise<number>;
   /** Money over chains. Absent on a gateway without chains. */
   readonly funds?: (() => Promise<FundFigures>) | undefined;
+  /** Bytes of memory that are counted for the bodies of requests. */
+  readonly bodyBytes?: () => number;
   /** Number of log lines that the collector did not get, since the start. */
   readonly logLinesLost?: () => number;
   readonly now?: () => number;
@@ -57,6 +59,8 @@ export interface Metrics {
   ledgerBatch(batch: { readonly size: number; readonly durationMs: number }): void;
   /** A request was refused by the rate limit of requests or of tokens. */
   rateLimited(of: 'requests' | 'tokens'): void;
+  /** The body of a request was refused, because it does not fit into the memory for bodies or is too slow. */
+  bodyRefused(why: 'account' | 'network' | 'gateway' | 'slow'): void;
   /** A provider's proxy connected, registered, was refused or left. */
   tunnelEvent(event: string): void;
   readonly mcpSessionEnded: McpMetrics['sessionEnded'];
@@ -104,11 +108,17 @@ function ofProcess(
   registry: prom.Registry,
   {
     tunnels = () => ({ connections: 0, streams: 0 }),
+    bodyBytes = () => 0,
     logLinesLost = () => 0,
-  }: Pick<MetricsOptions, 'tunnels' | 'logLinesLost'>,
-): Pick<Metrics, 'ledgerBatch' | 'rateLimited' | 'tunnelEvent' | 'reloaded' | 'answered'> {
-  const { limited, http, events, reloads } = counters(registry, [], {
+  }: Pick<MetricsOptions, 'tunnels' | 'bodyBytes' | 'logLinesLost'>,
+): Pick<Metrics, 'ledgerBatch' | 'rateLimited' | 'bodyRefused' | 'tunnelEvent' | 'reloaded' | 'answered'> {
+  const { limited, bodies, http, events, reloads } = counters(registry, [], {
     limited: ['tollgate_rate_limited_total', 'Requests refused by a rate limit', 'of'],
+    bodies: [
+      'tollgate_bodies_refused_total',
+      'Bodies of requests that were refused: no room for the account, its network or the gateway, or too slow',
+      'why',
+    ],
     http: ['tollgate_http_requests_total', 'Answers by route', 'method', 'route', 'status'],
     events: [
       'tollgate_tunnel_events_total',
@@ -131,6 +141,7 @@ function ofProcess(
     [
       ['tollgate_processes', 'Gateway processes that these figures cover', () => 1],
       [...LINES_LOST, logLinesLost],
+      ['tollgate_bodies_bytes', 'Memory for the bodies of requests above 64 KiB, as it is counted', bodyBytes],
       ['tollgate_tunnels', "Providers' proxies that are connected here", () => tunnels().connections],
       ['tollgate_tunnel_streams', "Calls that run through providers' proxies", () => tunnels().streams],
     ],
@@ -144,6 +155,7 @@ function ofProcess(
       time.observe(batch.durationMs / 1000);
     },
     rateLimited: (of) => limited.inc({ of }),
+    bodyRefused: (why) => bodies.inc({ why }),
     tunnelEvent: (event) => events.inc({ event }),
     reloaded: (outcome) => reloads.inc({ outcome }),
     answered(method, route, status) {

@@ -26,7 +26,9 @@ import {
   payerOf,
   refusedWithTerms,
   refuseEncoding,
+  PARSED_JSON,
   takeBytes,
+  heldBodyOf,
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { Blobs } from '#tasks';
@@ -123,6 +125,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
       ...answers(client, { caller, key, bodyHash, model: body.model, onError: options.onError }, (opened, sink) =>
         writeChatReply(opened, paidSink(sink, payment), options),
       ),
+      body: heldBodyOf(request),
       gone,
       open: chooseChat(body, context, options.onError),
       refuse: async (refusal) => {
@@ -135,7 +138,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, pipeline.admit, true);
 
-    takeBytes(app, limits.chatBodyBytesMax);
+    takeBytes(app, limits.chatBodyBytesMax, PARSED_JSON);
     app.post<{ Body: Buffer | undefined }>(
       '/chat/completions',
       {

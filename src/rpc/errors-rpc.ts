@@ -42,6 +42,7 @@ export const RPC_ERRORS = {
   quote_expired: { code: -32014, status: 200 },
   quote_used: { code: -32014, status: 200 },
   quote_mismatch: { code: -32014, status: 200 },
+  request_timeout: { code: -32015, status: 408 },
   payload_too_large: { code: -32015, status: 413 },
   unprocessable: { code: CODE.invalidParams, status: 200 },
   content_policy: { code: CODE.invalidParams, status: 200 },

@@ -58,7 +58,10 @@ const MEANINGS: Readonly<Record<number, readonly [name: string, meaning: string]
     'idempotencyConflict',
     'The idempotency key was used for something else, or its call still runs; or a quote cannot be used',
   ],
-  [RPC_ERRORS.payload_too_large.code]: ['payloadTooLarge', 'The request, or the reply to the batch, is too large'],
+  [RPC_ERRORS.payload_too_large.code]: [
+    'payloadTooLarge',
+    'The request, or the reply to the batch, is too large, or the request arrives too slowly',
+  ],
   [RPC_ERRORS.rate_limit_exceeded.code]: [
     'rateLimitExceeded',
     'Too many requests: data.retry_after_s says when to come back',

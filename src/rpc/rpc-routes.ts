@@ -1,7 +1,15 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { createHttpSink, type GatewayError } from '#wire';
 import type { Config } from '#config';
-import { createReplyMemory, type Pipeline, type ReplyHold, toGatewayError } from '#gateway';
+import {
+  createReplyMemory,
+  noteVisitor,
+  PARSED_JSON,
+  type Pipeline,
+  readBytes,
+  type ReplyHold,
+  toGatewayError,
+} from '#gateway';
 import { createAnswerBody } from './answer-body.ts';
 import { DESCRIPTION } from './described-route.ts';
 import { CODE, toRpcFault } from './errors-rpc.ts';
@@ -47,10 +55,14 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
     // The entries are checked later, and errors have the format of JSON-RPC.
     app.setValidatorCompiler(() => () => true);
     app.removeAllContentTypeParsers();
-    const keep = { parseAs: 'buffer', bodyLimit: limits.chatBodyBytesMax } as const;
-    app.addContentTypeParser(/^application\/(?:[\w.-]+\+)?json(?:;|$)/i, keep, (_request, body, done) =>
-      done(null, body),
-    );
+    app.addContentTypeParser(/^application\/(?:[\w.-]+\+)?json(?:;|$)/i, readBytes(PARSED_JSON));
+
+    // Only for bodies that may be large. The account's share of the memory for bodies counts, and a stranger may send
+    // less.
+    app.addHook('onRequest', async (request) => {
+      if (!(Number(request.headers['content-length']) <= SMALL_BODY_BYTES))
+        noteVisitor(request, await deps.pipeline.visitor(request.headers, request.ip));
+    });
 
     app.setErrorHandler((error, request, reply) => {
       const known = toGatewayError(error);
@@ -120,3 +132,4 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
 }
 
 const NOTHING = Buffer.alloc(0);
+const SMALL_BODY_BYTES = 64 * 1024;

@@ -21,6 +21,7 @@ export const HTTP_ERRORS = {
   quote_expired: { status: 409, type: 'quote_expired' },
   quote_used: { status: 409, type: 'quote_used' },
   quote_mismatch: { status: 409, type: 'quote_mismatch' },
+  request_timeout: { status: 408, type: 'invalid_request' },
   payload_too_large: { status: 413, type: 'payload_too_large' },
   unprocessable: { status: 422, type: 'unprocessable' },
   content_policy: { status: 422, type: 'content_policy' },

@@ -18,6 +18,7 @@ export const ERROR_CODES = [
   'quote_expired',
   'quote_used',
   'quote_mismatch',
+  'request_timeout',
   'payload_too_large',
   'unprocessable',
   'content_policy',

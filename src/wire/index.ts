@@ -62,7 +62,7 @@ export { uniqueMembersOf } from './json/unique-members.ts';
 export { syntaxFault } from './json/syntax-error.ts';
 export { createLines } from './lines.ts';
 export { NEVER_ABORTED } from './never-aborted.ts';
-export { PlacedList } from './placed-list.ts';
+export { type Placed, PlacedList } from './placed-list.ts';
 export { createOriginGuard } from './origin-guard.ts';
 export { isPublicAddress } from './outbound-addresses.ts';
 export { hostOf, namesPrivateHost, outboundUrlFault } from './outbound-url.ts';

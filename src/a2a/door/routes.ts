@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { printable, type GatewayError } from '#wire';
-import { toGatewayError, type Pipeline } from '#gateway';
+import { PARSED_JSON, type Pipeline, readBytes, toGatewayError } from '#gateway';
 import { requireAdmission } from '#auth';
 import { addressOf, createAnswerRequest, readVersionOf, type AnswerRequestDeps } from './answer-request.ts';
 import { describeDoor } from './described-door.ts';
@@ -22,10 +22,7 @@ export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
     // Fastify's validation is off, because the protocol has its own errors for invalid messages.
     app.setValidatorCompiler(() => () => true);
     app.removeAllContentTypeParsers();
-    const keep = { parseAs: 'buffer', bodyLimit: bodyBytesMax } as const;
-    app.addContentTypeParser(['application/json', 'application/a2a+json'], keep, (_request, body, done) =>
-      done(null, body),
-    );
+    app.addContentTypeParser(['application/json', 'application/a2a+json'], readBytes(PARSED_JSON));
 
     app.setErrorHandler((thrown, request, reply) => {
       const { version = '1.0' } = readVersionOf(request);

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { GatewayError, parseJson, type JsonLimits } from '#wire';
+import { PARSED_JSON, readBytes } from '#gateway';
 import type { TaskKey } from '#tasks';
 import { keyOf } from '../tasks/tasks-of-agents.ts';
 import { WRAPPERS } from '../wire/event.ts';
@@ -41,7 +42,7 @@ export function pushRoutes({ addresses, limits, onEvent }: PushRoutesOptions): F
   return async (app) => {
     app.removeAllContentTypeParsers();
     // Agents send application/json, application/a2a+json, or no content type.
-    app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+    app.addContentTypeParser('*', readBytes(PARSED_JSON));
 
     app.post<{ Params: { '*': string }; Body: Buffer | undefined }>(
       `${PUSH_PATH}*`,

@@ -12,8 +12,8 @@ interface GatewayErrorRow extends A2aErrorRow {
  * The gateway's errors in both bindings. On JSON-RPC most errors have HTTP status 200. The official Python clients read
  * an error only from a 200 and otherwise report only the status; the JavaScript clients read it from any status.
  * Another status is used only where it has an effect itself: credentials (401, 403: the clients' authentication
- * retries), money (402), rate (429) and bodies that are not read to their end (413). Codes that JSON-RPC and A2A do not
- * define are the gateway's own, −32010 to −32019, the same as on MCP. HTTP+JSON uses `status`, `canonical` and
+ * retries), money (402), rate (429) and bodies that are not read to their end (408, 413). Codes that JSON-RPC and
+ * A2A do not define are the gateway's own, −32010 to −32019, the same as on MCP. HTTP+JSON uses `status`, `canonical` and
  * `reason`.
  */
 export const A2A_GATEWAY_ERRORS = {
@@ -76,6 +76,13 @@ export const A2A_GATEWAY_ERRORS = {
   quote_expired: { code: -32014, rpcStatus: 200, status: 409, canonical: 'ABORTED', reason: 'QUOTE_EXPIRED' },
   quote_used: { code: -32014, rpcStatus: 200, status: 409, canonical: 'ABORTED', reason: 'QUOTE_USED' },
   quote_mismatch: { code: -32014, rpcStatus: 200, status: 409, canonical: 'ABORTED', reason: 'QUOTE_MISMATCH' },
+  request_timeout: {
+    code: -32015,
+    rpcStatus: 408,
+    status: 408,
+    canonical: 'DEADLINE_EXCEEDED',
+    reason: 'REQUEST_TIMEOUT',
+  },
   payload_too_large: {
     code: -32015,
     rpcStatus: 413,

@@ -67,6 +67,27 @@ export const LIMITS = {
     default: 32 * MIB,
     meaning: 'Largest body of a request that contains images: an edit of images, or a video.',
   }),
+  anonymous_body_bytes_max: whole({
+    min: KIB,
+    max: 256 * MIB,
+    default: MIB,
+    meaning:
+      'Largest body of a request without a credential and without a payment. With a payment in `PAYMENT-SIGNATURE`, the largest body of the endpoint counts.',
+  }),
+  bodies_bytes_max: optionalWhole({
+    min: MIB,
+    max: 64 * 1024 * MIB,
+    absent: 'a quarter of the memory that the process may use, 128 MiB to 1 GiB',
+    meaning:
+      'Memory in bytes for the bodies of requests above 64 KiB, from their arrival to the end of their calls, and for slow smaller ones. Parsed JSON counts four times. One account and one network (an IPv4 address, or the first 64 bits of an IPv6 address) get at most a quarter, but always one body of the largest size. A body that does not fit is refused with 429 or 503 and `Retry-After`, before it is read.',
+  }),
+  upload_bytes_per_second_min: whole({
+    min: 1,
+    max: 1024 * MIB,
+    default: 8 * KIB,
+    meaning:
+      'Least speed of a body above 64 KiB, on average over 10 s. A slower upload ends with 408. A smaller body has `limits.request_timeout_ms` to arrive.',
+  }),
   messages_max: whole({
     min: 1,
     max: 100_000,
@@ -99,7 +120,8 @@ export const LIMITS = {
     min: 100,
     max: HOUR_MS,
     default: MINUTE_MS,
-    meaning: 'Longest time for a client to send its whole request.',
+    meaning:
+      'Longest time for a client to send the headers and a body of up to 64 KiB. For a larger body see `limits.upload_bytes_per_second_min`.',
   }),
   client_stall_ms: whole({
     min: 100,

@@ -16,9 +16,14 @@ type Waiting = Socket & { [WAITING]?: number };
 
 const refused = new WeakSet<IncomingMessage>();
 
+/** The answer to this request ends its connection. */
+export function endConnectionOf(request: IncomingMessage): void {
+  refused.add(request);
+}
+
 /**
- * Whether a request was refused because too many others wait on its connection. The connection then ends, and later
- * requests on it are not read.
+ * Whether a request was refused because too many others wait on its connection, or because its body is too slow. The
+ * connection then ends, and later requests on it are not read.
  */
 export const endsItsConnection = (request: IncomingMessage): boolean => refused.has(request);
 

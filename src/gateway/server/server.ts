@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import type { ValidateFunction } from 'ajv';
 import Fastify, {
-  type FastifyBodyParser,
+  type FastifyContentTypeParser,
   type FastifyError,
   type FastifyInstance,
   type FastifyReply,
@@ -12,18 +12,21 @@ import { type Trust, answerClientError, GatewayError, toHttpError, parseJson, re
 import { LedgerUnavailable } from '#billing';
 import type { LimitsConfig } from '#config';
 import { compileOnce } from './compile-once.ts';
-import { gatherChunks } from './gather-chunks.ts';
 import { collectMethods } from './methods-of-paths.ts';
 import { answerBeforeTheBody } from './linger.ts';
 import { missingEndpoint } from './missing-endpoint.ts';
 import { namePlugins } from './name-plugins.ts';
 import { refusePipelines } from './refuse-pipelines.ts';
+import { addRequestBodies, readBytes } from './request-bodies.ts';
+import { type BodyRefusal, PARSED_JSON } from './body-memory.ts';
 import { schemaError } from './schema-problem.ts';
 
 export interface ServerOptions {
   /** The proxies whose X-Forwarded-For is trusted; default none. */
   readonly trust?: Trust;
   readonly limits: LimitsConfig;
+  /** Called for each body that is refused because there is no memory for it, or because it is too slow. */
+  readonly onBodyRefused?: (why: BodyRefusal) => void;
   /**
    * Called for every error that becomes a 5xx, with its cause. Not called for errors of providers, because the log of
    * calls has them.
@@ -55,13 +58,14 @@ function missing(): never {
  * The HTTP server for all protocols: body and time limits, request ids, and the error format of the chat API for every
  * route without its own format.
  */
-export function createServer({ trust, limits, onError }: ServerOptions): FastifyInstance {
+export function createServer({ trust, limits, onBodyRefused = () => {}, onError }: ServerOptions): FastifyInstance {
   const server: FastifyInstance = Fastify({
     logger: false,
     schemaController: NO_COMPILERS,
     ...(trust ? { trustProxy: trust } : {}),
     bodyLimit: limits.bodyBytesMax,
-    requestTimeout: limits.requestTimeoutMs,
+    // How long a body may take depends on its size, see request-bodies.ts.
+    requestTimeout: 0,
     connectionTimeout: 0,
     keepAliveTimeout: 75_000,
     forceCloseConnections: 'idle',
@@ -108,15 +112,21 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
   server.setSerializerCompiler(() => JSON.stringify);
 
   server.removeAllContentTypeParsers();
-  const parseBody: FastifyBodyParser<Buffer> = (_request, body, done) => {
-    try {
-      done(null, body.byteLength === 0 ? undefined : parseJson(body, limits));
-    } catch (error) {
-      done(error as Error);
-    }
-  };
-  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, parseBody);
-  server.addContentTypeParser(/^application\/[\w.-]+\+json(;|$)/, { parseAs: 'buffer' }, parseBody);
+  const bodies = addRequestBodies(server, limits, onBodyRefused);
+  const readJsonBytes = readBytes(PARSED_JSON);
+  const parseBody: FastifyContentTypeParser = (request, payload, done) =>
+    readJsonBytes(request, payload, (failed, body = NOTHING) => {
+      if (failed !== null) return done(failed);
+      let value: unknown;
+      try {
+        value = body.byteLength === 0 ? undefined : parseJson(body, limits);
+      } catch (error) {
+        return done(error as Error);
+      }
+      done(null, value);
+    });
+  server.addContentTypeParser('application/json', parseBody);
+  server.addContentTypeParser(/^application\/[\w.-]+\+json(;|$)/, parseBody);
 
   server.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
@@ -131,10 +141,11 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
     try {
       if (request.is404) return void refuseUnknown(request, reply);
       refuseTooLarge(request);
+      bodies.expect(request, reply);
     } catch (error) {
       return done(error as Error);
     }
-    done(null, request.headers['transfer-encoding'] === undefined ? payload : gatherChunks(payload));
+    done(null, payload);
   });
   // A page that its client does not read must not stay in memory for ever: it may be the last reference to an old
   // version of its bytes. Replies of calls do not pass here and have their own timeout.
@@ -204,6 +215,8 @@ const API_PATH = /^\/(?:api|v1|mcp|a2a|health|metrics|assets|\.well-known)(?:\/|
 /** Whether a browser shows the answer as a page. */
 const isVisit = ({ method, headers }: FastifyRequest, path: string): boolean =>
   (method === 'GET' || method === 'HEAD') && headers.accept?.includes('text/html') === true && !API_PATH.test(path);
+
+const NOTHING = Buffer.alloc(0);
 
 /** A page up to this size fits in the send buffer of a connection. */
 const SMALL_PAGE_BYTES = 64 * 1024;

@@ -3,7 +3,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { type Answer, createAnswer, createHttpSink, errorText, GatewayError, jsonText, type KeepAlive } from '#wire';
 import { Departure } from '#billing/amounts';
 import type { Config } from '#config';
-import { needsCredential, type Pipeline, rateHeaders, toGatewayError } from '#gateway';
+import { needsCredential, PARSED_JSON, type Pipeline, rateHeaders, readBytes, toGatewayError } from '#gateway';
 import { requireAdmission } from '#auth';
 import { refuseAnonymous } from './refuse-anonymous.ts';
 import { classify } from '../wire/classify.ts';
@@ -70,11 +70,7 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
     // No schema validation, because an invalid message must get an MCP error.
     app.setValidatorCompiler(() => () => true);
     app.removeAllContentTypeParsers();
-    app.addContentTypeParser(
-      'application/json',
-      { parseAs: 'buffer', bodyLimit: limits.bodyBytesMax },
-      (_request, body, done) => done(null, body),
-    );
+    app.addContentTypeParser('application/json', readBytes(PARSED_JSON));
 
     app.setErrorHandler((error, request, reply) => {
       const known = toGatewayError(error);

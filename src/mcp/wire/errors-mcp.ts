@@ -26,6 +26,7 @@ export const MCP_ERRORS = {
   quote_expired: { code: -32014, status: 409 },
   quote_used: { code: -32014, status: 409 },
   quote_mismatch: { code: -32014, status: 409 },
+  request_timeout: { code: -32015, status: 408 },
   payload_too_large: { code: -32015, status: 413 },
   unprocessable: { code: ERROR.invalidParams, status: 422 },
   content_policy: { code: ERROR.invalidParams, status: 422 },

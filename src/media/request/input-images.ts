@@ -1,11 +1,11 @@
 import { GatewayError, isObject, ownTurn } from '#wire';
 import { checkBase64, headOf, isDataUrl, isWholeDataUrl, base64Of } from '../reply/found-image.ts';
 import { type ImageHead, readImageHead } from '../reply/image-head.ts';
+import { InputBytes } from './input-bytes.ts';
 
 /** A checked image of a request. */
 export interface InputImage extends ImageHead {
-  bytes(): Buffer;
-  base64(): Buffer;
+  readonly content: InputBytes;
 }
 
 /** An image of a request, before it is read. `param` is its place in the body. */
@@ -152,17 +152,11 @@ async function read(source: InputSource, fetchInput: FetchInput): Promise<InputI
     if ((text.byteLength / 4) * 3 > INPUT_BYTES_MAX + 2) throw tooLong(param);
     if (!(await isBase64(text)))
       throw fault(param, 'is not valid base64: it has 4 characters for each 3 bytes, and padding');
-    return image(headOf(text), param, {
-      base64: () => text,
-      bytes: () => Buffer.from(text.toString('latin1'), 'base64'),
-    });
+    return image(headOf(text), param, InputBytes.ofBase64(text));
   }
   const bytes = source.kind === 'file' ? source.bytes : await fetched(source.url, param, fetchInput);
   if (bytes.byteLength > INPUT_BYTES_MAX) throw tooLong(param);
-  return image(readImageHead(bytes), param, {
-    bytes: () => bytes,
-    base64: () => Buffer.from(bytes.toString('base64'), 'latin1'),
-  });
+  return image(readImageHead(bytes), param, InputBytes.ofFile(bytes));
 }
 
 async function fetched(url: string, param: string, fetchInput: FetchInput): Promise<Buffer> {
@@ -174,11 +168,11 @@ async function fetched(url: string, param: string, fetchInput: FetchInput): Prom
   }
 }
 
-function image(head: ImageHead | null, param: string, content: Pick<InputImage, 'bytes' | 'base64'>): InputImage {
+function image(head: ImageHead | null, param: string, content: InputBytes): InputImage {
   if (head === null) throw fault(param, 'is no PNG, JPEG or WebP file');
   if (head.width * head.height > PIXELS_MAX)
     throw fault(param, `has ${head.width}x${head.height} pixels; at most ${PIXELS_MAX} are taken`);
-  return { ...head, ...content };
+  return { ...head, content };
 }
 
 const tooLong = (param: string) => fault(param, `is larger than ${INPUT_BYTES_MAX} bytes`);

@@ -15,8 +15,22 @@ const FILE = '\u0000file ';
 const NO_FILE = () => null;
 const NO_BYTES = (text: string) => Buffer.from(text, 'utf8');
 
-/** Reads JSON without parsing its images. Rejects with GatewayError `invalid_request`, also for another long text. */
-export async function readJsonBody(bytes: Buffer, limits: JsonLimits): Promise<ReadBody> {
+/** Fields of requests for images that may have long texts. */
+export const IMAGE_INPUTS: readonly string[] = ['images', 'image', 'mask'];
+
+interface JsonFields {
+  /** The fields whose long texts are inputs. */
+  readonly inputs: readonly string[];
+  /** Other fields may have long texts too, because a provider may take any field. Default: they are refused. */
+  readonly othersMayBeLong?: boolean;
+}
+
+/** Reads JSON without parsing its inputs. Rejects with GatewayError `invalid_request`. */
+export async function readJsonBody(
+  bytes: Buffer,
+  { inputs, othersMayBeLong = false }: JsonFields,
+  limits: JsonLimits,
+): Promise<ReadBody> {
   if (bytes.byteLength <= LONG_TEXT) return { value: parseJson(bytes, limits), bytesOf: NO_BYTES, fileOf: NO_FILE };
   await ownTurn();
   let outline: ReturnType<typeof withoutLongStrings>;
@@ -28,18 +42,49 @@ export async function readJsonBody(bytes: Buffer, limits: JsonLimits): Promise<R
       cause: error,
     });
   }
-  const value = await readJson(outline.json, limits);
-  refuseLongTexts(value, outline);
+  const parsed = await readJson(outline.json, limits);
+  const others = othersMayBeLong && isObject(parsed) ? longTexts(parsed, inputs, outline) : {};
+  const value = isObject(parsed) ? { ...parsed, ...others } : parsed;
+  refuseLongTexts(value, inputs, outline, outline.strings.length - Object.keys(others).length);
   return { value, bytesOf: (text) => bytesOfString(text, outline), fileOf: NO_FILE };
 }
 
-/** Refuses long texts outside of `images` and `mask`, because a provider would get the mark instead of the text. */
-function refuseLongTexts(value: unknown, outline: ReturnType<typeof withoutLongStrings>): void {
-  const taken = outline.strings.length;
+/** The long texts of the fields that are no inputs. */
+function longTexts(
+  value: Readonly<Record<string, unknown>>,
+  inputs: readonly string[],
+  outline: ReturnType<typeof withoutLongStrings>,
+): Readonly<Record<string, unknown>> {
+  const found = Object.entries(value).filter(
+    ([name, member]) => !inputs.includes(name) && typeof member === 'string' && longStringsIn(member, outline) > 0,
+  );
+  const textOf = (mark: string) => parseJson(Buffer.concat([QUOTE, bytesOfString(mark, outline), QUOTE]), ONE_TEXT);
+  return Object.fromEntries(found.map(([name, mark]) => [name, textOf(mark as string)]));
+}
+
+const QUOTE = Buffer.from('"');
+const ONE_TEXT: JsonLimits = { jsonDepthMax: 1, jsonKeysMax: 1 };
+
+/**
+ * Refuses long texts outside of the inputs, because a provider would get the mark instead of the text. `taken`: how
+ * many there are.
+ */
+function refuseLongTexts(
+  value: unknown,
+  inputs: readonly string[],
+  outline: ReturnType<typeof withoutLongStrings>,
+  taken: number,
+): void {
   if (!isObject(value) || taken === 0) return;
-  const { images, image, mask, ...rest } = value;
-  const elsewhere = Object.entries(rest).find(([, member]) => longStringsIn(member, outline) > 0);
-  if (elsewhere === undefined && longStringsIn([images, image, mask], outline) === taken) return;
+  const elsewhere = Object.entries(value).find(
+    ([name, member]) => !inputs.includes(name) && longStringsIn(member, outline) > 0,
+  );
+  const inInputs = longStringsIn(
+    inputs.map((name) => (Object.hasOwn(value, name) ? value[name] : null)),
+    outline,
+  );
+  // Fewer, if a field occurs twice or the name of a field is a long text.
+  if (elsewhere === undefined && inInputs === taken) return;
   const param = elsewhere?.[0];
   throw new GatewayError('invalid_request', `${param ?? 'The body'} has a text of more than ${LONG_TEXT} bytes`, {
     param,

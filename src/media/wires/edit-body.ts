@@ -1,29 +1,22 @@
-import { randomBytes } from 'node:crypto';
+import { PiecedBody } from '#gateway';
 import type { EditInputs, InputImage } from '../request/input-images.ts';
+import { FormBody } from './form-body.ts';
 
 interface EditBody {
   readonly contentType: string;
-  readonly body: Buffer;
+  readonly body: PiecedBody;
 }
 
 /** A form for OpenAI's API: one `image`, or several `image[]`, and a `mask`. */
 export function formBody(fields: Readonly<Record<string, unknown>>, { images, mask }: EditInputs): EditBody {
-  const boundary = `tollgate-${randomBytes(16).toString('hex')}`;
-  const parts: Uint8Array[] = [];
-  const part = (head: string, content: Uint8Array) => {
-    parts.push(Buffer.from(`--${boundary}\r\ncontent-disposition: form-data; ${head}\r\n\r\n`), content, LINE);
-  };
-  for (const [name, value] of Object.entries(fields))
-    part(`name="${name}"`, Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)));
-  const file = (name: string, fileName: string, { format, bytes }: InputImage) =>
-    part(`name="${name}"; filename="${fileName}.${format}"\r\ncontent-type: image/${format}`, bytes());
+  const form = new FormBody();
+  for (const [name, value] of Object.entries(fields)) form.field(name, value);
+  const file = (name: string, fileName: string, { format, content }: InputImage) =>
+    form.file(name, `${fileName}.${format}`, `image/${format}`, content.file);
   images.forEach((image, index) => file(images.length === 1 ? 'image' : 'image[]', `image_${index}`, image));
   if (mask !== null) file('mask', 'mask', mask);
-  parts.push(Buffer.from(`--${boundary}--\r\n`));
-  return { contentType: `multipart/form-data; boundary=${boundary}`, body: Buffer.concat(parts) };
+  return { contentType: form.contentType, body: form.end() };
 }
-
-const LINE = Buffer.from('\r\n');
 
 /** How a wire writes images into JSON: the text before and after the base64 of each. */
 interface JsonForm {
@@ -33,16 +26,16 @@ interface JsonForm {
   readonly after: string;
 }
 
-/** A JSON object with the images as data URLs. The base64 is copied, and never parsed. */
+/** A JSON object with the images as data URLs. The base64 is neither copied nor parsed. */
 export function jsonBody(
   fields: Readonly<Record<string, unknown>>,
   { images, mask }: EditInputs,
   form: JsonForm,
 ): EditBody {
-  const pieces: Uint8Array[] = [];
+  const body = new PiecedBody();
   let text = JSON.stringify(fields).slice(0, -1);
-  const put = ({ format, base64 }: InputImage) => {
-    pieces.push(Buffer.from(`${text}${form.before}data:image/${format};base64,`), base64());
+  const put = ({ format, content }: InputImage) => {
+    body.add(Buffer.from(`${text}${form.before}data:image/${format};base64,`)).add(content.base64);
     text = form.after;
   };
   text += `,${JSON.stringify(form.list)}:[`;
@@ -55,6 +48,6 @@ export function jsonBody(
     text += `,${JSON.stringify(form.mask)}:`;
     put(mask);
   }
-  pieces.push(Buffer.from(`${text}}`));
-  return { contentType: 'application/json', body: Buffer.concat(pieces) };
+  body.add(Buffer.from(`${text}}`));
+  return { contentType: 'application/json', body };
 }

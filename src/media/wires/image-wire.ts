@@ -1,4 +1,4 @@
-import type { Offer } from '#gateway';
+import type { Offer, PiecedBody } from '#gateway';
 import type { ImageAsk } from '../request/image-ask.ts';
 
 /** An API for images, as the gateway calls it. Its replies have the form of OpenAI's API: see createImageReader. */
@@ -16,5 +16,5 @@ interface WireRequest {
   /** Path below the base URL of the offer. */
   readonly path: string;
   readonly contentType: string;
-  readonly body: Uint8Array | string;
+  readonly body: PiecedBody | string;
 }

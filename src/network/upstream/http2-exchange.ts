@@ -5,7 +5,7 @@ import {
   type IncomingHttpStatusHeader,
 } from 'node:http2';
 import { INTERIM_REPLIES_MAX, TOO_MANY_INTERIM_REPLIES, UpstreamFailure, scrubNothing } from '#wire';
-import { CALL_OVER, type UpstreamExchange } from '#gateway';
+import { CALL_OVER, PiecedBody, type UpstreamExchange, type UpstreamRequest } from '#gateway';
 import { PulledReply } from './pulled-reply.ts';
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants;
@@ -62,7 +62,7 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
   }
 
   /** Sends the request on a new stream. */
-  begin(stream: ClientHttp2Stream, body: Uint8Array | string | null): void {
+  begin(stream: ClientHttp2Stream, body: UpstreamRequest['body']): void {
     this.#stream = stream;
     const bypassed = stream.push;
     const push = (chunk: Buffer | null): boolean => {
@@ -91,6 +91,7 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
       if (this.#stream === stream) this.#closed(stream, failure);
     });
     if (body === null) stream.end();
+    else if (body instanceof PiecedBody) sendPieces(stream, body[Symbol.iterator]());
     else stream.end(body);
   }
 
@@ -229,5 +230,14 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
     this.#over = true;
     this.#owner.ended(this);
     this.wakeReader();
+  }
+}
+
+/** Makes the next piece of a body when the stream has room for it. */
+function sendPieces(stream: ClientHttp2Stream, pieces: Iterator<Uint8Array>): void {
+  while (!stream.destroyed && !stream.writableEnded) {
+    const next = pieces.next();
+    if (next.done) stream.end();
+    else if (!stream.write(next.value)) return void stream.once('drain', () => sendPieces(stream, pieces));
   }
 }

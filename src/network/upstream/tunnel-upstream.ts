@@ -1,6 +1,6 @@
 import { constants, type IncomingHttpHeaders as Http2Headers, type OutgoingHttpHeaders } from 'node:http2';
 import { UpstreamFailure } from '#wire';
-import type { TunnelEndpoint, UpstreamRequest, UpstreamOf } from '#gateway';
+import { bodyBytes, type TunnelEndpoint, type UpstreamRequest, type UpstreamOf } from '#gateway';
 import type { Location, Registry } from '../registry/registry.ts';
 import {
   CONNECTION_HEADER,
@@ -93,7 +93,7 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
       ':authority': 'tunnel',
     };
     for (const name in request.headers) if (!NOT_SENT.has(name)) headers[name] = request.headers[name];
-    if (request.body !== null) headers['content-length'] = Buffer.byteLength(request.body);
+    if (request.body !== null) headers['content-length'] = bodyBytes(request.body);
     if (endpoint.basePath.startsWith(TOOLS)) headers[CONSUMER_HEADER] = consumerTag(endpoint.provider, account);
     if (location.kind === 'elsewhere') headers[CONNECTION_HEADER] = location.connection;
     return session.request(headers, request.body === null ? NO_BODY : WITH_BODY);

@@ -10,7 +10,7 @@ import {
   TOO_MANY_INTERIM_REPLIES,
   UpstreamFailure,
 } from '#wire';
-import { type DirectEndpoint, type UpstreamExchange, type UpstreamOf, CALL_OVER } from '#gateway';
+import { type DirectEndpoint, PiecedBody, type UpstreamExchange, type UpstreamOf, CALL_OVER } from '#gateway';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 import { PulledReply } from './pulled-reply.ts';
 
@@ -87,13 +87,16 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
       const { calls, listens, basePath } = route(endpoint.baseUrl);
       const { pool, shares } = request.listens ? listens : calls;
       const secrets = endpoint.headersAt?.[request.path] ?? endpoint.headers;
-      const headers = { ...request.headers, ...secrets };
+      const headers: Record<string, string> = { ...request.headers, ...secrets };
+      // For any other body undici adds it.
+      if (request.body instanceof PiecedBody) headers['content-length'] = String(request.body.byteLength);
       const timeout = request.listens || request.patient ? NO_TIMEOUT : null;
       const sent = {
         method: request.method,
         path: basePath + request.path || '/',
         headers,
-        body: request.body,
+        // undici also sends what can be iterated, which its types leave out.
+        body: request.body as Exclude<typeof request.body, PiecedBody>,
         headersTimeout: timeout,
         bodyTimeout: timeout,
       };

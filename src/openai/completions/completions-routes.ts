@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { toHttpError } from '#wire';
-import { takeBytes } from '#gateway';
+import { PARSED_JSON, takeBytes } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { ChatDeps } from '../chat-routes.ts';
 import { withoutAlias } from '../translated/model-alias.ts';
@@ -13,7 +13,7 @@ import { toChatBody } from './to-chat-body.ts';
 export function completionsRoutes(deps: ChatDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, deps.pipeline.admit, true);
-    takeBytes(app, deps.config.limits.chatBodyBytesMax);
+    takeBytes(app, deps.config.limits.chatBodyBytesMax, PARSED_JSON);
     addTranslatedDoor(app, deps, admissionOf, COMPLETIONS);
   };
 }

@@ -16,7 +16,9 @@ import {
   answersOn,
   payerOf,
   refusedWithTerms,
+  PARSED_JSON,
   takeBytes,
+  heldBodyOf,
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { ChatDeps } from '../chat-routes.ts';
@@ -68,6 +70,7 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
     return {
       caller,
       repeats: key === null ? null : { key, bodyHash: bodyHash() },
+      body: heldBodyOf(request),
       gone,
       open: (callId, left) => openCall(pipeline, call, callId, left),
       ...answersOn<OpenedCall>(client, (opened, sink) =>
@@ -82,7 +85,7 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
 
   return async (app) => {
     const admissionOf = requireAdmission(app, pipeline.admit, true);
-    takeBytes(app, limits.chatBodyBytesMax);
+    takeBytes(app, limits.chatBodyBytesMax, PARSED_JSON);
     app.post<{ Body: Buffer | undefined }>(
       PATH,
       {

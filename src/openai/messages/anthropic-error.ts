@@ -22,6 +22,7 @@ const TYPES = {
   not_found: 'not_found_error',
   method_not_allowed: 'invalid_request_error',
   idempotency_conflict: 'invalid_request_error',
+  request_timeout: 'timeout_error',
   payload_too_large: 'request_too_large',
   unprocessable: 'invalid_request_error',
   content_policy: 'invalid_request_error',

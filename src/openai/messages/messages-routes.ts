@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { takeBytes } from '#gateway';
+import { PARSED_JSON, takeBytes } from '#gateway';
 import { requireAdmission } from '#auth';
 import { MESSAGES_PATH } from '#config';
 import { measurePrompt } from '../request/prompt-size.ts';
@@ -32,7 +32,7 @@ interface MessagesDeps extends CountDeps {
 export function messagesRoutes(deps: MessagesDeps): FastifyPluginAsync {
   const wire = messagesWire(deps);
   return async (app) => {
-    takeBytes(app, deps.config.limits.chatBodyBytesMax);
+    takeBytes(app, deps.config.limits.chatBodyBytesMax, PARSED_JSON);
     await app.register(async (paid) => {
       const admissionOf = requireAdmission(paid, deps.pipeline.admit, true);
       addTranslatedDoor(paid, deps, admissionOf, wire);

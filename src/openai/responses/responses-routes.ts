@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { takeBytes } from '#gateway';
+import { PARSED_JSON, takeBytes } from '#gateway';
 import { requireAdmission } from '#auth';
 import { RESPONSES_PATH } from '#config';
 import { addCountRoute, type CountDeps } from '../translated/count-route.ts';
@@ -27,7 +27,7 @@ interface ResponsesDeps extends CountDeps {
 export function responsesRoutes(deps: ResponsesDeps): FastifyPluginAsync {
   const wire = responsesWire(deps);
   return async (app) => {
-    takeBytes(app, deps.config.limits.chatBodyBytesMax);
+    takeBytes(app, deps.config.limits.chatBodyBytesMax, PARSED_JSON);
     await app.register(async (paid) => {
       const admissionOf = requireAdmission(paid, deps.pipeline.admit, true);
       addTranslatedDoor(paid, deps, admissionOf, wire);

@@ -31,6 +31,7 @@ import {
   payerOf,
   refusedWithTerms,
   refuseEncoding,
+  heldBodyOf,
 } from '#gateway';
 import { createChatAnswers } from '../chat-answers.ts';
 import type { ChatDeps } from '../chat-routes.ts';
@@ -176,6 +177,7 @@ export function addTranslatedDoor<B extends RoutedBody>(
     return {
       caller,
       ...answers(client, { caller, key, bodyHash, model: body.model, onError: options.onError }, write),
+      body: heldBodyOf(request),
       gone,
       open: chooseChat(body, context, options.onError),
       refuse: async (refusal) => {

@@ -59,6 +59,7 @@ const MEANINGS: Readonly<Record<number, string>> = {
   402: 'The balance is too low. If chains are configured, the terms of a payment are in the body and in `PAYMENT-REQUIRED`.',
   403: 'The credential may not do this.',
   404: 'The resource does not exist.',
+  408: 'The body arrives too slowly.',
   409: 'The idempotency key or reference was used for another request, or the quote cannot be used.',
   413: 'The body is too large.',
   422: 'The request is valid and cannot be served.',
@@ -68,7 +69,7 @@ const MEANINGS: Readonly<Record<number, string>> = {
   503: 'Not possible at the moment: retry after `Retry-After`.',
 };
 const OF_ALL = [429, 500, 503];
-const OF_BILLED = [400, 401, 402, 403, 404, 409, 413, 422, 424, ...OF_ALL];
+const OF_BILLED = [400, 401, 402, 403, 404, 408, 409, 413, 422, 424, ...OF_ALL];
 
 /**
  * Completes every operation in place: adds an id, headers, and the errors of its wire. Removes the HEAD operation
@@ -135,7 +136,7 @@ function statusesOf(
     ...(open ? [] : [401, 403]),
     ...(money ? [402, 409] : []),
     ...(named ? [404] : []),
-    ...(requestBody === undefined ? [] : [413, 422]),
+    ...(requestBody === undefined ? [] : [408, 413, 422]),
     ...(open ? [500, 503] : OF_ALL),
   ];
 }

@@ -63,7 +63,7 @@ describe('errors on the wires of A2A', () => {
     }
   });
 
-  it('on JSON-RPC only credentials, money, rate and a body that is too large have a status of their own', () => {
+  it('on JSON-RPC only credentials, money, rate and a body that is too large or too slow have a status of their own', () => {
     const own = ERROR_CODES.map((code) => [code, A2A_GATEWAY_ERRORS[code].rpcStatus] as const).filter(
       ([, status]) => status !== 200,
     );
@@ -75,6 +75,7 @@ describe('errors on the wires of A2A', () => {
       insufficient_payment: 402,
       escrow_not_setup: 402,
       permission_denied: 403,
+      request_timeout: 408,
       payload_too_large: 413,
       rate_limit_exceeded: 429,
     });

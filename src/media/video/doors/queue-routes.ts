@@ -22,6 +22,7 @@ import {
   PAYABLE,
   refusedWithTerms,
   takeBytes,
+  heldBodyOf,
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { Blobs, Tasks } from '#tasks';
@@ -106,6 +107,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
     return {
       caller,
       repeats: key === null ? null : { key, bodyHash: bodyHash() },
+      body: heldBodyOf(request),
       gone: gone.signal,
       open: (callId, left) => openCall(pipeline, callRequest, callId, left),
       ...answersOn<OpenedCall>(client, (opened, sink) => writeBegun(opened, door, paidSink(sink, payment), onError)),
@@ -118,7 +120,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
 
   return async (app) => {
     const admissionOf = requireAdmission(app, pipeline.admit, true);
-    takeBytes(app, limits.mediaBodyBytesMax, FORM);
+    takeBytes(app, limits.mediaBodyBytesMax, 1, FORM);
     addVideoQuote(app, deps, (request) => admissionOf(request).caller, answerError(deps.onError));
     for (const door of VIDEO_DOORS) {
       const read = createReadVideo(payments, limits, door);
@@ -141,7 +143,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
           const admission = admissionOf(request);
           const video = await read(request.body ?? EMPTY, request.headers, admission.caller);
           try {
-            const ask = await toVideoAsk(video.body, video.caller.account, webhooks.allowPrivate);
+            const ask = await toVideoAsk(video.body, video.caller.account, webhooks.allowPrivate, video);
             await serve(asked(request, reply, door, admission, video, ask));
           } catch (error) {
             tellPayment(reply, video.payment);

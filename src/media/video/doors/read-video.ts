@@ -1,18 +1,25 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { actedOn, GatewayError, lookAlikeAt, readJson } from '#wire';
+import { actedOn, GatewayError, lookAlikeAt } from '#wire';
 import type { Config } from '#config';
 import { type Caller, createCheck, type Payer, payerOf, type Payments, refuseEncoding, withModel } from '#gateway';
-import { type VideoBody, withOwnVideoNames } from '../request/video-ask.ts';
+import type { BodyParts } from '../../request/input-images.ts';
+import { readJsonBody } from '../../request/read-body.ts';
+import { VIDEO_INPUTS, type VideoBody, withOwnVideoNames } from '../request/video-ask.ts';
 import { readForm } from './read-form.ts';
 import type { VideoDoor } from './video-doors.ts';
 
 /** A request that is read and checked. Nothing has been looked up for it yet. */
 export interface VideoRequest extends Payer {
   readonly body: VideoBody;
+  /** The long texts and the files of the body. */
+  readonly parts: BodyParts;
 }
 
 export const FORM = 'multipart/form-data';
+
+const JSON_FIELDS = { inputs: VIDEO_INPUTS, othersMayBeLong: true };
+const toBytes = (text: string) => Buffer.from(text, 'utf8');
 
 type ReadVideo = (bytes: Buffer, headers: IncomingHttpHeaders, admitted: Caller) => Promise<VideoRequest>;
 
@@ -30,15 +37,14 @@ export function createReadVideo(
     const type = headers['content-type'] ?? '';
     const isForm = type.startsWith(FORM);
     if (isForm && !door.forms) throw new GatewayError('invalid_request', 'Send the body as application/json');
-    const read = isForm ? readForm(bytes, type, door.fields) : await readJson(bytes, limits);
-    const parsed = withModel(withOwnVideoNames(read, known));
+    const form = isForm ? readForm(bytes, type, door.fields) : null;
+    const parts = form === null ? await readJsonBody(bytes, JSON_FIELDS, limits) : { bytesOf: toBytes, ...form };
+    const parsed = withModel(withOwnVideoNames(parts.value, known));
     const fault = typeof parsed === 'object' && parsed !== null ? lookAlikeAt(parsed, [[[], names]]) : null;
     if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
     const body = withOwnVideoNames(check(parsed), new Set()) as VideoBody;
-    // The path is part of the hash, because the same body has another answer at the other door. Of a form the fields
-    // are hashed, because its bytes differ each time.
-    const said = () => (isForm ? hash('sha256', JSON.stringify(read)) : hash('sha256', bytes));
-    const bodyHash = () => hash('sha256', `${door.path} ${said()}`);
-    return { body, ...(await payerOf(payments, headers, admitted, bodyHash)) };
+    // The path is part of the hash, because the same body has another answer at the other door.
+    const bodyHash = () => hash('sha256', `${door.path} ${form === null ? hash('sha256', bytes) : form.hash()}`);
+    return { body, parts, ...(await payerOf(payments, headers, admitted, bodyHash)) };
   };
 }

@@ -1,16 +1,17 @@
 import { GatewayError, isObject, outboundUrlFault } from '#wire';
 import { base64Of, isDataUrl, isWholeDataUrl } from '../../reply/found-image.ts';
-import { type FetchInput, isBase64 } from '../../request/input-images.ts';
+import { InputBytes } from '../../request/input-bytes.ts';
+import { type BodyParts, type FetchInput, isBase64 } from '../../request/input-images.ts';
 
 /** A picture, a video or sound that a request brings as input. */
 export interface MediaInput {
   /** The path of the field. */
   readonly param: string;
-  /** An https URL, or a data URL in base64. */
-  readonly url: string;
   readonly kind: Kind;
-  /** Its bytes with their type; null for an address. */
-  readonly file: { readonly type: string; readonly bytes: Buffer } | null;
+  /** An https URL; null for a file. */
+  readonly url: string | null;
+  /** The bytes with their media type; null for an address. */
+  readonly file: { readonly type: string; readonly content: InputBytes } | null;
 }
 
 type Kind = 'image' | 'video' | 'audio';
@@ -20,13 +21,15 @@ const FILE_BYTES_MAX = 20 * 1024 * 1024;
 const fault = (param: string, message: string) => new GatewayError('invalid_request', `${param} ${message}`, { param });
 
 /**
- * Reads an input: text, `{url}` or `{b64}`; null if it is absent. The type of a data URL comes from its bytes. Only
- * the text of an address is checked, because the provider fetches it. Rejects with GatewayError `invalid_request`.
+ * Reads an input: text, `{url}` or `{b64}`; null if it is absent. `parts`: the long texts of the body. The type of
+ * a file comes from its bytes. Only the text of an address is checked, because the provider fetches it. Rejects with
+ * GatewayError `invalid_request`.
  */
 export async function readInput(
   value: unknown,
   param: string,
   kind: Kind,
+  parts: BodyParts,
   allowPrivate: boolean,
 ): Promise<MediaInput | null> {
   if (value === null || value === undefined) return null;
@@ -38,31 +41,36 @@ export async function readInput(
     if (wrong !== null) throw fault(param, wrong);
     return { param, kind, url: text, file: null };
   }
-  const given = Buffer.from(text, 'utf8');
+  const sent = parts.fileOf(text);
+  if (sent !== null) return toInput(param, kind, sent, InputBytes.ofFile(sent));
+  const given = parts.bytesOf(text);
   if (!isWholeDataUrl(given) && (isDataUrl(given) || !isObject(value)))
     throw fault(param, 'must be an https URL or a data URL in base64');
-  return toInput(param, kind, await bytesOf(base64Of(given), param));
-}
-
-async function bytesOf(base64: Buffer, param: string): Promise<Buffer> {
+  const base64 = base64Of(given);
   if (base64.byteLength > Math.ceil(FILE_BYTES_MAX / 3) * 4) throw tooLong(param);
   if (!(await isBase64(base64))) throw fault(param, 'is not base64');
-  return Buffer.from(base64.toString('latin1'), 'base64');
+  const head = Buffer.from(base64.toString('latin1', 0, HEAD_CHARS), 'base64');
+  return toInput(param, kind, head, InputBytes.ofBase64(base64));
 }
 
-function toInput(param: string, kind: Kind, bytes: Buffer): MediaInput {
-  if (bytes.byteLength > FILE_BYTES_MAX) throw tooLong(param);
-  const type = typeOf(bytes);
+/** Characters of base64 from which the type of a file is read. */
+const HEAD_CHARS = 64;
+
+/** `head`: at least the first bytes of the file. */
+function toInput(param: string, kind: Kind, head: Buffer, content: InputBytes): MediaInput {
+  if (content.file.byteLength > FILE_BYTES_MAX) throw tooLong(param);
+  const type = typeOf(head);
   if (type === null || !type.startsWith(kind)) throw fault(param, `is not ${EXPECTED[kind]}, as its bytes show`);
-  return { param, kind, url: `data:${type};base64,${bytes.toString('base64')}`, file: { type, bytes } };
+  return { param, kind, url: null, file: { type, content } };
 }
 
 /** An input with its bytes. If it is an address, the bytes are fetched. Rejects with GatewayError `invalid_request`. */
 export async function withFile(input: MediaInput, fetchInput: FetchInput): Promise<MediaInput> {
-  if (input.file !== null) return input;
   const { param, kind, url } = input;
+  if (url === null) return input;
   try {
-    return toInput(param, kind, await fetchInput(url, FILE_BYTES_MAX));
+    const bytes = await fetchInput(url, FILE_BYTES_MAX);
+    return toInput(param, kind, bytes, InputBytes.ofFile(bytes));
   } catch (error) {
     if (!(error instanceof GatewayError) || error.param === param) throw error;
     throw fault(param, error.message);

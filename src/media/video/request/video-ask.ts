@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { GatewayError, outboundUrlFault } from '#wire';
 import type { ProviderPreferences } from '#gateway';
 import { METADATA_BYTES_MAX } from '../../request/image-fields.ts';
-import type { FetchInput } from '../../request/input-images.ts';
+import type { BodyParts, FetchInput } from '../../request/input-images.ts';
 import { type MediaInput, readInput, withFile } from './media-input.ts';
 import { REFERENCES_MAX, REFERENCES_RIGHT } from './video-fields.ts';
 
@@ -47,6 +47,17 @@ const INPUTS = {
   audio_url: 'audio',
 } as const;
 type InputName = keyof typeof INPUTS;
+
+/** The fields of inputs, by all their names. */
+export const VIDEO_INPUTS: readonly string[] = [
+  ...Object.keys(INPUTS),
+  'reference_image_urls',
+  'input_reference',
+  'end_image',
+  'reference_images',
+  'video_reference',
+  'audio_reference',
+];
 
 /** Fields that are read here, or that the gateway acts on. No provider gets them unchanged. */
 const READ: ReadonlySet<string> = new Set([
@@ -134,21 +145,30 @@ export function withOwnVideoNames(body: unknown, keeps: ReadonlySet<string>): un
   return named;
 }
 
-/** Reads a checked body. `quotes`: it needs no prompt. Rejects with GatewayError `invalid_request`. */
+interface ReadOptions {
+  /** It needs no prompt; default false. */
+  readonly quotes?: boolean;
+  /** The long texts and files of the body; default none. */
+  readonly parts?: BodyParts;
+}
+
+const WITHOUT_PARTS: BodyParts = { bytesOf: (text) => Buffer.from(text, 'utf8'), fileOf: () => null };
+
+/** Reads a checked body. Rejects with GatewayError `invalid_request`. */
 export async function toVideoAsk(
   body: VideoBody,
   account: string,
   allowPrivate: boolean,
-  quotes = false,
+  { quotes = false, parts = WITHOUT_PARTS }: ReadOptions = {},
 ): Promise<VideoAsk> {
   refuseLongMetadata(body.metadata ?? null);
   const inputs: Partial<Record<InputName, MediaInput>> = {};
   for (const [name, kind] of Object.entries(INPUTS)) {
     // oxlint-disable-next-line no-await-in-loop -- one after the other, so that the first fault is the one that is told
-    const input = await readInput(body[name], name, kind, allowPrivate);
+    const input = await readInput(body[name], name, kind, parts, allowPrivate);
     if (input !== null) inputs[name as InputName] = input;
   }
-  const references = await readReferences(body['reference_image_urls'] ?? [], allowPrivate);
+  const references = await readReferences(body['reference_image_urls'] ?? [], parts, allowPrivate);
   const prompt = text(body['prompt']);
   if (!quotes && (prompt === null || prompt === '') && inputs.image_url === undefined)
     throw fault('prompt', 'prompt is missing. It may be omitted only if image_url is given');
@@ -174,14 +194,18 @@ export async function toVideoAsk(
   };
 }
 
-async function readReferences(listed: unknown, allowPrivate: boolean): Promise<readonly MediaInput[]> {
+async function readReferences(
+  listed: unknown,
+  parts: BodyParts,
+  allowPrivate: boolean,
+): Promise<readonly MediaInput[]> {
   // The schema of a door that does not have this field leaves it unchecked.
   if (!Array.isArray(listed) || listed.length > REFERENCES_MAX)
     throw fault('reference_image_urls', `reference_image_urls must be ${REFERENCES_RIGHT}`);
   const references: MediaInput[] = [];
   for (const [at, one] of listed.entries()) {
     // oxlint-disable-next-line no-await-in-loop -- one after the other, so that the first fault is the one that is told
-    const input = await readInput(one, `reference_image_urls[${at}]`, 'image', allowPrivate);
+    const input = await readInput(one, `reference_image_urls[${at}]`, 'image', parts, allowPrivate);
     if (input !== null) references.push(input);
   }
   return references;

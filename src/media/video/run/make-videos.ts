@@ -159,7 +159,7 @@ async function createJob(ask: VideoAsk, offer: Offer, send: Send, requestId: str
   return asForm();
 
   async function asForm(): Promise<string> {
-    return createdJob(await askForJson(send, await createAsForm(fields, requestId)));
+    return createdJob(await askForJson(send, createAsForm(fields, requestId)));
   }
 }
 

@@ -4,6 +4,7 @@ import type { Offer, UpstreamRequest } from '#gateway';
 import { VIDEOS_PATH } from '#config';
 import type { MediaInput } from '../request/media-input.ts';
 import { sizeIn, type VideoAsk, WIRE_NAMES } from '../request/video-ask.ts';
+import { FormBody } from '../../wires/form-body.ts';
 import { planAt, unprocessable } from '../video-price.ts';
 
 /* An API that has `POST /videos`, `GET /videos/{id}`, `GET /videos/{id}/content` and `DELETE /videos/{id}`. */
@@ -127,27 +128,16 @@ export function createAsJson({ values, inputs }: JobFields, requestId: string): 
 }
 
 /** The same request as a form, with files as raw bytes. */
-export async function createAsForm({ values, inputs }: JobFields, requestId: string): Promise<UpstreamRequest> {
-  const form = new FormData();
-  for (const [name, value] of Object.entries(values))
-    form.append(name, typeof value === 'string' ? value : JSON.stringify(value));
+export function createAsForm({ values, inputs }: JobFields, requestId: string): UpstreamRequest {
+  const form = new FormBody();
+  for (const [name, value] of Object.entries(values)) form.field(name, value);
   for (const [name, input] of Object.entries(inputs))
     for (const { url, file } of listOf(input)) {
       const field = 'file' in input ? name : `${name}[]`;
-      if (file === null) form.append(`${field}[image_url]`, url);
-      else {
-        const { bytes, type } = file;
-        form.append(field, new File([new Uint8Array(bytes)], `input.${type.split('/')[1]}`, { type }));
-      }
+      if (file === null) form.field(`${field}[image_url]`, url);
+      else form.file(field, `input.${file.type.split('/')[1]}`, file.type, file.content.file);
     }
-  const encoded = new Response(form);
-  const body = Buffer.from(await encoded.arrayBuffer());
-  return {
-    method: 'POST',
-    path: VIDEOS_PATH,
-    headers: headersOf(requestId, encoded.headers.get('content-type')!),
-    body,
-  };
+  return { method: 'POST', path: VIDEOS_PATH, headers: headersOf(requestId, form.contentType), body: form.end() };
 }
 
 const headersOf = (requestId: string, type: string) => ({

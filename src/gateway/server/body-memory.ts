@@ -1,0 +1,76 @@
+import { constrainedMemory } from 'node:process';
+import { totalmem } from 'node:os';
+import { GatewayError } from '#wire';
+import type { LimitsConfig } from '#config';
+import { createHeldMemory, type MemoryHold } from '../held-memory.ts';
+
+/**
+ * Parsed JSON takes several times the memory of its bytes: the text, the values, and the text that is sent on. Measured
+ * with chat requests of 10 MiB.
+ */
+export const PARSED_JSON = 4;
+
+type BodyLimits = Pick<LimitsConfig, 'bodiesBytesMax' | 'bodyBytesMax' | 'chatBodyBytesMax' | 'mediaBodyBytesMax'>;
+
+/** Why a body was refused: no room in a share or in all memory, or the upload was too slow. */
+export type BodyRefusal = 'account' | 'network' | 'gateway' | 'slow';
+
+/** Counts the memory for the bodies of requests. */
+export interface BodyMemory {
+  /** Begins to count one body. `account`: null if it is not known. */
+  open(account: string | null, network: string): MemoryHold;
+  /** Asks for `bytes` in total. Throws GatewayError `rate_limit_exceeded`, `service_unavailable` without room. */
+  take(hold: MemoryHold, bytes: number): void;
+  /** Bytes that are held now. */
+  used(): number;
+}
+
+const MIB = 1024 * 1024;
+const RETRY_AFTER_S = 2;
+
+export function createBodyMemory(limits: BodyLimits, onRefused: (why: BodyRefusal) => void): BodyMemory {
+  const { bodyBytesMax, chatBodyBytesMax, mediaBodyBytesMax } = limits;
+  const memory = createHeldMemory({
+    bytesMax: limits.bodiesBytesMax ?? bodiesBytesOf(1),
+    oneBytesMax: Math.max(mediaBodyBytesMax, PARSED_JSON * Math.max(bodyBytesMax, chatBodyBytesMax)),
+    uncountedBytes: 0,
+    waitMs: 0,
+    full: () => refusal('gateway', memory.shareMax),
+  });
+  return {
+    used: memory.used,
+    open: (account, network) =>
+      account === null ? memory.open(`network ${network}`) : memory.open(`account ${account}`, `network ${network}`),
+    take(hold, bytes) {
+      const full = hold.lacks(bytes);
+      if (full === undefined) return;
+      const why = full === null ? 'gateway' : full.startsWith('account ') ? 'account' : 'network';
+      onRefused(why);
+      throw refusal(why, memory.shareMax);
+    },
+  };
+}
+
+/**
+ * The default of `bodies_bytes_max` for each of several processes on this machine. A container's limit counts, if it is
+ * below the memory of the machine.
+ */
+export function bodiesBytesOf(processes: number): number {
+  const memory = Math.min(constrainedMemory() || Infinity, totalmem());
+  return Math.floor(Math.min(1024 * MIB, Math.max(128 * MIB, memory / 4)) / processes);
+}
+
+function refusal(why: Exclude<BodyRefusal, 'slow'>, shareMax: number): GatewayError {
+  if (why === 'gateway')
+    return new GatewayError(
+      'service_unavailable',
+      'The memory of this gateway for the bodies of requests is full: retry in a moment. The operator sets it with limits.bodies_bytes_max',
+      { retryAfterS: RETRY_AFTER_S },
+    );
+  return new GatewayError(
+    'rate_limit_exceeded',
+    `The large requests of this ${why} that arrive or run now leave no room for this one: retry when one of them has ended. ` +
+      `One ${why} may use ${Math.floor(shareMax)} bytes, a quarter of limits.bodies_bytes_max`,
+    { retryAfterS: RETRY_AFTER_S },
+  );
+}
