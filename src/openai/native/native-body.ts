@@ -1,4 +1,4 @@
-import { foldName, GatewayError, isObject, RawJsonError, splice, uniqueMembersOf, withMembers } from '#wire';
+import { foldName, GatewayError, RawJsonError, splice, uniqueMembersOf, withMembers } from '#wire';
 import type { Offer } from '#gateway';
 import { boundedField, boundedReasoning } from '../request/forwarded-body.ts';
 import {
