@@ -85,7 +85,8 @@ const providerSchema = objectOf({
   earnings_usd: { type: 'string' },
   banned: {
     type: ['object', 'null'],
-    ...{ required: ['reason', 'at'], properties: { reason: { type: 'string' }, at: { type: 'string' } } },
+    required: ['reason', 'at'],
+    properties: { reason: { type: 'string' }, at: { type: 'string' } },
   },
 });
 
