@@ -107,7 +107,7 @@ export const LIMIT_CASES = {
     fallback: 60_000,
   },
   'limits.shutdown_delay_ms': {
-    toml: '8_000',
+    toml: '8000',
     wrong: '-1',
     of: (c) => c.limits.shutdownDelayMs,
     is: 8_000,

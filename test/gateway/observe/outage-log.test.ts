@@ -18,7 +18,7 @@ function world(logLevel: 'debug' | 'info' | 'warn' = 'info') {
   });
   const clock = { at: 0 };
   const outages = createOutageLog(logger, () => clock.at);
-  return { lines, logger, outages, clock, told: () => lines.splice(0).map(({ time: _, ...line }) => line) };
+  return { lines, logger, outages, clock, told: () => lines.splice(0) };
 }
 
 test('the first failure is a line, then one each ten minutes with what was left out, then one when it works', () => {
@@ -39,7 +39,7 @@ test('the first failure is a line, then one each ten minutes with what was left 
   outages.works('a', { a: 1 }, 'a is back');
   outages.works('a', { a: 1 }, 'a is back');
   outages.works('c', {}, 'c is back');
-  expect(told()).toEqual([{ level: 'info', a: 1, left_out: 1, msg: 'a is back' }]);
+  expect(told()).toMatchObject([{ level: 'info', a: 1, left_out: 1, msg: 'a is back' }]);
 });
 
 test('what fails and works in turns is not logged at each turn', () => {
@@ -64,6 +64,7 @@ test('of 400 services that the gateway cannot list, each is one line without an 
   expect(lines).toHaveLength(400);
   expect(lines[0]).toEqual({
     level: 'warn',
+    time: expect.any(Number),
     service: 'demo/weather',
     provider: 'Demo',
     reason: 'connect ECONNREFUSED',
