@@ -36,8 +36,8 @@ export function workerCount(text: string): number {
 
 /**
  * Runs this command again in `count` processes that share the port, until a signal ends them. The first signal stops
- * them gracefully, a second one ends the delay for load balancers, or without a delay all at once. A worker that dies is replaced. If workers cannot start, they have logged why,
- * and this process gets their exit code.
+ * them gracefully. A second one ends the delay for load balancers, or without a delay all processes at once. A worker
+ * that dies is replaced. If workers cannot start, they have logged why, and this process gets their exit code.
  */
 export async function superviseWorkers(
   config: Config & { readonly adminKey: string },

@@ -39,8 +39,8 @@ export function usageNumbers(usage: Usage | null | undefined): Record<string, nu
 
 /**
  * Writes one line for a billed call at `info`, for a free call at `debug`, for a flagged reply at `warn`, and for a
- * failed attempt at `warn`, or at `info` if the provider is not to blame or if it has failed before. The line names the call's span if there is
- * one. This sink must come before the sink that ends the span.
+ * failed attempt at `warn`, or at `info` if the provider is not to blame or has failed before. The line names the
+ * call's span if there is one. This sink must come before the sink that ends the span.
  */
 export function createCallLog(
   logger: Logger,

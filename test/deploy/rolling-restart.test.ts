@@ -16,8 +16,8 @@ import type { Gateway } from '../support/gateway.ts';
 import { createKeeper, type Keeper } from '../support/server-process.ts';
 import { ask, modelBlock, UNHURRIED } from '../support/spine.ts';
 
-// Two gateways of one database restart one after the other, behind the proxies of deploy/ and docs/operations.md with the
-// delay of deploy/. Clients send 20 calls a second, whether the answers come or not. No call may be lost.
+// Two gateways of one database restart one after the other, behind the proxies of deploy/ and docs/operations.md, with
+// the delay of deploy/. Clients send 20 calls a second, whether the answers come or not. No call may be lost.
 
 const CALLS = 1_000;
 const EVERY_MS = 50;

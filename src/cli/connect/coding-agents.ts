@@ -13,7 +13,7 @@ export const mcpServer = (list: string, { base, key }: Connection, type?: string
   { at: [list, 'tollgate', 'headers', 'Authorization'], value: bearer(key) },
 ];
 
-/** Where a file of a project, which is shared, has the key from. */
+/** The variable with the key. A file that a project shares names it instead of the key. */
 const KEY_VARIABLE = 'TOLLGATE_API_KEY';
 const KEY_NOTE = `The file may be shared, so it has no key. Set ${KEY_VARIABLE} where the client starts.`;
 

@@ -36,7 +36,7 @@ export function listClients(): void {
   process.stdout.write(`${table(['client', 'what it is', 'models by', 'tools by MCP', 'page'], rows, painter())}\n`);
 }
 
-/** Who decides whether files are changed. */
+/** The person who agrees to a change of files. */
 interface Consent {
   /** Asks a question on the terminal; null without a terminal. */
   readonly ask: ((question: string) => Promise<boolean>) | null;

@@ -33,11 +33,13 @@ export function missing(values: unknown, settings: readonly Setting[]): readonly
   });
 }
 
-/** The value at a path; undefined if there is none. */
+/** The value at a path; undefined if the path leads nowhere. */
 export const valueAt = (values: unknown, at: Setting['at']): unknown =>
   at.reduce<unknown>((from, step) => childOf(from, step), values);
 
-/** Whether the table or list at a path has nothing in it. The `name` by which a list's entry is found does not count. */
+/**
+ * Whether the table or list at a path has nothing in it. The `name` by which a list's entry is found does not count.
+ */
 export function isEmptyAt(values: unknown, at: Setting['at']): boolean {
   const value = valueAt(values, at);
   if (Array.isArray(value)) return value.length === 0;
@@ -65,7 +67,7 @@ export function withSettings(values: unknown, settings: readonly Setting[]): unk
     const last = at.at(-1)!;
     if (value !== undefined) addChild(place, last, value, at);
     else if (isTree(place) && typeof last === 'string') delete place[last];
-    else if (Array.isArray(place)) place.splice(0, Infinity, ...place.filter((one) => one !== childOf(place, last)));
+    else if (Array.isArray(place)) place.splice(place.indexOf(childOf(place, last)), 1);
   }
   return copy;
 }

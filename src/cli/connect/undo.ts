@@ -10,9 +10,9 @@ import { changedText, plainValues, replaceFile, type Change } from './write-sett
 /** A value that `connect` wrote. */
 interface WrittenValue {
   readonly at: Setting['at'];
-  /** What was there before; absent if nothing was. */
+  /** The value from before; absent if the file had none. */
   readonly before?: Value;
-  /** What was written; absent if the value was removed. */
+  /** The written value; absent if the value was removed. */
   readonly wrote?: Value;
   /** How many names of `at` the file already had. Tables below them are removed again when they are empty. */
   readonly had: number;
@@ -26,8 +26,8 @@ interface WrittenValue {
 interface WrittenFile {
   readonly format: FormatName;
   /**
-   * The copy of the file as it was before the first write, or null if there was no file. Absent if somebody else changed
-   * the file between two writes, so that no copy is right.
+   * The copy of the file as it was before the first write, or null if there was no file. Absent if somebody else
+   * changed the file between two writes, so that no copy is right.
    */
   readonly original?: string | null;
   /** SHA-256 of the file as it was written last. */
@@ -38,7 +38,7 @@ interface WrittenFile {
 type Written = Readonly<Record<string, WrittenFile>>;
 
 /** Which of the written values are meant. `tools` absent means both. */
-export interface UndoScope {
+interface UndoScope {
   readonly client: string;
   readonly tools?: boolean;
   /** true for the files of the project in the working directory, false for the files of all projects. */
@@ -116,7 +116,7 @@ function depthOf(values: unknown, at: Setting['at']): number {
   return depth;
 }
 
-/** What became of one file. `kept` are the values that somebody has changed since, which stay. */
+/** The outcome for one file. `kept` are the values that somebody has changed since, which stay. */
 export interface Undone {
   readonly path: string;
   readonly outcome: 'as before' | 'removed' | 'gone';

@@ -63,8 +63,8 @@ export function changeOf(file: SettingsFile): Change {
 }
 
 /**
- * The text with the settings. Throws an Error if anything else in it would change. With `emptyTables: 'any'` empty tables
- * may go, as a table of TOML goes with its last sub-table.
+ * The text with the settings. Throws an Error if anything else in it would change. With `emptyTables: 'any'` empty
+ * tables may go, as a table of TOML goes with its last sub-table.
  */
 export function changedText(
   name: FormatName,

@@ -21,12 +21,12 @@ const IDLE_CHECK_MS = 20;
 
 /** Asks the clients of a server to connect elsewhere, in two steps. */
 interface ConnectionRelease {
-  /** From here on each answer ends its connection. So proxies let go of connections between two requests, not in one. */
+  /** From here on each answer ends its connection. So proxies let go of a connection between two requests. */
   ask(): void;
   /**
    * Refuses new connections and closes idle ones, until the server is closed. A proxy without health checks, such as
-   * nginx, sends a call to the next gateway if a connection is refused, but not after an answer of 503, because a
-   * POST may have had an effect.
+   * nginx, sends a call to the next gateway if a connection is refused, but not after an answer of 503, because a POST
+   * may have had an effect.
    */
   stopAccepting(): void;
 }

@@ -1,7 +1,9 @@
 import { GatewayError } from '#wire';
 import type { PipelineOptions } from '../pipeline.ts';
 
-/** The state of a gateway that stops. First it is unready and serves on, then running calls go on and no new one begins. */
+/**
+ * The state of a gateway that stops. First it is unready and serves on, then running calls go on and no new one begins.
+ */
 interface Drain {
   /** Authenticates callers. After `begin` it throws GatewayError `service_unavailable`. */
   readonly authenticate: PipelineOptions['authenticate'];
