@@ -139,10 +139,7 @@ export interface Offer {
   readonly price: Price;
   /** Prices of parts of the service that have their own price: the name of a tool, tier or resolution to its price. */
   readonly variants: Readonly<Record<string, Price>>;
-  /**
-   * The most that one call can cost, if its use is not known beforehand (tokens or seconds of a tool or an agent). This
-   * amount is locked. null if the price itself bounds the cost.
-   */
+  /** The amount that is locked if the use of a call is not known beforehand (tokens or seconds). Otherwise null. */
   readonly priceCap: MicroUsd | null;
   readonly endpoint: Endpoint;
   readonly displayName: string;

@@ -12,8 +12,8 @@ interface GatewayErrorRow extends A2aErrorRow {
  * The gateway's errors in both bindings. On JSON-RPC most errors have HTTP status 200. The official Python clients read
  * an error only from a 200 and otherwise report only the status; the JavaScript clients read it from any status.
  * Another status is used only where it has an effect itself: credentials (401, 403: the clients' authentication
- * retries), money (402), rate (429) and bodies that are not read to their end (408, 413). Codes that JSON-RPC and
- * A2A do not define are the gateway's own, −32010 to −32019, the same as on MCP. HTTP+JSON uses `status`, `canonical` and
+ * retries), money (402), rate (429) and bodies that are not read to their end (408, 413). Codes that JSON-RPC and A2A
+ * do not define are the gateway's own, −32010 to −32019, the same as on MCP. HTTP+JSON uses `status`, `canonical` and
  * `reason`.
  */
 export const A2A_GATEWAY_ERRORS = {
