@@ -26,9 +26,10 @@ export async function auditPrices(query: Query): Promise<{ problems: string[]; r
 
 /**
  * Recomputes every settlement from its price version and its usage. A call may cost less than that, because it is cut
- * to its estimate, or to what came of what was ordered, but never more. There is one exception: earlier versions charged the estimate for output past its
- * cap (`outcome: over_cap`). That is at most the lock without its lendable part. The fee is recomputed too. Old
- * settlements did not store their basis points, so their fee is only compared with the journal.
+ * to its estimate, or to what came of what was ordered, but never more. There is one exception: earlier versions
+ * charged the estimate for output past its cap (`outcome: over_cap`). That is at most the lock without its lendable
+ * part. The fee is recomputed too. Old settlements did not store their basis points, so their fee is only compared with
+ * the journal.
  */
 export async function auditCharges(
   query: Query,

@@ -313,7 +313,8 @@ async function lock<C>(options: BillOptions<C>, asked: C): Promise<Locked<C>> {
     let billable = options.billable(asked);
     if (costsNothing(billable)) return { call, billable, isFree: true };
     const { continues } = billable;
-    if (continues !== null) void options.ledger.release({ id: continues, detail: CONTINUED }).catch(() => {});
+    if (continues !== null)
+      void options.ledger.release({ id: continues, detail: '{"outcome":"continued"}' }).catch(() => {});
     for (;;) {
       const result = await options.ledger.lock(lockOf(billable));
       if (result.ok) return { call, billable, isFree: false };
@@ -340,8 +341,6 @@ function lockOf({ id, account, quotes, lendable, parent, lockExpiresAt, lockDeta
   return parent === null ? own : { ...own, parent };
 }
 
-const CONTINUED = JSON.stringify({ outcome: 'continued' });
-
 function settleOf<C>(
   options: BillOptions<C>,
   { id, quotes, ceiling }: Billable,
@@ -364,20 +363,17 @@ function settleOf<C>(
   };
 }
 
+type Charged = Pick<EndFrame, 'outcome' | 'usage' | 'costMax'>;
 const settlementOf = ({ charged, fee, drawn, shortfall }: Settlement) => ({ charged, fee, drawn, shortfall });
 
 /**
  * The cost of a run that ended: 0 for the outcome `free` or without usage, else the price of its usage. With `ceiling`
  * it is at most the estimate. Usage of output past the cap arrives here measured, with a completion of at most the cap.
  */
-export function chargeOf(
-  quote: Quote,
-  { outcome, usage, costMax = null }: Pick<EndFrame, 'outcome' | 'usage' | 'costMax'>,
-  ceiling: boolean,
-): MicroUsd {
-  if (outcome === 'free' || !usage) return 0n;
-  const full = cost(quote.price.rates, usage);
-  const exact = costMax !== null && costMax < full ? costMax : full;
+export function chargeOf(quote: Quote, end: Charged, ceiling: boolean): MicroUsd {
+  if (end.outcome === 'free' || !end.usage) return 0n;
+  const full = cost(quote.price.rates, end.usage);
+  const exact = (end.costMax ?? full) < full ? end.costMax! : full;
   return ceiling && exact > quote.estimate ? quote.estimate : exact;
 }
 

@@ -83,7 +83,8 @@ export interface CallRequest {
   readonly payment?: PaymentSlip | null;
   /**
    * Rejects with GatewayError if the caller has no room for what the call makes, such as one more task. `prepare` calls
-   * it with the prepared call, after all checks of the request and before the call claims its quote. Default: no room is needed.
+   * it with the prepared call, after all checks of the request and before the call claims its quote. Default: no room
+   * is needed.
    */
   readonly room?: (call: Call) => Promise<void>;
   /** See Call. */

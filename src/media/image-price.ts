@@ -51,14 +51,14 @@ interface Size {
 const pixelsOf = ({ width, height }: Size): number => width * height;
 
 /**
- * An image with less than this part of the ordered pixels is not what was ordered. Models often make a size of their own
- * that is near the ordered one: 3840 × 2160 has half of the pixels of 4096 × 4096. A tier lower is a quarter of them.
+ * An image with less than this part of the ordered pixels is not what was ordered. Models often make a size of their
+ * own that is near the ordered one: 3840 × 2160 has half of the pixels of 4096 × 4096. The next tier has a quarter.
  */
 const SMALL = 1 / 3;
 
 /**
- * The size that was ordered; null if the request leaves it to the model. An edit has the size of its input if the request
- * names none.
+ * The size that was ordered; null if the request leaves it to the model. An edit has the size of its input if the
+ * request names none.
  */
 function orderedSize(ask: ImageAsk, offer: Offer): Size | null {
   if (ask.size !== null) return ask.size;
@@ -69,7 +69,7 @@ function orderedSize(ask: ImageAsk, offer: Offer): Size | null {
 }
 
 /**
- * What the images of a reply are worth, in micro-USD, if one of them is much smaller than ordered; else null. A small
+ * The worth of the images of a reply, in micro-USD, if one of them is much smaller than ordered; else null. A small
  * image is worth the price of the offer's lowest tier that it fits into, and of an even smaller one its pixels' part.
  */
 export function worthOf(ask: ImageAsk, offer: Offer, images: readonly Size[]): MicroUsd | null {
@@ -77,7 +77,9 @@ export function worthOf(ask: ImageAsk, offer: Offer, images: readonly Size[]): M
   const isSmall = (image: Size) => ordered !== null && pixelsOf(image) < pixelsOf(ordered) * SMALL;
   if (ordered === null || !images.some(isSmall)) return null;
   const { image: full = 0n, input_image: input = 0n } = priceAsListed(ask, offer).rates;
-  const rates = images.map((one) => (isSmall(one) ? rateOfSmall(ask, offer, one, { pixels: pixelsOf(ordered), full }) : full));
+  const rates = images.map((one) =>
+    isSmall(one) ? rateOfSmall(ask, offer, one, { pixels: pixelsOf(ordered), full }) : full,
+  );
   const all = rates.reduce((sum, rate) => sum + rate, input * BigInt(ask.edit?.count ?? 0));
   return cost({ image: all }, { image: 1n });
 }
@@ -93,8 +95,7 @@ function rateOfSmall(
     .map((tier) => ({ tier, pixels: (edgeOfTier(tier) ?? 0) ** 2 }))
     .filter((one) => one.pixels >= pixels && one.pixels <= ordered.pixels)
     .toSorted((a, b) => a.pixels - b.pixels);
-  const name =
-    lowest && imageVariant(variants, { edit: ask.edit !== null, tier: lowest.tier, quality: ask.quality });
+  const name = lowest && imageVariant(variants, { edit: ask.edit !== null, tier: lowest.tier, quality: ask.quality });
   const listed = lowest === undefined ? ordered.full : ((name ? variants[name]! : price).rates.image ?? 0n);
   const rate = listed < ordered.full ? listed : ordered.full;
   const whole = lowest?.pixels ?? ordered.pixels;

@@ -6,8 +6,8 @@ import { startGateway, type Gateway } from '../support/gateway.ts';
 import { DOMAIN } from '../support/wallets.ts';
 import { type Queued, startVideoProvider, videoBlock, type VideoProvider } from '../media/support/video-provider.ts';
 
-// Four strangers offer free videos whose files come one byte a second, or never. Accounts without money ask for all that
-// they can get. Another customer's videos come as fast as they do alone.
+// Four strangers offer free videos whose files come one byte a second, or never. Accounts without money ask for all
+// that they can get. Another customer's videos come as fast as they do alone.
 
 const FREE = 'per_second = { "720p" = 0 }';
 const STRANGERS = 4;
@@ -46,9 +46,7 @@ beforeAll(async () => {
     const services = videoBlock({ name: `free/${index}`, provider: `Free ${index}`, url: slow.url, pricing: FREE });
     proxies.push(await dialIn({ router, services }));
   }
-  proxies.push(
-    await dialIn({ router, services: videoBlock({ name: 'far/film', provider: 'Far', url: honest.url }) }),
-  );
+  proxies.push(await dialIn({ router, services: videoBlock({ name: 'far/film', provider: 'Far', url: honest.url }) }));
 });
 afterAll(async () => {
   for (const proxy of proxies) proxy.kill();

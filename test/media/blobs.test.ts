@@ -127,7 +127,10 @@ describe.each(ENGINES)('%s', (name) => {
   test('room is checked for an account and for all', async () => {
     const { blobs, account } = await startStore();
     await blobs.admit(account, { files: 4 });
-    await expect(blobs.admit(account, { files: 6 })).rejects.toMatchObject({ code: 'rate_limit_exceeded', retryAfterS: 60 });
+    await expect(blobs.admit(account, { files: 6 })).rejects.toMatchObject({
+      code: 'rate_limit_exceeded',
+      retryAfterS: 60,
+    });
     await put(blobs, account, sourceOf(name, made, 'room'), 'x'.repeat(900));
     await blobs.admit(account, { files: 4 });
     await put(blobs, account, sourceOf(name, made, 'more room'), 'x'.repeat(900));

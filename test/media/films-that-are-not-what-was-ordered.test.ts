@@ -67,7 +67,12 @@ afterAll(async () => {
 test.each([
   ['an MP4 of 36 bytes costs its base price', EMPTY, 50_000n, ['usage_implausible']],
   ['a file without a length counts as whole', tinyMp4(null), 450_000n, ['usage_implausible']],
-  ['a fragmented file costs what it plays', fragmentedMp4({ fragments: 2, samples: 24 }), 250_000n, ['usage_implausible']],
+  [
+    'a fragmented file costs what it plays',
+    fragmentedMp4({ fragments: 2, samples: 24 }),
+    250_000n,
+    ['usage_implausible'],
+  ],
   ['a whole fragmented file costs its price', fragmentedMp4({ fragments: 4, samples: 24 }), 450_000n, []],
 ])('%s', async (_what, file, charged, flags) => {
   const before = await spine.balance();

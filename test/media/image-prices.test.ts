@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
-import { imageBlock, type Images, type ImageProvider, pngThatSays, startImageProvider } from './support/image-provider.ts';
+import {
+  imageBlock,
+  type Images,
+  type ImageProvider,
+  pngThatSays,
+  startImageProvider,
+} from './support/image-provider.ts';
 
 // What an image costs can be read from /models, and is what is locked and charged.
 
@@ -33,7 +39,9 @@ let spine: Spine;
 beforeAll(async () => {
   provider = await startImageProvider();
   provider.answer((request, response) => {
-    const [width = 64, height = 64] = String(request.body['size'] ?? '64x64').split('x').map(Number);
+    const [width = 64, height = 64] = String(request.body['size'] ?? '64x64')
+      .split('x')
+      .map(Number);
     const one = { b64_json: pngThatSays(width, height).toString('base64') };
     const data = Array.from({ length: Number(request.body['n']) }, () => one);
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ data }));
@@ -51,7 +59,6 @@ afterAll(async () => {
   await spine.stop();
   await provider.close();
 });
-
 
 interface Listed {
   readonly id: string;

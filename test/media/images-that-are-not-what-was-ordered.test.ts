@@ -56,7 +56,16 @@ test.each([
   ['1K for 4K', { resolution: '4K' }, [[1024, 1024]], 40_000, SMALL],
   ['one pixel for 4K', { resolution: '4K' }, [[1, 1]], 1, SMALL],
   ['a quarter for 1K', { resolution: '1K' }, [[512, 512]], 10_000, SMALL],
-  ['one of two', { resolution: '4K', n: 2 }, [[4096, 4096], [1024, 1024]], 540_000, SMALL],
+  [
+    'one of two',
+    { resolution: '4K', n: 2 },
+    [
+      [4096, 4096],
+      [1024, 1024],
+    ],
+    540_000,
+    SMALL,
+  ],
   ['another shape of the size', { size: '1024x1024' }, [[832, 1216]], 40_000, []],
   ['a quarter of the size, without tiers', { model: 'test/plain', size: '1024x1024' }, [[512, 512]], 10_000, SMALL],
   ['any size where none was ordered', { model: 'test/plain' }, [[1, 1]], 40_000, []],
@@ -120,7 +129,8 @@ test.each([
   };
   expect(isWhole(image)).toBe(true);
   expect(isWhole(Buffer.concat([image, Buffer.alloc(1_000, 3)]))).toBe(true);
-  for (const bytes of [1, 2, 3, 4, 13, 40]) expect(isWhole(image.subarray(0, image.length - bytes)), `${bytes}`).toBe(false);
+  for (const bytes of [1, 2, 3, 4, 13, 40])
+    expect(isWhole(image.subarray(0, image.length - bytes)), `${bytes}`).toBe(false);
 });
 
 test('an image that is cut off is a fault of the provider, and is not charged', async () => {

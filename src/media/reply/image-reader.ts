@@ -20,7 +20,7 @@ export interface ReaderContext {
   /** Images that were edited. They are charged if at least one image came. */
   readonly inputs: number;
   readonly replyBytesMax: number;
-  /** What images are worth, in micro-USD, if they are much smaller than ordered; else null. */
+  /** The worth of images, in micro-USD, if one of them is much smaller than ordered; else null. */
   readonly worth: (images: readonly FoundImage[]) => MicroUsd | null;
 }
 
@@ -114,10 +114,7 @@ async function inTurns<T>(work: Generator<void, T, undefined>): Promise<T> {
 }
 
 /** Yields between pieces of work. Throws UpstreamFailure for a reply without an image. */
-function* readReply(
-  arrived: ReplyBytes,
-  { n, inputs, worth }: ReaderContext,
-): Generator<void, ReplyEnd, undefined> {
+function* readReply(arrived: ReplyBytes, { n, inputs, worth }: ReaderContext): Generator<void, ReplyEnd, undefined> {
   const bytes = yield* arrived.take();
   yield;
   const outline = yield* outlineInTurns(bytes);

@@ -116,11 +116,7 @@ function inOneTurn<T>(work: Generator<void, T, undefined>): T {
   }
 }
 
-function endOf(
-  image: FoundImage,
-  { inputs, worth }: ReaderContext,
-  raw: Readonly<Record<string, unknown>>,
-): ReplyEnd {
+function endOf(image: FoundImage, { inputs, worth }: ReaderContext, raw: Readonly<Record<string, unknown>>): ReplyEnd {
   const costMax = worth([image]);
   return {
     usage: imagesUsed(1, inputs),

@@ -46,7 +46,13 @@ interface VideoSpeakerOptions {
  */
 export function createVideoSpeaker(options: VideoSpeakerOptions): Speaker {
   const { catalog, config, tasks, blobs, callbacks, fetchInput, now } = options;
-  const making: MakeVideosDeps = { tasks, blobs, callbacks, fetchInput, now, ttlMs: config.media.videoTtlMs,
+  const making: MakeVideosDeps = {
+    tasks,
+    blobs,
+    callbacks,
+    fetchInput,
+    now,
+    ttlMs: config.media.videoTtlMs,
     fetchMs: config.media.downloadTimeoutMs,
   };
   const check = createCheck<VideoBody>(videoBodySchema(spokenFields, {}));

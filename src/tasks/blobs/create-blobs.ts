@@ -91,7 +91,7 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
     return { lost: lost.signal, end: () => clearInterval(timer) };
   }
 
-  /** Rejects with GatewayError if there is no room for `wanted` bytes in addition to stored files and reserved rooms. */
+  /** Rejects with GatewayError if there is no room for `wanted` bytes besides stored files and reserved rooms. */
   async function refuseMore(account: string, wanted: number, isFree: boolean): Promise<void> {
     const [[row], disk] = await Promise.all([database.query(COUNT, [account, fileBytesMax, now()]), files.free()]);
     const count = (name: string) => Number(row![name]);
@@ -106,25 +106,10 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
     refuseBeyondShare(limits, used, wanted, isFree);
   }
 
-  /** A writer that reserves more room when the file turns out to be larger than what is reserved for it. */
-  function growing(file: OpenBlobFile, { id, account, reserved, isFree }: Claim): BlobWriter {
-    let room = reserved;
-    return {
-      get bytes() {
-        return file.bytes;
-      },
-      async write(chunk) {
-        const needed = file.bytes + chunk.byteLength;
-        // A file above the limit is refused by its own write.
-        if (needed > room && needed <= fileBytesMax) {
-          room = toReserve(Math.max(needed, 2 * room));
-          // As with a room: taken first and checked afterwards. If the write fails, its row goes.
-          if ((await database.query(RESERVE, [id, room])).length === 0) throw UNWRITTEN;
-          await refuseMore(account, 0, isFree);
-        }
-        return file.write(chunk);
-      },
-    };
+  /** Reserves more room for a file that is being written. As with a room: taken first and checked afterwards. */
+  async function reserve({ id, account, isFree }: Claim, bytes: number): Promise<void> {
+    if ((await database.query(RESERVE, [id, bytes])).length === 0) throw UNWRITTEN;
+    await refuseMore(account, 0, isFree);
   }
 
   const giveRoomBack = async (id: string) => void (await database.query(GIVE_ROOM_BACK, [id]));
@@ -155,7 +140,7 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
         opened = await files.create(id, fileBytesMax);
         const lease = holdLease(id, opened);
         try {
-          const { type, notes } = await fill(growing(opened, claimed), lease.lost);
+          const { type, notes } = await fill(new GrowingFile(opened, claimed, fileBytesMax, reserve), lease.lost);
           const { sha256, crc32 } = await opened.finish();
           const at = now();
           const [row] = await database.query(STORE, [id, opened.bytes, type, sha256, crc32, notes, at + keepMs]);
@@ -195,6 +180,42 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
 
     sweep: (limit) => sweepBlobs({ database, stores, now, onUnremoved }, limit),
   };
+}
+
+/** A file that reserves more room when it turns out to be larger than what is reserved for it. */
+class GrowingFile implements BlobWriter {
+  readonly #file: OpenBlobFile;
+  readonly #claim: Claim;
+  readonly #bytesMax: number;
+  readonly #reserve: (claim: Claim, bytes: number) => Promise<void>;
+  #reserved: number;
+
+  constructor(
+    file: OpenBlobFile,
+    claim: Claim,
+    bytesMax: number,
+    reserve: (claim: Claim, bytes: number) => Promise<void>,
+  ) {
+    this.#file = file;
+    this.#claim = claim;
+    this.#bytesMax = bytesMax;
+    this.#reserve = reserve;
+    this.#reserved = claim.reserved;
+  }
+
+  get bytes(): number {
+    return this.#file.bytes;
+  }
+
+  async write(chunk: Uint8Array): Promise<void> {
+    const needed = this.#file.bytes + chunk.byteLength;
+    // A file above the limit is refused by its own write.
+    if (needed > this.#reserved && needed <= this.#bytesMax) {
+      this.#reserved = Math.min(this.#bytesMax, Math.max(needed, 2 * this.#reserved));
+      await this.#reserve(this.#claim, this.#reserved);
+    }
+    await this.#file.write(chunk);
+  }
 }
 
 /**

@@ -11,7 +11,7 @@ export interface RoomLimits {
 }
 
 /** Bytes that are stored or reserved at the moment. */
-export interface UsedRoom {
+interface UsedRoom {
   /** Of the account that asks. */
   readonly own: number;
   readonly total: number;
@@ -32,7 +32,7 @@ const SHARED_FILES_MIN = 8;
 
 /**
  * Refuses `wanted` more bytes for an account. As everywhere in the gateway, an account may take more while at least as
- * much is free afterwards as it holds, so that n accounts get about 1/(n + 1) each, and no number of accounts takes all.
+ * much is free afterwards as it holds, so n accounts get about 1/(n + 1) each, and no number of accounts takes all.
  * Files of free services have a small part of their own. Throws GatewayError: `rate_limit_exceeded` if it is the
  * account's own share that is used up, `service_unavailable` if it is the room of all.
  */

@@ -6,7 +6,7 @@ export class NotMp4 extends Error {
   override readonly name = 'NotMp4';
 }
 
-/** What a complete file says of itself. */
+/** Facts of a complete file, as it states them. */
 export interface Mp4Facts {
   /** The playing time in seconds; null if the file does not state it. */
   readonly seconds: number | null;

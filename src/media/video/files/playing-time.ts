@@ -15,7 +15,7 @@ interface Track {
   sampleUnits: number;
   /** Units of all fragments. */
   units: number;
-  /** Where the first fragment begins; null if no fragment says it. */
+  /** The start of the first fragment; null if no fragment states it. */
   from: number | null;
 }
 

@@ -8,14 +8,8 @@ export interface Wanted {
   readonly dialledIn: boolean;
 }
 
-/** The course of a running download, for its queue. */
-export interface Course {
-  /** Bytes that have arrived. */
-  readonly bytes: number;
-}
-
-export interface DownloadQueueOptions<W extends Wanted> {
-  /** Downloads a file. Never rejects. It ends soon after `ended` aborts. */
+interface DownloadQueueOptions<W extends Wanted> {
+  /** Downloads a file, and counts the bytes that arrive. Never rejects. It ends soon after `ended` aborts. */
   readonly run: (wanted: W, ended: AbortSignal, course: { bytes: number }) => Promise<void>;
   readonly max?: number;
   readonly slowMs?: number;
@@ -25,7 +19,7 @@ export interface DownloadQueueOptions<W extends Wanted> {
 }
 
 /** Files that wait for a slot, and the downloads that run. */
-export interface DownloadQueue<W extends Wanted> {
+interface DownloadQueue<W extends Wanted> {
   /** Begins a download as soon as it is its turn. Does nothing if the file waits or is downloaded already. */
   add(wanted: W): void;
   /** Whether a file waits or is being downloaded. */

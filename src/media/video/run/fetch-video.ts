@@ -34,8 +34,8 @@ interface FetchVideosOptions {
 /** Downloads finished videos in the background. The looks at tasks ask for them. */
 export interface FetchVideos {
   /**
-   * Downloads a job's file as soon as it is its turn. Does nothing if the file waits for its turn, if its download runs,
-   * or if it failed too recently.
+   * Downloads a job's file as soon as it is its turn. Does nothing if the file waits for its turn, if its download
+   * runs, or if it failed too recently.
    */
   want(task: Task, place: number, job: string): void;
   /** Whether the file of a job waits for its turn, or its download runs. */
@@ -52,7 +52,10 @@ export interface FetchVideos {
   close(): Promise<void>;
 }
 
-/** The pause before a failed download is tried again. After each file that was broken, slow or too large for its room, it is twice as long. */
+/**
+ * The pause before a failed download is tried again. After each file that was broken, slow or too large for its room,
+ * it is twice as long.
+ */
 const PAUSE_MS = 10_000;
 const PAUSE_MS_MAX = 5 * 60_000;
 /** A provider may offer a file before it is complete. A file that is broken this often is given up. */
@@ -64,7 +67,7 @@ interface Failed {
   readonly again: number;
   /** How often the file was broken. */
   readonly broken: number;
-  /** How often the file came too slowly, or was larger than its room while there was no more. */
+  /** How often the file came too slowly, or was larger than its room while the store was full. */
   readonly unfit: number;
   readonly givenUp: VideoResult['error'];
 }
@@ -134,7 +137,7 @@ class BrokenFile extends Error {}
 /** A failure of the provider that its file has caused. */
 const brokenFile = (what: string) => malformed(what, new BrokenFile(what));
 
-/** The file needs more room than was reserved for it, and there is none. */
+/** The file needs more room than was reserved for it, and the store is full. */
 const isFull = (error: Error): boolean =>
   error instanceof GatewayError && (error.code === 'rate_limit_exceeded' || error.code === 'service_unavailable');
 
@@ -171,9 +174,8 @@ async function download(
   const pace = watchPace(options, course);
   const signal = AbortSignal.any([ended, pace.tooSlow]);
   try {
-    const facts = await askProvider(
-      { pipeline, task, method: 'video/content', timeoutMs, signal },
-      (send, requestId) => passOn(send, requestId, job, file, signal, pace),
+    const facts = await askProvider({ pipeline, task, method: 'video/content', timeoutMs, signal }, (send, requestId) =>
+      passOn(send, requestId, job, file, signal, pace),
     );
     signal.throwIfAborted();
     return facts;

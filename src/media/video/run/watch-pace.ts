@@ -7,7 +7,7 @@ const PACE_MS = 30_000;
 export interface Pace {
   /** Aborts with TooSlow. */
   readonly tooSlow: AbortSignal;
-  /** The file begins to arrive. Before that there is no pace. */
+  /** The file begins to arrive. Before that, nothing is measured. */
   begin(): void;
   /** The gateway waits for the provider, or does not: the time of its own disk or store does not count. */
   waits(isWaiting: boolean): void;
