@@ -84,7 +84,6 @@ export interface SettledFrame {
 }
 
 export type Frame = HeadFrame | DataFrame | EndFrame | SettledFrame;
-
 export type BilledHandler<C> = (call: C, signal: Leaving) => AsyncIterable<Frame, void, undefined>;
 
 interface BillOptions<C> {
