@@ -3,7 +3,7 @@ import { loadStatement, rowReader, type Database } from '#store';
 import { type Blob, BlobUnreachable, type Blobs, type BlobWriter, type NewBlob, type NewRoom } from './blob.ts';
 import type { BlobFiles, OpenBlobFile } from './blob-files.ts';
 import type { FarBlobs } from './far-blobs.ts';
-import { refuseBeyondShare, type RoomLimits } from './room-shares.ts';
+import { refuseBeyondShare, type RoomLimits, type UsedRoom } from './room-shares.ts';
 import { sweepBlobs } from './sweep-blobs.ts';
 
 interface BlobsOptions {
@@ -94,16 +94,7 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
   /** Rejects with GatewayError if there is no room for `wanted` bytes besides stored files and reserved rooms. */
   async function refuseMore(account: string, wanted: number, isFree: boolean): Promise<void> {
     const [[row], disk] = await Promise.all([database.query(COUNT, [account, fileBytesMax, now()]), files.free()]);
-    const count = (name: string) => Number(row![name]);
-    const used = {
-      own: count('own'),
-      total: count('total'),
-      ownFree: count('own_free'),
-      totalFree: count('total_free'),
-      coming: count('coming'),
-      disk,
-    };
-    refuseBeyondShare(limits, used, wanted, isFree);
+    refuseBeyondShare(limits, { ...toUsed(row!), disk }, wanted, isFree);
   }
 
   /** Reserves more room for a file that is being written. As with a room: taken first and checked afterwards. */
@@ -241,6 +232,14 @@ export async function removeOrphans({
   }
   return removed;
 }
+
+const toUsed = rowReader<Omit<UsedRoom, 'disk'>>({
+  own: Number,
+  total: Number,
+  ownFree: Number,
+  totalFree: Number,
+  coming: Number,
+});
 
 const toBlob = rowReader<Blob>({
   bytes: Number,

@@ -11,7 +11,7 @@ export interface RoomLimits {
 }
 
 /** Bytes that are stored or reserved at the moment. */
-interface UsedRoom {
+export interface UsedRoom {
   /** Of the account that asks. */
   readonly own: number;
   readonly total: number;
