@@ -2,7 +2,7 @@ import { GatewayError } from '#wire';
 import { loadStatement, type Database } from '#store';
 
 /**
- * What an account may do. `frozen`: no new calls and no withdrawals, but its owner may look, and deposits arrive.
+ * The states that the operator gives an account. `frozen`: no new calls and no withdrawals, but its owner may look, and deposits arrive.
  * `closed`: no request at all.
  */
 export const ACCOUNT_STATES = ['open', 'frozen', 'closed'] as const;

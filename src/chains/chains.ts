@@ -1,4 +1,4 @@
-import { createDueWorker, loadStatement, type Database, type DueWorker } from '#store';
+import { createDueWorker, type Database, type DueWorker } from '#store';
 import { escrowOf, findTransfer, type MicroUsd } from '#billing';
 import { createActRows, type ActRows, type NewAct } from './act-rows.ts';
 import { createAttribution, type AttributionOptions } from './attribution.ts';
@@ -81,7 +81,6 @@ export interface Chains {
   close(): Promise<void>;
 }
 
-const MAY_WITHDRAW = loadStatement(import.meta.url, './sql/may-withdraw.sql');
 const BETWEEN_LOOKS_MS = 400;
 /** Interval between two checks for late comparisons. */
 const ALARM_MS = 60_000;
@@ -134,7 +133,6 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
     chainOf: networks.chain,
     policyOf: (network) => payoutPolicy(policyOf(network)),
     haltOf: async (network) => (await chainRows.find(network))?.halted ?? null,
-    isStopped: async (account) => (await database.query(MAY_WITHDRAW, [account])).length === 0,
     unfinal: depositRows.unfinal,
     paidIn: depositRows.paidIn,
     now,

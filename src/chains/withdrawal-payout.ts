@@ -18,8 +18,6 @@ export interface PayoutStepsOptions {
   readonly ledger: Pick<Ledger, 'transfer' | 'balance'>;
   /** The reason why payouts over a chain are stopped; null if they are not. */
   readonly haltOf: (network: string) => Promise<string | null>;
-  /** Whether the operator has frozen or closed an account. Default: no account is. */
-  readonly isStopped?: (account: string) => Promise<boolean>;
   readonly policyOf: (network: string) => PayoutPolicy;
   /**
    * Whether an account has money that its chain may still undo, from a deposit that existed at `at` (epoch
@@ -60,7 +58,7 @@ const keeping = (withdrawal: Withdrawal, signed: SignedPayout): Withdrawal => ({
 });
 
 /** The reason in a withdrawal of an account that the operator has frozen or closed. */
-export const STOPPED = 'The account is frozen or closed';
+const STOPPED = 'The account is frozen or closed';
 
 export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
   const { rows, ledger, now } = options;
@@ -105,7 +103,7 @@ export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
 
   const sign = async (withdrawal: Withdrawal, chain: Chain): Promise<void> => {
     const { id, network, account, source, amount, fee } = withdrawal;
-    if (await options.isStopped?.(account)) {
+    if (await rows.isStopped(account)) {
       await rows.move(id, withdrawal.state, 'returning', now(), STOPPED);
       return;
     }

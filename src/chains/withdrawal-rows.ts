@@ -55,6 +55,7 @@ export type NewWithdrawal = Pick<
 >;
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
+const MAY_WITHDRAW = load('may-withdraw');
 const INSERT = load('insert-withdrawal');
 const FIND = load('find-withdrawal');
 const LIST = load('list-withdrawals');
@@ -77,6 +78,8 @@ const SIGNED_AMOUNT = load('signed-amount');
 
 /** The table of withdrawals. Every change is one conditional statement, so exactly one caller makes it. */
 export interface WithdrawalRows {
+  /** Whether the operator has frozen or closed an account. */
+  isStopped(account: string): Promise<boolean>;
   insert(withdrawal: NewWithdrawal, nextLookAt: number, fee?: MicroUsd): Promise<boolean>;
   find(id: string): Promise<Withdrawal | null>;
   /** The newest first. */
@@ -136,6 +139,7 @@ export function createWithdrawalRows(database: Database, { now }: { readonly now
       await database.query(statement, [whose, before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])
     ).map(toWithdrawal);
   return {
+    isStopped: async (account) => (await database.query(MAY_WITHDRAW, [account])).length === 0,
     insert: ({ id, network, account, source, address, amount, handedOut }, nextLookAt, fee = 0n) =>
       changed(INSERT, [id, network, account, source, address, amount, handedOut ? 1 : 0, now(), nextLookAt, fee]),
     async find(id) {

@@ -55,13 +55,18 @@ const tooLittle = (reason: string) =>
   new WithdrawalProblem('insufficient_balance', `Insufficient balance: ${reason}`, 'amount');
 
 /**
- * Checks the balance before anything is stored. A stored refusal is needed only if the balance changes at the same
+ * Checks the account and the balance before anything is stored. A stored refusal is needed only if the balance changes at the same
  * moment.
  */
-async function checkBalance(
-  { ledger }: Pick<WithdrawalStepsOptions, 'ledger'>,
-  { source, amount }: Pick<NewWithdrawal, 'source' | 'amount'>,
+async function checkSource(
+  { ledger, rows }: Pick<WithdrawalStepsOptions, 'ledger' | 'rows'>,
+  { account, source, amount }: Pick<NewWithdrawal, 'account' | 'source' | 'amount'>,
 ): Promise<void> {
+  if (await rows.isStopped(account))
+    throw new WithdrawalProblem(
+      'permission_denied',
+      'This account is frozen by the operator of this gateway: it cannot make calls or withdraw. Ask the operator',
+    );
   const available = (await ledger.balance(source))?.available ?? 0n;
   if (available < amount) throw tooLittle(balanceIs(available));
 }
@@ -106,18 +111,13 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
         `${NOT_PAID_IN}: ${formatUsd(left > 0n ? left : 0n)} USDC of this balance`,
         'amount',
       );
-    if (await options.isStopped?.(asked.account))
-      throw new WithdrawalProblem(
-        'permission_denied',
-        'This account is frozen by the operator of this gateway: it cannot make calls or withdraw. Ask the operator',
-      );
     const halted = await options.haltOf(network);
     if (halted !== null)
       throw new WithdrawalProblem(
         'service_unavailable',
         `Withdrawals over ${network} are stopped until the operator of this gateway has checked them`,
       );
-    await checkBalance(options, asked);
+    await checkSource(options, asked);
   };
 
   return {

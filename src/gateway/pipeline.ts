@@ -69,7 +69,8 @@ export interface PipelineOptions extends PrepareOptions {
   /** The caller as a member that acts for the account of ACCOUNT_HEADER. Default: nobody acts for another account. */
   readonly act?: (headers: IncomingHttpHeaders, own: Caller) => Promise<Caller>;
   /**
-   * The error of a new call by an account that the operator has frozen or closed; null for other accounts. Default: null.
+   * The error of a new call by an account that the operator has frozen or closed; null for other accounts. Default:
+   * null.
    */
   readonly stopped?: (account: string) => GatewayError | null | Promise<GatewayError | null>;
   readonly limiter: RateLimiter;

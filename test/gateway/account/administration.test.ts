@@ -32,6 +32,9 @@ describe('administration', () => {
       balance_micro_usdc: 0,
       locked_micro_usdc: 0,
       balance_usd: '0',
+      state: 'open',
+      state_reason: '',
+      state_since: null,
     });
     const again = await admin<One>('POST', ACCOUNTS, { name: 'shop', label: 'Another' });
     expect([again.status, again.body.data['label']]).toEqual([200, 'The Shop']);
