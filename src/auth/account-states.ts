@@ -2,8 +2,8 @@ import { GatewayError } from '#wire';
 import { loadStatement, type Database } from '#store';
 
 /**
- * The states that the operator gives an account. `frozen`: no new calls and no withdrawals, but its owner may look, and deposits arrive.
- * `closed`: no request at all.
+ * The states that the operator gives an account. `frozen`: no new calls and no withdrawals, but its owner may look, and
+ * deposits arrive. `closed`: no request at all.
  */
 export const ACCOUNT_STATES = ['open', 'frozen', 'closed'] as const;
 export type AccountState = (typeof ACCOUNT_STATES)[number];

@@ -55,8 +55,8 @@ const tooLittle = (reason: string) =>
   new WithdrawalProblem('insufficient_balance', `Insufficient balance: ${reason}`, 'amount');
 
 /**
- * Checks the account and the balance before anything is stored. A stored refusal is needed only if the balance changes at the same
- * moment.
+ * Checks the account and the balance before anything is stored. A stored refusal is needed only if the balance changes
+ * at the same moment.
  */
 async function checkSource(
   { ledger, rows }: Pick<WithdrawalStepsOptions, 'ledger' | 'rows'>,
