@@ -305,7 +305,7 @@ export interface ReplyEnd {
   readonly estimated: boolean;
   /** Why the work ended, in the provider's words; null when it did not say. */
   readonly finishReason: string | null;
-  /** The most that is charged, if less came than the price is for: an image of a lower resolution. Default: no bound. */
+  /** The most that is charged, if less came than the price is for, such as a smaller image. Default: no bound. */
   readonly costMax?: MicroUsd | null;
   /** Faults of the reply or its usage, to be counted as flags of the provider. */
   readonly flags: readonly ProviderFlag[];
