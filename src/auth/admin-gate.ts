@@ -39,8 +39,8 @@ interface AdminGateOptions {
   readonly adminSessions?: Pick<AdminSessions, 'passes'>;
   /**
    * Counts wrong admin keys only. If API keys counted too, strangers behind the operator's proxy could keep the
-   * operator out. `adminKey` itself passes whatever was counted: it has at least 32 characters, so it cannot be found by
-   * guessing, and its check needs no database.
+   * operator out. `adminKey` itself passes whatever was counted: its 32 characters or more cannot be
+   * guessed, and its check needs no database.
    */
   readonly attempts: Attempts;
   /**

@@ -24,8 +24,8 @@ export interface TaskOwner {
 }
 
 /**
- * The owner of what a caller begins, and at the same time what the caller may see, see `sees`. A restricted key is given
- * to a program or a person that should not have the whole account, so it owns what it begins.
+ * The owner of what a caller begins. It also says what the caller may see, see `sees`. A restricted key is given to a
+ * program or a person that should not have the whole account, so it owns what it begins.
  */
 export function ownerOf({ account, key, run }: Caller): TaskOwner {
   return { account, within: run?.parent ?? (key?.restricted ? `key ${key.hash}` : null) };

@@ -1,5 +1,4 @@
 import { Uint8ArrayReader, Uint8ArrayWriter, ZipReader } from '@zip.js/zip.js';
-import type { NewKeyFields } from '#auth/keys';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { png } from './support/image-provider.ts';
@@ -308,44 +307,6 @@ test('it can be cancelled, and costs nothing then', async () => {
   expect(provider.last().cancelled).toBe(true);
   expect(await spine.balance()).toEqual(before);
   expect(await (await retrieve(id)).json()).toMatchObject({ status: 'failed', error: { code: 'cancelled' } });
-});
-
-async function keyWith(fields: Partial<NewKeyFields>) {
-  const made = await spine.app.keys.create({ account: spine.account, label: 'restricted', kind: 'live', ...fields });
-  return { headers: { authorization: `Bearer ${made!.text}` }, hash: made!.record.hash };
-}
-
-test('a key that may no longer use the service is refused, also for its own video', async () => {
-  const { headers, hash } = await keyWith({ allowedServices: ['test/film'] });
-  const { id } = await queued(ask(), headers);
-  await (await final(id, headers)).arrayBuffer();
-  await spine.app.keys.update(spine.account, hash, { allowedServices: ['test/listed'] });
-  expect((await retrieve(id, {}, headers)).status).toBe(403);
-  expect((await spine.get(`/videos/${id}/content`, headers)).status).toBe(403);
-  expect(((await (await spine.get('/videos', headers)).json()) as { data: unknown[] }).data).toEqual([]);
-});
-
-test('a restricted key neither sees, cancels nor deletes the videos of other keys; the account sees its videos', async () => {
-  const { headers: one } = await keyWith({ limit: 10_000_000n });
-  const { headers: other } = await keyWith({ allowedServices: ['test/film'] });
-  const { id } = await queued(ask(), one);
-  for (const asked of [
-    () => retrieve(id, {}, other),
-    () => spine.post('/video/cancel', { task_id: id }, other),
-    () => spine.get(`/videos/${id}`, other),
-    () => spine.get(`/videos/${id}/content`, other),
-    () => fetch(`${spine.url}/videos/${id}`, { method: 'DELETE', headers: other }),
-  ])
-    expect((await asked()).status).toBe(404);
-  const listed = async (headers: Record<string, string>) =>
-    ((await (await spine.get('/videos', headers)).json()) as { data: { id: string }[] }).data.map((video) => video.id);
-  expect([(await listed(one)).length, (await listed(other)).length, (await listed({})).includes(id)]).toEqual([
-    1,
-    0,
-    true,
-  ]);
-  await (await final(id, one)).arrayBuffer();
-  expect((await spine.get(`/videos/${id}/content`)).status).toBe(200);
 });
 
 test('another account does not see it', async () => {

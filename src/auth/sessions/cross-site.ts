@@ -10,10 +10,9 @@ const HOW = `send it from a page of this gateway, with the header ${WEB_HEADER}:
 
 /**
  * Refuses requests that a page of another site made a browser send with its cookie (CSRF). Over https and on localhost,
- * browsers send Sec-Fetch-Site. Without it, the request needs the gateway's own Origin or the header of its pages. An
- * Origin that is not the gateway's own is refused whatever else the request says. Every method except GET and HEAD needs
- * the header in any case. `publicOrigin` is the gateway's own even if a proxy changes the Host. Throws GatewayError
- * `permission_denied`.
+ * browsers send Sec-Fetch-Site. Without it, the request needs the gateway's own Origin or the header of its pages, and
+ * any other Origin is refused. Every method except GET and HEAD needs the header in any case. `publicOrigin` is the
+ * gateway's own even if a proxy changes the Host. Throws GatewayError `permission_denied`.
  */
 export function refuseCrossSite({ method, protocol, host, headers }: WebRequest, publicOrigin: string | null): void {
   const { origin, 'sec-fetch-site': site } = headers;

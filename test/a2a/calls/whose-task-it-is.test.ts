@@ -25,7 +25,7 @@ function paramsOf(operation: Operation, taskId: string, version: string): Record
   return version === '1.0' ? { taskId, id: 'c-1' } : { id: taskId, taskId, pushNotificationConfigId: 'c-1' };
 }
 
-/** Who asks for a task, and the key that began it. null: the key of the account with money, which has no restrictions. */
+/** Callers, and the key that began the task that they ask for. null: the unrestricted key of the account with money. */
 const ASKERS = [
   { who: 'another account', begins: async () => null, asks: async () => calls.world.stranger.key },
   { who: 'a restricted key of the account', begins: async () => null, asks: () => restricted({ limit: 1n }) },
