@@ -171,7 +171,7 @@ async function runStart({ machine, account, log, say, signal }) {
     if (reply.status !== 200 || !text.includes('"cost":')) return `the chat was answered with ${reply.status}: ${text}`;
     say(`  the first answer came ${elapsed()} s after the command`);
   } finally {
-    process.kill(-child.pid, 'SIGINT');
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGINT');
     await Promise.race([child.ended, pause(30_000, undefined, { ref: false })]);
     child.kill('SIGKILL');
     await child.ended;

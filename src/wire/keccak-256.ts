@@ -10,7 +10,7 @@ export function keccak256(bytes: Uint8Array): Buffer {
   padded.set(bytes);
   padded[bytes.length]! ^= 0x01;
   padded[padded.length - 1]! ^= 0x80;
-  const lanes = new Array<bigint>(25).fill(0n);
+  const lanes = Array.from({ length: 25 }, () => 0n);
   for (let block = 0; block < padded.length; block += RATE_BYTES) {
     for (let at = 0; at < RATE_BYTES / 8; at++) lanes[at]! ^= padded.readBigUInt64LE(block + at * 8);
     permute(lanes);

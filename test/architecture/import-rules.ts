@@ -73,7 +73,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: ['fastify', 'pino', 'prom-client', '@opentelemetry/*'],
   },
   // The second face of billing is for the thread that reads the journal.
-  analytics: { rooms: ['store', 'billing', 'billing/resolved'], packages: [] },
+  analytics: { rooms: ['store', 'wire', 'billing', 'billing/resolved'], packages: [] },
   pages: {
     rooms: [
       'store',

@@ -110,7 +110,11 @@ test('is the repair of books that a version from before the log has written to',
     account: 'treasury:operator',
     counterparty: 'escrow:b',
     amount: 7n,
-    ...{ charged: 0n, fee: 0n, drawn: 0n, price: null, at: 5 },
+    charged: 0n,
+    fee: 0n,
+    drawn: 0n,
+    price: null,
+    at: 5,
   };
   const hash = hashBatch(GENESIS, 'main', 1, 5, [row as never]);
   database = await openDatabase({ dataDir });

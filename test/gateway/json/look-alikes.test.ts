@@ -106,7 +106,7 @@ test('ten thousand names of any characters take a small multiple of the time of 
   };
   cost('x_', 31);
   const plain = Math.max(cost('_', 60), cost('x_', 31), cost('x_', 4));
-  const hostile = [...'\ufdfa\u3300\u2a76\u0345\u0300\u017f\ufb03\u4e00\u{1d41a}\u00ad'];
+  const hostile = '\ufdfa \u3300 \u2a76 \u0345 \u0300 \u017f \ufb03 \u4e00 \u{1d41a} \u00ad'.split(' ');
   for (const char of [...hostile, '\u0323\u0301\u0327\u05b0'])
     for (const length of [4, 18, 60])
       expect(cost(char, length), `U+${char.codePointAt(0)!.toString(16)} ${length} times`).toBeLessThan(4 * plain);
