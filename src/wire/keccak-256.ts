@@ -1,4 +1,4 @@
-/** Keccak-256 for the OpenSSL of Node 24, which lacks it. The permutation is Keccak-f[1600] of FIPS 202, section 3.2. */
+/** Keccak-256 for Node 24, whose OpenSSL lacks it. The permutation is Keccak-f[1600] of FIPS 202, section 3.2. */
 
 const RATE_BYTES = 136;
 const ROUNDS = 24;
@@ -10,7 +10,7 @@ export function keccak256(bytes: Uint8Array): Buffer {
   padded.set(bytes);
   padded[bytes.length]! ^= 0x01;
   padded[padded.length - 1]! ^= 0x80;
-  const lanes = new Array<bigint>(25).fill(0n);
+  const lanes = Array.from({ length: 25 }, () => 0n);
   for (let block = 0; block < padded.length; block += RATE_BYTES) {
     for (let at = 0; at < RATE_BYTES / 8; at++) lanes[at]! ^= padded.readBigUInt64LE(block + at * 8);
     permute(lanes);

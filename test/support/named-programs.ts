@@ -11,13 +11,12 @@ const CHECKOUT = resolve(import.meta.dirname, '../..');
  * file, which bring what is missing. The list is also in CONTRIBUTING.md.
  */
 const NAMED = [
-  ...['git', 'npm', 'npx'],
-  ...['awk', 'basename', 'bash', 'cat', 'chmod', 'cp', 'cut', 'date', 'dd', 'dirname', 'env', 'expr', 'find', 'grep'],
-  ...['head', 'id', 'kill', 'ln', 'ls', 'mkdir', 'mkfifo', 'mktemp', 'mv', 'printf', 'readlink', 'rm', 'rmdir', 'sed'],
-  ...['seq', 'sh', 'sleep', 'sort', 'tail', 'tar', 'tee', 'touch', 'tr', 'true', 'uname', 'wc', 'xargs'],
+  'git npm npx',
+  'awk basename bash cat chmod cp cut date dd dirname env expr find grep head id kill ln ls mkdir mkfifo mktemp mv',
+  'printf readlink rm rmdir sed seq sh sleep sort tail tar tee touch tr true uname wc xargs',
   // Disks that are full, read-only or cut off. The tests that need them look first whether they may use them.
-  ...['losetup', 'mkfs.ext4', 'mount', 'perl', 'umount', 'unshare'],
-];
+  'losetup mkfs.ext4 mount perl umount unshare',
+].flatMap((names) => names.split(' '));
 
 /**
  * Makes PATH a folder of links to the programs that tests may start, so that no test depends on one that the machine
