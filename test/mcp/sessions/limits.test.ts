@@ -91,7 +91,9 @@ test('a session that memory forgot while it was found is used, kept alive and en
   const opened = await Promise.all(['a', 'b', 'c'].map((account) => kept.add({ account })));
   // All are read from the store at once, and memory has room for one.
   kept.close();
-  const uses = await Promise.all(opened.map((session) => kept.enter(session!.id, { account: session!.account, within: null })));
+  const uses = await Promise.all(
+    opened.map((session) => kept.enter(session!.id, { account: session!.account, within: null })),
+  );
   expect(kept.count()).toBe(3);
   for (let time = 0; time < 5 * sessionIdleMs; time += sessionIdleMs / 4) {
     clock.now = time;

@@ -112,7 +112,14 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
         const tooLong = refuseTooLong(message);
         if (tooLong) return tooLong;
         const revision = agreedRevision(message.params?.['protocolVersion']);
-        const opening = { ...ownerOf(caller), revision, initialize: message.text, selection, logLevel: null, parts: new Map() };
+        const opening = {
+          ...ownerOf(caller),
+          revision,
+          initialize: message.text,
+          selection,
+          logLevel: null,
+          parts: new Map(),
+        };
         const session = await sessions.add(opening);
         if (session === null) return refuseTooMany(message, deps.sessionsMax);
         return openedWith(session, message, aggregate.initializeResult(revision));
