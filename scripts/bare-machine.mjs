@@ -1,7 +1,7 @@
 // Builds a Debian machine that has git, Node 20, npm and nothing else, and runs the two commands of the README in it:
-// `npm ci && npm start` and `npm ci && npm test`, first as root, then on a second such machine as a user without root.
-// Part `bare` of the deep run. It needs root, Debian and debootstrap. The machine is a folder of `.cache`: its processes
-// and mounts belong to namespaces of Linux that end with the command, and it has the network of this machine.
+// `npm ci && npm start` and `npm ci && npm test`, first as root, then on a second one as a user without root.
+// Part `bare` of the deep run. It needs root, Debian and debootstrap. The machine is a folder of `.cache`. Its
+// processes and mounts belong to namespaces of Linux that end with the command. It has the network of this machine.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, cpSync, createWriteStream, existsSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
@@ -78,7 +78,7 @@ export async function runBareMachines({ accounts = ACCOUNTS, commands = COMMANDS
 }
 
 /** Debian's smallest installation of the release that this machine has, from where this machine has its packages. */
-export async function buildMachine(base, { say, signal }) {
+async function buildMachine(base, { say, signal }) {
   const log = join(LOGS, 'build.log');
   writeFileSync(log, '');
   const { release, mirror } = debianHere();
@@ -139,7 +139,7 @@ function copyTo(base, path) {
 const homeOf = (account) => (account === 'root' ? '/root' : `/home/${USER}`);
 
 /** The last commit of this checkout: what is not committed is in no release. */
-export async function cloneInto(machine, account, { signal }) {
+async function cloneInto(machine, account, { signal }) {
   const log = join(LOGS, 'build.log');
   const target = join(machine, homeOf(account), 'tollgate');
   await execute('git', ['clone', '--quiet', '--no-hardlinks', CHECKOUT, target], { log, signal });
@@ -196,7 +196,7 @@ async function runTest({ machine, account, log, say, signal }) {
  * Runs a command of a shell on the machine, in the checkout there. Killing the child that is returned ends all its
  * processes and mounts, because they belong to its namespaces.
  */
-export function enter(machine, account, command, { log, signal, env = {}, limitMs = START_MS }) {
+function enter(machine, account, command, { log, signal, env = {}, limitMs = START_MS }) {
   const prepare = [
     'mount --rbind /dev "$0/dev"',
     'mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm"',

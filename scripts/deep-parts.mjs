@@ -17,7 +17,7 @@ const PARTS = {
   rest: ['test/'],
 };
 
-/** This part has no test files: it runs the commands of the README on a machine that it builds, see bare-machine.mjs. */
+/** This part has no test files. It runs the commands of the README on a machine that bare-machine.mjs builds. */
 export const BARE = 'bare';
 
 const WITH_FILES = Object.keys(PARTS);

@@ -1,4 +1,3 @@
-import { getOrInsert } from '#wire';
 import { hashOf, isWallet, type CallFacts } from './call-facts.ts';
 import { bucketOf } from './time-buckets.ts';
 
@@ -84,7 +83,12 @@ export class SumsOfCalls {
     const development = call.isDevelopment ? 1 : 0;
     const timesOf = (kind: string): Counted['duration'] => {
       const place = [service, primitive, day, development, provider, kind];
-      return [place, getOrInsert(this.#times, nameOf(place), (): Times => new Map())];
+      const name = nameOf(place);
+      const known = this.#times.get(name);
+      if (known) return [place, known];
+      const made: Times = new Map();
+      this.#times.set(name, made);
+      return [place, made];
     };
     return {
       figures: [
@@ -142,8 +146,13 @@ const named = <T extends { readonly key: SumRow }>(of: T): [string, T] => [nameO
 /** Sorted by code units. All gateways write the rows of a table in this order, which avoids deadlocks. */
 const ordered = <T>(table: ReadonlyMap<string, T>): [string, T][] => [...table].sort(([a], [b]) => (a < b ? -1 : 1));
 
-const figuresOf = (table: Map<string, Keyed>, key: SumRow, name = nameOf(key)): Figures =>
-  getOrInsert(table, name, () => ({ key, figures: noFigures() })).figures;
+function figuresOf(table: Map<string, Keyed>, key: SumRow, name = nameOf(key)): Figures {
+  const known = table.get(name);
+  if (known) return known.figures;
+  const figures = noFigures();
+  table.set(name, { key, figures });
+  return figures;
+}
 
 function count(figures: Figures, call: CallFacts): void {
   if (!call.isSettled) {

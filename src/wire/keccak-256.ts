@@ -1,4 +1,4 @@
-/** Keccak-256 for the OpenSSL of Node 24, which lacks it. The permutation is Keccak-f[1600] of FIPS 202, section 3.2. */
+/** Keccak-256 for Node 24, whose OpenSSL lacks it. The permutation is Keccak-f[1600] of FIPS 202, section 3.2. */
 
 const RATE_BYTES = 136;
 const ROUNDS = 24;

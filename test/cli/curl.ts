@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 
-/* As much of curl as the pages use, for machines without it: `-H`, `-d`, `-i`, `-X`, `-o`; `-s` and `-N` change nothing. */
+/* As much of curl as the pages use, for machines without it: `-H`, `-d`, `-i`, `-X`, `-o`. `-s` and `-N` do nothing. */
 
 const headers: [string, string][] = [];
 let body: string | null = null;

