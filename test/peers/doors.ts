@@ -30,6 +30,8 @@ export interface PeerDoor {
   readonly primitive: 'model' | 'tool' | 'agent' | 'image' | 'video';
   /** Default PEER. */
   readonly service?: string;
+  /** Whether its answer is a task. A task that a restricted key began is for that key, and for the whole account. */
+  readonly beginsTask?: true;
   call(call: PeerCall): Promise<PeerOutcome>;
 }
 
@@ -156,6 +158,7 @@ function videoDoor(name: string, path: string): PeerDoor {
   return {
     name,
     primitive: 'video',
+    beginsTask: true,
     async call(call) {
       const body = { model: PEER, prompt: call.text, seconds: '5' };
       const once = call.once ? { 'idempotency-key': call.once } : {};
@@ -257,6 +260,7 @@ function a2aDoor(name: string, primitive: PeerDoor['primitive'], service: string
   return {
     name,
     primitive,
+    beginsTask: true,
     async call(call) {
       const text = primitive === 'tool' ? JSON.stringify({ text: call.text }) : call.text;
       const { response, raw, json } = await post(
@@ -399,7 +403,10 @@ export const DOORS: readonly PeerDoor[] = [
     name: 'do',
     arguments: { text },
   })),
-  rpcDoor('JSON-RPC message/send', 'agent', 'message/send', (call) => ({ agent: PEER, ...message(call) })),
+  {
+    ...rpcDoor('JSON-RPC message/send', 'agent', 'message/send', (call) => ({ agent: PEER, ...message(call) })),
+    beginsTask: true,
+  },
   chatDoor('an agent as a chat model', 'agent', `a2a/${PEER}`),
   chatDoor('a tool as a chat model', 'tool', `mcp/${PEER}/do`),
   completionsDoor('completions', 'model', PEER),

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { messagesReply, responsesReply } from './native-replies.ts';
 import { setTimeout as pause } from 'node:timers/promises';
-import { tinyMp4 } from '../media/support/tiny-mp4.ts';
+import { box, tinyMp4 } from '../media/support/tiny-mp4.ts';
 
 /**
  * What the one provider of the table does, in the words that it is sent; each of its primitives does the same.
@@ -207,8 +207,10 @@ function film(url: string, response: ServerResponse, json: (status: number, body
   const [, id = '', content] = /^\/v1\/videos\/(job_\d+)(\/content)?$/.exec(url) ?? [];
   const { said, seconds } = jobs.get(id)!;
   if (content === undefined) return void json(200, { id, status: seconds === null ? 'failed' : 'completed' });
-  const bytes = tinyMp4(seconds, Buffer.byteLength(said));
-  bytes.write(said, bytes.indexOf('mdat') + 4);
+  const words = tinyMp4(seconds, Buffer.byteLength(said));
+  words.write(said, words.indexOf('mdat') + 4);
+  // A film with fewer bytes than any film of this length has is charged for less.
+  const bytes = Buffer.concat([words, box('mdat', Buffer.alloc(64 * Math.ceil(seconds ?? 0)))]);
   response.writeHead(200, { 'content-type': 'video/mp4', 'content-length': bytes.length }).end(bytes);
 }
 
