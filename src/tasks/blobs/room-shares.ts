@@ -46,7 +46,9 @@ export function refuseBeyondShare(limits: RoomLimits, used: UsedRoom, wanted: nu
   if (isFree) refuseBeyondFreePart(limits, used, wanted);
   const left = Math.min(bytesMax - used.total, used.disk - used.coming - freeBytesMin) - wanted;
   if (left < 0) throw allRoom('This gateway has no room for another file at the moment');
-  if (bytesMax < SHARED_FILES_MIN * fileBytesMax || own <= left) return;
+  // The disk may be smaller than `bytesMax`.
+  const room = used.total + left + wanted;
+  if (room < SHARED_FILES_MIN * fileBytesMax || own <= left) return;
   if (used.own === 0) throw allRoom(`This gateway has too little room for ${wanted} more bytes at the moment`);
   throw ownRoom(
     `The files of this account use its share of the space of this gateway: an account holds at most as much as is left for others. This request needs ${wanted} bytes, ${used.own} are stored or reserved for running videos, and ${left + wanted} are free`,

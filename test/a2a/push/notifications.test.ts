@@ -168,7 +168,7 @@ test('a configuration that came with a message is kept as one that was set', asy
   const config = { id: null, taskId: null, url: 'https://client.example/', token: 't', authentication: null };
   await push.keep(ask, 'acme/agent', 'task-1', config);
   expect(await answer('1.0', 'push-list', { taskId: 'task-1' })).toMatchObject({
-    configs: [{ url: config.url, token: 't', taskId: 'task-1' }],
+    configs: [{ url: config.url, taskId: 'task-1' }],
   });
   await expect(push.keep(ask, 'acme/agent', 'task-1', { ...config, url: 'ftp://a' })).rejects.toThrow(
     'configuration.taskPushNotificationConfig.url',
