@@ -6,7 +6,7 @@ import { ENGINES } from '../support/engines.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
 import { startProvider } from '../support/provider.ts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
-import { imageBlock, paintAsAsked, startImageProvider } from './support/image-provider.ts';
+import { answerWith, imageBlock, pngThatSays, startImageProvider } from './support/image-provider.ts';
 
 // For any prices and any call, the quote is the charge: also of a gateway that was started anew with other prices.
 
@@ -61,9 +61,13 @@ test.each(ENGINES)('on %s', async (engine) => {
   const fresh = engine === 'postgres' ? await freshDatabase(inject('postgresUrl')) : null;
   if (fresh) onTestFinished(fresh.drop);
   const [painter, provider] = [await startImageProvider(), await startProvider()];
-  painter.answer((request, response) =>
-    paintAsAsked({ ...request, body: { ...request.body, size: '64x64' } }, response),
-  );
+  painter.answer((request, response) => {
+    const b64 = pngThatSays(2_048, 2_048).toString('base64');
+    return answerWith(...Array.from({ length: Number(request.body['n'] ?? 1) }, () => ({ b64_json: b64 })))(
+      request,
+      response,
+    );
+  });
   onTestFinished(() => painter.close());
   onTestFinished(() => provider.stop());
   const start = (prices: Prices) =>

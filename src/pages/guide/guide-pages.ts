@@ -107,7 +107,10 @@ function addressOf(
 ): string | null {
   if (/^(?:https?:\/\/|\/|#)/.test(href)) return href;
   const [path = '', anchor] = href.split('#');
-  const file = posix.join(posix.dirname(from.file), path).replace(/\/$/, '').replace(/^\.\.\/docs\//, '');
+  const file = posix
+    .join(posix.dirname(from.file), path)
+    .replace(/\/$/, '')
+    .replace(/^\.\.\/docs\//, '');
   // For a reader of the guide, a link to the repository's README leads to the guide's first page.
   const page = file === '../README.md' ? byFile.get(HOME) : (byFile.get(file) ?? byFile.get(`${file}/README.md`));
   if (page) return `${addressOfPage(page)}${anchor === undefined ? '' : `#${anchor}`}`;
