@@ -3,6 +3,7 @@ import { loadWallet, WalletError } from '#provide/wallet';
 import { listenFaults } from './listen-faults.ts';
 import { NO_PROVIDERS } from './no-providers.ts';
 import { describeService } from './offer-line.ts';
+import { OWN_NAME } from './own-name.ts';
 import { painter, type Paint } from './terminal.ts';
 
 /**
@@ -88,7 +89,7 @@ async function chainLines({ chains }: Config, paint: Paint): Promise<readonly st
   return Promise.all(
     chains.map(async ({ network, payments }) => {
       if (payments === null) return `${tick} chain     ${network}: asked about contract wallets`;
-      const { address } = await loadWallet({ chainId: network, ...payments.treasury }).catch(
+      const { address } = await loadWallet({ chainId: network, ...payments.treasury }, OWN_NAME).catch(
         (error: unknown) => {
           throw error instanceof WalletError
             ? new WalletError(`The treasury of ${network}: ${error.message}`, { cause: error })
