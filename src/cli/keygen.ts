@@ -21,7 +21,7 @@ Examples:
   ${program} keygen --chain evm --out wallet.hex
   ${program} siwx --keypair wallet.hex --chain-id eip155:8453 --domain gateway.example`;
 
-/** `tollgate keygen`: creates a wallet in a new file. `program` is the name of the program that the command belongs to. */
+/** `tollgate keygen`: creates a wallet in a new file. `program` is the name that its help shows. */
 export function keygenCommand(program: string): Command {
   return new Command('keygen')
     .summary('make a wallet to sign in with')

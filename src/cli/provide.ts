@@ -45,7 +45,7 @@ Examples:
   ${program} provide --config provider.toml --validate
   CONFIG_FILE_PATH=provider.toml ${program} provide`;
 
-/** `tollgate provide`: runs a provider's proxy. `program` is the name of the program that the command belongs to. */
+/** `tollgate provide`: runs a provider's proxy. `program` is the name that its help shows. */
 export function provideCommand(program: string): Command {
   return new Command('provide')
     .summary('sell calls: connect your own models, tools and agents to a gateway')

@@ -34,7 +34,7 @@ Examples:
   ${program} siwx --keypair key.json --chain-id solana:mainnet --domain gateway.example \\
     --nonce "$(curl -s https://gateway.example/api/v1/auth/nonce | jq -r .nonce)" --lifetime 5m`;
 
-/** `tollgate siwx`: prints a sign-in header for curl. `program` is the name of the program that the command belongs to. */
+/** `tollgate siwx`: prints a sign-in header for curl. `program` is the name that its help shows. */
 export function siwxCommand(program: string): Command {
   return new Command('siwx')
     .summary('sign in: a header for curl, made by a wallet')

@@ -7,8 +7,8 @@ import { OWN_NAME } from './own-name.ts';
 import { painter, type Paint } from './terminal.ts';
 
 /**
- * Prints a summary of the file. If the file is wrong, prints all problems and sets the exit code. What only this machine
- * lacks now, such as a free port, is a warning: the file may be meant for another one.
+ * Prints a summary of the file. If the file is wrong, prints all problems and sets the exit code. A port that is taken
+ * is only a warning: the file may be meant for another machine.
  */
 export async function validate(load: () => Config, file: string | null, workers: number): Promise<void> {
   const paint = painter();
