@@ -117,7 +117,10 @@ export async function tollgate(upstreamPort: number, options: TollgateOptions = 
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   const dataDir = join(folder, 'data');
   const config = join(folder, 'tollgate.toml');
-  writeFileSync(config, configText(dataDir, databaseUrl ?? null, logLevel) + (tunnel ? '' : blocks));
+  writeFileSync(
+    config,
+    configText(dataDir, databaseUrl ?? null, logLevel) + (tunnel ? '[tunnel]\nproviders = "anyone"\n' : blocks),
+  );
   let program: Program | null = null;
   let proxy: Program | null = null;
   const stop = async () => {

@@ -171,12 +171,21 @@ async function runStart({ machine, account, log, say, signal }) {
     if (reply.status !== 200 || !text.includes('"cost":')) return `the chat was answered with ${reply.status}: ${text}`;
     say(`  the first answer came ${elapsed()} s after the command`);
   } finally {
-    if (child.pid !== undefined) process.kill(-child.pid, 'SIGINT');
+    if (child.pid !== undefined) interruptGroup(child.pid);
     await Promise.race([child.ended, pause(30_000, undefined, { ref: false })]);
     child.kill('SIGKILL');
     await child.ended;
   }
   return null;
+}
+
+/** The group may have ended already, and then there is nobody to interrupt. */
+function interruptGroup(pid) {
+  try {
+    process.kill(-pid, 'SIGINT');
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error;
+  }
 }
 
 async function runTest({ machine, account, log, say, signal }) {

@@ -1,10 +1,9 @@
 import type { Config } from '#config';
 import { type AppOptions, createApp, type App } from '#app';
-import { CliError } from './cli-error.ts';
 import { removeGatewayFile, writeGatewayFile } from './discovery.ts';
+import { explainClusterListen, explainListen } from './listen-faults.ts';
 import { catchReload, catchSignals } from './signals.ts';
 import { wantsColor } from './terminal.ts';
-import { ownAddresses } from './this-machine.ts';
 
 interface GatewayHooks {
   readonly options?: AppOptions;
@@ -74,66 +73,6 @@ export async function runGateway(config: Config & { readonly adminKey: string },
       stop.forget();
       onHangUp?.forget();
     }
-  }
-}
-
-function explainListen(error: unknown, { host, port }: Config): unknown {
-  switch ((error as NodeJS.ErrnoException).code) {
-    case 'EADDRINUSE':
-      return new CliError(
-        `Port ${port} on ${host} is taken by another program${port === 8402 ? ', perhaps by another tollgate' : ''}.\n` +
-          `Use another port:   --port ${port + 1}, or PORT=${port + 1} in the environment\n` +
-          `See who has it:     lsof -i :${port}`,
-        { cause: error },
-      );
-    case 'EACCES':
-      return new CliError(
-        `Port ${port} needs rights that this user does not have.\nUse one above 1023:   --port 8402, or PORT=8402 in the environment`,
-        { cause: error },
-      );
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND': {
-      const known = ownAddresses().filter((address) => !address.startsWith('fe80'));
-      return new CliError(
-        `This machine has no address ${host}.\nHOST can be 127.0.0.1, 0.0.0.0 (all), or one of: ${known.join(', ')}`,
-        {
-          cause: error,
-        },
-      );
-    }
-    default:
-      return error;
-  }
-}
-
-/** The listener for other gateways opens while the app is built. */
-function explainClusterListen(error: unknown, { cluster: { host, port } }: Config): unknown {
-  const { code, syscall, hostname } = error as NodeJS.ErrnoException & { readonly hostname?: string };
-  if (syscall !== 'listen' && hostname !== host) return error;
-  const words = (fault: string, advice: string) =>
-    new CliError(`The listener for the other gateways of the database cannot be opened: ${fault}.\n${advice}`, {
-      cause: error,
-    });
-  switch (code) {
-    case 'EADDRINUSE':
-      return words(
-        `port ${port} on ${host} is taken by another program`,
-        `Use another port:   cluster.port or TOLLGATE_CLUSTER_PORT, and the same port in cluster.url\n` +
-          `See who has it:     lsof -i :${port}`,
-      );
-    case 'EACCES':
-      return words(
-        `port ${port} needs rights that this user does not have`,
-        'Use one above 1023:   cluster.port or TOLLGATE_CLUSTER_PORT, and the same port in cluster.url',
-      );
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-      return words(
-        `this machine has no address ${host}`,
-        'Set cluster.host or TOLLGATE_CLUSTER_HOST to an address of this machine, or to 0.0.0.0 for all',
-      );
-    default:
-      return error;
   }
 }
 

@@ -9,7 +9,7 @@ interface KeygenFlags {
   readonly out: string;
 }
 
-const HELP = `
+const help = (program: string) => `
 The file is made readable for its owner alone and holds the only copy of the key: whoever has it is the wallet, with
 its balance, its earnings and its registrations as a provider. An existing file is never overwritten.
 
@@ -17,19 +17,19 @@ its balance, its earnings and its registrations as a provider. An existing file 
   evm      the private key in hex with 0x
 
 Examples:
-  tollgate keygen --chain solana --out provider.json
-  tollgate keygen --chain evm --out wallet.hex
-  tollgate siwx --keypair wallet.hex --chain-id eip155:8453 --domain gateway.example`;
+  ${program} keygen --chain solana --out provider.json
+  ${program} keygen --chain evm --out wallet.hex
+  ${program} siwx --keypair wallet.hex --chain-id eip155:8453 --domain gateway.example`;
 
-/** `tollgate keygen`: creates a wallet in a new file. */
-export function keygenCommand(): Command {
+/** `tollgate keygen`: creates a wallet in a new file. `program` is the name that its help shows. */
+export function keygenCommand(program: string): Command {
   return new Command('keygen')
     .summary('make a wallet to sign in with')
     .usage('--chain <chain> --out <file>')
     .description('Make a wallet and keep it in a file.')
     .addOption(new Option('--chain <chain>', 'what kind of wallet').choices(['solana', 'evm']).makeOptionMandatory())
     .addOption(new Option('-o, --out <file>', 'file to write; must not exist yet').makeOptionMandatory())
-    .addHelpText('after', HELP)
+    .addHelpText('after', help(program))
     .action(async ({ chain, out }: KeygenFlags) => {
       // Loaded here, because other commands do not need it.
       const { createWallet, writeKeypairFile } = await import('#provide/wallet');
@@ -58,7 +58,7 @@ To call with it instead of an API key:
   curl -H "SIGN-IN-WITH-X: $(${OWN_NAME} siwx --keypair ${shellWord(out)} --chain-id ${wallet.chainId} --domain <host>)" \\
     https://<host>/api/v1/session/balance
 
-To provide services with it, in the file of tollgate provide:
+To provide services with it, in the file of ${OWN_NAME} provide:
   [router]
   url = "https://<host>"
 

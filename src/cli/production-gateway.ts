@@ -26,7 +26,7 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
   const count = workers?.workerCount(flags.workers ?? '') ?? 0;
   if (flags.validate) {
     const { validate } = await import('./validate-gateway.ts');
-    return await validate(load, file);
+    return await validate(load, file, count);
   }
 
   const loaded = load();

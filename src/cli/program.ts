@@ -20,6 +20,8 @@ import { startCommand } from './start.ts';
 import { treasuryCommand } from './treasury.ts';
 import { VERSION } from '../version.ts';
 
+const NAME = 'tollgate';
+
 const HELP = `
 First steps:
   ${START.padEnd(46)} a gateway to try: a model, a tool and an agent to call, and play money
@@ -35,7 +37,7 @@ First steps:
 Each command explains itself: tollgate <command> --help${OWN_NAME === 'tollgate' ? '' : `\n"tollgate" stands for: ${OWN_NAME}`}`;
 
 function createProgram(): Command {
-  return new Command('tollgate')
+  return new Command(NAME)
     .description('A gateway for AI calls that are paid by use.')
     .version(VERSION, '-V, --version', 'print the version')
     .addHelpText('after', HELP)
@@ -44,7 +46,7 @@ function createProgram(): Command {
     .addCommand(serveCommand())
     .addCommand(configCommand())
     .addCommand(reloadCommand())
-    .addCommand(provideCommand())
+    .addCommand(provideCommand(NAME))
     .addCommand(accountCommand())
     .addCommand(providerCommand())
     .addCommand(keyCommand())
@@ -56,8 +58,8 @@ function createProgram(): Command {
     .addCommand(backupCommand())
     .addCommand(restoreCommand())
     .addCommand(restoredCommand())
-    .addCommand(keygenCommand())
-    .addCommand(siwxCommand());
+    .addCommand(keygenCommand(NAME))
+    .addCommand(siwxCommand(NAME));
 }
 
 /** Runs one command line of `tollgate`. Resolves to the exit code. */

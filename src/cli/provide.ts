@@ -7,9 +7,9 @@ export interface ProvideFlags {
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
 }
 
-const HELP = `
+const help = (program: string) => `
 The proxy dials out to the router and keeps the connection; nothing has to be opened to the internet. It comes as a
-wallet (tollgate keygen makes one) or with an API key. Upstream keys, addresses and commands never leave this machine.
+wallet (${program} keygen makes one) or with an API key. Upstream keys, addresses and commands never leave this machine.
 
   [router]
   url = "https://gateway.example"
@@ -42,11 +42,11 @@ Exit codes:
   3   another proxy of the same provider took over
 
 Examples:
-  tollgate provide --config provider.toml --validate
-  CONFIG_FILE_PATH=provider.toml tollgate provide`;
+  ${program} provide --config provider.toml --validate
+  CONFIG_FILE_PATH=provider.toml ${program} provide`;
 
-/** `tollgate provide`: runs a provider's proxy. */
-export function provideCommand(): Command {
+/** `tollgate provide`: runs a provider's proxy. `program` is the name that its help shows. */
+export function provideCommand(program: string): Command {
   return new Command('provide')
     .summary('sell calls: connect your own models, tools and agents to a gateway')
     .usage('--config <file> [options]')
@@ -59,7 +59,7 @@ export function provideCommand(): Command {
         .choices(['debug', 'info', 'warn', 'error', 'silent'])
         .default('info'),
     )
-    .addHelpText('after', HELP)
+    .addHelpText('after', help(program))
     .action(async (flags: ProvideFlags) => {
       // Loaded here, because other commands do not need it.
       const { runProvider } = await import('./provider-process.ts');

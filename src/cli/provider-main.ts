@@ -7,21 +7,23 @@ import { provideCommand } from './provide.ts';
 import { runProgram } from './run-program.ts';
 import { siwxCommand } from './siwx.ts';
 
+/** The name `tollgate` on the registry belongs to somebody else, so no hint of this package may say it. */
+const NAME = 'tollgate-provide';
+
 const HELP = `
 First steps:
-  tollgate keygen --chain solana --out wallet.json          a wallet: it says who you are, and earns
-  tollgate provide --config provider.toml --validate        check the file, and try each service
-  tollgate provide --config provider.toml                   dial in and serve
+  ${NAME} keygen --chain solana --out wallet.json     a wallet: it says who you are, and earns
+  ${NAME} provide --config provider.toml --validate   check the file, and try each service
+  ${NAME} provide --config provider.toml              dial in and serve
 
-Each command explains itself: tollgate <command> --help
-"tollgate" stands for: ${OWN_NAME}`;
+Each command explains itself: ${NAME} <command> --help${OWN_NAME === NAME ? '' : `\n"${NAME}" stands for: ${OWN_NAME}`}`;
 
-const program = new Command('tollgate-provide')
+const program = new Command(NAME)
   .description("A provider's proxy: it sells calls of your own models, tools and agents through a gateway.")
   .version(VERSION, '-V, --version', 'print the version')
   .addHelpText('after', HELP)
-  .addCommand(provideCommand())
-  .addCommand(keygenCommand())
-  .addCommand(siwxCommand());
+  .addCommand(provideCommand(NAME))
+  .addCommand(keygenCommand(NAME))
+  .addCommand(siwxCommand(NAME));
 
 process.exitCode = await runProgram(program, process.argv);

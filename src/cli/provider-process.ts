@@ -6,6 +6,7 @@ import { VERSION } from '../version.ts';
 import { CliError, USAGE_EXIT } from './cli-error.ts';
 import { configPath } from './config-path.ts';
 import type { ProvideFlags } from './provide.ts';
+import { OWN_NAME } from './own-name.ts';
 import { describeService } from './offer-line.ts';
 import { catchSignals } from './signals.ts';
 import { painter, wantsColor } from './terminal.ts';
@@ -19,14 +20,14 @@ export async function runProvider(flags: ProvideFlags): Promise<void> {
   const file = configPath(flags.config, 'provide', env);
   if (file === null)
     throw new CliError(
-      'No file is named.\nGive it: tollgate provide --config provider.toml, or CONFIG_FILE_PATH=provider.toml',
+      `No file is named.\nGive it: ${OWN_NAME} provide --config provider.toml, or CONFIG_FILE_PATH=provider.toml`,
       {
         exitCode: USAGE_EXIT,
       },
     );
   if (flags.validate) return validate(file, flags.probe);
 
-  const { config, wallet } = await loadProvider({ file, env });
+  const { config, wallet } = await loadProvider({ file, env, program: OWN_NAME });
   const proxy = createProxy({
     config,
     wallet,
@@ -61,7 +62,7 @@ async function validate(file: string, probe: boolean): Promise<void> {
   const print = (line: string) => void process.stdout.write(`${line}\n`);
   let loaded: { readonly config: ProviderConfig; readonly wallet: Wallet | null };
   try {
-    loaded = await loadProvider({ file, env: process.env });
+    loaded = await loadProvider({ file, env: process.env, program: OWN_NAME });
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     print(`${paint('red', '✗')} ${error.message}`);

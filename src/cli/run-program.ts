@@ -18,7 +18,7 @@ export async function runProgram(program: Command, argv: readonly string[]): Pro
     await program.parseAsync(argv);
     return Number(process.exitCode ?? 0);
   } catch (error) {
-    return report(error);
+    return report(program, error);
   }
 }
 
@@ -59,7 +59,7 @@ const EXPLAINED: ReadonlySet<string> = new Set([
   'WalletError',
 ]);
 
-function report(error: unknown): number {
+function report(program: Command, error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_EXIT;
   const paint = painter(process.stderr);
   if (error instanceof CliError) {
@@ -71,7 +71,7 @@ function report(error: unknown): number {
     return 1;
   }
   process.stderr.write(
-    `${paint('red', 'tollgate failed with an unexpected error:')}\n${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+    `${paint('red', `${program.name()} failed with an unexpected error:`)}\n${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
   );
   return 1;
 }

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { CliError } from './cli-error.ts';
+import { OWN_NAME } from './own-name.ts';
 import { say } from './target-words.ts';
 
 interface SiwxFlags {
@@ -19,7 +20,7 @@ const ANSWER_MS = 5 * SECOND_MS;
 /** No gateway accepts a message with a longer lifetime. */
 const LIFETIME_MS_MAX = 24 * UNIT_MS.h;
 
-const HELP = `
+const help = (program: string) => `
 Standard output is the header's value and nothing else. Whoever has it can act as the wallet, at gateways of this
 domain and until it expires: do not share it. Keys, withdrawals and a change of the payout address take a header of
 their own with a nonce that the gateway issued, GET /api/v1/auth/nonce, and only once.
@@ -27,20 +28,23 @@ their own with a nonce that the gateway issued, GET /api/v1/auth/nonce, and only
 Without --domain the host of --uri is taken; without both, the gateway that runs on the data directory.
 
 Examples:
-  curl -H "SIGN-IN-WITH-X: $(tollgate siwx --keypair key.json --chain-id solana:mainnet --domain gateway.example)" \\
+  curl -H "SIGN-IN-WITH-X: $(${program} siwx --keypair key.json --chain-id solana:mainnet --domain gateway.example)" \\
     https://gateway.example/api/v1/session/balance
-  tollgate siwx --keypair wallet.hex --chain-id eip155:8453 --domain 127.0.0.1:8402 --uri http://127.0.0.1:8402
-  tollgate siwx --keypair key.json --chain-id solana:mainnet --domain gateway.example \\
+  ${program} siwx --keypair wallet.hex --chain-id eip155:8453 --domain 127.0.0.1:8402 --uri http://127.0.0.1:8402
+  ${program} siwx --keypair key.json --chain-id solana:mainnet --domain gateway.example \\
     --nonce "$(curl -s https://gateway.example/api/v1/auth/nonce | jq -r .nonce)" --lifetime 5m`;
 
-/** `tollgate siwx`: prints a sign-in header for curl. */
-export function siwxCommand(): Command {
+/** `tollgate siwx`: prints a sign-in header for curl. `program` is the name that its help shows. */
+export function siwxCommand(program: string): Command {
   return new Command('siwx')
     .summary('sign in: a header for curl, made by a wallet')
     .usage('--keypair <file> --chain-id <chain> [--domain <host>] [options]')
     .description('Print the value of a SIGN-IN-WITH-X header.')
     .addOption(
-      new Option('-k, --keypair <file>', "file that holds the wallet's key; see tollgate keygen").makeOptionMandatory(),
+      new Option(
+        '-k, --keypair <file>',
+        `file that holds the wallet's key; see ${program} keygen`,
+      ).makeOptionMandatory(),
     )
     .addOption(
       new Option(
@@ -54,13 +58,13 @@ export function siwxCommand(): Command {
     .option('--lifetime <duration>', 'how long the header is good, such as 90s, 15m or 1h', '15m')
     .option('--statement <text>', 'one line that the wallet states')
     .option('--data <directory>', 'data directory (TOLLGATE_DATA) to find the running gateway by')
-    .addHelpText('after', HELP)
+    .addHelpText('after', help(program))
     .action(async (flags: SiwxFlags) => {
       const lifetimeMs = parseLifetime(flags.lifetime);
       const { domain, uri } = await findDomain(flags);
       // Loaded here, because other commands do not need it.
       const { loadWallet, signInHeader } = await import('#provide/wallet');
-      const wallet = await loadWallet({ chainId: flags.chainId, keypairFile: flags.keypair });
+      const wallet = await loadWallet({ chainId: flags.chainId, keypairFile: flags.keypair }, OWN_NAME);
       const { nonce, statement } = flags;
       const now = Date.now();
       const value = await signInHeader(wallet, { domain, uri, statement, nonce, now, lifetimeMs });

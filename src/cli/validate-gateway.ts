@@ -1,15 +1,24 @@
 import { ConfigError, type Config } from '#config';
 import { loadWallet, WalletError } from '#provide/wallet';
+import { listenFaults } from './listen-faults.ts';
 import { NO_PROVIDERS } from './no-providers.ts';
 import { describeService } from './offer-line.ts';
+import { OWN_NAME } from './own-name.ts';
 import { painter, type Paint } from './terminal.ts';
 
-/** Prints a summary of the file. If the file is wrong, prints all problems and sets the exit code. */
-export async function validate(load: () => Config, file: string | null): Promise<void> {
+/**
+ * Prints a summary of the file. If the file is wrong, prints all problems and sets the exit code. A port that is taken
+ * is only a warning: the file may be meant for another machine.
+ */
+export async function validate(load: () => Config, file: string | null, workers: number): Promise<void> {
   const paint = painter();
   try {
     const config = load();
-    const lines = [...summarise(config, file, paint), ...(await chainLines(config, paint))];
+    const lines = [
+      ...summarise(config, file, paint),
+      ...(await chainLines(config, paint)),
+      ...(await portLines(config, workers, paint)),
+    ];
     process.stdout.write(`${lines.join('\n')}\n`);
   } catch (error) {
     if (!(error instanceof ConfigError || error instanceof WalletError)) throw error;
@@ -23,6 +32,11 @@ function summarise(config: Config, file: string | null, paint: Paint): readonly 
   const lines = [
     `${tick} ${file ?? 'no file: defaults and environment'}`,
     `${tick} listens on ${config.host}:${config.port}`,
+    ...(config.cluster.url === null || config.databaseUrl === null
+      ? []
+      : [
+          `${tick} gateways  reach this one at ${hostOf(config.cluster.url)}, on ${config.cluster.host}:${config.cluster.port}`,
+        ]),
     `${tick} database  ${config.databaseUrl === null ? `embedded, in ${config.dataDir}` : `PostgreSQL at ${hostOf(config.databaseUrl)}`}`,
     ...(config.signIn.domains.length > 0 ? [`${tick} wallets   sign in for ${config.signIn.domains.join(', ')}`] : []),
     `${tick} counters  ${config.redisUrl === null ? 'in the process' : `Redis at ${hostOf(config.redisUrl)}`}`,
@@ -75,14 +89,22 @@ async function chainLines({ chains }: Config, paint: Paint): Promise<readonly st
   return Promise.all(
     chains.map(async ({ network, payments }) => {
       if (payments === null) return `${tick} chain     ${network}: asked about contract wallets`;
-      const { address } = await loadWallet({ chainId: network, ...payments.treasury }).catch((error: unknown) => {
-        throw error instanceof WalletError
-          ? new WalletError(`The treasury of ${network}: ${error.message}`, { cause: error })
-          : error;
-      });
+      const { address } = await loadWallet({ chainId: network, ...payments.treasury }, OWN_NAME).catch(
+        (error: unknown) => {
+          throw error instanceof WalletError
+            ? new WalletError(`The treasury of ${network}: ${error.message}`, { cause: error })
+            : error;
+        },
+      );
       return `${tick} chain     ${network}: money, with the treasury ${address}`;
     }),
   );
+}
+
+/** Lines about the ports that the gateway could not listen on now. */
+async function portLines(config: Config, workers: number, paint: Paint): Promise<readonly string[]> {
+  const faults = await listenFaults(config, workers);
+  return faults.map((fault) => `${paint('yellow', '!')} ${fault.replaceAll('\n', '\n  ')}`);
 }
 
 function hostOf(url: string): string {

@@ -60,7 +60,7 @@ export const CHAIN_OPTIONS = {
   private_key: privateKeyOption(
     'Secret key of the treasury. With it, or with `keypair_file`, the gateway takes payments and pays out over this chain.',
   ),
-  keypair_file: keypairFileOption('Keypair file of the treasury, as `tollgate keygen` writes it.'),
+  keypair_file: keypairFileOption('Keypair file of the treasury, as the command `keygen` writes it.'),
   previous_private_key: privateKeyOption(
     'Secret key of the previous treasury, while it is replaced: its money is moved to the new treasury, and payments that still reach it are credited.',
   ),

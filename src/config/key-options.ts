@@ -3,7 +3,7 @@ import { show, WrongValue } from './problem.ts';
 
 const SECRET_MAX = 1_024;
 const PATH_MAX = 4_096;
-const KEYPAIR_RIGHT = 'the path of the file that `tollgate keygen` wrote';
+const KEYPAIR_RIGHT = 'the path of the file that the command `keygen` wrote';
 
 /** An option for the path of a wallet's key file. null if it is absent. */
 export function keypairFileOption(meaning: string): Option<string | null> {

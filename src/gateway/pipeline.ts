@@ -10,6 +10,7 @@ import { budgetError } from './limits/budget-error.ts';
 import { bothDecisions, rateLimitError } from './limits/rate-headers.ts';
 import type { RateAmount, RateDecision, RateLimiter, RatePolicy } from './limits/limiter.ts';
 import type { CallObserver } from './observer.ts';
+import { neverFunded } from './payments/payment-needed.ts';
 import { createPrepare, type PrepareOptions } from './prepare.ts';
 
 export interface Admission {
@@ -301,10 +302,7 @@ export function refuseLock(call: Call, refusal: Extract<LockResult, { ok: false 
     case 'no_account': {
       const free = call.candidates.filter(({ estimate }) => estimate + call.lendable === 0n);
       if (free.length > 0) return { ...call, candidates: free };
-      return new GatewayError(
-        'escrow_not_setup',
-        'Escrow account not set up: this account was never funded. Ask the operator for credit, or fund it, then retry',
-      );
+      return neverFunded();
     }
     case 'insufficient': {
       const affordable = call.candidates.filter(({ estimate }) => estimate + call.lendable <= refusal.available);

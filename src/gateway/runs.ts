@@ -4,6 +4,7 @@ import type { Primitive } from '#config';
 import type { Caller } from './call.ts';
 import { budgetError } from './limits/budget-error.ts';
 import type { LockPayments } from './payments/lock-payments.ts';
+import { neverFunded } from './payments/payment-needed.ts';
 import type { PaymentSlip } from './payments/payments.ts';
 import { newCallId } from './new-call-id.ts';
 
@@ -105,7 +106,7 @@ function refused(
 ): GatewayError {
   switch (reason) {
     case 'no_account':
-      return new GatewayError('escrow_not_setup', 'Escrow account not set up: this account was never funded');
+      return neverFunded();
     case 'insufficient':
       return new GatewayError(
         'insufficient_balance',

@@ -57,6 +57,8 @@ export interface LoadProviderOptions {
    */
   readonly text?: string;
   readonly env: Environment;
+  /** How this program was called, for commands in messages. Default: `tollgate`. */
+  readonly program?: string;
 }
 
 const BLOCKS_MAX = 10_000;
@@ -72,15 +74,16 @@ export function loadProviderFile(options: LoadProviderOptions): ProviderConfig {
 export async function loadProvider(
   options: LoadProviderOptions,
 ): Promise<{ readonly config: ProviderConfig; readonly wallet: Wallet | null }> {
+  const { program = 'tollgate' } = options;
   const { config, walletConfig, reading } = readProvider(options);
   let wallet: Wallet | null = null;
   try {
-    if (walletConfig) wallet = await loadWallet(walletConfig);
+    if (walletConfig) wallet = await loadWallet(walletConfig, program);
   } catch (error) {
     if (!(error instanceof WalletError)) throw error;
     const key = walletConfig?.keypairFile === undefined ? 'private_key' : 'keypair_file';
     // The last sentence of the message says what to do.
-    const [, wrong = error.message, right = 'a wallet of the chain in chain_id; `tollgate keygen` makes one'] =
+    const [, wrong = error.message, right = `a wallet of the chain in chain_id; \`${program} keygen\` makes one`] =
       /^(.+)\. (.+)$/s.exec(error.message) ?? [];
     complain(reading, `router.siwx.${key}`, wrong, right);
   }

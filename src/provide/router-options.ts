@@ -47,7 +47,7 @@ export const ROUTER_OPTIONS = {
       }
     },
   }),
-  'siwx.keypair_file': keypairFileOption('Keypair file of the wallet, as `tollgate keygen` writes it.'),
+  'siwx.keypair_file': keypairFileOption('Keypair file of the wallet, as the command `keygen` writes it.'),
   'siwx.private_key': privateKeyOption('Secret key of the wallet, in place of `keypair_file`.'),
   'siwx.domain': option<string | null>({
     takes: 'host name, with its port where that is not the default one',

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { loadConfig } from '#config';
 import { runGateway } from '../../src/cli/gateway-process.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
 import { chat, makePlace, type Place } from './tollgate.ts';
 import { endUnread } from './unread-log.ts';
@@ -87,6 +88,56 @@ describe('tollgate serve', () => {
     expect(known.output).toMatch(
       /^! providers nobody may connect, because the file does not say who may\. Add to it, below \[tunnel\]: providers = "anyone"/m,
     );
+  });
+
+  it('--validate says which ports are taken, except by the gateway that it is about', async () => {
+    const database = await freshDatabase(inject('postgresUrl'));
+    onTestFinished(() => database.drop());
+    const takePort = async () => {
+      const other = createServer().listen(0, '127.0.0.1');
+      onTestFinished(() => void other.close());
+      await once(other, 'listening');
+      return (other.address() as AddressInfo).port;
+    };
+    const validate = async (more: NodeJS.ProcessEnv, ...flags: string[]) => {
+      const { code, output } = await place.run(['serve', '--config', 'tollgate.toml', '--validate', ...flags], {
+        ...env,
+        DATABASE_URL: database.url,
+        ...more,
+      });
+      // The file is right, whatever else runs on this machine.
+      expect(code, output).toBe(0);
+      return output;
+    };
+    const port = await takePort();
+    const clusterPort = await takePort();
+    const taken = await validate({
+      PORT: String(port),
+      TOLLGATE_CLUSTER_PORT: String(clusterPort),
+      TOLLGATE_CLUSTER_URL: `https://127.0.0.1:${clusterPort}`,
+    });
+    expect(taken).toContain(`! Port ${port} on 127.0.0.1 is taken by another program.\n  Use another port: `);
+    expect(taken).toContain(`: port ${clusterPort} on 127.0.0.1 is taken by another program.\n  Use another port: `);
+    // The second worker's port.
+    const ofWorkers = { TOLLGATE_CLUSTER_PORT: String(clusterPort - 1), TOLLGATE_CLUSTER_URL: 'https://127.0.0.1:0' };
+    expect(await validate(ofWorkers, '--workers', '2')).toContain(`: port ${clusterPort} on 127.0.0.1 is taken`);
+
+    const own = await findFreePort();
+    const ofGateway = {
+      PORT: String(await findFreePort()),
+      TOLLGATE_CLUSTER_PORT: String(own),
+      TOLLGATE_CLUSTER_URL: `https://127.0.0.1:${own}`,
+    };
+    const gateway = await place.gateway(['serve', '--config', 'tollgate.toml'], {
+      ...env,
+      DATABASE_URL: database.url,
+      ...ofGateway,
+    });
+    expect(await validate(ofGateway)).not.toContain('taken by another program');
+    gateway.signal('SIGTERM');
+    await gateway.exited;
+    // Free ports are closed again, so the gateway can have them.
+    for (const again of [1, 2]) expect(await validate(ofGateway), `${again}`).not.toContain('taken by another program');
   });
 
   it('--validate says everything that is wrong', async () => {

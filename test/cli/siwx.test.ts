@@ -6,7 +6,7 @@ import { recoverMessageAddress } from 'viem';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { findFreePort } from '../support/free-port.ts';
 import { evmWallet, solanaWallet } from '../support/wallets.ts';
-import { makePlace, type Place } from './tollgate.ts';
+import { LAUNCHER, makePlace, type Place } from './tollgate.ts';
 
 const solana = solanaWallet();
 const evm = evmWallet();
@@ -152,7 +152,7 @@ describe('tollgate siwx', () => {
       [[...SOLANA, ...at, '--lifetime', '25h'], 1, 'longer than any gateway accepts'],
       [[...SOLANA, ...at, '--statement', 'two\nlines'], 1, 'one line'],
       [[...SOLANA, ...at, '--nonce', 'a b'], 1, 'The nonce'],
-      [['--keypair', 'none.json', '--chain-id', 'solana:mainnet', ...at], 1, 'tollgate keygen'],
+      [['--keypair', 'none.json', '--chain-id', 'solana:mainnet', ...at], 1, `node ${LAUNCHER} keygen --chain`],
       [['--keypair', 'open.json', '--chain-id', 'solana:mainnet', ...at], 1, 'chmod 600 open.json'],
       [['--keypair', 'evm.hex', '--chain-id', 'solana:mainnet', ...at], 1, 'is one of EVM'],
       [['--keypair', 'solana.json', '--chain-id', 'eip155:8453', ...at], 1, 'is one of Solana'],

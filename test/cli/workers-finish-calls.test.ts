@@ -15,7 +15,7 @@ beforeEach(async () => {
   place = await makePlace();
   database = await freshDatabase(inject('postgresUrl'));
   provider = await startProvider();
-  await writeFile(join(place.dir, 'tollgate.toml'), SIGN_IN_TOML);
+  await writeFile(join(place.dir, 'tollgate.toml'), `${SIGN_IN_TOML}[tunnel]\nproviders = "anyone"\n`);
 });
 afterEach(async () => {
   proxy?.kill();

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -102,4 +102,19 @@ it("has a package for a provider's proxy alone: its commands, and no gateway", a
   expect(run('keygen', '--chain', 'evm', '--out', 'wallet.hex')).toContain('eip155:');
   const signed = run('siwx', '--keypair', 'wallet.hex', '--chain-id', 'eip155:8453', '--domain', 'gateway.example');
   expect(signed.trim()).toMatch(/^[\w+/=-]+$/);
+
+  // The name `tollgate` on the registry is somebody else's, so its hints name the program that is run.
+  for (const help of [['--help'], ['provide', '--help'], ['keygen', '--help'], ['siwx', '--help']])
+    expect(run(...help), help.join(' ')).not.toMatch(/\btollgate (?:keygen|provide|siwx|<command>)/);
+  writeFileSync(
+    join(root, 'provider.toml'),
+    '[router]\nurl = "https://gateway.example"\n[router.siwx]\nchain_id = "eip155:8453"\nkeypair_file = "none.hex"\n',
+  );
+  const validated = spawnSync(
+    process.execPath,
+    [join(stage, 'bin/tollgate-provide.mjs'), 'provide', '--config', 'provider.toml', '--validate'],
+    { cwd: root, encoding: 'utf8' },
+  );
+  expect(validated.stdout).toMatch(/Make one: node \S*tollgate-provide\.mjs keygen --chain solana\|evm --out/);
+  expect(validated.status).toBe(1);
 });

@@ -43,7 +43,7 @@ test('never funded: 424 on a call, and a balance of 0 is no error', async () => 
   expect(response.status).toBe(424);
   const { error } = (await response.json()) as { error: { message: string } };
   expect(error).toMatchObject({ type: 'escrow_not_setup', code: 424 });
-  expect(error.message).toMatch(/^Escrow account not set up/);
+  expect(error.message).toMatch(/^Escrow account not set up: .*never funded\. Ask the operator for credit/);
   const balance = await spine.get('/session/balance', bearer(key));
   expect(balance.status).toBe(200);
   expect(await balance.json()).toEqual({

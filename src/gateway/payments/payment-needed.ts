@@ -11,6 +11,13 @@ export class PaymentNeeded extends GatewayError {
   }
 }
 
+/** The refusal of a call whose account was never funded. It says what to do, because a smaller call would not help. */
+export const neverFunded = (): GatewayError =>
+  new GatewayError(
+    'escrow_not_setup',
+    'Escrow account not set up: this account was never funded. Ask the operator for credit, or fund it, then retry',
+  );
+
 /** Error codes of a call that was refused because money is missing. */
 const UNPAID: ReadonlySet<ErrorCode> = new Set([
   'insufficient_balance',

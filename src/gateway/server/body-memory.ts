@@ -5,8 +5,10 @@ import type { LimitsConfig } from '#config';
 import { createHeldMemory, type MemoryHold } from '../held-memory.ts';
 
 /**
- * Parsed JSON takes several times the memory of its bytes: the text, the values, and the text that is sent on. Measured
- * with chat requests of 10 MiB.
+ * Parsed JSON takes several times the memory of its bytes: the bytes, the text, the values, and the bytes that are sent
+ * on. Measured with chat requests of 10 MiB: 4.0 times with messages of 1 KiB or one long text in Latin letters, 3.0
+ * with one in Chinese, 4.7 with 180,000 messages of 22 letters. A body of many small values takes more, and
+ * `limits.json_keys_max` bounds how many it may have.
  */
 export const PARSED_JSON = 4;
 

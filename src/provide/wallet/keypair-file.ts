@@ -7,14 +7,17 @@ const FILE_BYTES_MAX = 64 * 1024;
 
 /**
  * Reads the text of a keypair file. It must be a regular file of at most 64 KiB that only its owner can read. Mounted
- * secrets are accepted too, see isPrivate. Rejects with WalletError.
+ * secrets are accepted too, see isPrivate. `program` is how this program was called, for the command that makes a
+ * missing file. Rejects with WalletError.
  */
-export async function readKeypairFile(path: string): Promise<string> {
-  const file = await openToRead(path);
+export async function readKeypairFile(path: string, program: string): Promise<string> {
+  const file = await openToRead(path, program);
   try {
     const stats = await file.stat();
     if (!stats.isFile())
-      throw new WalletError(`The keypair file ${path} is not a regular file. Name the file that tollgate keygen wrote`);
+      throw new WalletError(
+        `The keypair file ${path} is not a regular file. Name the file that the command keygen wrote`,
+      );
     await refuseReadable(path, stats);
     // The file's size isn't trusted: a file may grow, and some file systems report size 0.
     const bytes = Buffer.alloc(FILE_BYTES_MAX + 1);
@@ -34,7 +37,7 @@ export async function readKeypairFile(path: string): Promise<string> {
   }
 }
 
-async function openToRead(path: string): Promise<FileHandle> {
+async function openToRead(path: string, program: string): Promise<FileHandle> {
   try {
     // O_NONBLOCK, because opening a named pipe would block.
     return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -42,7 +45,7 @@ async function openToRead(path: string): Promise<FileHandle> {
     const { code } = error as NodeJS.ErrnoException;
     throw new WalletError(
       code === 'ENOENT'
-        ? `The keypair file ${path} does not exist. Make one: tollgate keygen --chain solana|evm --out ${path}`
+        ? `The keypair file ${path} does not exist. Make one: ${program} keygen --chain solana|evm --out ${path}`
         : `The keypair file ${path} cannot be read (${code}). Make it readable for the user that runs this, and for nobody else`,
     );
   }

@@ -15,13 +15,16 @@ type WalletSource =
 
 const FORMS = {
   solana:
-    'a JSON array of 64 numbers, as solana-keygen and tollgate keygen --chain solana write it, or the same 64 bytes in base58',
-  eip155: '32 bytes in hex, as tollgate keygen --chain evm writes them',
+    'a JSON array of 64 numbers, as solana-keygen and the command keygen --chain solana write it, or the same 64 bytes in base58',
+  eip155: '32 bytes in hex, as the command keygen --chain evm writes them',
 };
 
-/** Reads and checks a wallet's key. Rejects with WalletError, whose message never contains the key. */
-export async function loadWallet(source: WalletSource): Promise<Wallet> {
-  const { chainId, what, key } = await readKey(source);
+/**
+ * Reads and checks a wallet's key. `program` is how this program was called, for commands in messages. Rejects with
+ * WalletError, whose message never contains the key.
+ */
+export async function loadWallet(source: WalletSource, program = 'tollgate'): Promise<Wallet> {
+  const { chainId, what, key } = await readKey(source, program);
   return typeof key === 'string' ? evmWallet(chainId, key) : solanaWallet(chainId, key, what);
 }
 
@@ -29,8 +32,8 @@ export async function loadWallet(source: WalletSource): Promise<Wallet> {
  * Returns the secret's bytes, for callers that sign more than texts: 32 bytes for EVM, the 64 of the key pair for
  * Solana. Rejects with WalletError.
  */
-export async function loadSecret(source: WalletSource): Promise<Uint8Array> {
-  const { chainId, what, key } = await readKey(source);
+export async function loadSecret(source: WalletSource, program = 'tollgate'): Promise<Uint8Array> {
+  const { chainId, what, key } = await readKey(source, program);
   if (typeof key === 'string') return Buffer.from(key.slice(2), 'hex');
   // Called only because it checks that the two halves belong together.
   solanaWallet(chainId, key, what);
@@ -40,6 +43,7 @@ export async function loadSecret(source: WalletSource): Promise<Uint8Array> {
 /** `what` names the source in messages. `key` is 0x-hex for EVM, or the bytes of a Solana key pair. */
 async function readKey(
   source: WalletSource,
+  program: string,
 ): Promise<{ readonly chainId: string; readonly what: string; readonly key: `0x${string}` | Uint8Array }> {
   const { namespace, chainId } = parseChainId(source.chainId);
   if ('keypairFile' in source && isKey(source.keypairFile)) {
@@ -49,7 +53,9 @@ async function readKey(
     );
   }
   const what = 'keypairFile' in source ? `The keypair file ${source.keypairFile}` : 'The private key';
-  const content = ('keypairFile' in source ? await readKeypairFile(source.keypairFile) : source.privateKey).trim();
+  const content = (
+    'keypairFile' in source ? await readKeypairFile(source.keypairFile, program) : source.privateKey
+  ).trim();
   const value = parseJson(content);
   const text = typeof value === 'string' ? value.trim() : content;
 
