@@ -129,7 +129,7 @@ test('the operator debits, renames, freezes, closes and reopens an account', { t
   await visitor.close();
 });
 
-test('an account is closed with its remainder written off, which is not what the page showed first', async () => {
+test('money that came after the page was opened is not written off unseen', { timeout: 120_000 }, async () => {
   const { account: hooli } = await spine.tenant('hooli', '3.5');
   const headers = { authorization: `Bearer ${spine.adminKey}`, 'content-type': 'application/json' };
   const change = (path: string, body: object) =>

@@ -26,9 +26,20 @@ const NAMES: Readonly<Record<Act, string>> = {
   freeze: 'Freeze',
   unfreeze: 'Unfreeze',
   rename: 'Rename',
-  close: 'Close account',
+  close: 'Close',
   reopen: 'Reopen',
 };
+
+const optionOf = (value: Act) => ({
+  value,
+  // The button that closes the dialog is named Close, too.
+  text: value === 'close' ? CLOSE_ACCOUNT : NAMES[value],
+});
+const CLOSE_ACCOUNT = (
+  <>
+    Close<span className="sr-only"> account</span>
+  </>
+);
 
 /** The forms that change the account `id`. The account is read anew, so that amounts are those of now. */
 export function AccountChanges({ id, onDone }: { readonly id: string; readonly onDone: () => void }): ReactNode {
@@ -62,12 +73,9 @@ function Forms({ account, onDone }: { readonly account: Account; readonly onDone
           </p>
         )}
       </div>
-      <Choice
-        label="The change"
-        options={acts.map((value) => ({ value, text: NAMES[value] }))}
-        chosen={act}
-        onChoose={setChosen}
-      />
+      <div>
+        <Choice label="The change" options={acts.map(optionOf)} chosen={act} onChoose={setChosen} />
+      </div>
       {act === 'debit' && <DebitForm account={account} onDone={onDone} />}
       {act === 'rename' && <RenameForm account={account} onDone={onDone} />}
       {act === 'close' && <CloseForm account={account} onDone={onDone} />}

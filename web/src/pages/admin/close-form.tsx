@@ -7,8 +7,8 @@ import { useToast } from '../../ui/toast.tsx';
 import { nameOf, useAccountChange, type Account } from './account.ts';
 
 const REMAINDERS = [
-  { value: 'paid_out', text: 'Paid out: I pay it to the customer outside of this gateway' },
-  { value: 'written_off', text: 'Written off: I keep it' },
+  { value: 'paid_out', text: 'Paid out' },
+  { value: 'written_off', text: 'Written off' },
 ];
 
 /** The form that closes a frozen account, and says what becomes of the money that the account still has. */
@@ -53,6 +53,11 @@ export function CloseForm({ account, onDone }: { readonly account: Account; read
           <p className="font-medium">The account still has {usd}.</p>
           <Select
             label="What becomes of it"
+            hint={
+              remainder === 'paid_out'
+                ? 'You pay it to the customer outside of this gateway. No money is sent.'
+                : 'You keep it.'
+            }
             options={REMAINDERS}
             value={remainder}
             onChange={({ target }) => setRemainder(target.value)}
