@@ -23,10 +23,10 @@ export const nameOf = ({ label, id }: Account): string => label || id;
 export const newReference = (): string => `page-${crypto.getRandomValues(new Uint8Array(6)).toHex()}`;
 
 interface AccountChange {
-  /** What the operator confirms with the admin key: a sentence. */
+  /** A sentence that says what the admin key is asked for. */
   readonly confirm: string;
   readonly method?: 'POST' | 'PATCH';
-  /** Below the account, such as `/freeze`. */
+  /** The path below the account, such as `/freeze`. */
   readonly path: string;
   readonly body: Readonly<Record<string, string | number>>;
 }
