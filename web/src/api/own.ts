@@ -118,6 +118,17 @@ export interface Withdrawal {
   readonly created_at: string;
 }
 
+/** Money that came into the account or left it, besides calls. */
+export interface Movement {
+  readonly id: string;
+  readonly kind: 'credit' | 'debit' | 'closing' | 'deposit' | 'withdrawal' | 'withdrawal_returned' | 'other';
+  /** Negative if it was taken from the account. */
+  readonly amount_micro_usdc: number;
+  readonly reference: string | null;
+  readonly reason: string | null;
+  readonly created_at: string;
+}
+
 export interface BoundWallet {
   readonly wallet: string;
   readonly address: string;
@@ -216,8 +227,8 @@ interface FundsPage<T> {
   readonly next: string | null;
 }
 
-/** A list of movements over chains, newest first, in pages. It exists only if the gateway has chains. */
-const useFunds = <T>(name: 'deposits' | 'withdrawals') =>
+/** A list of movements of money, newest first, in pages. */
+const useFunds = <T>(name: 'deposits' | 'withdrawals' | 'movements') =>
   useInfiniteQuery({
     queryKey: [name],
     queryFn: ({ pageParam }) =>
@@ -227,8 +238,10 @@ const useFunds = <T>(name: 'deposits' | 'withdrawals') =>
     ...LIVELY,
   });
 
+/** Deposits and withdrawals over chains exist only if the gateway has chains. */
 export const useDeposits = () => useFunds<Deposit>('deposits');
 export const useWithdrawals = () => useFunds<Withdrawal>('withdrawals');
+export const useMovements = () => useFunds<Movement>('movements');
 
 /** Wallets exist only if the gateway has chains. */
 export const useBoundWallets = (enabled: boolean) =>

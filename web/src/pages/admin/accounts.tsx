@@ -4,6 +4,7 @@ import { useRef, useState, type SyntheticEvent, type ReactNode } from 'react';
 import { AccountName } from '../../account/account-name.tsx';
 import { change } from '../../api/operator.ts';
 import { data } from '../../api/request.ts';
+import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Card } from '../../ui/card.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
@@ -11,30 +12,24 @@ import { Empty } from '../../ui/empty.tsx';
 import { ErrorNote } from '../../ui/error-note.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Money } from '../../ui/money.tsx';
-import { formatUsd } from '../../ui/usd.ts';
 import { QueryView } from '../../ui/query-view.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
+import { ACCOUNTS, nameOf, newReference, useAccountChange, type Account } from './account.ts';
+import { AccountChanges } from './account-changes.tsx';
 import { useAdminKey } from './admin-key.tsx';
-
-interface Account {
-  readonly id: string;
-  readonly label: string;
-  readonly created_at: string;
-  readonly balance_micro_usdc: number;
-  readonly locked_micro_usdc: number;
-}
 
 const PAGE = 50;
 
-/** The list of accounts with their balances, and forms to create and credit them. */
+/** The list of accounts with their balances, and forms to create, credit and change them. */
 export function Accounts(): ReactNode {
   const [offset, setOffset] = useState(0);
   const [credited, setCredited] = useState<Account | null>(null);
+  const [changed, setChanged] = useState<Account | null>(null);
   const [making, setMaking] = useState(false);
   const accounts = useQuery({
-    queryKey: ['admin', 'accounts', offset],
+    queryKey: [...ACCOUNTS, offset],
     queryFn: () => data<readonly Account[]>(`/admin/v1/accounts?limit=${PAGE}&offset=${offset}`),
     placeholderData: keepPreviousData,
   });
@@ -44,8 +39,17 @@ export function Accounts(): ReactNode {
       head: 'Account',
       cell: (row) => (
         <>
-          <p className="font-medium break-words">{row.label === '' ? <AccountName account={row.id} /> : row.label}</p>
+          <p className="font-medium break-words">
+            {row.label === '' ? <AccountName account={row.id} /> : row.label}
+            {row.state !== 'open' && (
+              <>
+                {' '}
+                <Badge tone={row.state === 'frozen' ? 'warn' : 'bad'}>{row.state}</Badge>
+              </>
+            )}
+          </p>
           <p className="font-mono text-xs break-all text-soft">{row.id}</p>
+          {row.state !== 'open' && <p className="text-sm break-words text-soft">{row.state_reason}</p>}
         </>
       ),
     },
@@ -59,13 +63,18 @@ export function Accounts(): ReactNode {
     },
     { id: 'balance', head: 'Balance', align: 'right', cell: (row) => <Money micro={row.balance_micro_usdc} held /> },
     {
-      id: 'credit',
-      head: <span className="sr-only">Credit</span>,
+      id: 'changes',
+      head: <span className="sr-only">Changes</span>,
       align: 'right',
       cell: (row) => (
-        <Button size="small" aria-label={`Credit ${row.label || row.id}`} onClick={() => setCredited(row)}>
-          Credit
-        </Button>
+        <span className="flex flex-wrap justify-end gap-2">
+          <Button size="small" aria-label={`Credit ${nameOf(row)}`} onClick={() => setCredited(row)}>
+            Credit
+          </Button>
+          <Button size="small" aria-label={`Change ${nameOf(row)}`} onClick={() => setChanged(row)}>
+            Change
+          </Button>
+        </span>
       ),
     },
   ];
@@ -100,6 +109,9 @@ export function Accounts(): ReactNode {
       <Dialog title="Credit an account" open={credited !== null} onClose={() => setCredited(null)}>
         {credited !== null && <CreditForm account={credited} onDone={() => setCredited(null)} />}
       </Dialog>
+      <Dialog title="Change an account" open={changed !== null} onClose={() => setChanged(null)}>
+        {changed !== null && <AccountChanges id={changed.id} onDone={() => setChanged(null)} />}
+      </Dialog>
       <Dialog title="New account" open={making} onClose={() => setMaking(false)}>
         <AccountForm onDone={() => setMaking(false)} />
       </Dialog>
@@ -110,31 +122,19 @@ export function Accounts(): ReactNode {
 function CreditForm({ account, onDone }: { readonly account: Account; readonly onDone: () => void }): ReactNode {
   const [usd, setUsd] = useState('');
   // The reference of the credit. It stays the same, so the credit is made only once, even if the form is sent again.
-  const [reference, setReference] = useState(() => `page-${crypto.getRandomValues(new Uint8Array(6)).toHex()}`);
-  const askKey = useAdminKey();
+  const [reference, setReference] = useState(newReference);
   const toast = useToast();
-  const queries = useQueryClient();
-  const credit = useMutation({
-    mutationFn: async () => {
-      const key = await askKey(`Credit ${formatUsd(Number(usd))} to ${account.label || account.id}.`);
-      if (key === null) return null;
-      return change<{ readonly data: { readonly duplicate: boolean } }>(
-        key,
-        'POST',
-        `/accounts/${encodeURIComponent(account.id)}/credit`,
-        { amount_usd: usd.trim(), reference: reference.trim() },
-      );
-    },
-    onSuccess: async (answer) => {
-      if (answer === null) return;
-      await queries.invalidateQueries({ queryKey: ['admin', 'accounts'] });
-      toast(answer.data.duplicate ? 'This reference was credited before: nothing was added.' : 'Credited.');
-      onDone();
-    },
+  const credit = useAccountChange<{ readonly duplicate: boolean }>(account, ({ duplicate }) => {
+    toast(duplicate ? 'This reference was credited before: nothing was added.' : 'Credited.');
+    onDone();
   });
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
-    credit.mutate();
+    credit.mutate({
+      confirm: `Credit ${usd.trim()} USD to ${nameOf(account)}.`,
+      path: '/credit',
+      body: { amount_usd: usd.trim(), reference: reference.trim() },
+    });
   };
   return (
     <form onSubmit={submit} className="grid gap-4">
@@ -175,7 +175,7 @@ function AccountForm({ onDone }: { readonly onDone: () => void }): ReactNode {
     },
     onSuccess: async (answer) => {
       if (answer === null) return;
-      await queries.invalidateQueries({ queryKey: ['admin', 'accounts'] });
+      await queries.invalidateQueries({ queryKey: ACCOUNTS });
       onDone();
     },
   });

@@ -14,6 +14,7 @@ import { Skeleton } from '../../../ui/skeleton.tsx';
 import { Frame } from '../frame.tsx';
 import { DepositAddresses } from './deposit-addresses.tsx';
 import { Deposits } from './deposits.tsx';
+import { Movements } from './movements.tsx';
 import { TopUp } from './top-up.tsx';
 import { Wallets } from './wallets.tsx';
 import { Withdrawals } from './withdrawals.tsx';
@@ -79,6 +80,7 @@ export default function BalancePage(): ReactNode {
               )
             }
           </QueryView>
+          {session.rights !== 'limited' && <Movements />}
         </div>
       )}
     </Frame>
