@@ -3,7 +3,7 @@ import { printable } from './printable.ts';
 import { isLoopback, parseHost, type HostName } from './host-name.ts';
 
 /** The configuration of the gateway's host names. */
-export interface HostNames {
+interface HostNames {
   readonly publicUrl: string | null;
   /** Domains of wallet sign-in, with a port if it is not the default port. */
   readonly signInDomains: readonly string[];

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { isLoopback, parseHost } from './host-name.ts';
+import { parseHost } from './host-name.ts';
 
 /** The parts of a request that show the address that its client used. Behind a trusted proxy: what the proxy says. */
 export interface AskedAddress {
@@ -46,8 +46,8 @@ function originAt(protocol: string, { name, port }: { readonly name: string; rea
 }
 
 /**
- * Last labels of names that nobody can register: reserved ones (RFC 6761, 6762, 8375, and `internal` by ICANN), and ones
- * of private networks and of Kubernetes that do not exist in the public DNS.
+ * Ends of names that nobody can register: reserved ones (RFC 6761, 6762, 8375, and `internal` by ICANN), and ones of
+ * private networks and of Kubernetes that do not exist in the public DNS.
  */
 const PRIVATE_ENDS = [
   'localhost',
@@ -69,7 +69,6 @@ const PRIVATE_ENDS = [
  * private end.
  */
 const isOnlyOurs = (name: string): boolean =>
-  isLoopback(name) ||
   name.startsWith('[') ||
   isIP(name) !== 0 ||
   !name.includes('.') ||
