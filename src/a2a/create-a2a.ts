@@ -61,7 +61,7 @@ interface A2aOptions {
   readonly sign: SignBytes | null;
   readonly auth: CardAuth;
   readonly challenge: A2aRoutesDeps['challenge'];
-  /** The origin that the cards in a response name; null if the Host header of the request is not valid. */
+  /** The origin that the cards in a response name; null if no origin is known. */
   readonly origin: (request: FastifyRequest) => CardOrigin | null;
   /** Seals the ids of tasks that wait for a payment. */
   readonly secret: Buffer;

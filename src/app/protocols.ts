@@ -147,6 +147,8 @@ function openA2a(doors: Doors, { blobs }: Files, cardKey: CardKey) {
     challenge: doors.oauth.challengeFor,
     origin: createCardOrigin({
       publicUrl: config.publicUrl,
+      ownOrigin: doors.ownOrigin,
+      listening: () => (LISTENS_EVERYWHERE.has(config.host) ? null : listeningAt(doors.server, config.host)),
       domains: [...config.signIn.domains, ...config.allowedHosts],
     }),
     secret: identity.secret('unpaid tasks'),
@@ -222,10 +224,14 @@ const discoveryOf = (issuer: string | null): string | null =>
  * The public address of this gateway. null if it is not configured, or if a development gateway does not listen yet.
  */
 const ownUrlOf = ({ config, server }: Pick<Doors, 'config' | 'server'>): string | null =>
-  config.publicUrl ?? (config.mode === 'development' ? listeningAt(server) : null);
+  config.publicUrl ?? (config.mode === 'development' ? listeningAt(server, '127.0.0.1') : null);
 
-/** The server's address for programs on this machine. null before it listens. */
-function listeningAt({ server }: FastifyInstance): string | null {
+/** Addresses to listen on that mean all addresses of the machine. */
+const LISTENS_EVERYWHERE: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
+
+/** The server's origin at `host`, an address on which it listens. null before it listens. */
+function listeningAt({ server }: FastifyInstance, host: string): string | null {
   const address = server.address();
-  return address === null || typeof address === 'string' ? null : `http://127.0.0.1:${address.port}`;
+  if (address === null || typeof address === 'string') return null;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
 }

@@ -1,4 +1,4 @@
-import { createTrust } from '#wire';
+import { configuredNames, createOwnOrigin, createTrust } from '#wire';
 import { allowPages, createCatalog, createServer } from '#gateway';
 import { countAnswers } from '#observe';
 import { addWebPages, referenceRoutes } from '#pages';
@@ -13,7 +13,7 @@ export type Listener = Opened<typeof openServer>;
  * first, because they describe the routes that are added later.
  */
 export async function openServer(money: Money) {
-  const { config, opened, offers, payments, metrics, refusals, onError } = money;
+  const { config, opened, offers, payments, metrics, refusals, logger, onError } = money;
   const catalog = createCatalog();
   catalog.replace('config', offers);
   const trust = createTrust(config.trustedProxies);
@@ -23,12 +23,22 @@ export async function openServer(money: Money) {
   await allowPages(server, config.corsOrigins);
   countAnswers(server, metrics);
   refusals.watch(server);
+  const ownOrigin = createOwnOrigin({
+    publicUrl: config.publicUrl,
+    names: configuredNames({ ...config, signInDomains: config.signIn.domains, bindHost: config.host }),
+    onUnknownHost: (host) =>
+      logger.warn(
+        { host },
+        'this gateway was visited at a host that it does not know, so pages and agent cards do not show that host: if it is your name for the gateway, set server.public_url',
+      ),
+  });
   await referenceRoutes(server, {
     version: VERSION,
     payable: payments.open,
     exampleModel: () =>
       catalog.offers('model').find(({ model }) => model?.outputModalities.includes('text'))?.service ?? null,
     publicUrl: config.publicUrl,
+    ownOrigin,
     marketplaceUrl: config.marketplaceUrl,
     dashboardUrl: config.dashboardUrl,
     count: (kind) => new Set(catalog.offers(kind).map(({ service }) => service)).size,
@@ -37,12 +47,13 @@ export async function openServer(money: Money) {
     version: VERSION,
     mode: config.mode,
     publicUrl: config.publicUrl,
+    ownOrigin,
     elsewhere: { '/marketplace': config.marketplaceUrl, '/dashboard': config.dashboardUrl },
     signInDomains: config.signIn.domains,
     analytics: config.analytics.public !== 'off',
     catalog,
-    onMissing: (reason) => money.logger.warn({ reason }, 'there are no web pages'),
+    onMissing: (reason) => logger.warn({ reason }, 'there are no web pages'),
   });
   opened.defer(() => web.close());
-  return { ...money, catalog, trust, server, web };
+  return { ...money, catalog, trust, server, web, ownOrigin };
 }

@@ -2,16 +2,20 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { printable } from './printable.ts';
 import { isLoopback, parseHost, type HostName } from './host-name.ts';
 
-export interface OriginGuardOptions {
+/** The configuration of the gateway's host names. */
+interface HostNames {
   readonly publicUrl: string | null;
   /** Domains of wallet sign-in, with a port if it is not the default port. */
   readonly signInDomains: readonly string[];
   /** The host that the gateway listens on. */
   readonly bindHost: string;
-  /** Serialised origins. The origin `null` is allowed too. */
-  readonly allowedOrigins: readonly string[];
   /** Host names without a port. */
   readonly allowedHosts: readonly string[];
+}
+
+export interface OriginGuardOptions extends HostNames {
+  /** Serialised origins. The origin `null` is allowed too. */
+  readonly allowedOrigins: readonly string[];
 }
 
 /**
@@ -19,6 +23,21 @@ export interface OriginGuardOptions {
  * a repeated Host. Node keeps the first Host, but a proxy in front of the gateway may have checked the last.
  */
 type OriginGuard = (headers: IncomingHttpHeaders, rawHeaders?: readonly string[]) => string | null;
+
+/** The host names that the operator has configured for this gateway, in the form of parseHost. */
+export function configuredNames({ publicUrl, signInDomains, bindHost, allowedHosts }: HostNames): Set<string> {
+  const names = new Set([
+    boundName(bindHost),
+    ...allowedHosts,
+    ...signInDomains.map((domain) => parseHost(domain)?.name ?? domain),
+  ]);
+  // Addresses that mean all interfaces are not host names of the gateway.
+  for (const every of ['0.0.0.0', '[::]']) names.delete(every);
+  if (publicUrl !== null) names.add(parseHost(new URL(publicUrl).host)?.name ?? publicUrl);
+  return names;
+}
+
+const boundName = (host: string): string => parseHost(host.includes(':') ? `[${host}]` : host)?.name ?? host;
 
 const ORIGIN = /^(https?):\/\/([^/]+)$/i;
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: '80', https: '443' };
@@ -32,20 +51,10 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: '80', https: '44
  */
 export function createOriginGuard(options: OriginGuardOptions): OriginGuard {
   const { publicUrl, signInDomains, bindHost, allowedOrigins } = options;
-  const bound = parseHost(bindHost.includes(':') ? `[${bindHost}]` : bindHost)?.name ?? bindHost;
-  const onLoopback = isLoopback(bound);
-  const names = new Set([
-    bound,
-    ...options.allowedHosts,
-    ...signInDomains.map((domain) => parseHost(domain)?.name ?? domain),
-  ]);
-  // Addresses that mean all interfaces are not host names of the gateway.
-  for (const every of ['0.0.0.0', '[::]']) names.delete(every);
+  const onLoopback = isLoopback(boundName(bindHost));
+  const names = configuredNames(options);
   const origins = new Set([...allowedOrigins, ...signInDomains.map((domain) => `https://${domain}`)]);
-  if (publicUrl !== null) {
-    names.add(parseHost(new URL(publicUrl).host)?.name ?? publicUrl);
-    origins.add(new URL(publicUrl).origin);
-  }
+  if (publicUrl !== null) origins.add(new URL(publicUrl).origin);
   const judgesHost = onLoopback || publicUrl !== null || options.allowedHosts.length > 0;
   const isOurs = ({ name }: HostName) => isLoopback(name) || names.has(name);
 

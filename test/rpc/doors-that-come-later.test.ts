@@ -18,7 +18,13 @@ beforeAll(async () => {
     mode: 'production',
   });
   server = createServer({ limits: config.limits, onError: () => {} });
-  await referenceRoutes(server, { payable: false, exampleModel: () => null, publicUrl: null, version: '1' });
+  await referenceRoutes(server, {
+    payable: false,
+    exampleModel: () => null,
+    publicUrl: null,
+    ownOrigin: () => null,
+    version: '1',
+  });
   const pipeline = {
     visitor: async (_headers: object, address: string) => anonymousAt(address),
     count: async () => {},

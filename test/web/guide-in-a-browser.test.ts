@@ -1,5 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createOwnOrigin } from '#wire';
 import { referenceRoutes } from '#pages';
 import { openBrowser, type TestBrowser, type Visitor } from '../support/browser.ts';
 
@@ -10,7 +11,13 @@ let origin: string;
 let browser: TestBrowser;
 beforeAll(async () => {
   app = Fastify({ forceCloseConnections: true });
-  await referenceRoutes(app, { version: '1.2.3', payable: false, exampleModel: () => null, publicUrl: null });
+  await referenceRoutes(app, {
+    version: '1.2.3',
+    payable: false,
+    exampleModel: () => null,
+    publicUrl: null,
+    ownOrigin: createOwnOrigin({ publicUrl: null }),
+  });
   origin = await app.listen({ port: 0, host: '127.0.0.1' });
   browser = await openBrowser();
 });

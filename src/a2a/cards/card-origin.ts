@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify';
+import { type AskedAddress, type OwnOrigin, parseHost } from '#wire';
 import type { CardOrigin } from './card-pages.ts';
 
 interface CardOriginOptions {
@@ -6,22 +6,30 @@ interface CardOriginOptions {
   readonly publicUrl: string | null;
   /** The host names of this gateway, with a port if it is not the default of the scheme. */
   readonly domains: readonly string[];
+  readonly ownOrigin: OwnOrigin;
+  /** The origin at which the gateway listens; null if it listens at every address of its machine. */
+  readonly listening: () => string | null;
 }
 
-const HOST = /^(?:[a-z0-9_][a-z0-9_.-]{0,252}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
+/** The error for a request whose card can name no origin. */
+export const NO_ORIGIN =
+  'The Host header is not a name of this gateway that an agent card can have: send an IP address of the gateway, or a name that it knows. If clients use this name, the operator sets server.public_url';
 
 /**
- * Finds the origin for the card of a request: the operator's public URL, else the Host of the request. null if the Host
- * is not valid.
+ * Finds the origin for the card of a request: the operator's public URL, else the Host of the request if that is the
+ * gateway's, else where the gateway listens. null if that is at every address, or if the Host is not valid.
  */
 export function createCardOrigin({
   publicUrl,
   domains,
-}: CardOriginOptions): (request: Pick<FastifyRequest, 'protocol' | 'host'>) => CardOrigin | null {
+  ownOrigin,
+  listening,
+}: CardOriginOptions): (request: AskedAddress) => CardOrigin | null {
   const names = new Set(domains.map((domain) => domain.toLowerCase()));
-  return ({ protocol, host }) => {
-    if (publicUrl !== null) return { url: publicUrl, known: true };
-    const url = HOST.test(host) ? URL.parse(`${protocol === 'https' ? 'https' : 'http'}://${host}`) : null;
-    return url && { url: url.origin, known: names.has(url.host) };
+  return (request) => {
+    const own = ownOrigin(request);
+    if (own !== null) return { url: own, known: publicUrl !== null || names.has(new URL(own).host) };
+    const url = parseHost(request.host) === null ? null : listening();
+    return url === null ? null : { url, known: false };
   };
 }

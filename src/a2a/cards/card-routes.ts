@@ -3,6 +3,7 @@ import { GatewayError } from '#wire';
 import { type Catalog, hasTagged } from '#gateway';
 import { readVersion, VERSION_HEADER, versionQuery } from '../wire/version.ts';
 import type { BridgedAgent, Cards } from './card-cache.ts';
+import { NO_ORIGIN } from './card-origin.ts';
 import type { CardOrigin, CardPage } from './card-pages.ts';
 
 interface CardRoutesDeps {
@@ -12,7 +13,7 @@ interface CardRoutesDeps {
   readonly bridged: (service: string) => Promise<BridgedAgent | null>;
   /** A few names that begin with `prefix` and can be called as agents. */
   readonly namesBelow: (prefix: string) => readonly string[];
-  /** The origin for the cards of a request; null if the Host header is not valid. */
+  /** The origin for the cards of a request; null if no origin is known. */
   readonly origin: (request: FastifyRequest) => CardOrigin | null;
 }
 
@@ -51,10 +52,7 @@ export function addCardRoutes(
   void app.register(async (scope) => {
     const originOf = (request: FastifyRequest): CardOrigin => {
       const found = origin(request);
-      if (!found)
-        throw new GatewayError('invalid_request', 'The Host header has no host. Send the host of this gateway', {
-          param: 'Host',
-        });
+      if (!found) throw new GatewayError('invalid_request', NO_ORIGIN, { param: 'Host' });
       return found;
     };
 

@@ -4,6 +4,7 @@ import { agentRequest } from '../agent/agent-request.ts';
 import type { Ask } from '../door/ask.ts';
 import type { ReplyWriter } from '../door/reply-writer.ts';
 import type { Cards } from './card-cache.ts';
+import { NO_ORIGIN } from './card-origin.ts';
 import { refusedEnd, type A2aTail } from '../send/ending.ts';
 import { chooseLink } from '../agent/link.ts';
 import { resolveAgent } from '../agent/resolve.ts';
@@ -34,8 +35,7 @@ export async function showExtendedCard(
   const facts = await cards.facts(offer);
   if (!facts.extended) throw noExtendedCard(ask.version, service);
   const origin = ask.origin();
-  if (origin === null)
-    throw new A2aError('InvalidRequest', 'The Host header has no host. Send the host of this gateway');
+  if (origin === null) throw new A2aError('InvalidRequest', NO_ORIGIN);
   const link = chooseLink(offer, facts, ask.version);
   const { caller, requestId, version } = ask;
   const fetchCard = async (send: Send): Promise<ReplyEnd> => {

@@ -27,7 +27,7 @@ export interface Ask {
   readonly quote?: QuoteAsked | null;
   /** The extensions that the client activates, as in the header; null for none. */
   readonly extensions: string | null;
-  /** The origin that cards in the response name; null if the Host header of the request is not valid. */
+  /** The origin that cards in the response name; null if no origin is known. */
   readonly origin: () => CardOrigin | null;
   /** The id of the client's request, as text for the call's span; null on HTTP+JSON. */
   readonly rpcId: string | null;

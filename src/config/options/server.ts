@@ -98,7 +98,8 @@ export const SERVER = {
     env: 'TOLLGATE_PUBLIC_URL',
     absent: 'not known',
     takes: 'an http:// or https:// URL without a path',
-    meaning: 'Public address of this gateway. Wallets may sign in for its host.',
+    meaning:
+      'Public address of this gateway. Wallets may sign in for its host, and pages and agent cards show it. Set it if clients use a public name: without it, only IP addresses, private names and the hosts of `sign_in.domains` and `server.allowed_hosts` are shown.',
     fault: (value) =>
       urlFault(value, ['http:', 'https:']) ??
       (URL.parse(value)!.origin === value.replace(/\/$/, '') ? null : 'has more than an origin'),

@@ -8,7 +8,7 @@ import { ROOT } from '../web/built-folder.ts';
 import { pageHeaders } from '../web/page-headers.ts';
 import type { Guide, GuidePage } from './guide-pages.ts';
 
-interface GuideOptions {
+export interface GuideOptions {
   readonly version: string;
   readonly publicUrl: string | null;
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { parseHost } from '#wire';
+import type { FastifyInstance } from 'fastify';
+import type { OwnOrigin } from '#wire';
 import type { Primitive } from '#config';
 import { ICON } from './icon.ts';
 import { FIRST_SCRIPT_PATH, FIRST_SCRIPT } from './first-script.ts';
@@ -9,14 +9,14 @@ const CACHED = 'public, max-age=86400';
 
 export interface FrontPageOptions {
   readonly version: string;
-  /** The gateway's address in the configuration. */
-  readonly publicUrl: string | null;
+  /** The gateway's address for the visitor of a page. */
+  readonly ownOrigin: OwnOrigin;
   /** Returns the number of services of a kind. */
   readonly count?: (kind: Primitive) => number;
 }
 
 /** `GET /`: one document that says what this host is and where to go. It works also if the web pages are missing. */
-export function frontPage({ version, publicUrl, count }: FrontPageOptions): (app: FastifyInstance) => Promise<void> {
+export function frontPage({ version, ownOrigin, count }: FrontPageOptions): (app: FastifyInstance) => Promise<void> {
   return async (app) => {
     // Loaded at the first visit, so that it doesn't delay the start.
     let parts: ReturnType<typeof load> | null = null;
@@ -26,7 +26,11 @@ export function frontPage({ version, publicUrl, count }: FrontPageOptions): (app
         .header('content-type', 'text/html; charset=utf-8')
         .header('content-security-policy', policy)
         .send(
-          frontDocument({ version, address: publicUrl ?? addressOf(request), count: (kind) => count?.(kind) ?? null }),
+          frontDocument({
+            version,
+            address: ownOrigin(request) ?? '&lt;this address&gt;',
+            count: (kind) => count?.(kind) ?? null,
+          }),
         );
     });
     app.get(FIRST_SCRIPT_PATH, { schema: { hide: true } }, async (_request, reply) =>
@@ -52,9 +56,4 @@ function policyFor(style: string): string {
     `default-src 'none'; script-src 'self'; style-src 'sha256-${hash}'; img-src 'self'; ` +
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
   );
-}
-
-/** The gateway's address in the request. An invalid Host header is not shown on the page. */
-function addressOf({ protocol, host }: FastifyRequest): string {
-  return parseHost(host) === null ? '&lt;this address&gt;' : `${protocol}://${host}`;
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { guideRoutes } from '../guide/guide-routes.ts';
+import { type GuideOptions, guideRoutes } from '../guide/guide-routes.ts';
 import { docsPage } from './docs-page.ts';
 import { frontPage, type FrontPageOptions } from './front-page.ts';
 import { llmsText, type PageAddresses } from './llms-text.ts';
@@ -11,7 +11,7 @@ import { describeRoutes, type ReferenceOptions } from './openapi.ts';
  */
 export async function referenceRoutes(
   server: FastifyInstance,
-  options: ReferenceOptions & FrontPageOptions & PageAddresses,
+  options: ReferenceOptions & FrontPageOptions & GuideOptions & PageAddresses,
 ): Promise<void> {
   const document = describeRoutes(server, options);
   await docsPage(server);

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { GatewayError, parseHost } from '#wire';
+import { GatewayError, type OwnOrigin } from '#wire';
 import type { Mode } from '#config';
 import { answerMissingPages, type Catalog, hasTagged, tagOf } from '#gateway';
 import { findBuilt, ROOT } from './built-folder.ts';
@@ -14,6 +14,8 @@ interface WebPagesOptions {
   readonly version: string;
   readonly mode: Mode;
   readonly publicUrl: string | null;
+  /** The gateway's address for the visitor of a page. */
+  readonly ownOrigin: OwnOrigin;
   /**
    * Addresses of pages that are on another site, by the beginning of their path here. null for this gateway's own
    * pages.
@@ -48,7 +50,7 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
   const elsewhere = Object.entries(options.elsewhere).filter((entry): entry is [string, string] => entry[1] !== null);
   const bootFor = (request: FastifyRequest) => ({
     version: options.version,
-    base_url: options.publicUrl ?? addressOf(request),
+    base_url: options.ownOrigin(request) ?? '<this address>',
     mode: options.mode,
     sign_in_domains: options.signInDomains,
     analytics: options.analytics,
@@ -183,9 +185,4 @@ function factsOf(page: PagePath, rest: string, catalog: Pick<Catalog, 'offers'>)
     return { title: offer.provider.name, description, above: rest, lead: '', known: true };
   }
   return { title, description, above: '', lead: description, known: true };
-}
-
-/** The address that the visitor used. An invalid Host header is not shown on the page. */
-function addressOf({ protocol, host }: FastifyRequest): string {
-  return parseHost(host) === null ? '' : `${protocol}://${host}`;
 }

@@ -128,7 +128,7 @@ test('the doors may have the same wildcard, with a hook that refuses', async () 
   expect((await fetch(gateway.url + PATH, { method: 'POST' })).status).toBe(401);
 });
 
-test('a Host that is none is refused, and one that the operator did not name gets a card without a signature', async () => {
+test('only a Host that the operator named gets a signed card; a name that could be a stranger’s is not in it', async () => {
   const gateway = await startGateway({ offers: [agentOffer()], publicUrl: null, domains: ['gate.example:8443'] });
   const at = async (host: string) => {
     const { statusCode, json } = await gateway.server.inject({ url: PATH, headers: { host } });
@@ -136,12 +136,27 @@ test('a Host that is none is refused, and one that the operator did not name get
   };
   const [, known] = await at('gate.example:8443');
   expect(known).toMatchObject({ url: 'http://gate.example:8443/a2a/acme/writer', signatures: [{}, {}] });
-  const [, stranger] = await at('evil.example');
-  expect(stranger).toMatchObject({ url: 'http://evil.example/a2a/acme/writer' });
-  expect(stranger).not.toHaveProperty('signatures');
+  for (const [host, origin] of [
+    ['gateway:8402', 'http://gateway:8402'],
+    ['gate.example:1', 'http://gate.example:1'],
+    ['evil.example', gateway.url],
+  ] as const) {
+    const [, card] = await at(host);
+    expect(card).toMatchObject({ url: `${origin}/a2a/acme/writer` });
+    expect(card).not.toHaveProperty('signatures');
+  }
   const [status, refused] = await at('evil.example/path?');
   expect(status).toBe(400);
   expect(refused).toMatchObject({ error: { type: 'invalid_request', param: 'Host' } });
+});
+
+test('a gateway that listens at every address, and does not know its name, says what is missing', async () => {
+  const gateway = await startGateway({ offers: [agentOffer()], publicUrl: null, everywhere: true });
+  const { statusCode, json } = await gateway.server.inject({ url: PATH, headers: { host: 'gate.example' } });
+  expect([statusCode, json()]).toMatchObject([
+    400,
+    { error: { type: 'invalid_request', param: 'Host', message: expect.stringContaining('server.public_url') } },
+  ]);
 });
 
 async function startGatewayWithDoors() {

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createOwnOrigin } from '#wire';
 import { referenceRoutes } from '#pages';
 import { diagramFile, diagramMark, diagramsOf } from '../../../src/pages/guide/diagrams.ts';
 import { ROOT } from '../../architecture/source.ts';
@@ -12,7 +13,13 @@ let app: FastifyInstance;
 let url: string;
 beforeAll(async () => {
   app = Fastify({ forceCloseConnections: true });
-  await referenceRoutes(app, { version: '1.2.3', payable: false, exampleModel: () => null, publicUrl: null });
+  await referenceRoutes(app, {
+    version: '1.2.3',
+    payable: false,
+    exampleModel: () => null,
+    publicUrl: null,
+    ownOrigin: createOwnOrigin({ publicUrl: null }),
+  });
   url = await app.listen({ port: 0, host: '127.0.0.1' });
 });
 afterAll(() => app.close());

@@ -1,5 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createOwnOrigin } from '#wire';
 import { EXAMPLE_MODEL, referenceRoutes } from '#pages';
 
 interface Document {
@@ -16,7 +17,13 @@ let app: FastifyInstance;
 let url: string;
 beforeAll(async () => {
   app = Fastify({ forceCloseConnections: true });
-  await referenceRoutes(app, { version: '1.2.3', payable: false, exampleModel: () => null, publicUrl: null });
+  await referenceRoutes(app, {
+    version: '1.2.3',
+    payable: false,
+    exampleModel: () => null,
+    publicUrl: null,
+    ownOrigin: createOwnOrigin({ publicUrl: null }),
+  });
   const body = {
     type: 'object',
     required: ['model'],
@@ -47,7 +54,7 @@ async function documentOf(options: {
   readonly exampleModel: () => string | null;
 }): Promise<string> {
   const own = Fastify();
-  await referenceRoutes(own, { version: '1', publicUrl: null, ...options });
+  await referenceRoutes(own, { version: '1', publicUrl: null, ownOrigin: () => null, ...options });
   const body = { type: 'object', properties: { model: { type: 'string' } }, examples: [{ model: EXAMPLE_MODEL }] };
   own.post('/chat/completions', { schema: { tags: ['Chat'], summary: 'Chat', body } }, async () => ({}));
   own.get('/agents', { schema: { tags: ['Models'], summary: 'List agents' } }, async () => ({}));

@@ -1,7 +1,7 @@
 /** Facts about the gateway that the document contains. */
 interface Boot {
   readonly version: string;
-  /** The gateway's address for programs, without a path: `https://gateway.example`. */
+  /** The gateway's address for programs: `https://gateway.example`; `<this address>` if it is not known. */
   readonly base_url: string;
   readonly mode: 'development' | 'production';
   /** Whether `/api/v1/analytics/public` is public. */

@@ -11,6 +11,7 @@ import type { LimitsConfig } from '../../../../src/config/config.ts';
 import { createServer as createGatewayServer } from '../../../../src/gateway/server/server.ts';
 import type { Offer } from '../../../../src/gateway/call.ts';
 import { createCards, type CardsOptions } from '../../../../src/a2a/cards/card-cache.ts';
+import { createOwnOrigin, parseHost } from '#wire';
 import { createCardOrigin } from '../../../../src/a2a/cards/card-origin.ts';
 import { addCardRoutes } from '../../../../src/a2a/cards/card-routes.ts';
 import { CARD_BYTES_MAX, CARD_REQUEST_HEADERS, type FetchCard } from '../../../../src/a2a/cards/fetch-card.ts';
@@ -98,12 +99,21 @@ export interface GatewayOptions extends Partial<CardsOptions> {
   readonly offers?: readonly Offer[];
   readonly publicUrl?: string | null;
   readonly domains?: readonly string[];
+  /** Listens at every address of the machine, as far as cards know. */
+  readonly everywhere?: boolean;
   /** What else is there. */
   readonly mount?: (server: FastifyInstance) => Promise<void>;
 }
 
 /** A gateway that shows cards and keys, listening. */
-export async function startGateway({ offers = [], publicUrl, domains = [], mount, ...more }: GatewayOptions = {}) {
+export async function startGateway({
+  offers = [],
+  publicUrl,
+  domains = [],
+  everywhere = false,
+  mount,
+  ...more
+}: GatewayOptions = {}) {
   const catalog = createCatalog();
   catalog.replace('test', offers);
   const server = createGatewayServer({ limits: LIMITS, onError: (error) => failures.push(error) });
@@ -130,7 +140,11 @@ export async function startGateway({ offers = [], publicUrl, domains = [], mount
         .offers('agent')
         .map(({ service }) => service)
         .filter((name) => name.startsWith(prefix)),
-    origin: (request) => createCardOrigin({ publicUrl: publicUrl === undefined ? url : publicUrl, domains })(request),
+    origin: (request) => {
+      const own = { publicUrl: publicUrl === undefined ? url : publicUrl, domains };
+      const ownOrigin = createOwnOrigin({ ...own, names: domains.map((domain) => parseHost(domain)!.name) });
+      return createCardOrigin({ ...own, ownOrigin, listening: () => (everywhere ? null : url) })(request);
+    },
   });
   server.get('/.well-known/jwks.json', () => JWKS);
   await mount?.(server);

@@ -29,7 +29,7 @@ function Code({
 }): ReactNode {
   return (
     <Card title="Use it from code">
-      <CodeTabs snippets={snippetsOf(calledOf(service, BOOT.base_url || location.origin, tool))} />
+      <CodeTabs snippets={snippetsOf(calledOf(service, BOOT.base_url, tool))} />
     </Card>
   );
 }

@@ -4,6 +4,7 @@ import { Link } from 'wouter';
 import type { Standing } from '../../../api/catalogue.ts';
 import { utcDay } from '../../../api/own.ts';
 import { call } from '../../../api/request.ts';
+import { BOOT } from '../../../app/boot.ts';
 import { useSearchState } from '../../../app/search.ts';
 import { Badge } from '../../../ui/badge.tsx';
 import { buttonStyle } from '../../../ui/button-style.ts';
@@ -130,7 +131,7 @@ function Offers(): ReactNode {
 }
 
 const FILE = `# provider.toml
-router = { url = "${location.origin}", siwx = { chain_id = "solana:mainnet", keypair_file = "wallet.json" } }
+router = { url = "${BOOT.base_url}", siwx = { chain_id = "solana:mainnet", keypair_file = "wallet.json" } }
 [[models]]
 name = "acme/mock"
 pricing = { prompt = 0.5, completion = 1.5 }     # USD per 1M tokens
