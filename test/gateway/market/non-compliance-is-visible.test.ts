@@ -18,7 +18,7 @@ interface Served {
 
 test('a provider that leaves usage out earns nothing for it, is flagged and counted wherever it is shown, and gets fewer calls', async () => {
   const { spine, supply } = await startSupplied(
-    `[billing]\nfee_bps = 500\n${modelBlock({ name: 'shared/model', provider: 'Honest', url: '{provider}', prompt: 1, completion: 1 })}`,
+    `[billing]\nfee_bps = 500\n[tunnel]\nshared_names = ["shared/model"]\n${modelBlock({ name: 'shared/model', provider: 'Honest', url: '{provider}', prompt: 1, completion: 1 })}`,
   );
   const supplier = await supply(model('shared/model', { providerName: 'Careless' }));
   const call = async (more: object) => {
