@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 
 /*
- * As much of curl as the pages use, for machines without it: `-H`, `-d`, `-F`, `-i`, `-X`, `-o`, `-b` and `-c`. `-s` and
- * `-N` do nothing.
+ * As much of curl as the pages use, for machines without it: `-H`, `-d`, `-F`, `-i`, `-X`, `-o`, `-b` and `-c`. `-s`
+ * and `-N` do nothing.
  */
 
 const headers: [string, string][] = [];
