@@ -52,7 +52,9 @@ test('an address may have what clients append to it', async () => {
 test('the command that writes has what was given, but no key', async () => {
   const args = ['--url', `${base}/v1`, '--model', 'demo/sage:floor', '--key', key];
   const { output } = await connect(args);
-  expect(output).toContain(`tollgate.mjs connect claude-code --url ${base}/v1 --model demo/sage:floor --write`);
+  expect(output).toContain(
+    `tollgate.mjs connect claude-code --url ${base}/v1 --model demo/sage:floor --key "$KEY" --write`,
+  );
   const { output: other } = await place.run(['connect', 'cursor', '--mcp', '--data', place.data]);
   expect(other).toMatch(/To write it: \S.* connect cursor --data \S+ --mcp --write/);
 });

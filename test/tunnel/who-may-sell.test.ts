@@ -49,6 +49,11 @@ test('names of the operator, and names that look like them or like those of othe
     });
   for (const provider of ['Tollgate', 'T0llgate', 'Operator', 'own'])
     expect(await refused('free/model', provider)).toMatchObject({ key: 'provider_name' });
+  for (const name of ['tollgate', 'T0llgate', 'operator/large'])
+    expect(await refused(name)).toMatchObject({
+      key: 'name',
+      wrong: expect.stringContaining('a name of this gateway itself') as string,
+    });
 
   // A shared name is one that others may use, exactly as it is.
   await dial('test/model');

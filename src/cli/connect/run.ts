@@ -115,14 +115,14 @@ const ALWAYS_OF_PROJECT: ReadonlySet<string> = new Set([
   'openrouter-sdk',
 ]);
 
-/** The same command with `--write`. A key is not repeated, because others may see the screen. */
+/** The same command with `--write`. A key is named by its variable, because others may see the screen. */
 function againOf(name: string, { url, model, data, mcp, project, key }: ConnectFlags): string {
   const values = Object.entries({ url, model, data }).flatMap(([option, value]) =>
     value === undefined ? [] : [`--${option}`, inShell(value)],
   );
   const more = [...(mcp ? ['--mcp'] : []), ...(project ? ['--project'] : [])];
-  const command = [OWN_NAME, 'connect', name, ...values, ...more, '--write'].join(' ');
-  return key === undefined ? command : `${command}   (with --key as before)`;
+  const ofKey = key === undefined ? [] : ['--key', '"$KEY"'];
+  return [OWN_NAME, 'connect', name, ...values, ...more, ...ofKey, '--write'].join(' ');
 }
 
 const inShell = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);

@@ -5,7 +5,7 @@ import type { GroupWrites } from './group-writes.ts';
 import type { Listing } from './listing.ts';
 import { ConnectionSuperseded, type Connection, type Registry, type RegistryOptions } from './registry.ts';
 import { nextPastPrices, pastPricesFromText, pastPricesToText, withRaises } from './past-prices.ts';
-import { createReservedNames, type ReservedNames } from './reserved-names.ts';
+import { createReservedNames, isOfGateway, type ReservedNames } from './reserved-names.ts';
 import { namesSteps, refuseLookAlikes } from './service-names.ts';
 import { registeredOf, servicesFromText, servicesToText, withTimes } from './stored-document.ts';
 
@@ -116,11 +116,12 @@ function refuseReserved(services: readonly Service[], reservedNames: ReservedNam
   const problems = services.flatMap(({ name }) => {
     const own = reservedNames.ofService(name);
     if (own === null) return [];
-    const wrong =
-      own === name
-        ? `"${name}" is a service of this gateway's operator`
-        : `"${name}" looks like "${own}", a service of this gateway's operator`;
-    return [{ key: 'name', wrong, right: 'another name, or ask the operator to list it in tunnel.shared_names' }];
+    const whose = isOfGateway(own) ? 'a name of this gateway itself' : "a service of this gateway's operator";
+    const wrong = own === name ? `"${name}" is ${whose}` : `"${name}" looks like "${own}", ${whose}`;
+    const right = isOfGateway(own)
+      ? 'another name'
+      : 'another name, or ask the operator to list it in tunnel.shared_names';
+    return [{ key: 'name', wrong, right }];
   });
   if (problems.length > 0) throw new RegistrationError(problems);
 }

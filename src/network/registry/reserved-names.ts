@@ -1,12 +1,18 @@
 import { foldName, type ServiceConfig } from '#config';
 
 /** Names of the gateway itself and of its operator, which no provider may have. */
-const OF_OPERATOR = ['tollgate', 'operator'];
+const OF_OPERATOR: readonly string[] = ['tollgate', 'operator'];
+
+/** Whether it is `tollgate` or `operator`, as `ofService` returns them. */
+export const isOfGateway = (name: string): boolean => OF_OPERATOR.includes(name);
 
 /** Names that connected providers cannot use, because they are the operator's or look like them. */
 export interface ReservedNames {
   isProvider(name: string): boolean;
-  /** The operator's service with this name or with one that looks like it. null if a provider may use the name. */
+  /**
+   * The operator's service with this name or with one that looks like it; also `tollgate` or `operator` for a name that
+   * is, or begins with, what looks like one of them. null if a provider may use the name.
+   */
   ofService(name: string): string | null;
   /** Takes the services of a new configuration file. */
   replace(services: readonly ServiceConfig[]): void;
@@ -29,7 +35,9 @@ export function createReservedNames(
     isProvider: (name) => providers.has(foldName(name)),
     ofService(name) {
       const found = own.get(foldName(name)) ?? null;
-      return found === name && open.has(name) ? null : found;
+      if (found !== null) return found === name && open.has(name) ? null : found;
+      const author = foldName(name.split('/', 1)[0]!);
+      return OF_OPERATOR.find((word) => foldName(word) === author) ?? null;
     },
     replace,
   };

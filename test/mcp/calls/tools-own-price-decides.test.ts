@@ -10,7 +10,7 @@ test("a stranger whose service is cheap and whose tool is dear gets no call of t
   const server = await startRawMcp(() => '{"resultType":"complete","content":[]}');
   const stranger = await startRawMcp(() => '{"resultType":"complete","content":[]}');
   const spine = await startSpine({
-    toml: toolToml({ name: 'search', url: server.url, pricing: 'per_call = 0.01' }),
+    toml: `[tunnel]\nshared_names = ["search"]\n${toolToml({ name: 'search', url: server.url, pricing: 'per_call = 0.01' })}`,
     credit: '100',
   });
   const services = toolToml({
