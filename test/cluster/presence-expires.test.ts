@@ -18,7 +18,7 @@ let proxy: DialledIn;
 beforeAll(async () => {
   cluster = await startMixedCluster({
     postgresUrl: inject('postgresUrl'),
-    toml: `${UNHURRIED}\n[tunnel]\nwait_ms = 500\n[upstream]\ncooldown_ms = 200\n${modelBlock({ name: 'model/both', provider: 'Direct', url: '{provider}' })}`,
+    toml: `${UNHURRIED}\n[tunnel]\nwait_ms = 500\nshared_names = ["model/both"]\n[upstream]\ncooldown_ms = 200\n${modelBlock({ name: 'model/both', provider: 'Direct', url: '{provider}' })}`,
   });
   const [first, second, third] = cluster.gateways as [GatewayHere, GatewayHere, GatewayHere];
   ({ key } = await second.openAccount('caller', 100));
