@@ -20,7 +20,7 @@ beforeAll(async () => {
   cluster = await startProcessCluster({
     postgresUrl: inject('postgresUrl'),
     size: 2,
-    toml: `${UNHURRIED}\n${modelBlock({ name: 'model/both', provider: 'Direct', url: '{provider}', prompt: 100, completion: 100 })}`,
+    toml: `${UNHURRIED}\n[tunnel]\nshared_names = ["model/both"]\n${modelBlock({ name: 'model/both', provider: 'Direct', url: '{provider}', prompt: 100, completion: 100 })}`,
   });
   const [first, second] = cluster.gateways as [Gateway, Gateway];
   ({ key } = await second.openAccount('caller', 100));
