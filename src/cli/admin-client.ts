@@ -115,7 +115,11 @@ function readAnswer(status: number, text: string, where: string, path: string): 
   if (status < 400 && 'data' in body) return { ...body, data: body.data };
   const message = body.error?.message ?? `status ${status}`;
   if (status === 404) {
-    const list = path.startsWith('/providers') ? 'provider list' : 'account list';
+    const list = !path.startsWith('/providers')
+      ? 'account list'
+      : path.includes('/payouts')
+        ? 'provider payouts <provider>'
+        : 'provider list';
     throw new CliError(`${message}.\nSee what there is: ${OWN_NAME} ${list}`);
   }
   throw new CliError(
