@@ -210,7 +210,8 @@ function enter(machine, account, command, { log, signal, env = {}, limitMs = STA
     'mount --rbind /dev "$0/dev"',
     'mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm"',
     'mount --rbind /sys "$0/sys"',
-    'exec chroot "$@"',
+    // The PATH of a user without root does not name the folder of chroot.
+    'exec "$(PATH="$PATH:/usr/sbin:/sbin" command -v chroot)" "$@"',
   ].join(' && ');
   const who = account === 'root' ? [] : [`--userspec=${USER}:${USER}`, '--groups='];
   const home = homeOf(account);
