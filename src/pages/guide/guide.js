@@ -40,10 +40,10 @@ const SAME = [
   ['refund', 'credit', 'debit', 'correct'],
   ['block', 'ban', 'freeze', 'refuse'],
   ['rotate', 'replace', 'renew'],
-  ['raise', 'increase', 'change'],
+  ['raise', 'increase'],
   ['customer', 'account', 'user'],
   ['invoice', 'statement', 'receipt'],
-  ['remove', 'delete', 'end'],
+  ['remove', 'delete'],
   ['payout', 'withdraw'],
   ['quota', 'limit'],
 ];
@@ -71,7 +71,7 @@ const othersOf = (word) => SAME.find((group) => group.includes(word))?.filter((o
  * occur in it. A part with all words comes before parts with some of them.
  * @type {(entry: Entry, words: readonly string[]) => number}
  */
-function score([, page, heading, text], words) {
+function score([address, page, heading, text], words) {
   const inPage = page.toLowerCase();
   const inHeading = heading.toLowerCase();
   const inText = text.toLowerCase();
@@ -82,7 +82,8 @@ function score([, page, heading, text], words) {
       (inHeading.includes(word) ? 8 : 0) +
       (inPage.includes(word) ? 4 : 0) +
       (at === -1 ? 0 : 1 + (at < 200 ? 1 : 0)) +
-      (inHeading === word || inPage === word ? 8 : 0)
+      // A heading that is the word alone answers a search for the word alone.
+      (words.length === 1 && (inHeading === word || inPage === word) ? 8 : 0)
     );
   };
   let sum = 0;
@@ -92,7 +93,9 @@ function score([, page, heading, text], words) {
     if (points > 0) matched += 1;
     sum += points;
   }
-  return matched * 2 < words.length ? 0 : sum * (matched / words.length) ** 2;
+  // Decisions and the changelog say why and when, not how.
+  const weight = /\/guide\/(?:decisions|changelog)\b/.test(address) ? 0.25 : 1;
+  return matched * 2 < words.length ? 0 : weight * sum * (matched / words.length) ** 2;
 }
 
 /**
