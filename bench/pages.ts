@@ -96,8 +96,10 @@ const gateway = values.url
       cwd: folder,
       env: { TOLLGATE_DATA: folder, PORT: '0', OLLAMA_HOST: '127.0.0.1:9' },
     });
+const { file: executablePath, env } = await findChromium();
 const browser = await chromium.launch({
-  executablePath: await findChromium(),
+  executablePath,
+  env,
   args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
 });
 try {

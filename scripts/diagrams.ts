@@ -20,8 +20,10 @@ mkdirSync(TOOLS, { recursive: true });
 writeFileSync(join(TOOLS, 'package.json'), '{"private":true}');
 execFileSync('npm', ['install', '--no-audit', '--no-fund', MERMAID], { cwd: TOOLS, stdio: 'inherit' });
 
+const { file: executablePath, env } = await findChromium();
 const browser = await chromium.launch({
-  executablePath: await findChromium(),
+  executablePath,
+  env,
   args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
 });
 const page = await browser.newPage();

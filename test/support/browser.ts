@@ -71,9 +71,10 @@ let launched: Promise<Browser> | undefined;
 async function sharedChromium(): Promise<Browser> {
   const known = await launched?.catch(() => undefined);
   if (known?.isConnected() === true) return known;
-  launched = findChromium().then((executablePath) =>
+  launched = findChromium().then(({ file, env }) =>
     chromium.launch({
-      executablePath,
+      executablePath: file,
+      env,
       // Over http, a name other than localhost is not a secure context.
       args: [
         '--no-sandbox',

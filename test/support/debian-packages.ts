@@ -10,23 +10,25 @@ export const unpackedAt = (name: string): string => join(CACHE, name);
 
 /** The environment with which a program that `unpackPackage` unpacked finds its libraries. */
 export function unpackedEnvironment(name: string): NodeJS.ProcessEnv {
-  // Debian's library folders contain the name of the platform, such as usr/lib/x86_64-linux-gnu.
-  const libraries = ['lib', 'usr/lib']
-    .map((path) => join(unpackedAt(name), path))
-    .filter((directory) => existsSync(directory));
-  const paths = libraries.flatMap((directory) => [
-    directory,
-    ...readdirSync(directory).map((each) => join(directory, each)),
-  ]);
-  return { ...process.env, LD_LIBRARY_PATH: paths.join(':') };
+  const folders = ['lib', 'usr/lib'].flatMap((path) => foldersWithLibraries(join(unpackedAt(name), path), 2));
+  return { ...process.env, LD_LIBRARY_PATH: folders.join(':') };
+}
+
+/** Debian's libraries are in folders such as usr/lib/x86_64-linux-gnu and usr/lib/x86_64-linux-gnu/pulseaudio. */
+function foldersWithLibraries(folder: string, depth: number): string[] {
+  if (!existsSync(folder)) return [];
+  const entries = readdirSync(folder, { withFileTypes: true });
+  const within = depth === 0 ? [] : entries.filter((entry) => entry.isDirectory());
+  const own = entries.some((entry) => /\.so(?:\.|$)/.test(entry.name)) ? [folder] : [];
+  return [...own, ...within.flatMap((entry) => foldersWithLibraries(join(folder, entry.name), depth - 1))];
 }
 
 /** Whether this machine can download Debian packages. */
 export const hasDebianPackages = (): boolean => existsSync('/usr/bin/apt-get') && existsSync('/usr/bin/dpkg-deb');
 
 /**
- * Downloads a Debian package and its missing dependencies, and unpacks them in `.cache`. Nothing is installed. `finish`
- * may change the unpacked files. Several processes may do this at once, and the first one to finish wins. Throws the
+ * Downloads a Debian package (or several, separated by spaces) and its missing dependencies, and unpacks them in `.cache`.
+ * Nothing is installed. `finish` may change the unpacked files. Several processes may do this at once, and the first one to finish wins. Throws the
  * error of apt-get.
  */
 export function unpackPackage(name: string, wanted: string, finish: (root: string) => void = () => {}): void {
@@ -69,9 +71,10 @@ function fetchPackages(wanted: string, work: string, target: string): void {
 
 /** Downloads the package and its dependencies that the system doesn't have. */
 function fetchWith(wanted: string, options: readonly string[], target: string): void {
-  const plan = apt([...options, '-s', 'install', '--no-install-recommends', wanted], target);
+  const names = wanted.split(' ');
+  const plan = apt([...options, '-s', 'install', '--no-install-recommends', ...names], target);
   const missing = [...plan.matchAll(/^Inst (\S+)/gm)].map((match) => match[1] ?? '');
-  apt([...options, 'download', ...new Set([wanted, ...missing])], target);
+  apt([...options, 'download', ...new Set([...names, ...missing])], target);
 }
 
 function apt(args: readonly string[], cwd: string): string {

@@ -275,7 +275,12 @@ async function startGateway(
     sessions.close();
     await upstream.close();
   };
-  onTestFinished(stop);
+  onTestFinished(async () => {
+    const stopping = stop();
+    // A client of Node 24 keeps a connection for 73 seconds that its server does not take for idle.
+    server.server.closeAllConnections();
+    await stopping;
+  });
   return {
     url: `http://127.0.0.1:${port}/mcp/${SERVICE}`,
     sessions,
