@@ -27,9 +27,9 @@ function foldersWithLibraries(folder: string, depth: number): string[] {
 export const hasDebianPackages = (): boolean => existsSync('/usr/bin/apt-get') && existsSync('/usr/bin/dpkg-deb');
 
 /**
- * Downloads a Debian package (or several, separated by spaces) and its missing dependencies, and unpacks them in `.cache`.
- * Nothing is installed. `finish` may change the unpacked files. Several processes may do this at once, and the first one to finish wins. Throws the
- * error of apt-get.
+ * Downloads a Debian package (or several, separated by spaces) and its missing dependencies, and unpacks them in
+ * `.cache`. Nothing is installed. `finish` may change the unpacked files. Several processes may do this at once, and
+ * the first one to finish wins. Throws the error of apt-get.
  */
 export function unpackPackage(name: string, wanted: string, finish: (root: string) => void = () => {}): void {
   mkdirSync(CACHE, { recursive: true });
