@@ -12,6 +12,7 @@ export {
   type DirectEndpoint,
   type Exchange,
   isDevelopment,
+  ownPartOf,
   measuredUse,
   type Offer,
   OWN_ACCOUNT,
