@@ -261,6 +261,27 @@ describe.each(DOORS)('$name', (door) => {
     expect(await balanceOf(account)).toEqual({ available: 0n, locked: 0n });
   });
 
+  test('a frozen account is refused, and nothing is sent', async () => {
+    const { account, key } = await spine.tenant(`frozen-${slug}`, '1');
+    const become = async (state: 'freeze' | 'unfreeze') => {
+      const path = `/admin/v1/accounts/${encodeURIComponent(account)}/${state}`;
+      const headers = { authorization: `Bearer ${spine.adminKey}`, 'content-type': 'application/json' };
+      const answer = await fetch(spine.origin + path, { method: 'POST', headers, body: '{"reason":"a test"}' });
+      expect(answer.status).toBe(200);
+    };
+    const call = () => door.call({ origin: spine.origin, key, text: 'complete' });
+    await become('freeze');
+    const calls = provider.calls();
+    const refused = await call();
+    expect(refused.kind).not.toBe('answered');
+    expect(refused.raw).toContain('This account is frozen by the operator of this gateway');
+    expect(provider.calls()).toBe(calls);
+    expect(await balanceOf(account)).toEqual({ available: 1_000_000n, locked: 0n });
+    await become('unfreeze');
+    expect((await call()).kind).toBe('answered');
+    expect((await balanceOf(account)).available).toBe(1_000_000n - COST);
+  });
+
   test('a repeated call is made once', async () => {
     const { account, key } = await spine.tenant(`repeats-${slug}`, '1');
     const calls = provider.calls();

@@ -32,7 +32,9 @@ interface Operation {
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema?: Schema }>> };
 }
 
-/** Names that may be the name of an id. */
+/** Whether a name may be the name of an id. */
+export const isLikeAnId = (name: string): boolean => LIKE_AN_ID.test(name);
+
 const LIKE_AN_ID = /(?:^|[._-])(?:\w*[_-])?(?:ids?|hash|key|session|task|cursor|before|after|account|token|state)$/i;
 
 /** Members of members are read down to this depth. */
@@ -54,10 +56,9 @@ export function idPlacesOf(server: FastifyInstance, document: OpenApi): readonly
     for (const [verb, { parameters, requestBody }] of Object.entries(operations)) {
       const route = { method: verb.toUpperCase(), path: path.replaceAll(/\{(\w+)\}/g, ':$1') };
       for (const { name, in: where } of parameters)
-        if (where !== 'path' && LIKE_AN_ID.test(name)) add({ ...route, where, name: name.toLowerCase() });
+        if (where !== 'path' && isLikeAnId(name)) add({ ...route, where, name: name.toLowerCase() });
       for (const { schema } of Object.values(requestBody?.content ?? {}))
-        for (const name of membersOf(schema, document))
-          if (LIKE_AN_ID.test(name)) add({ ...route, where: 'body', name });
+        for (const name of membersOf(schema, document)) if (isLikeAnId(name)) add({ ...route, where: 'body', name });
     }
   return [...places.values()];
 }
