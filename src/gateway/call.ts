@@ -60,14 +60,6 @@ interface CallerSession {
 export const isDevelopment = ({ key, session, member }: Pick<Caller, 'key' | 'session' | 'member'>): boolean =>
   key?.development === true || session?.by === 'development' || member?.development === true;
 
-/**
- * The part of its account that owns what a caller begins: the running call of a run token, or `key <hash>` of a
- * restricted key. null: the whole account owns it. A caller with a part sees only what this part owns, and one without
- * sees everything of the account.
- */
-export const ownPartOf = ({ key, run }: Pick<Caller, 'key' | 'run'>): string | null =>
-  run?.parent ?? (key?.restricted ? `key ${key.hash}` : null);
-
 /** A running call that pays for calls made under it from its own lock, see `lendable`. */
 interface CallerRun {
   /** Id of that call. */

@@ -5,7 +5,6 @@ import { escrowOf, treasuryOf } from '#billing';
 import { giftOf, asAgent, type Gift } from '../a2a/calls/support/nested.ts';
 import { taskResult } from '../a2a/calls/support/raw-served.ts';
 import { issuerKey, jwkOf, mint } from '../gateway/auth/oauth/issuer.ts';
-import { openBrowser } from '../gateway/auth/sessions/browser.ts';
 import { callTool, modernPost, toolToml } from '../mcp/calls/modern-post.ts';
 import { askTask, beginTask } from '../mcp/tasks/task-client.ts';
 import { startTaskServer, type TaskServer } from '../mcp/tasks/task-server.ts';
@@ -158,10 +157,7 @@ async function funded(account: string, usd = 1_000_000n): Promise<void> {
   await spine.app.ledger.transfer({ id: `fund ${account}`, from: treasuryOf('operator'), to, amount: usd, memo: '' });
 }
 
-async function tenant(name: string) {
-  const made = await spine.tenant(name, '1');
-  return made;
-}
+const tenant = (name: string) => spine.tenant(name, '1');
 
 const CREDENTIALS: readonly (readonly [string, () => Promise<Signed>])[] = [
   ['an API key', async () => tenant('by-key').then(({ account, key }) => ({ account, headers: bearer(key) }))],
@@ -258,6 +254,19 @@ test('a member whose own account is frozen still acts for its organisation, unti
   expect((await send('POST', '/api/v1/chat/completions', bearer(owner.key), ask('hi'))).text).toContain(FROZEN);
   expect((await send('POST', '/api/v1/chat/completions', bearer(key), ask('hi !tokens:1'))).status).toBe(200);
   expect((await send('GET', '/api/v1/session/balance', acting)).status).toBe(200);
+});
+
+test('the owner of a frozen account replaces a stolen key', async () => {
+  const { account, key, hash } = await tenant('stolen');
+  await become(account, 'freeze');
+  const made = await send('POST', '/api/v1/keys', bearer(key), { name: 'new' });
+  expect(made.status).toBe(201);
+  const fresh = bearer((JSON.parse(made.text) as { key: string }).key);
+  expect((await send('DELETE', `/api/v1/keys/${hash}`, fresh)).status).toBe(200);
+  expect((await send('POST', '/api/v1/chat/completions', fresh, ask('hi'))).text).toContain(FROZEN);
+  await become(account, 'unfreeze');
+  expect((await send('POST', '/api/v1/chat/completions', bearer(key), ask('hi'))).status).toBe(401);
+  expect((await send('POST', '/api/v1/chat/completions', fresh, ask('hi !tokens:1'))).status).toBe(200);
 });
 
 test('no payment in place is taken from a frozen wallet, at any door', async () => {

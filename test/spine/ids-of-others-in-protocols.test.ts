@@ -217,11 +217,10 @@ const A2A_PARAMS: Record<Operation, ((id: string, version: string) => readonly R
 };
 
 function messagesTo(id: string, version: string) {
-  const message = {
-    ...(version === '1.0'
+  const message =
+    version === '1.0'
       ? { role: 'ROLE_USER', parts: [{ text: 'hello' }] }
-      : { kind: 'message', role: 'user', parts: [{ kind: 'text', text: 'hello' }] }),
-  };
+      : { kind: 'message', role: 'user', parts: [{ kind: 'text', text: 'hello' }] };
   const named = () => ({ ...message, messageId: `m-${(made += 1)}` });
   return [{ message: { ...named(), taskId: id } }, { message: { ...named(), referenceTaskIds: [id] } }];
 }

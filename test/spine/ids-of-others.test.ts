@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { NewKeyFields } from '#auth/keys';
 import { startVideoProvider, videoBlock, type VideoProvider } from '../media/support/video-provider.ts';
 import { startImageProvider, imageBlock, type ImageProvider } from '../media/support/image-provider.ts';

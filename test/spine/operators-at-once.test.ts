@@ -157,12 +157,8 @@ describe.each(ENGINES)('on %s', (engine) => {
       const both = (path: string, body: object) =>
         Promise.all([...gateways, ...gateways].map((gateway) => admin(path, body, gateway)));
       const paid = await both(payouts, booked);
-      expect(paid.map(({ status, data }) => [status, data['duplicate']]).toSorted()).toEqual([
-        [200, false],
-        [200, true],
-        [200, true],
-        [200, true],
-      ]);
+      expect(paid.every(({ status }) => status === 200)).toBe(true);
+      expect(paid.filter(({ data }) => data['duplicate'] === false)).toHaveLength(1);
       expect(await left()).toBe(1_000_000n);
       const { reference } = booked;
       const undone = await both(`${payouts}/undo`, { ...reason, reference });
@@ -210,7 +206,7 @@ describe.each(ENGINES)('on %s', (engine) => {
         admin(`/accounts/tollgate:local:${name('other')}`, { label }, gateways[0], 'PATCH'),
         admin(`/accounts/tollgate:local:${name('plain')}`, { label: label.toUpperCase() }, gateways[1], 'PATCH'),
       ]);
-      expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 422]);
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 422]));
     }
   });
 });

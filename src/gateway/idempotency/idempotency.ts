@@ -156,8 +156,7 @@ export function createIdempotency(database: Database, options: IdempotencyOption
       if (isRunning && services.length === 0) return { kind: 'running', callId: null };
       refuseOthers(allowedServices, services);
     }
-    if (row['state'] === 'running')
-      return { kind: isRunning ? 'running' : 'lost', callId: row['call_id'] as string };
+    if (row['state'] === 'running') return { kind: isRunning ? 'running' : 'lost', callId: row['call_id'] as string };
     if (row['body'] === null) return { kind: 'unkept', callId: row['call_id'] as string };
     return {
       kind: 'replay',
@@ -262,7 +261,7 @@ export function parseIdempotencyKey(value: unknown): string {
 }
 
 /** The names under which an idempotency key of a caller is stored. */
-export interface StoredNames {
+interface StoredNames {
   readonly key: string;
   /**
    * The name under which an API key asked before its restrictions were set or lifted, so that a repeat after such a
@@ -274,16 +273,14 @@ export interface StoredNames {
 
 /**
  * The stored names of a caller's idempotency key. Callers without restrictions share the names of their account. A run
- * token and a restricted API key have their own names, so they cannot read replies that they did not ask for, and cannot
- * take keys that others of the account will use.
+ * token and a restricted API key have their own names, so they cannot read replies that they did not ask for, and
+ * cannot take keys that others of the account will use.
  */
 export function storedNames({ run, key: by }: Pick<Caller, 'run' | 'key'>, key: string): StoredNames {
   if (run !== undefined) return { key: ownName('run', run.parent, key), other: null };
   if (by === null) return { key, other: null };
   const own = ownName('key', by.hash, key);
-  return by.restricted
-    ? { key: own, other: { key, askedBy: by.hash } }
-    : { key, other: { key: own, askedBy: null } };
+  return by.restricted ? { key: own, other: { key, askedBy: by.hash } } : { key, other: { key: own, askedBy: null } };
 }
 
 const ownName = (kind: string, of: string, key: string): string =>

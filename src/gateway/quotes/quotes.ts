@@ -4,7 +4,8 @@ import { GatewayError } from '#wire';
 import type { Ledger, MicroUsd, Price, PriceBook } from '#billing';
 import type { Primitive } from '#config';
 import { pricedFacts } from './quoted-request.ts';
-import { ANONYMOUS_ACCOUNT, ownPartOf, type Call, type Caller, type Candidate } from '../call.ts';
+import { ownPartOf } from '../acting.ts';
+import { ANONYMOUS_ACCOUNT, type Call, type Caller, type Candidate } from '../call.ts';
 
 /** The members of a request that determine its price at one offer. */
 export type PricedFacts = Readonly<Record<string, string | number | boolean | null>>;

@@ -22,7 +22,9 @@ export function sealState(
   return JSON.stringify(seals.seal(stateOwner(caller), continued));
 }
 
-/** The name that a caller's `requestState` is sealed for. Only the part of the account that began a call continues it. */
+/**
+ * The name that a caller's `requestState` is sealed for. Only the part of the account that began a call continues it.
+ */
 export function stateOwner(caller: Caller): string {
   const part = ownPartOf(caller);
   return part === null ? caller.account : JSON.stringify([caller.account, part]);
