@@ -1,5 +1,6 @@
 import { createLocalJWKSet, compactVerify, type JSONWebKeySet } from 'jose';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { NewKeyFields } from '#auth/keys';
 import { escrowOf } from '#billing';
 import type { Balance } from '../src/billing/ledger.ts';
 import { DOORS, NATIVE_PEER, PEER, type PeerDoor, type PeerOutcome } from './peers/doors.ts';
@@ -222,24 +223,33 @@ describe.each(DOORS)('$name', (door) => {
     expect([paid, locked]).toEqual([CAP, 0n]);
   });
 
-  test('a kept reply is only for keys of the account that may use the service', async () => {
+  test('a kept reply is only for who asked for it, and for keys of the account without restrictions', async () => {
     const name = `tenant-${slug}`;
     const { key } = await spine.tenant(name, '1');
-    const limitedTo = async (service: string) => (await spine.tenant(name, '0', { allowedServices: [service] })).key;
-    const call = async (with_: string) =>
-      door.call({ origin: spine.origin, key: with_, text: 'complete', once: `kept-${slug}` });
-    const limited = await limitedTo(door.service ?? PEER);
-    expect((await call(door.beginsTask ? limited : key)).kind).toBe('answered');
+    const service = door.service ?? PEER;
+    const restricted = async (fields: Partial<NewKeyFields>) => (await spine.tenant(name, '0', fields)).key;
+    const call = async (with_: string, once: string) =>
+      door.call({ origin: spine.origin, key: with_, text: 'complete', once: `${once}-${slug}` });
+    const answered = { kind: 'answered', said: expect.stringContaining('did complete') as string };
+    expect(await call(key, 'kept')).toMatchObject(answered);
     const calls = provider.calls();
-    const refused = await call(await limitedTo('peer/other'));
+    const refused = await call(await restricted({ allowedServices: ['peer/other'] }), 'kept');
     // The aggregate shows such a key no tool that would ask the service.
     expect(refused.kind).not.toBe('answered');
     expect(refused.raw).not.toContain('did complete');
-    expect(await call(limited)).toMatchObject({
-      kind: 'answered',
-      said: expect.stringContaining('did complete') as string,
-    });
+    expect(await call(await restricted({}), 'kept')).toMatchObject(answered);
     expect(provider.calls()).toBe(calls);
+
+    // Each restricted key has its own idempotency keys, and pays once for each.
+    const limited = [await restricted({ allowedServices: [service] }), await restricted({ limit: 1_000_000n })];
+    for (const [index, one] of limited.entries())
+      for (const _ of ['first', 'again']) {
+        expect(await call(one, 'kept')).toMatchObject(answered);
+        expect(provider.calls()).toBe(calls + index + 1);
+      }
+    expect(await call(limited[0]!, 'own')).toMatchObject(answered);
+    expect(await call(key, 'own')).toMatchObject(answered);
+    expect(provider.calls()).toBe(calls + 4);
     expect(await spine.faults()).toEqual([]);
   });
 
@@ -249,6 +259,27 @@ describe.each(DOORS)('$name', (door) => {
     expect((await door.call({ origin: spine.origin, key, text: 'complete' })).kind).toBe('refused');
     expect(provider.calls()).toBe(calls);
     expect(await balanceOf(account)).toEqual({ available: 0n, locked: 0n });
+  });
+
+  test('a frozen account is refused, and nothing is sent', async () => {
+    const { account, key } = await spine.tenant(`frozen-${slug}`, '1');
+    const become = async (state: 'freeze' | 'unfreeze') => {
+      const path = `/admin/v1/accounts/${encodeURIComponent(account)}/${state}`;
+      const headers = { authorization: `Bearer ${spine.adminKey}`, 'content-type': 'application/json' };
+      const answer = await fetch(spine.origin + path, { method: 'POST', headers, body: '{"reason":"a test"}' });
+      expect(answer.status).toBe(200);
+    };
+    const call = () => door.call({ origin: spine.origin, key, text: 'complete' });
+    await become('freeze');
+    const calls = provider.calls();
+    const refused = await call();
+    expect(refused.kind).not.toBe('answered');
+    expect(refused.raw).toContain('This account is frozen by the operator of this gateway');
+    expect(provider.calls()).toBe(calls);
+    expect(await balanceOf(account)).toEqual({ available: 1_000_000n, locked: 0n });
+    await become('unfreeze');
+    expect((await call()).kind).toBe('answered');
+    expect((await balanceOf(account)).available).toBe(1_000_000n - COST);
   });
 
   test('a repeated call is made once', async () => {

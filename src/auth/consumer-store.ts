@@ -28,11 +28,14 @@ export interface ConsumerStore {
     readonly limit: number;
     readonly state?: AccountState | undefined;
   }): Promise<readonly Consumer[]>;
-  /** Changes the label. null, and nothing changes, if another account has this label or name. */
+  /**
+   * Changes the label. null, and nothing changes, if another account has this label or name, in any case of letters.
+   */
   rename(account: string, label: string): Promise<Consumer | null>;
   /**
-   * Changes the state, and deletes the keys of an account that is closed. null, and nothing changes, if the account is
-   * not in the state `from`. Takes effect at once here, and within a second on other gateways.
+   * Changes the state. Deletes the keys of an account that is closed, and ends its sessions of browsers. null, and
+   * nothing changes, if the account is not in the state `from`. Takes effect at once here, and within a second on other
+   * gateways.
    */
   changeState(
     account: string,
@@ -47,6 +50,8 @@ const KNOWN = loadStatement(import.meta.url, './sql/is-known-consumer.sql');
 const RENAME = loadStatement(import.meta.url, './sql/rename-consumer.sql');
 const CHANGE_STATE = loadStatement(import.meta.url, './sql/change-state.sql');
 const DELETE_KEYS = loadStatement(import.meta.url, './sql/delete-keys-of-closed.sql');
+const END_SESSIONS = loadStatement(import.meta.url, './sql/end-sessions-of-closed.sql');
+const LABELS = loadStatement(import.meta.url, './sql/list-labels-of-others.sql');
 const WAIT_FOR_TURN = loadStatement(import.meta.url, './sql/wait-for-turn.sql');
 const END_TURN = loadStatement(import.meta.url, './sql/end-turn.sql');
 
@@ -73,6 +78,9 @@ export function createConsumerStore(
       return (await database.query(LIST, [limit, offset, state ?? ''])).map(consumerOf);
     },
     async rename(account, label) {
+      // The statement below is exact for two changes at once, but the embedded database folds only ASCII letters.
+      const others = await database.query(LABELS, [account]);
+      if (others.some((row) => folded(row['label'] as string) === folded(label))) return null;
       const params = [account, label, nameOf(label)];
       const [row] = await inTurn(database, 'labels of accounts', [{ statement: RENAME, params }]);
       return row ? consumerOf(row) : null;
@@ -82,6 +90,7 @@ export function createConsumerStore(
         const [rows] = await database.batch([
           { statement: CHANGE_STATE, params: [account, from, to, reason, now()] },
           { statement: DELETE_KEYS, params: [account] },
+          { statement: END_SESSIONS, params: [account] },
         ]);
         const [row] = rows!;
         return row ? consumerOf(row) : null;
@@ -117,6 +126,8 @@ const consumerOf = (row: Row): Consumer => ({
   stateReason: row['state_reason'] as string,
   stateAt: row['state_at'] === null ? null : Number(row['state_at']),
 });
+
+const folded = (label: string): string => label.normalize('NFKC').toLowerCase().trim().replaceAll(/\s+/g, ' ');
 
 /** The account whose name is this label; empty if no account can be named so. */
 function nameOf(label: string): string {

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '#wire';
+import type { Caller } from './call.ts';
 
 export type MemberRole = 'viewer' | 'member' | 'admin' | 'owner';
 
@@ -47,3 +48,11 @@ export const nobodyActs = (): GatewayError =>
 
 /** The lowest role with which members may act in this request; undefined if nobody may. */
 export const roleToAct = (headers: IncomingHttpHeaders): MemberRole | undefined => (headers as Marked)[NEEDED];
+
+/**
+ * The part of its account that owns what a caller begins: the running call of a run token, or `key <hash>` of a
+ * restricted key. null: the whole account owns it. A caller with a part sees only what this part owns, and one without
+ * sees everything of the account.
+ */
+export const ownPartOf = ({ key, run }: Pick<Caller, 'key' | 'run'>): string | null =>
+  run?.parent ?? (key?.restricted ? `key ${key.hash}` : null);

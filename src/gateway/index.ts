@@ -1,4 +1,4 @@
-export { ACCOUNT_HEADER, letAct, type MemberRole, nobodyActs, roleToAct } from './acting.ts';
+export { ACCOUNT_HEADER, letAct, type MemberRole, nobodyActs, ownPartOf, roleToAct } from './acting.ts';
 export { anonymousAt, hasCredentials, needsCredential } from './anonymous.ts';
 export { callGraceMs } from './call-grace.ts';
 export type { CallRequest } from './call-request.ts';

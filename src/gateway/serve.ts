@@ -8,6 +8,7 @@ import {
   type Idempotency,
   idempotencyError,
   type StoredReply,
+  storedNames,
 } from './idempotency/idempotency.ts';
 import { leastOf } from './payments/lock-payments.ts';
 import { asksForMoney, PaymentNeeded } from './payments/payment-needed.ts';
@@ -48,7 +49,7 @@ export interface Written {
 
 /** How a repeat of a request is recognised. */
 export interface RepeatKey {
-  /** Unique within the account. See requestKey. */
+  /** Unique within what the caller shares with others, see storedNames and requestKey. */
   readonly key: string;
   /** Digest of the request's content. The same key with another digest is a conflict. */
   readonly bodyHash: string;
@@ -167,7 +168,7 @@ export function createServe({ idempotency, payments, quotes }: ServeDeps): Serve
     const { bodyHash } = repeats;
     const allowedServices = caller.key?.allowedServices ?? null;
     for (let { key } = repeats; ;) {
-      const use = { account, key, callId: newCallId(), bodyHash, allowedServices };
+      const use = { account, ...storedNames(caller, key), callId: newCallId(), bodyHash, allowedServices };
       // oxlint-disable-next-line no-await-in-loop -- each round follows from the reply of the one before
       const beginning = await idempotency.begin(use);
       if (beginning.kind === 'new') return runKept(asked, use);

@@ -1,6 +1,6 @@
 import type { MicroUsd, Settlement } from '#billing';
 import type { Primitive } from '#config';
-import type { Caller, MeasuredWork, ReportedUsage } from '#gateway';
+import { ownPartOf, type Caller, type MeasuredWork, type ReportedUsage } from '#gateway';
 import type { TaskCost } from './task-cost.ts';
 
 /** Identifies a task for its consumer. The provider chose `taskId`, which is unique in the service. */
@@ -27,9 +27,7 @@ export interface TaskOwner {
  * The owner of what a caller begins. It also says what the caller may see, see `sees`. A restricted key is given to a
  * program or a person that should not have the whole account, so it owns what it begins.
  */
-export function ownerOf({ account, key, run }: Caller): TaskOwner {
-  return { account, within: run?.parent ?? (key?.restricted ? `key ${key.hash}` : null) };
-}
+export const ownerOf = (caller: Caller): TaskOwner => ({ account: caller.account, within: ownPartOf(caller) });
 
 /** A provider's work that outlives the call that began it. */
 export interface Task extends TaskKey, TaskOwner {

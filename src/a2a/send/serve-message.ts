@@ -153,8 +153,8 @@ export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
     const { named, bodyHash } = identityOf(ask, messageId);
     /** Tasks that the same message began before, and that its sender answered or canceled. */
     const before: string[] = [];
-    const key = () =>
-      `a2a ${hash('sha256', JSON.stringify([service, ownerOf(caller).within, named, ...before])).slice(0, 40)}`;
+    // Gateways of earlier versions stored the caller's run where null is.
+    const key = () => `a2a ${hash('sha256', JSON.stringify([service, null, named, ...before])).slice(0, 40)}`;
     return {
       key: key(),
       bodyHash,

@@ -4,7 +4,7 @@ import { GatewayError } from '#wire';
 import type { Caller } from '../call.ts';
 import { createKeptBytes } from './kept-bytes.ts';
 
-/** One use of an idempotency key. Each account has its own keys. */
+/** One use of an idempotency key, by its stored name. Each account has its own keys. See storedNames. */
 interface IdempotentUse {
   readonly account: string;
   readonly key: string;
@@ -40,10 +40,14 @@ export interface Idempotency {
   /**
    * Takes the key for this call in one atomic step, or returns the state of a key that is in use. Rejects with
    * GatewayError `permission_denied` if the key was used for a service outside `allowedServices`. null or absent: all
-   * services are allowed.
+   * services are allowed. `other`: see storedNames.
    */
   begin(
-    use: IdempotentUse & { readonly bodyHash: string; readonly allowedServices?: readonly string[] | null },
+    use: IdempotentUse & {
+      readonly bodyHash: string;
+      readonly allowedServices?: readonly string[] | null;
+      readonly other?: StoredNames['other'];
+    },
   ): Promise<Beginning>;
   /**
    * Keeps the reply for `ttlMs`. For a reply larger than KEPT_BYTES_MAX, keeps only the fact that it was given.
@@ -113,53 +117,73 @@ export function createIdempotency(database: Database, options: IdempotencyOption
   const toFree = new Set<IdempotentUse>();
   const free = ({ account, key, callId }: IdempotentUse) => database.query(ABANDON, [account, key, callId]);
 
+  const detailsOf = async (callId: string) =>
+    (await database.query(SERVICES, [callId])).map((row) => ({
+      own: row['id'] === callId,
+      ...(JSON.parse(row['lock_detail'] as string) as CallDetail),
+    }));
+
   /**
    * The services that contributed to the reply of a call. Calls that an agent made do not count. Tools of a model call
    * count, because the request itself names them.
    */
   const servicesOf = async (callId: string): Promise<readonly string[]> => {
-    const rows = await database.query(SERVICES, [callId]);
-    const details = rows.map((row) => ({
-      own: row['id'] === callId,
-      ...(JSON.parse(row['lock_detail'] as string) as CallDetail),
-    }));
+    const details = await detailsOf(callId);
     const isRun = details.some(({ own, primitive }) => own && primitive === 'model');
     return details.filter(({ own }) => own || isRun).map(({ service }) => service);
   };
 
+  /** The row of the same key under its other name, if the same caller asked for it; null otherwise. */
+  const underOtherName = async (account: string, { key, askedBy }: OtherName, at: number): Promise<Row | null> => {
+    const row = (await database.query(FIND, [account, key]))[0];
+    if (!row || (row['expires_at'] as bigint) <= at) return null;
+    if (askedBy === null) return row;
+    const details = await detailsOf(row['call_id'] as string);
+    return details.some(({ own, key: asker }) => own && asker === askedBy) ? row : null;
+  };
+
+  const beginningOf = async (
+    row: Row,
+    bodyHash: string,
+    at: number,
+    allowedServices: readonly string[] | null,
+  ): Promise<Beginning> => {
+    if (row['body_hash'] !== bodyHash) return { kind: 'conflict' };
+    const isRunning = row['state'] === 'running' && (row['expires_at'] as bigint) > at;
+    if (allowedServices !== null) {
+      const services = await servicesOf(row['call_id'] as string);
+      // A call that costs nothing has no record while it runs. Its id is left out, as its service is not known.
+      if (isRunning && services.length === 0) return { kind: 'running', callId: null };
+      refuseOthers(allowedServices, services);
+    }
+    if (row['state'] === 'running') return { kind: isRunning ? 'running' : 'lost', callId: row['call_id'] as string };
+    if (row['body'] === null) return { kind: 'unkept', callId: row['call_id'] as string };
+    return {
+      kind: 'replay',
+      status: Number(row['status']),
+      headers: JSON.parse(row['headers'] as string) as Record<string, string>,
+      body: bytesOf(row['body'] as Uint8Array),
+    };
+  };
+
   return {
-    async begin({ account, key, bodyHash, callId, allowedServices = null }) {
+    async begin({ account, key, bodyHash, callId, allowedServices = null, other = null }) {
       // The holder may free the key between the two statements. Then neither a new nor an old row is found, so try
       // again.
       for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
         const at = now();
         const params = [account, key, bodyHash, callId, at, at + runningTtlMs];
         // Nearly every key is new, so the cheap statement comes first.
-        if ((await database.query(TAKE, params)).length > 0) return { kind: 'new' };
+        if ((await database.query(TAKE, [...params, other?.key ?? null])).length > 0) return { kind: 'new' };
+        const before = other === null ? null : await underOtherName(account, other, at);
+        if (before !== null) return beginningOf(before, bodyHash, at, allowedServices);
         const [taken, found] = await database.batch([
           { statement: BEGIN, params },
           { statement: FIND, params: [account, key] },
         ]);
         if (taken?.length) return { kind: 'new' };
         const row = found?.[0];
-        if (!row) continue;
-        if (row['body_hash'] !== bodyHash) return { kind: 'conflict' };
-        const isRunning = row['state'] === 'running' && (row['expires_at'] as bigint) > at;
-        if (allowedServices !== null) {
-          const services = await servicesOf(row['call_id'] as string);
-          // A call that costs nothing has no record while it runs. Its id is left out, as its service is not known.
-          if (isRunning && services.length === 0) return { kind: 'running', callId: null };
-          refuseOthers(allowedServices, services);
-        }
-        if (row['state'] === 'running')
-          return { kind: isRunning ? 'running' : 'lost', callId: row['call_id'] as string };
-        if (row['body'] === null) return { kind: 'unkept', callId: row['call_id'] as string };
-        return {
-          kind: 'replay',
-          status: Number(row['status']),
-          headers: JSON.parse(row['headers'] as string) as Record<string, string>,
-          body: bytesOf(row['body'] as Uint8Array),
-        };
+        if (row) return beginningOf(row, bodyHash, at, allowedServices);
       }
       return { kind: 'running', callId: null };
     },
@@ -202,11 +226,15 @@ export function createIdempotency(database: Database, options: IdempotencyOption
   };
 }
 
-/** The part of a lock's detail that names the called service. */
+/** The part of a lock's detail that names the called service, and the hash of the API key that asked. */
 interface CallDetail {
   readonly primitive: string;
   readonly service: string;
+  readonly key?: string | null;
 }
+
+type Row = Awaited<ReturnType<Database['query']>>[number];
+type OtherName = NonNullable<StoredNames['other']>;
 
 /**
  * Refuses a kept reply to an API key that is limited to other services, even if another key of the account made the
@@ -232,13 +260,31 @@ export function parseIdempotencyKey(value: unknown): string {
   });
 }
 
-/**
- * The stored form of a caller's key. A caller with a run token has separate keys. So an agent cannot read its
- * consumer's replies, and cannot take keys that its consumer will use.
- */
-export function ownIdempotencyKey({ run }: Pick<Caller, 'run'>, key: string): string {
-  return run === undefined ? key : `run ${hash('sha256', JSON.stringify([run.parent, key])).slice(0, 40)}`;
+/** The names under which an idempotency key of a caller is stored. */
+interface StoredNames {
+  readonly key: string;
+  /**
+   * The name under which an API key asked before its restrictions were set or lifted, so that a repeat after such a
+   * change is not charged again. `askedBy`: it counts only for a call that this API key (its hash) made; null: only
+   * this API key uses the name. null: the caller has no other name.
+   */
+  readonly other: { readonly key: string; readonly askedBy: string | null } | null;
 }
+
+/**
+ * The stored names of a caller's idempotency key. Callers without restrictions share the names of their account. A run
+ * token and a restricted API key have their own names, so they cannot read replies that they did not ask for, and
+ * cannot take keys that others of the account will use.
+ */
+export function storedNames({ run, key: by }: Pick<Caller, 'run' | 'key'>, key: string): StoredNames {
+  if (run !== undefined) return { key: ownName('run', run.parent, key), other: null };
+  if (by === null) return { key, other: null };
+  const own = ownName('key', by.hash, key);
+  return by.restricted ? { key: own, other: { key, askedBy: by.hash } } : { key, other: { key: own, askedBy: null } };
+}
+
+const ownName = (kind: string, of: string, key: string): string =>
+  `${kind} ${hash('sha256', JSON.stringify([of, key])).slice(0, 40)}`;
 
 /** The error for a key that is in use: 409 `idempotency_conflict`, with Retry-After while its first call runs. */
 export function idempotencyError(kind: 'conflict' | 'running' | 'lost' | 'unkept'): GatewayError {

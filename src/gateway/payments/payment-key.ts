@@ -1,16 +1,15 @@
 import { hash } from 'node:crypto';
 import { isObject } from '#wire';
 import type { Caller } from '../call.ts';
-import { ownIdempotencyKey } from '../idempotency/idempotency.ts';
 import type { PaymentSlip } from './payments.ts';
 
 /**
- * The idempotency key under which an answer is kept; null for none. If a request is paid by its own payment and has no
+ * The idempotency key of a request; null for none. If a request is paid by its own payment and has no
  * key, the key follows from the payment. Callers without an account have no keys.
  */
 export function requestKey(caller: Caller, payment: PaymentSlip | null, own: string | null): string | null {
   if (caller.anonymous) return null;
-  if (own !== null) return ownIdempotencyKey(caller, own);
+  if (own !== null) return own;
   return caller.paying && payment ? paymentKey(payment) : null;
 }
 

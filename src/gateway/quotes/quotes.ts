@@ -4,6 +4,7 @@ import { GatewayError } from '#wire';
 import type { Ledger, MicroUsd, Price, PriceBook } from '#billing';
 import type { Primitive } from '#config';
 import { pricedFacts } from './quoted-request.ts';
+import { ownPartOf } from '../acting.ts';
 import { ANONYMOUS_ACCOUNT, type Call, type Caller, type Candidate } from '../call.ts';
 
 /** The members of a request that determine its price at one offer. */
@@ -76,6 +77,16 @@ const used = () =>
     param: 'quote_id',
   });
 
+/**
+ * A quote for a caller without an account can be used by any caller without a run token, because the payer gets an
+ * account only with the payment.
+ */
+function owns(caller: Caller, { account, part }: { readonly account: string; readonly part: string | null }) {
+  if (account.startsWith(ANONYMOUS_ACCOUNT)) return caller.run === undefined;
+  const own = ownPartOf(caller);
+  return account === caller.account && (own === null || own === part);
+}
+
 export function createQuotes({ database, prices, ledger, validMs, now }: QuotesOptions): Quotes {
   /** Whether the call that claimed a quote has ended without a charge. */
   async function isFree(callId: string, usedAt: number, amount: MicroUsd): Promise<boolean> {
@@ -88,9 +99,10 @@ export function createQuotes({ database, prices, ledger, validMs, now }: QuotesO
   async function rowOf(id: string) {
     const row = (await database.query(FIND, [id]))[0];
     if (row === undefined) return null;
-    const { account, primitive, service, offers, amount, valid_until, call_id, used_at } = row;
+    const { account, part, primitive, service, offers, amount, valid_until, call_id, used_at } = row;
     return {
       account: account as string,
+      part: part as string | null,
       primitive: primitive as Primitive,
       service: service as string,
       offers: JSON.parse(offers as string) as readonly { offer: string; price: string; facts: PricedFacts }[],
@@ -109,6 +121,7 @@ export function createQuotes({ database, prices, ledger, validMs, now }: QuotesO
       );
       const id = `qt_${randomBytes(16).toString('hex')}`;
       const { account } = call.caller;
+      const part = ownPartOf(call.caller);
       const at = now();
       const validUntil = at + liveMs;
       const offers = quoted.map(({ offer, price }) => ({
@@ -126,6 +139,7 @@ export function createQuotes({ database, prices, ledger, validMs, now }: QuotesO
         at,
         validUntil,
         LIVE_MAX,
+        part,
       ]);
       if (rows.length > 0) return { id, validUntil };
       throw new GatewayError('rate_limit_exceeded', `This account has ${LIVE_MAX} quotes that are valid and unused`, {
@@ -135,11 +149,7 @@ export function createQuotes({ database, prices, ledger, validMs, now }: QuotesO
 
     async find(id, caller) {
       const row = await rowOf(id);
-      // A quote for a caller without an account can be used by any caller without a run token, because the payer gets
-      // an account only with the payment.
-      const owns =
-        row?.account === caller.account || (row?.account.startsWith(ANONYMOUS_ACCOUNT) && caller.run === undefined);
-      if (row === null || !owns) throw notFound();
+      if (row === null || !owns(caller, row)) throw notFound();
       if (row.validUntil <= now()) {
         const since = new Date(row.validUntil).toISOString();
         throw new GatewayError('quote_expired', `This quote was valid until ${since}. Ask for a new one`, {

@@ -29,6 +29,7 @@ import { ERROR, LEGACY_METHODS, MODERN_METHODS, modernStatusOf, type MethodRule 
 import { type ReadPaid, X402 } from './paid-request.ts';
 import type { RunTurn, TurnRequest } from './run-turn.ts';
 import type { Continued } from '../turn/turn.ts';
+import { stateOwner } from '../servers/legs/seal-state.ts';
 
 /** The HTTP side of a request. */
 export interface RequestContext {
@@ -172,10 +173,10 @@ function capOf({ params = {} }: RequestMessage, meta: JsonObject | null, headers
 }
 
 /** The state that a request continues with; null for a first request. */
-function openState(seals: Seals, { account }: Caller, { params }: RequestMessage): Continued | 'unknown' | null {
+function openState(seals: Seals, caller: Caller, { params }: RequestMessage): Continued | 'unknown' | null {
   const state = params?.['requestState'];
   if (state === undefined) return null;
-  const opened = typeof state === 'string' ? seals.open(account, state) : null;
+  const opened = typeof state === 'string' ? seals.open(stateOwner(caller), state) : null;
   return opened === null ? 'unknown' : (opened as Continued);
 }
 

@@ -5,7 +5,7 @@ import type { AccountState } from '#auth/keys';
 import { dataOf } from '../answer-schemas.ts';
 import { accountParams, accountSchema, findAccount, viewAccount, type AdminAccountsDeps } from './admin-accounts.ts';
 import { amountOf, amountProperties, type AmountBody } from './amount.ts';
-import { transferOnce, type OperatorTransferDeps } from './operator-transfer.ts';
+import { transferOnce, type OperatorTransfer, type OperatorTransferDeps } from './operator-transfer.ts';
 
 type Deps = AdminAccountsDeps & OperatorTransferDeps;
 interface Params {
@@ -75,7 +75,7 @@ function renameAccount(app: FastifyInstance, deps: Deps, administration: object)
     ...administration,
     summary: 'Rename an account',
     description:
-      'Changes the label. The id stays: keys, receipts and the books refer to it. A label that another account has as its label or name, in any case of letters, is refused with 422.',
+      'Changes the label. The id stays: keys, receipts and the books refer to it. A label that another account has as its label or name, in any case of letters, is refused with 422. So is a label with invisible characters, or with a word of letters of two scripts that look alike.',
     params: accountParams,
     body: {
       type: 'object',
@@ -91,7 +91,7 @@ function renameAccount(app: FastifyInstance, deps: Deps, administration: object)
     { schema, config: CREDIT },
     async ({ params, body }) => {
       const { account } = await registered(params.id, deps);
-      const given = body.label.normalize('NFKC').trim().replaceAll(/\s+/g, ' ');
+      const given = readLabel(body.label);
       const renamed = await deps.consumers.rename(account, given);
       if (renamed === null)
         throw new GatewayError('unprocessable', `Another account has the label or the name ${given}`, {
@@ -100,6 +100,20 @@ function renameAccount(app: FastifyInstance, deps: Deps, administration: object)
       return { data: await viewAccount(renamed, deps) };
     },
   );
+}
+
+/** Letters that look like Latin ones. */
+const LIKE_LATIN = /[\p{Script=Cyrillic}\p{Script=Greek}]/u;
+
+/** The label as it is stored. Throws GatewayError `unprocessable` for one that could be made to look like another. */
+function readLabel(text: string): string {
+  const label = text.normalize('NFKC').trim().replaceAll(/\s+/g, ' ');
+  const refused = (why: string) => new GatewayError('unprocessable', `The label ${why}`, { param: 'label' });
+  if (/[\p{Cc}\p{Cf}]/u.test(label)) throw refused('contains invisible characters: leave them out');
+  const mixed = label.split(' ').find((word) => /\p{Script=Latin}/u.test(word) && LIKE_LATIN.test(word));
+  if (mixed !== undefined)
+    throw refused(`has Latin letters and Cyrillic or Greek ones in one word: ${mixed}. Write each word in one script`);
+  return label;
 }
 
 interface Change {
@@ -169,23 +183,30 @@ function closeAccount(app: FastifyInstance, deps: Deps, administration: object):
       if (state === 'open')
         throw new GatewayError('unprocessable', 'Freeze the account before you close it, so that no new call begins');
       const why = body.reason.trim();
-      await takeRemainder(deps, account, body, why);
+      const remainder = await remainderOf(deps, account, body, why);
+      // First the state: an account that somebody unfreezes at this moment keeps its money.
       await change(deps, account, { from: 'frozen', to: 'closed', reason: why });
+      if (remainder !== null) await take(deps, remainder);
       return { data: await viewAccount(await findAccount(account, deps), deps) };
     },
   );
 }
 
 /**
- * Takes all that the account has. It is repeated safely: after the movement nothing is left. Throws GatewayError
- * `unprocessable` if money is locked, or if the amount is not what the account has.
+ * The movement of all that the account has; null if it has nothing. Throws GatewayError `unprocessable` if money is
+ * locked, or if the amount is not what the account has.
  */
-async function takeRemainder(deps: Deps, account: string, body: CloseBody, why: string): Promise<void> {
+async function remainderOf(
+  { ledger }: Deps,
+  account: string,
+  body: CloseBody,
+  why: string,
+): Promise<OperatorTransfer | null> {
   const from = escrowOf(account);
-  const { available = 0n, locked = 0n } = (await deps.ledger.balance(from)) ?? {};
+  const { available = 0n, locked = 0n } = (await ledger.balance(from)) ?? {};
   if (locked > 0n)
     throw new GatewayError('unprocessable', `Running calls have locked ${formatUsd(locked)} USD: wait until they end`);
-  if (available === 0n) return;
+  if (available === 0n) return null;
   const { remainder, reference } = body;
   const needed = `The account has ${formatUsd(available)} USD: give remainder (paid_out or written_off), this amount and a reference`;
   if (remainder === undefined || reference === undefined)
@@ -193,7 +214,21 @@ async function takeRemainder(deps: Deps, account: string, body: CloseBody, why: 
   const amount = amountOf(body);
   if (amount !== available) throw new GatewayError('unprocessable', needed, { param: 'amount_usd' });
   const memo = remainder === 'paid_out' ? 'The account was closed, and this was paid out' : `Written off: ${why}`;
-  await transferOnce(deps, { id: `close:${reference}`, from, to: OPERATOR_TREASURY, amount, memo }, 'account');
+  return { id: `close:${reference}`, from, to: OPERATOR_TREASURY, amount, memo };
+}
+
+/**
+ * Takes the remainder. Throws GatewayError `idempotency_conflict` if the reference belongs to an earlier remainder:
+ * money that arrived after the account was closed is another movement.
+ */
+async function take(deps: Deps, remainder: OperatorTransfer): Promise<void> {
+  const { duplicate, available } = await transferOnce(deps, remainder, 'account');
+  if (duplicate && available > 0n)
+    throw new GatewayError(
+      'idempotency_conflict',
+      `This reference was already used for an earlier remainder. The account has ${formatUsd(available)} USD more: give another reference`,
+      { param: 'reference' },
+    );
 }
 
 /** The account of an id. A wallet that has no row yet gets one, because a state needs it. */

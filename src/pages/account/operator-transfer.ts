@@ -6,7 +6,8 @@ export interface OperatorTransferDeps {
   readonly findTransfer: (id: string) => Promise<TransferRecord | null>;
 }
 
-interface OperatorTransfer {
+/** A movement of the operator. `id` is unique over all movements, for ever. */
+export interface OperatorTransfer {
   readonly id: string;
   readonly from: AccountName;
   readonly to: AccountName;

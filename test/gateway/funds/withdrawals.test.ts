@@ -19,10 +19,7 @@ const UNFINAL = {
   name: 'test/unfinal',
   text: "INSERT INTO deposits (id, network, account, payer, amount, state, credited, created_at, updated_at, looks) VALUES ('unfinal', 'none', $1, '', 1, 'credited', 1, 0, 0, 0)",
 };
-const FINAL = {
-  name: 'test/final',
-  text: "UPDATE deposits SET state = 'failed', credited = NULL WHERE account = $1 AND id = 'unfinal'",
-};
+const FINAL = { name: 'test/final', text: "DELETE FROM deposits WHERE account = $1 AND id = 'unfinal'" };
 
 const withdraw = (headers: Record<string, string>, body: object = {}) =>
   world.call('POST', '/withdrawals', {
@@ -241,6 +238,96 @@ test('a provider withdraws what it earned', async () => {
   const before = 100_000_000n;
   await paidOut(asked.body.data.id, await signInHeaders(provider));
   expect(await world.token.balanceOf(provider.signer.address)).toBe(before + 3_000_000n);
+});
+
+describe('an account that the operator has frozen', () => {
+  const become = async (account: string, state: 'freeze' | 'unfreeze') => {
+    const path = `/accounts/${encodeURIComponent(account)}/${state}`;
+    expect(await world.admin('POST', path, { reason: 'a test' })).toMatchObject({ status: 200 });
+  };
+  const REFUSED = {
+    status: 403,
+    body: {
+      error: { type: 'permission_denied', message: expect.stringContaining('frozen by the operator') as string },
+    },
+  };
+
+  test('withdraws nothing, neither its balance nor its earnings, and gets back what was not signed yet', async () => {
+    const wallet = await funded();
+    const { database, ledger } = world.spine.app;
+    const earned = { id: 'frozen-earned', from: escrowOf(wallet.account), to: earningsOf(wallet.providerId) };
+    await ledger.transfer({ ...earned, amount: 2_000_000n, memo: '' });
+    // What its chain may still undo keeps the money here.
+    await database.query(UNFINAL, [wallet.account]);
+    const kept = (await withdraw(await world.fresh(wallet))).body.data;
+    await become(wallet.account, 'freeze');
+    for (const source of ['balance', 'earnings'])
+      expect(await withdraw(await world.fresh(wallet), { source })).toMatchObject(REFUSED);
+    await database.query(FINAL, [wallet.account]);
+    const { headers } = wallet;
+    const given = await world.until(
+      async () => (await world.call('GET', `/withdrawals/${kept.id}`, { headers })).body.data,
+      ({ status }) => status !== 'pending',
+    );
+    expect(given).toMatchObject({ status: 'returned' });
+    const shown = await world.until(
+      async () => (await world.call('GET', '/session/balance', { headers })).body as unknown as { balance_usd: string },
+      ({ balance_usd: usd }) => usd === '3',
+    );
+    expect(shown.balance_usd).toBe('3');
+    // Deposits arrive.
+    const terms = termsOf((await world.call('POST', '/topup', { headers, body: { amount_usd: '1' } })).headers);
+    const paid = { ...headers, ...(await world.pay(wallet.signer, terms)) };
+    expect((await world.call('POST', '/topup', { headers: paid, body: { amount_usd: '1' } })).status).toBe(200);
+    expect((await world.call('GET', '/session/balance', { headers })).body).toMatchObject({ balance_usd: '4' });
+
+    await become(wallet.account, 'unfreeze');
+    const before = await world.token.balanceOf(wallet.signer.address);
+    const again = await withdraw(await world.fresh(wallet), { source: 'earnings', amount_usd: 2 });
+    expect(again.status).toBe(201);
+    await paidOut(again.body.data.id, headers);
+    expect(await world.token.balanceOf(wallet.signer.address)).toBe(before + 2_000_000n);
+    expect(await world.spine.faults()).toEqual([]);
+  });
+
+  test('of a provider that is only banned, earnings are withdrawn as before', async () => {
+    const wallet = await funded();
+    const earned = { id: 'banned-earned', from: escrowOf(wallet.account), to: earningsOf(wallet.providerId) };
+    await world.spine.app.ledger.transfer({ ...earned, amount: 2_000_000n, memo: '' });
+    expect(await world.admin('POST', `/providers/${wallet.providerId}/ban`, { reason: 'a test' })).toMatchObject({
+      status: 200,
+    });
+    const asked = await withdraw(await world.fresh(wallet), { source: 'earnings', amount_usd: 1 });
+    await paidOut(asked.body.data.id, wallet.headers);
+    // An operator who does not want that freezes the account as well.
+    await become(wallet.account, 'freeze');
+    expect(await withdraw(await world.fresh(wallet), { source: 'earnings' })).toMatchObject(REFUSED);
+    expect(await world.spine.faults()).toEqual([]);
+  });
+
+  test('is paid nothing that was asked for at the moment of the freeze', async () => {
+    const wallets = await Promise.all([1, 2, 3].map(async () => funded('1')));
+    const fresh = await Promise.all(wallets.map(async (wallet) => world.fresh(wallet)));
+    const answers = await Promise.all(
+      wallets.map(async (wallet, index) => {
+        const [asked] = await Promise.all([withdraw(fresh[index]!), become(wallet.account, 'freeze')]);
+        return asked;
+      }),
+    );
+    for (const [index, { headers, account }] of wallets.entries()) {
+      const { status, body } = answers[index]!;
+      expect([201, 403]).toContain(status);
+      if (status === 201) {
+        const { status: end } = await world.until(
+          async () => (await world.call('GET', `/withdrawals/${body.data.id}`, { headers })).body.data,
+          (data) => ['paid', 'canceled', 'returned', 'refused'].includes(String(data['status'])),
+        );
+        const left = await world.spine.app.ledger.balance(escrowOf(account));
+        expect(left?.available).toBe(end === 'paid' ? 0n : 1_000_000n);
+      }
+    }
+    expect(await world.spine.faults()).toEqual([]);
+  });
 });
 
 describe('an API key', () => {

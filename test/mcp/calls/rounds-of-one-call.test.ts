@@ -91,15 +91,17 @@ test('a state that is used twice is paid for twice', async () => {
   expect(await spine.faults()).toEqual([]);
 });
 
-test('a state that was changed, or is of another account, is refused and costs nothing', async () => {
+test('a state that was changed, or is of another account or restricted key, is refused and costs nothing', async () => {
   const first = await callTool(spine, 'asks', 'ask');
   const state = String(first.message.result.requestState);
   const other = await spine.tenant('other', '1');
+  const limited = await spine.tenant('tester', '0', { limit: 1_000_000n });
   const seen = server.asked.length;
   for (const [text, key] of [
     [`${state}x`, spine.key],
     [state.replace(/^./, (c) => (c === 'A' ? 'B' : 'A')), spine.key],
     [state, other.key],
+    [state, limited.key],
     ['round-1', spine.key],
     [7, spine.key],
   ] as const) {
@@ -107,6 +109,9 @@ test('a state that was changed, or is of another account, is refused and costs n
     expect(reply.message.error, String(text)).toMatchObject({ code: -32602 });
   }
   expect(server.asked.length).toBe(seen);
+  const { message } = await callTool(spine, 'asks', 'ask', {}, { key: limited.key });
+  const own = { key: limited.key, params: { ...ANSWERS, requestState: message.result.requestState } };
+  expect((await callTool(spine, 'asks', 'ask', {}, own)).message.result.resultType).toBe('input_required');
 });
 
 test('every round goes to the provider of the first', async () => {

@@ -1,4 +1,5 @@
 import type { Seals } from '#wire';
+import { ownPartOf, type Caller } from '#gateway';
 import { priceOfTool } from '../../turn/tool-price.ts';
 import type { Continued, Place, Turn } from '../../turn/turn.ts';
 
@@ -18,5 +19,13 @@ export function sealState(
     ...kept,
     ...(askedAt === undefined ? {} : { askedAt }),
   };
-  return JSON.stringify(seals.seal(caller.account, continued));
+  return JSON.stringify(seals.seal(stateOwner(caller), continued));
+}
+
+/**
+ * The name that a caller's `requestState` is sealed for. Only the part of the account that began a call continues it.
+ */
+export function stateOwner(caller: Caller): string {
+  const part = ownPartOf(caller);
+  return part === null ? caller.account : JSON.stringify([caller.account, part]);
 }

@@ -1,0 +1,1 @@
+SELECT label FROM consumers WHERE account <> $1 AND label <> ''
