@@ -17,7 +17,7 @@ import {
   type Written,
 } from '#gateway';
 import type { KeptReplies } from '#tasks';
-import { toMcpError, worthTelling } from '../wire/errors-mcp.ts';
+import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
 import { aroundOutcome, keptOutcome, outcomePieces, REPLAYED, withId } from './kept-outcome.ts';
 import { type PaidRequest, X402 } from './paid-request.ts';
 import { paymentRequired } from './payment-required.ts';
@@ -97,9 +97,8 @@ export function createAnswerCall({ pipeline, serve, onError, largeReplies }: Ans
       const told = worthTelling(error);
       if (told !== null) onError(told);
       const more = asked.payment?.receipt ? { [X402.response]: asked.payment.receipt } : {};
-      const { status, headers, text } = toMcpError(error, idText, more);
-      // Clients with a session take any status but 200 for a broken connection.
-      answer.end(text, asked.client === 'legacy' ? 200 : status, headers);
+      const reply = toMcpError(error, idText, more);
+      answer.end(reply.text, asked.client === 'legacy' ? statusInSession(reply) : reply.status, reply.headers);
     }
   };
 }

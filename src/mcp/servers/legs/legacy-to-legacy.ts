@@ -63,7 +63,7 @@ export function createLegacyToLegacy({
       const id = exactId(message);
       const why = requests.find(session.id, id) ? ID_IN_USE.message : unanswered.fault(session, id);
       if (why !== null)
-        return refusal({ status: 400, text: errorText(message.idText, { code: ERROR.invalidRequest, message: why }) });
+        return refusal({ status: 200, text: errorText(message.idText, { code: ERROR.invalidRequest, message: why }) });
 
       const running = requests.start(session.id, id, null, cancelGraceMs);
       const { cancelled } = running;
