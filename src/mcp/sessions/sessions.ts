@@ -27,7 +27,12 @@ export interface Sessions extends Pick<KeptSessions<LegacySession>, 'sweep' | 'c
   /** Takes a session for one request or stream. Null if this owner has no such session with this service. */
   enter(id: string, owner: TaskOwner, service: string): Promise<SessionUse | null>;
   readonly renew: RenewSession;
-  /** Ends a session here and at its server. False if `enter` would give null. */
+  /** Whether a session has ended, at this gateway or another. False if the store cannot be read. */
+  hasEnded(session: LegacySession): Promise<boolean>;
+  /**
+   * Ends a session here and at its server; at the server once its running calls are over. False if `enter` would give
+   * null.
+   */
   end(id: string, owner: TaskOwner, service: string): Promise<boolean>;
 }
 
@@ -108,12 +113,17 @@ export function createSessions(deps: SessionsDeps): Sessions {
     },
     enter: (id, owner, service) => kept.enter(id, owner, fits(service)),
     renew,
+    hasEnded: async ({ id: ofSession }) => (await store.get(ofSession).catch(() => undefined)) === null,
     async end(id, owner, service) {
-      const session = await kept.end(id, owner, fits(service));
-      if (session === null) return false;
+      const ended = await kept.end(id, owner, fits(service));
+      if (ended === null) return false;
+      const { session, unused } = ended;
       const row = { id, account: owner.account, kind: SESSION_KIND, state: toState(session), expiresAt: 0 };
       onEnded?.(endOf(row, now(), null));
-      await tellServers([row], reach, offerOf, LEAVING_MS);
+      const told = () => tellServers([row], reach, offerOf, LEAVING_MS);
+      // The server would break off the calls that still run, as if it had failed.
+      if (unused === null) await told();
+      else void unused.then(told);
       return true;
     },
   };
