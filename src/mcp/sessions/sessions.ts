@@ -15,6 +15,7 @@ import { tellServers, type Reach } from './session-ends.ts';
 import { createSessionRenewal, type RenewSession } from './session-renewal.ts';
 import { capabilitiesOf, fromState, SESSION_KIND, toState, endOf, type SessionEnd } from './session-state.ts';
 import type { LegacySession } from '../turn/session.ts';
+import { allWithin } from '../turn/waiting.ts';
 import type { Place } from '../turn/turn.ts';
 
 /** The sessions of legacy clients with one service each. */
@@ -52,6 +53,8 @@ interface SessionsDeps extends KeptSessionsDeps {
   readonly onEnded?: (end: SessionEnd) => void;
 }
 
+/** How long the end of a session waits for its streams to end. Calls may run longer; they end without it. */
+const RUNNING_MS = 2_000;
 /** The most time for telling servers about sessions that ended together. */
 const LEAVING_MS = 30_000;
 
@@ -122,8 +125,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
       onEnded?.(endOf(row, now(), null));
       const told = () => tellServers([row], reach, offerOf, LEAVING_MS);
       // The server would break off the calls that still run, as if it had failed.
-      if (unused === null) await told();
-      else void unused.then(told);
+      await (unused === null ? told() : allWithin(RUNNING_MS, [unused.then(told)]));
       return true;
     },
   };
