@@ -15,8 +15,8 @@ export function namesSession(headers: IncomingHttpHeaders): boolean {
 }
 
 /**
- * The body of a refused POST, so that the refusal can have its id. Null for other methods, and for a body that cannot be
- * read. If the request was refused before its body was read, the body is read now: a large one only in a session of a
+ * The body of a refused POST, so that the refusal can have its id. Null for other methods, and for an unreadable body.
+ * If the request was refused before its body was read, the body is read now: a large one only in a session of a
  * known caller, because only there the answer needs the id.
  */
 export async function bodyOfRefused(

@@ -23,9 +23,9 @@ export interface KeptUse<S> {
   leave(): void;
 }
 
-export interface EndedSession<S> {
+interface EndedSession<S> {
   readonly session: S;
-  /** Resolves when the requests and streams that used it here are over; null if there are none. */
+  /** Resolves when the requests and streams that used it here are over; null if nobody uses it. */
   readonly unused: Promise<void> | null;
 }
 
@@ -107,7 +107,7 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
     if ((await store.countOf(account, kind)) + opening.of(account) <= sessionsMax) return true;
     const oldest = await store.takeOldest(account, kind, expiryOf(now() - 2 * touchMs));
     if (oldest === null) return false;
-    live.drop(oldest.id);
+    void live.drop(oldest.id);
     onEvicted?.(oldest);
     return true;
   }
@@ -158,7 +158,7 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
     async sweep(limit = SWEPT_MAX) {
       await live.sweep(now() - sessionIdleMs);
       const rows = await store.sweep(kind, limit);
-      for (const { id } of rows) live.drop(id);
+      for (const { id } of rows) void live.drop(id);
       await onSwept?.(rows);
       return rows.length;
     },

@@ -124,7 +124,7 @@ export function createLiveSessions<S extends KeptSession>({
       use(live, 1);
       if (await touch(live)) return live;
       use(live, -1);
-      drop(live.session.id);
+      void drop(live.session.id);
       return null;
     },
     leave(live) {
@@ -139,7 +139,7 @@ export function createLiveSessions<S extends KeptSession>({
     async sweep(time) {
       for (const live of cache.busy()) {
         use(live, 0);
-        if (!(await touch(live))) drop(live.session.id);
+        if (!(await touch(live))) void drop(live.session.id);
       }
       cache.forgetUnused(time);
     },

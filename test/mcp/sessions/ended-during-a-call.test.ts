@@ -15,7 +15,7 @@ async function startServer(): Promise<{ server: ScriptedServer; called: Promise<
       called.resolve(events(response, 'id: 1\ndata:\n\n'));
       server.open.delete = (id) => {
         response.destroy();
-        return Set.prototype.delete.call(server.open, id) as boolean;
+        return Set.prototype.delete.call(server.open, id);
       };
     },
   });
