@@ -98,8 +98,6 @@ const KEEP_ALIVE_MS = 15_000;
 export function createMcp(options: McpOptions): Mcp {
   const { pipeline, catalog, config, now, elapsed, version } = options;
   const { replyBytesMax } = config.upstream;
-  // A client that cancels is treated like one that leaves: work that is finished within this time is still paid.
-  const cancelGraceMs = config.billing.drainMs;
   const onError = (error: unknown) => options.onError(error, { id: '', method: 'POST', url: '/mcp' });
   const keepAlive = createKeepAlive(options.keepAliveMs ?? KEEP_ALIVE_MS);
   const seals = createSeals({ secret: options.secret, ttlMs: STATE_TTL_MS, now });
@@ -130,7 +128,8 @@ export function createMcp(options: McpOptions): Mcp {
     clientRequests,
     schemaOf,
     renew: sessions.renew,
-    cancelGraceMs,
+    hasEnded: sessions.hasEnded,
+    drainMs: config.billing.drainMs,
     replyBytesMax,
     version,
   });

@@ -27,7 +27,15 @@ export {
 export { removeAt, replaceAt, spanAt } from './json/at-path.ts';
 export { readClientMessage } from './json/client-message.ts';
 export { RawJsonError } from './json/json-scan.ts';
-export { actedOn, type ActedOnAt, foldName, lookAlikeAt, type LookAlikeFault } from './json/look-alikes.ts';
+export {
+  actedOn,
+  type ActedOnAt,
+  beginsAsOwn,
+  foldName,
+  lookAlikeAt,
+  type LookAlikeFault,
+  WRITTEN_NAMES,
+} from './json/look-alikes.ts';
 export { isObject, type JsonObject } from './json/json-object.ts';
 export {
   errorText,

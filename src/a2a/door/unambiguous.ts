@@ -3,12 +3,7 @@ import { MAX_COST_META } from '#gateway';
 import { X402 } from './paid-message.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 
-/** The names of replies are included, because a client may send a reply's metadata back. */
-const METADATA = actedOn([
-  MAX_COST_META,
-  ...'tollgate/agent tollgate/run tollgate/generation tollgate/receipt tollgate/usage tollgate/cut'.split(' '),
-  ...Object.values(X402),
-]);
+const METADATA = actedOn([MAX_COST_META, 'tollgate/agent', 'tollgate/run', ...Object.values(X402)]);
 const PUSH = actedOn(['id', 'taskId', 'url', 'token', 'authentication', 'pushNotificationConfig']);
 const AUTHENTICATION = actedOn(['scheme', 'schemes', 'credentials']);
 const pushAt = (...path: readonly string[]): ActedOnAt => [

@@ -47,7 +47,11 @@ export function createPush({
   ...own
 }: CreatePushOptions): PushNotifications {
   const addresses = createOwnAddresses(own);
-  const generationOf = async (key: TaskKey) => taskMoney(null, await tasks.costOf(key, beganBy)).generation;
+  const generationOf = async (key: TaskKey, ended: boolean) => {
+    let began: string | null = null;
+    const cost = await tasks.costOf(key, (task) => (began = beganBy(task)));
+    return taskMoney(began, ended ? cost : null).generation;
+  };
   const notify = createPushRelay({ webhooks, generationOf, onError });
   const offer = (id: string) => catalog.offers('agent').find((one) => one.id === id) ?? null;
   return {

@@ -25,7 +25,7 @@ export function notificationOf(version: A2aVersion, value: unknown): Notificatio
 export interface Notification extends WebhookEvent {
   /** The event ends the task. */
   readonly ended: boolean;
-  /** The same notification with the cost of the task. Its identity does not depend on the cost. */
+  /** The same notification with the call of the task. Its identity does not depend on it. */
   priced(generation: JsonObject | null): Notification;
 }
 

@@ -128,10 +128,18 @@ export function createPushConfigs({
     check: ({ version }, config) => checkConfig(config, INLINE_PATHS[version]),
 
     async keep({ caller, version }, service, taskId, config) {
-      await set(keyOf(service, taskId), ownerOf(caller), version, config, INLINE_PATHS[version]);
+      const key = keyOf(service, taskId);
+      const owner = ownerOf(caller);
+      // A repeat of a message has the configuration of the first again, perhaps without an id.
+      const all = config.id === null ? await webhooks.list(key, owner) : [];
+      if (all.some((webhook) => isSame(configOf(key, webhook), config))) return;
+      await set(key, owner, version, config, INLINE_PATHS[version]);
     },
   };
 }
+
+const isSame = (kept: KeptConfig, { url, token, authentication }: PushConfig): boolean =>
+  kept.url === url && kept.token === token && JSON.stringify(kept.authentication) === JSON.stringify(authentication);
 
 const INLINE_PATHS = {
   '0.3': 'configuration.pushNotificationConfig.',

@@ -14,7 +14,7 @@ export interface Push {
   answer(ask: Ask, reply: ReplyWriter, set: (task: Task) => Promise<void>): Promise<void>;
   /** Checks a configuration in a message. Throws A2aError `InvalidParams` if it cannot be stored. */
   check(ask: Ask, config: PushConfig): void;
-  /** Stores the configuration of a message for the task that the message began. */
+  /** Stores the configuration of a message for its task, unless the task has the same already. */
   keep(ask: Ask, service: string, taskId: string, config: PushConfig): Promise<void>;
   /**
    * The webhook for an agent's notifications of a task, or (`taskId` null) of the task that a message begins; null if

@@ -11,8 +11,11 @@ export type Notify = (key: TaskKey, seen: { readonly version: A2aVersion }, valu
 
 interface PushRelayOptions {
   readonly webhooks: Pick<Webhooks, 'has' | 'deliver'>;
-  /** The cost of a task that has ended, in the form of its metadata; null while it is not known. */
-  readonly generationOf: (key: TaskKey) => Promise<JsonObject | null>;
+  /**
+   * The call of a task in the form of its metadata, with the cost if the task has ended and the cost is known. null if
+   * the call is not known.
+   */
+  readonly generationOf: (key: TaskKey, ended: boolean) => Promise<JsonObject | null>;
   readonly onError: (error: unknown) => void;
 }
 
@@ -36,7 +39,7 @@ export function createPushRelay({ webhooks, generationOf, onError }: PushRelayOp
       if (!(await webhooks.has(key))) return void events.splice(0);
       for (let left = events.length; left > 0 && events.length > 0; left -= 1) {
         const event = events[0]!;
-        await webhooks.deliver(key, event.ended ? event.priced(await generationOf(key)) : event);
+        await webhooks.deliver(key, event.priced(await generationOf(key, event.ended)));
         events.shift();
       }
     }

@@ -55,6 +55,7 @@ export function createRunSend(deps: RunSendDeps): RunSend {
     if (typeof fields === 'string')
       throw new A2aError('InvalidParams', fields, { param: /^[\w.[\]]+/.exec(fields)?.[0] });
     if (fields.pushConfig !== null) deps.push.check(asked, fields.pushConfig);
+    const { pushConfig } = fields;
     const { ask, taskId } = withoutUnpaid(deps, asked, fields);
     const { service } = resolveAgent(deps.catalog, ask.service);
     const task = taskId === null ? null : await deps.tasks.find(keyOf(service, taskId), ownerOf(ask.caller));
@@ -70,6 +71,9 @@ export function createRunSend(deps: RunSendDeps): RunSend {
         taskId: task?.taskId ?? null,
         open: (callId, signal) => open(deps, { ask, fields, task, service, left: gone }, callId, signal),
         write: (opened) => write(deps, ask, opened, out),
+        ...(pushConfig === null
+          ? {}
+          : { repeated: (shown: string) => deps.push.keep(ask, service, shown, pushConfig) }),
       },
       out,
     );

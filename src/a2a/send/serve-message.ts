@@ -49,6 +49,8 @@ interface MessageAsked<O extends Opened> {
   readonly taskId: string | null;
   /** Prepares the call. Rejects with GatewayError. */
   open(callId: string, gone: AbortSignal): Promise<O>;
+  /** Called with the task that a repeat of the message is shown, before it is shown. Default: nothing. */
+  repeated?(taskId: string): Promise<void>;
   /** Writes the answer. Resolves with the answer for repeats, or null if a repeat is executed again. */
   write(opened: O): Promise<Answered | null>;
 }
@@ -94,10 +96,10 @@ const BEGUN_MAX = 100;
 
 export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
   const { serve, tasks, unpaid, show, largeReplies, onError } = deps;
-  return ({ ask, service, messageId, contextId, taskId, open, write }, out) =>
+  return ({ ask, service, messageId, contextId, taskId, open, write, repeated = WRITTEN }, out) =>
     serve({
       caller: ask.caller,
-      repeats: ask.caller.anonymous ? null : repeatsOf(ask, service, messageId, out),
+      repeats: ask.caller.anonymous ? null : repeatsOf(ask, service, messageId, repeated, out),
       // A client that disconnects does not cancel its task.
       gone: NEVER_ABORTED,
       open,
@@ -107,7 +109,7 @@ export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
         await answered?.tell?.();
         return null;
       },
-      replay: ({ body }) => repeat(ask, Buffer.from(body).toString(), out),
+      replay: ({ body }) => repeat(ask, Buffer.from(body).toString(), repeated, out),
       async refuse(refusal) {
         await out.result(await unpaid.unpaid({ ask, service, contextId, taskId }, refusal));
         return null;
@@ -148,7 +150,13 @@ export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
    * a task also has its content in the key, because the messageId alone could make two such messages one. A message
    * that is paid in place has its payment as key.
    */
-  function repeatsOf(ask: Ask, service: string, messageId: string, out: ReplyWriter): RepeatKey {
+  function repeatsOf(
+    ask: Ask,
+    service: string,
+    messageId: string,
+    repeated: (taskId: string) => Promise<void>,
+    out: ReplyWriter,
+  ): RepeatKey {
     const { caller } = ask;
     const { named, bodyHash } = identityOf(ask, messageId);
     /** Tasks that the same message began before, and that its sender answered or canceled. */
@@ -166,21 +174,30 @@ export function createServeMessage(deps: ServeMessageDeps): ServeMessage {
         return key();
       },
       async taken(by) {
+        const callId = by.kind === 'conflict' ? null : by.callId;
+        const task = callId === null ? null : await tasks.ofCall(callId, ownerOf(caller));
+        if (task !== null) await repeated(task.taskId);
         if (await repeatLarge(ask, by, out)) return;
         // The answer can be missing because its gateway died, or because newer answers displaced it. A task that the
         // message began can still be shown.
-        const callId = by.kind === 'conflict' ? null : by.callId;
-        const task = callId === null ? null : await tasks.ofCall(callId, ownerOf(caller));
-        if (task === null) throw repeated(by.kind);
+        if (task === null) throw repeatError(by.kind);
         await show(ask, task.taskId, out);
       },
     };
   }
 
-  function repeat(ask: Ask, text: string, out: ReplyWriter): Promise<void> {
+  async function repeat(
+    ask: Ask,
+    text: string,
+    repeated: (taskId: string) => Promise<void>,
+    out: ReplyWriter,
+  ): Promise<void> {
     const reply: unknown = JSON.parse(text);
-    const taskId = isObject(reply) ? reply[AGAIN] : undefined;
-    return typeof taskId === 'string' ? show(ask, taskId, out) : out.result(text);
+    const again = isObject(reply) ? reply[AGAIN] : undefined;
+    const event = typeof again === 'string' ? null : readEvent(ask.version, reply);
+    const shown = typeof again === 'string' ? again : event?.kind === 'task' ? event.taskId : null;
+    if (shown !== null) await repeated(shown);
+    await (typeof again === 'string' ? show(ask, again, out) : out.result(text));
   }
 
   /**
@@ -219,7 +236,7 @@ function idIn(message: unknown, name: string): string | null {
   return typeof id === 'string' && id !== '' ? id : null;
 }
 
-function repeated(kind: TakenKey['kind']): GatewayError {
+function repeatError(kind: TakenKey['kind']): GatewayError {
   const { code, retryAfterS } = idempotencyError(kind);
   const said = {
     conflict: 'This messageId was already used for another message to this task. Use a new messageId',

@@ -1,6 +1,6 @@
 import type { JsonObject } from '#wire';
 import { pinned, OWN_ACCOUNT, runFree, type Caller, type Pipeline } from '#gateway';
-import { ownerOf, type Look, type Sight, type Task, type Tasks } from '#tasks';
+import { ownerOf, type Look, type Sight, type Task, type TaskKey, type Tasks } from '#tasks';
 import type { Ask } from '../door/ask.ts';
 import type { ReplyWriter } from '../door/reply-writer.ts';
 import type { A2aTail } from '../send/ending.ts';
@@ -146,15 +146,18 @@ export function createLook(deps: RunTaskDeps & { readonly onError: (error: unkno
       looks: true,
     } as const;
     let seen: Sight | null = null;
-    // The talk would store the sight. Here the caller of the look gets it instead.
+    // The caller of the look stores the sight. An end is stored and settled here too, because the webhooks of clients
+    // are notified of it right after, with the cost.
     const tasks = {
-      saw: async (_key: unknown, sight: NonNullable<typeof seen>) => {
+      saw: async (key: TaskKey, sight: NonNullable<typeof seen>) => {
         seen = sight;
-        return null;
+        return sight.end === null || whole ? null : deps.tasks.saw(key, sight);
       },
       costOf: async () => null,
     };
-    const talk = createTaskTalk({ ...deps, tasks }, ask, { service, taskId, live: true, notes, output });
+    // A look for the bytes of a task follows a notification of its agent, which is passed on by itself.
+    const notify = whole ? () => {} : deps.notify;
+    const talk = createTaskTalk({ ...deps, tasks, notify }, ask, { service, taskId, live: true, notes, output });
     try {
       const tail = (await runFree(
         deps.pipeline,

@@ -136,9 +136,9 @@ function kindOfPart(
     return { fault: ` must have one of ${CONTENTS.join(', ')}, not both ${contents[0]} and ${contents[1]}` };
   const [content] = contents;
   if (content === undefined)
-    return Object.hasOwn(part, 'kind')
-      ? { fault: ' must have one of text, raw, url, data; `kind` is of A2A 0.3' }
-      : 'other';
+    return {
+      fault: ` must have one of text, raw, url, data${Object.hasOwn(part, 'kind') ? '; `kind` is of A2A 0.3' : ''}`,
+    };
   if (content === 'data') return 'data';
   return typeof part[content] === 'string'
     ? content === 'text'

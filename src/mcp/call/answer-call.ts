@@ -17,7 +17,7 @@ import {
   type Written,
 } from '#gateway';
 import type { KeptReplies } from '#tasks';
-import { toMcpError, worthTelling } from '../wire/errors-mcp.ts';
+import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
 import { aroundOutcome, keptOutcome, outcomePieces, REPLAYED, withId } from './kept-outcome.ts';
 import { type PaidRequest, X402 } from './paid-request.ts';
 import { paymentRequired } from './payment-required.ts';
@@ -41,8 +41,8 @@ interface AnsweredCall extends Pick<Turn, 'message' | 'client' | 'continued' | '
   readonly idempotencyKey: string | null;
   /** The called name. Two requests are the same if this name, the method and the arguments are equal. */
   readonly target: string;
-  /** Makes the call with this id. Rejects with GatewayError. */
-  request(callId: string): CallRequest | Promise<CallRequest>;
+  /** Makes the call with this id. `left` aborts when the client leaves. Rejects with GatewayError. */
+  request(callId: string, left: Leaving): CallRequest | Promise<CallRequest>;
   /** A data frame of the call as whole events for the client; null if there is nothing to write. */
   events(bytes: Uint8Array): Uint8Array | null;
   /** The tail of the call in the form for the client; null for a reply without a response. */
@@ -77,7 +77,7 @@ export function createAnswerCall({ pipeline, serve, onError, largeReplies }: Ans
         repeats: asked.free ? null : repeatsOf(asked, (by) => repeatLarge(asked, answer, by)),
         gone,
         async open(callId, left) {
-          const asking = asked.request(callId);
+          const asking = asked.request(callId, left);
           const request = asking instanceof Promise ? await asking : asking;
           const opening = openCall(pipeline, request, callId, left);
           const call = opening instanceof Promise ? await opening : opening;
@@ -97,9 +97,8 @@ export function createAnswerCall({ pipeline, serve, onError, largeReplies }: Ans
       const told = worthTelling(error);
       if (told !== null) onError(told);
       const more = asked.payment?.receipt ? { [X402.response]: asked.payment.receipt } : {};
-      const { status, headers, text } = toMcpError(error, idText, more);
-      // Clients with a session take any status but 200 for a broken connection.
-      answer.end(text, asked.client === 'legacy' ? 200 : status, headers);
+      const reply = toMcpError(error, idText, more);
+      answer.end(reply.text, asked.client === 'legacy' ? statusInSession(reply) : reply.status, reply.headers);
     }
   };
 }

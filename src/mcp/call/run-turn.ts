@@ -10,7 +10,7 @@ interface RunTurnDeps extends TurnCallDeps {
 
 /** A request in the form that the door knows, with its turn. */
 export interface TurnRequest extends TurnCall {
-  readonly turn: Omit<Turn, 'callId'>;
+  readonly turn: Omit<Turn, 'callId' | 'left'>;
   /** null without a key. */
   readonly idempotencyKey: string | null;
 }
@@ -34,7 +34,7 @@ export function createRunTurn({ answerCall, ...deps }: RunTurnDeps): RunTurn {
       idempotencyKey,
       payment,
       target,
-      request: (callId: string) => turnCall(deps, request, { ...request.turn, callId }),
+      request: (callId: string, left: Leaving) => turnCall(deps, request, { ...request.turn, callId, left }),
       events: (bytes: Uint8Array) => bytes,
       response: (tail: unknown) => tail as McpTail | null,
     };

@@ -1,4 +1,14 @@
-import { type Edit, elementsOf, isObject, membersOf, RawJsonError, splice, withMembers } from '#wire';
+import {
+  beginsAsOwn,
+  type Edit,
+  elementsOf,
+  isObject,
+  type Members,
+  membersOf,
+  RawJsonError,
+  splice,
+  withMembers,
+} from '#wire';
 import { type Offer, type ToolDefinition, viewDefinition, viewToolCallPrice } from '#gateway';
 import { readTool } from './tool-entry.ts';
 import type { ToolCatalogue } from './tool-catalogue.ts';
@@ -90,16 +100,28 @@ export function writeMeta(
   definition: ToolDefinition,
   more: Readonly<Record<string, string>> = {},
 ): string {
-  const members = { [TOOL_META.price]: price, [TOOL_META.definition]: JSON.stringify(viewDefinition(definition)) };
+  const members: Record<string, string> = {
+    [TOOL_META.price]: price,
+    [TOOL_META.definition]: JSON.stringify(viewDefinition(definition)),
+  };
   const whole = { start: 0, end: tool.length };
   const old = membersOf(tool).get('_meta');
   let meta: string | null = null;
   if (old)
     try {
-      meta = withMembers(tool, old, members).text;
+      meta = withMembers(tool, old, { ...withoutOwn(membersOf(tool, old.start)), ...members }).text;
     } catch (error) {
       if (!(error instanceof RawJsonError)) throw error;
     }
   meta ??= `{${Object.entries(members).map(([key, value]) => `${JSON.stringify(key)}:${value}`)}}`;
   return withMembers(tool, whole, { ...more, _meta: meta }).text;
 }
+
+/**
+ * A change that removes a server's members with the gateway's prefix. Some clients send the `_meta` of a listed tool
+ * with each call, where such a member would be refused, or would be a cap or a key that the client did not choose.
+ */
+const withoutOwn = (meta: Members): Record<string, null> =>
+  Object.fromEntries([...meta.keys()].filter(isOwn).map((name) => [name, null]));
+
+const isOwn = (name: string) => beginsAsOwn(name) || name.startsWith('x402/');

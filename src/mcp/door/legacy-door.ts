@@ -16,7 +16,7 @@ import {
 import { ownerOf, type TaskOwner } from '#tasks';
 import { runBatch } from '../wire/batch.ts';
 import type { Inbound } from '../wire/classify.ts';
-import { endWithError, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
+import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
 import { ERROR, LEGACY_METHODS } from '../wire/revisions.ts';
 import type { RequestContext } from '../call/standalone.ts';
 import type { Replays } from '../call/replays.ts';
@@ -132,12 +132,16 @@ export function createLegacyDoor<S extends KeptSession>(
     }
   }
 
-  /** Runs `run`. If it throws, the error becomes the answer. */
-  async function answered(idText: string, answer: Answer, run: () => Promise<void>): Promise<void> {
+  /** Runs `run`. If it throws, the error becomes the answer. `inSession`: to a message in a session. */
+  async function answered(idText: string, inSession: boolean, answer: Answer, run: () => Promise<void>): Promise<void> {
     try {
       await run();
     } catch (error) {
-      endWithError(answer, error, idText, onError);
+      const told = worthTelling(error);
+      if (told !== null) onError(told);
+      const reply = toMcpError(error, idText);
+      const { status, headers, text } = reply;
+      answer.end(text, inSession && idText !== 'null' ? statusInSession(reply) : status, headers);
     }
   }
 
@@ -145,7 +149,7 @@ export function createLegacyDoor<S extends KeptSession>(
     async post(service, inbound, context, answer) {
       const { kind } = inbound;
       const idText = kind !== 'batch' && inbound.message.kind === 'request' ? inbound.message.idText : 'null';
-      await answered(idText, answer, async () => {
+      await answered(idText, kind === 'legacy', answer, async () => {
         if (kind === 'initialize') {
           const opened = await handlers.open(service, inbound.message, context);
           if (opened === null) return;
@@ -164,7 +168,7 @@ export function createLegacyDoor<S extends KeptSession>(
       const answer = createAnswer({ sink, events: true, keepAlive });
       const last = context.headers['last-event-id'];
       const lastEventId = typeof last === 'string' ? last : null;
-      await answered('null', answer, () =>
+      await answered('null', false, answer, () =>
         inside(service, session, context, answer, async (use) => {
           if (lastEventId !== null && (await replays.resume(use.session.id, lastEventId, answer))) return;
           await handlers.listen(use, lastEventId, context, answer);

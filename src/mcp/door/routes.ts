@@ -9,13 +9,10 @@ import { refuseAnonymous } from './refuse-anonymous.ts';
 import { classify } from '../wire/classify.ts';
 import type { LegacyDoor } from './legacy-door.ts';
 import { describeRoutes } from './described-routes.ts';
-import { endWithError, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
+import { bodyOfRefused, namesSession, refusalOf } from './refusals.ts';
+import { toMcpError, worthTelling } from '../wire/errors-mcp.ts';
 import { ERROR } from '../wire/revisions.ts';
 import type { RequestContext, Standalone } from '../call/standalone.ts';
-
-/** The id of a refused request, as its client wrote it, for the error handler. */
-const ID = Symbol('id');
-type Refused = FastifyRequest & { [ID]?: string };
 
 /** Answers requests without a session, modern or bare. `service` is null for the aggregate. */
 export type StandaloneDoor = (
@@ -72,14 +69,15 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
     app.removeAllContentTypeParsers();
     app.addContentTypeParser('application/json', readBytes(PARSED_JSON));
 
-    app.setErrorHandler((error, request, reply) => {
+    app.setErrorHandler(async (error, request, reply) => {
       const known = toGatewayError(error);
-      const { status, headers, text } = toMcpError(known, (request as Refused)[ID] ?? 'null');
+      const body = await bodyOfRefused(request, known, limits);
+      const { status, headers, text } = refusalOf(error, body, request.headers);
       const told = worthTelling(error);
       if (told !== null) onError(told, request);
       const challenge =
         known.code === 'unauthorized' || known.code === 'permission_denied' ? deps.challenge(request, known) : null;
-      void reply
+      return reply
         .code(status)
         .headers(challenge === null ? headers : { ...headers, 'www-authenticate': challenge })
         .type('application/json')
@@ -129,7 +127,8 @@ function createHandlers(
     );
 
   async function post(service: string | null, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const inbound = classify(jsonText((request.body as Buffer | undefined) ?? NOTHING, limits), {
+    const body = jsonText((request.body as Buffer | undefined) ?? NOTHING, limits);
+    const inbound = classify(body, {
       version: header(request, 'mcp-protocol-version'),
       method: header(request, 'mcp-method'),
       name: header(request, 'mcp-name'),
@@ -137,7 +136,12 @@ function createHandlers(
       accept: header(request, 'accept'),
     });
     if (inbound.kind === 'refused') {
-      await reply.code(inbound.status).type('application/json').send(errorText(inbound.idText, inbound.error));
+      const { idText, error } = inbound;
+      const inSession = idText !== 'null' && namesSession(request.headers) && !OF_MODERN.has(error.code);
+      await reply
+        .code(inSession ? 200 : inbound.status)
+        .type('application/json')
+        .send(errorText(idText, error));
       return;
     }
     if (inbound.kind === 'modern-notification') {
@@ -145,13 +149,7 @@ function createHandlers(
       await reply.code(202).send();
       return;
     }
-    try {
-      refuseAnonymous(admissionOf(request).caller, inbound.kind === 'batch' ? inbound.texts : [inbound.message.text]);
-    } catch (error) {
-      if (inbound.kind !== 'batch' && inbound.message.kind === 'request')
-        (request as Refused)[ID] = inbound.message.idText;
-      throw error;
-    }
+    refuseAnonymous(admissionOf(request).caller, inbound.kind === 'batch' ? inbound.texts : [inbound.message.text]);
     const gone = new Departure();
     const sink = sinkOf(request, reply, gone);
     // Not for `initialize`: the headers of its answer have the session's id, which is known only at the end.
@@ -168,8 +166,10 @@ function createHandlers(
         await legacy.post(service, inbound, context, answer);
       }
     } catch (error) {
-      const idText = 'message' in inbound && inbound.message.kind === 'request' ? inbound.message.idText : 'null';
-      endWithError(answer, error, idText, (told) => onError(told, request));
+      const told = worthTelling(error);
+      if (told !== null) onError(told, request);
+      const { status, headers, text } = refusalOf(error, body, request.headers);
+      answer.end(text, status, headers);
     }
     // The client left before the response headers were sent, so nothing is answered.
     if (!reply.sent) reply.hijack();
@@ -213,6 +213,9 @@ const TRANSPORTS =
   'This address supports Streamable HTTP, the transport of MCP since 2025-03-26: POST one JSON-RPC message. GET opens the event stream of a session ' +
   'that was opened by initialize, with its Mcp-Session-Id and Accept: text/event-stream; DELETE ends it. ' +
   'The HTTP+SSE transport of 2024-11-05 is not served: set the transport of your client to http or streamable-http';
+
+/** Errors of requests that belong to no session, although they name one. */
+const OF_MODERN: ReadonlySet<number> = new Set([ERROR.headerMismatch, ERROR.unsupportedVersion]);
 
 const NOTHING = Buffer.alloc(0);
 

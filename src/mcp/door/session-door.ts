@@ -18,8 +18,9 @@ export function createSessionDoor(deps: SessionDoorDeps): LegacyDoor {
     {
       open: (service, message, context) => talk.open(service!, message, context),
       enter: (service, id, owner) => sessions.enter(id, owner, service!),
-      request: ({ session }, asked, events, context, answer) =>
+      request: ({ session, ended }, asked, events, context, answer) =>
         talk.request(session, asked, {
+          ended,
           context,
           events,
           answer: replays.record(session.id, answer),

@@ -59,6 +59,8 @@ export interface SessionTalk {
 }
 
 interface RequestHow {
+  /** Aborts when the session ends. The request then goes on as if its client had left. */
+  readonly ended: AbortSignal;
   readonly context: RequestContext;
   /** The client accepts an event stream. */
   readonly events: boolean;
@@ -105,7 +107,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
       return tail && opened;
     },
 
-    async request(session, asked, { context, events, answer, toClient }) {
+    async request(session, asked, { ended, context, events, answer, toClient }) {
       const own = ownMeta(asked, context.headers, deps.receipts);
       const target = pinned(session.offer.id);
       const { caller, payment } = await deps.readPaid(context.caller, target, own);
@@ -116,6 +118,8 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
       };
       context.gone.addEventListener('abort', leave);
       if (context.gone.aborted) leave();
+      ended.addEventListener('abort', () => left.abort(), { once: true });
+      if (ended.aborted) left.abort();
       if (asked.method === 'tools/call' && mayBeAsked(session)) await streams.answered(session.id);
       await deps.runTurn(
         {

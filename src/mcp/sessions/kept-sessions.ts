@@ -23,6 +23,12 @@ export interface KeptUse<S> {
   leave(): void;
 }
 
+interface EndedSession<S> {
+  readonly session: S;
+  /** Resolves when the requests and streams that used it here are over; null if nobody uses it. */
+  readonly unused: Promise<void> | null;
+}
+
 /**
  * Sessions of one kind. They are in memory where they are used, and in the database so that any gateway can continue
  * them.
@@ -41,7 +47,7 @@ export interface KeptSessions<S extends KeptSession> {
    */
   enter(id: string, owner: TaskOwner, fits?: (session: S) => boolean): Promise<KeptUse<S> | null>;
   /** Ends a session in the database and here. Null if `enter` would give null, or the session has already ended. */
-  end(id: string, owner: TaskOwner, fits?: (session: S) => boolean): Promise<S | null>;
+  end(id: string, owner: TaskOwner, fits?: (session: S) => boolean): Promise<EndedSession<S> | null>;
   /** Ends a session here that has ended elsewhere. */
   drop(id: string): void;
   /**
@@ -101,7 +107,7 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
     if ((await store.countOf(account, kind)) + opening.of(account) <= sessionsMax) return true;
     const oldest = await store.takeOldest(account, kind, expiryOf(now() - 2 * touchMs));
     if (oldest === null) return false;
-    live.drop(oldest.id);
+    void live.drop(oldest.id);
     onEvicted?.(oldest);
     return true;
   }
@@ -145,14 +151,14 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
       if (use === null) return null;
       use.leave();
       const ended = await store.delete(id);
-      live.drop(id);
-      return ended ? use.session : null;
+      const unused = live.drop(id);
+      return ended ? { session: use.session, unused } : null;
     },
-    drop: live.drop,
+    drop: (id) => void live.drop(id),
     async sweep(limit = SWEPT_MAX) {
       await live.sweep(now() - sessionIdleMs);
       const rows = await store.sweep(kind, limit);
-      for (const { id } of rows) live.drop(id);
+      for (const { id } of rows) void live.drop(id);
       await onSwept?.(rows);
       return rows.length;
     },

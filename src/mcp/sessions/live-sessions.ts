@@ -23,8 +23,8 @@ interface LiveSessions<S extends KeptSession> {
   enter(found: LiveSession<S>, fits: (session: S) => boolean): Promise<LiveSession<S> | null>;
   /** Ends a use, and stores its changes. */
   leave(live: LiveSession<S>): void;
-  /** Ends the session here. */
-  drop(id: string): void;
+  /** Ends the session here. Resolves when nobody uses it any more; null if nobody does now. */
+  drop(id: string): Promise<void> | null;
   /** Extends the sessions that are in use, and forgets those that nobody has used since `time`. */
   sweep(time: number): Promise<void>;
   clear(): void;
@@ -48,7 +48,7 @@ export function createLiveSessions<S extends KeptSession>({
 
   function add(session: S, touchedAt: number): LiveSession<S> {
     const ended = new AbortController();
-    const live = { session, ended, uses: 0, lastUsedAt: now(), touchedAt, kept: changeable(session) };
+    const live = { session, ended, uses: 0, onUnused: null, lastUsedAt: now(), touchedAt, kept: changeable(session) };
     cache.add(live);
     return live;
   }
@@ -61,11 +61,14 @@ export function createLiveSessions<S extends KeptSession>({
     return session && (cache.get(id) ?? add(session, 0));
   }
 
-  function drop(id: string): void {
+  function drop(id: string): Promise<void> | null {
     const live = cache.get(id);
-    if (!live) return;
+    if (!live) return null;
     cache.delete(live);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    live.onUnused = resolve;
     live.ended.abort();
+    return live.uses === 0 ? null : promise;
   }
 
   /**
@@ -86,6 +89,7 @@ export function createLiveSessions<S extends KeptSession>({
     live.uses += uses;
     live.lastUsedAt = now();
     cache.used(live);
+    if (live.uses === 0) live.onUnused?.();
   }
 
   /** False if the session has ended elsewhere. An error of the store ends no session. */
@@ -120,7 +124,7 @@ export function createLiveSessions<S extends KeptSession>({
       use(live, 1);
       if (await touch(live)) return live;
       use(live, -1);
-      drop(live.session.id);
+      void drop(live.session.id);
       return null;
     },
     leave(live) {
@@ -135,7 +139,7 @@ export function createLiveSessions<S extends KeptSession>({
     async sweep(time) {
       for (const live of cache.busy()) {
         use(live, 0);
-        if (!(await touch(live))) drop(live.session.id);
+        if (!(await touch(live))) void drop(live.session.id);
       }
       cache.forgetUnused(time);
     },

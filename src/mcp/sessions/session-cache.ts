@@ -7,6 +7,8 @@ export interface LiveSession<S extends KeptSession> {
   readonly ended: AbortController;
   /** The number of requests and streams that use it. */
   uses: number;
+  /** Called when the last use of a session that has ended is over. */
+  onUnused: (() => void) | null;
   lastUsedAt: number;
   /** When its expiry was last updated in the store. */
   touchedAt: number;

@@ -15,6 +15,7 @@ import { tellServers, type Reach } from './session-ends.ts';
 import { createSessionRenewal, type RenewSession } from './session-renewal.ts';
 import { capabilitiesOf, fromState, SESSION_KIND, toState, endOf, type SessionEnd } from './session-state.ts';
 import type { LegacySession } from '../turn/session.ts';
+import { allWithin } from '../turn/waiting.ts';
 import type { Place } from '../turn/turn.ts';
 
 /** The sessions of legacy clients with one service each. */
@@ -27,7 +28,12 @@ export interface Sessions extends Pick<KeptSessions<LegacySession>, 'sweep' | 'c
   /** Takes a session for one request or stream. Null if this owner has no such session with this service. */
   enter(id: string, owner: TaskOwner, service: string): Promise<SessionUse | null>;
   readonly renew: RenewSession;
-  /** Ends a session here and at its server. False if `enter` would give null. */
+  /** Whether a session has ended, at this gateway or another. False if the store cannot be read. */
+  hasEnded(session: LegacySession): Promise<boolean>;
+  /**
+   * Ends a session here and at its server; at the server once its running calls are over. False if `enter` would give
+   * null.
+   */
   end(id: string, owner: TaskOwner, service: string): Promise<boolean>;
 }
 
@@ -47,6 +53,8 @@ interface SessionsDeps extends KeptSessionsDeps {
   readonly onEnded?: (end: SessionEnd) => void;
 }
 
+/** How long the end of a session waits for its streams to end. Calls may run longer; they end without it. */
+const RUNNING_MS = 2_000;
 /** The most time for telling servers about sessions that ended together. */
 const LEAVING_MS = 30_000;
 
@@ -108,12 +116,16 @@ export function createSessions(deps: SessionsDeps): Sessions {
     },
     enter: (id, owner, service) => kept.enter(id, owner, fits(service)),
     renew,
+    hasEnded: async ({ id: ofSession }) => (await store.get(ofSession).catch(() => undefined)) === null,
     async end(id, owner, service) {
-      const session = await kept.end(id, owner, fits(service));
-      if (session === null) return false;
+      const ended = await kept.end(id, owner, fits(service));
+      if (ended === null) return false;
+      const { session, unused } = ended;
       const row = { id, account: owner.account, kind: SESSION_KIND, state: toState(session), expiresAt: 0 };
       onEnded?.(endOf(row, now(), null));
-      await tellServers([row], reach, offerOf, LEAVING_MS);
+      const told = () => tellServers([row], reach, offerOf, LEAVING_MS);
+      // The server would break off the calls that still run, as if it had failed.
+      await (unused === null ? told() : allWithin(RUNNING_MS, [unused.then(told)]));
       return true;
     },
   };

@@ -96,7 +96,7 @@ export async function runCancellable<T>(
   work: (cancelled: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const id = exactId(request);
-  if (requests.find(session, id)) return answer.end(errorText(request.idText, ID_IN_USE), 400);
+  if (requests.find(session, id)) return answer.end(errorText(request.idText, ID_IN_USE), 200);
   const running = requests.start(session, id, of);
   try {
     await work(running.cancelled);

@@ -1,4 +1,5 @@
 import type { LargeStrings, RequestMessage, ResponseMessage } from '#wire';
+import type { Leaving } from '#billing/amounts';
 import type { Caller, Offer, ReplyEnd, Send } from '#gateway';
 import type { LegacySession } from './session.ts';
 
@@ -27,6 +28,11 @@ export interface Turn {
   readonly continued: Continued | null;
   /** Changes a message for the client (names and URIs of the aggregate). Elsewhere it returns the same text. */
   readonly toClient: (text: string) => string;
+  /**
+   * Aborts when the client leaves, which cancels a request of 2026-07-28. Absent if nothing may be cancelled: the
+   * outcome is kept for a repeat.
+   */
+  readonly left?: Leaving;
 }
 
 /** The content of a `requestState` that the gateway sealed. */

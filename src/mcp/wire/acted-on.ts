@@ -1,10 +1,13 @@
-import { actedOn, type ActedOnAt, type JsonObject, lookAlikeAt, type LookAlikeFault } from '#wire';
+import { actedOn, type ActedOnAt, type JsonObject, lookAlikeAt, type LookAlikeFault, WRITTEN_NAMES } from '#wire';
 import { MAX_COST_META } from '#gateway';
 import { X402 } from '../call/paid-request.ts';
 import { META } from './revisions.ts';
 
-/** Members of a request's `_meta` that are for the gateway. The provider does not get them. */
-export const OURS = ['tollgate/idempotency-key', MAX_COST_META, 'tollgate/receipt', X402.payment] as const;
+/** Members of a request's `_meta` that the gateway reads. */
+const READ = ['tollgate/idempotency-key', MAX_COST_META, 'tollgate/receipt', X402.payment] as const;
+
+/** Members of a request's `_meta` that the provider does not get: those for the gateway, and those that it wrote. */
+export const OURS: readonly string[] = [...new Set([...READ, ...WRITTEN_NAMES, X402.response])];
 
 const CAPABILITIES = actedOn(['elicitation', 'sampling', 'roots', 'tasks', 'experimental', 'extensions']);
 
@@ -24,7 +27,7 @@ const NAMES: ActedOnAt = [
   ],
   [
     ['_meta'],
-    actedOn([...OURS, ...Object.values(META), X402.response, 'progressToken', 'traceparent', 'tracestate', 'baggage']),
+    actedOn([...READ, ...Object.values(META), X402.response, 'progressToken', 'traceparent', 'tracestate', 'baggage']),
   ],
   [['_meta', META.capabilities], CAPABILITIES],
   [['capabilities'], CAPABILITIES],

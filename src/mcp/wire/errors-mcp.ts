@@ -1,11 +1,11 @@
-import { type Answer, type ErrorCode, errorText, type GatewayError, NotUtf8 } from '#wire';
+import { type ErrorCode, errorText, type GatewayError, NotUtf8 } from '#wire';
 import { toGatewayError } from '#gateway';
 import { ERROR } from './revisions.ts';
 
 /**
  * The error table of MCP: the code of the JSON-RPC error, and the HTTP status for an error that is the whole reply.
- * Errors without a code in JSON-RPC get one of the gateway's, −32010 to −32019. Replies in sessions and to batches
- * always have status 200, because their clients take another status for a broken connection.
+ * Errors without a code in JSON-RPC get one of the gateway's, −32010 to −32019. The status in a session is that of
+ * `statusInSession`.
  */
 export const MCP_ERRORS = {
   invalid_request: { code: ERROR.invalidParams, status: 400 },
@@ -38,7 +38,7 @@ export const MCP_ERRORS = {
   internal: { code: ERROR.internal, status: 500 },
 } as const satisfies Record<ErrorCode, { code: number; status: number }>;
 
-interface McpErrorReply {
+export interface McpErrorReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
@@ -65,21 +65,23 @@ export function toMcpError(
   };
 }
 
+/**
+ * The HTTP status of a refused request with an id in a session. Clients take a status other than 200 for a broken
+ * connection, and lose the error and every request that still runs. They act on 401, and on 402 with payment terms.
+ */
+export const statusInSession = ({ status, headers }: Pick<McpErrorReply, 'status' | 'headers'>): number =>
+  status === 401 || (status === 402 && headers['payment-required'] !== undefined) ? status : 200;
+
 function dataOf({ code, param, retryAfterS }: GatewayError): Record<string, unknown> {
   return {
     type: code,
     ...(param === undefined ? {} : { param }),
-    ...(retryAfterS === undefined ? {} : { retry_after_s: Math.max(1, Math.ceil(retryAfterS)) }),
+    ...(retryAfterS === undefined ? {} : retryIn(Math.max(1, Math.ceil(retryAfterS)))),
   };
 }
 
-/** Ends an answer with an error. `onError` gets the cause if the error is the gateway's own. */
-export function endWithError(answer: Answer, error: unknown, idText: string, onError: (error: unknown) => void): void {
-  const told = worthTelling(error);
-  if (told !== null) onError(told);
-  const { status, headers, text } = toMcpError(error, idText);
-  answer.end(text, status, headers);
-}
+/** Clients in sessions do not see the header `Retry-After`, and some look for its name here. */
+const retryIn = (seconds: number) => ({ retry_after_s: seconds, retry_after: seconds });
 
 /** The cause of an error that is the gateway's own, for the operator; null for errors of clients and providers. */
 export function worthTelling(thrown: unknown): unknown {

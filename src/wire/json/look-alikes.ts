@@ -33,23 +33,40 @@ const NAME_CHARS_MAX = 256;
 
 /** `others`: spellings that fold to one of the names and are accepted anyway, because the gateway itself reads them. */
 export function actedOn(names: readonly string[], others: readonly string[] = []): ActedOn {
-  const meant = new Map(names.map((name) => [foldName(name, name.length), name]));
+  const own = names.filter((name) => name.startsWith(OWN));
+  const known = own.length > 0 ? [...names, ...WRITTEN_NAMES] : names;
+  const meant = new Map(known.map((name) => [foldName(name, name.length), name]));
   for (const [folded, name] of meant) FOLDED.set(name, folded);
   return {
-    exact: new Set([...names, ...others]),
+    exact: new Set([...known, ...others]),
     meant,
     lettersMax: Math.max(...[...meant.keys()].map(({ length }) => length)),
-    own: names.filter((name) => name.startsWith(OWN)),
+    own,
   };
 }
 
 /** The prefix of members for the gateway. */
 const OWN = 'tollgate/';
+
+/**
+ * Members that occur in lists and answers only. Some clients send what they were told back with their next request, so
+ * a request may have these members. They have no effect there.
+ */
+export const WRITTEN_NAMES = [
+  'tollgate/price',
+  'tollgate/definition',
+  'tollgate/generation',
+  'tollgate/receipt',
+  'tollgate/finish',
+  'tollgate/usage',
+  'tollgate/cut',
+] as const;
 const OWN_FOLDED = 'tollgate';
 /** All characters that look like the slash in the prefix. */
 const SLASH = /[/\\\u2044\u2215\u29f8\uff0f]/;
 
-const beginsAsOwn = (name: string): boolean =>
+/** Whether a reader could take the name for one with the gateway's prefix. */
+export const beginsAsOwn = (name: string): boolean =>
   SLASH.test(name) && foldName(name.slice(0, 64).split(SLASH, 1)[0]!) === OWN_FOLDED;
 
 /**

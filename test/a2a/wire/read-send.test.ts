@@ -16,7 +16,7 @@ const long = 'x'.repeat(257);
 
 describe('reading the parameters of a send', () => {
   it('what the gateway acts on', () => {
-    const parts = [{ text: 'a' }, { raw: 'YQ==' }, { url: 'u' }, { data: null }, { text: 'b' }, { 'x-part': 1 }];
+    const parts = [{ text: 'a' }, { raw: 'YQ==' }, { url: 'u' }, { data: null }, { text: 'b' }];
     const configuration = {
       returnImmediately: true,
       historyLength: 3,

@@ -204,6 +204,7 @@ async function startGateway(
   const raw = createLegacyToLegacy({
     replyBytesMax,
     renew: sessions.renew,
+    hasEnded: sessions.hasEnded,
     cancelGraceMs: options.cancelGraceMs ?? 50,
   });
   const listens = createListenPlaces({

@@ -119,7 +119,7 @@ export function createParts({ sessions, change, talk, clientRequests, max, onOpe
     try {
       const asked = readOwnRequest(requestText('tollgate:level', 'logging/setLevel', { level }));
       const how = { context, events: false, answer: NOBODY, toClient: (text: string) => text };
-      if (part) await talk.request(part.session, asked, how);
+      if (part) await talk.request(part.session, asked, { ...how, ended: part.ended });
     } finally {
       part?.leave();
     }

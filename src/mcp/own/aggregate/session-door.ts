@@ -21,7 +21,7 @@ import type { Parts } from './parts.ts';
 import { routeRequest } from './route-request.ts';
 import type { AggregateSession } from './session.ts';
 import type { SessionStreams } from './session-streams.ts';
-import type { AggregateSessions } from './sessions.ts';
+import type { AggregateSessions, AggregateUse } from './sessions.ts';
 import { createTellParts, openParts } from './tell-parts.ts';
 
 export interface AggregateSessionDoorDeps extends LegacyDoorDeps {
@@ -48,7 +48,7 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
   const scopeOf = (session: AggregateSession, { caller }: RequestContext) => aggregate.scope(caller, session.selection);
 
   async function request(
-    session: AggregateSession,
+    { session, ended }: AggregateUse,
     asked: RequestMessage,
     events: boolean,
     context: RequestContext,
@@ -58,7 +58,7 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
     const route = { message: asked, client: 'legacy', events } as const;
     const one = await routeRequest(aggregate, route, scopeOf(session, context), answer, (ask) =>
       runCancellable(running, session.id, null, asked, answer, (cancelled) =>
-        deps.answerAsk(ask, context, answer, eitherOf(context.gone, cancelled)),
+        deps.answerAsk(ask, context, answer, eitherOf(eitherOf(context.gone, ended), cancelled)),
       ),
     );
     if (one !== null) await toPart(session, one.service, one.message, events, context, answer);
@@ -84,8 +84,9 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
           return exposed(text);
         };
         const recording = withEventIds(replays.record(session.id, answer), randomBytes(6).toString('base64url'));
-        const how = { context, events, answer: ownErrors(recording, service, asked), toClient };
-        await talk.request(part.session, asked, how);
+        const { session: of, ended } = part;
+        const how = { ended, context, events, answer: ownErrors(recording, service, asked), toClient };
+        await talk.request(of, asked, how);
       } finally {
         part.leave();
       }
@@ -125,7 +126,7 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
         return openedWith(session, message, aggregate.initializeResult(revision));
       },
       enter: (_service, id, owner) => sessions.enter(id, owner),
-      request: ({ session }, asked, events, context, answer) => request(session, asked, events, context, answer),
+      request,
       async tell({ session }, message, context) {
         await tellParts(session, message, scopeOf(session, context), context);
         return null;

@@ -42,7 +42,7 @@ export function createSessionFront(deps: SessionFrontDeps): LegacyDoor {
         return openedWith(session, message, server.initializeResult(message.params?.['protocolVersion']));
       },
       enter: (service, id, owner) => sessions.enter(id, owner, isWith(service)),
-      async request({ session }, asked, events, context, answer) {
+      async request({ session, ended }, asked, events, context, answer) {
         const { method, params } = asked;
         const server = serverOf(session.service, context.caller);
         if (server === null) return answer.end(NO_SESSION.text, NO_SESSION.status);
@@ -61,7 +61,7 @@ export function createSessionFront(deps: SessionFrontDeps): LegacyDoor {
           info,
         } as const;
         await runCancellable(running, session.id, null, asked, answer, (cancelled) =>
-          answerAsk(ask, context, answer, eitherOf(context.gone, cancelled)),
+          answerAsk(ask, context, answer, eitherOf(eitherOf(context.gone, ended), cancelled)),
         );
       },
       async tell({ session }, message) {

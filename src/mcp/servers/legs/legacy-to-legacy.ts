@@ -9,6 +9,7 @@ import {
   type ResponseMessage,
   resultText,
   splice,
+  UpstreamFailure,
 } from '#wire';
 import { answerTo, type ReplyEnd, type UpstreamExchange, type UpstreamReply } from '#gateway';
 import { asComplete, freeEnd, toEnd } from '../../turn/ending.ts';
@@ -27,6 +28,8 @@ import { createUnansweredCalls } from './unanswered-calls.ts';
 export interface LegacyToLegacyOptions {
   readonly replyBytesMax: number;
   readonly renew: RenewSession;
+  /** Whether the client has ended the session meanwhile, perhaps at another gateway. Default: never. */
+  readonly hasEnded?: (session: LegacySession) => Promise<boolean>;
   /** How long a tool may still answer after its call was cancelled. Such an answer is paid. Default: 2 s. */
   readonly cancelGraceMs?: number;
 }
@@ -42,7 +45,8 @@ export interface LegacyToLegacy {
   tell(session: LegacySession, message: NotificationMessage | ResponseMessage, place: Place): Promise<ReplyEnd>;
 }
 
-const CANCEL_GRACE_MS = 2_000;
+/** A server is told of a cancellation at once and stops, so what still comes was on its way. */
+export const CANCEL_GRACE_MS = 2_000;
 
 /**
  * A legacy client in front of a legacy server. The client has its own session there, and messages pass unchanged both
@@ -51,6 +55,7 @@ const CANCEL_GRACE_MS = 2_000;
 export function createLegacyToLegacy({
   replyBytesMax,
   renew,
+  hasEnded = async () => false,
   cancelGraceMs = CANCEL_GRACE_MS,
 }: LegacyToLegacyOptions): LegacyToLegacy {
   const requests = createRunningRequests();
@@ -63,7 +68,7 @@ export function createLegacyToLegacy({
       const id = exactId(message);
       const why = requests.find(session.id, id) ? ID_IN_USE.message : unanswered.fault(session, id);
       if (why !== null)
-        return refusal({ status: 400, text: errorText(message.idText, { code: ERROR.invalidRequest, message: why }) });
+        return refusal({ status: 200, text: errorText(message.idText, { code: ERROR.invalidRequest, message: why }) });
 
       const running = requests.start(session.id, id, null, cancelGraceMs);
       const { cancelled } = running;
@@ -101,6 +106,9 @@ export function createLegacyToLegacy({
         throw withoutResponse(reply.status, unread);
       } catch (error) {
         if (endsCancelled(running, error)) return freeEnd(null, 'cancelled');
+        // A server breaks off the calls of a session that has ended, which is no failure of it.
+        if (error instanceof UpstreamFailure && !error.tooLarge && (await hasEnded(session)))
+          return freeEnd(null, 'session ended');
         throw error;
       } finally {
         running.end();

@@ -1,6 +1,7 @@
-import { errorText, type JsonRpcError, type RequestMessage, resultText, type Seals } from '#wire';
+import { errorText, type JsonRpcError, type RequestMessage, resultText, type Seals, UpstreamFailure } from '#wire';
 import { isIdOf, refuseOtherAnswer, type ReplyEnd } from '#gateway';
 import type { HeldCalls } from '../held-calls.ts';
+import { freeEnd } from '../../turn/ending.ts';
 import { eventBytes } from '../../turn/events.ts';
 import { LATE } from '../../turn/mailbox.ts';
 import { withoutResponse } from '../../turn/provider-failure.ts';
@@ -9,6 +10,7 @@ import { ERROR } from '../../wire/revisions.ts';
 import type { Leg, Place, Turn } from '../../turn/turn.ts';
 import type { UpstreamSessions } from '../upstream-sessions.ts';
 import { goOn, startCall, type Running } from './modern-to-legacy/begin-call.ts';
+import { CANCEL_GRACE_MS } from './legacy-to-legacy.ts';
 import { discoverText } from './modern-to-legacy/discover.ts';
 import { endAsking, endWith, endWithResponse } from './modern-to-legacy/end-call.ts';
 import { listen } from './modern-to-legacy/listen.ts';
@@ -21,6 +23,8 @@ export interface ModernToLegacyOptions {
   readonly held: HeldCalls;
   readonly seals: Seals;
   readonly replyBytesMax: number;
+  /** How long a tool may still answer after its client has cancelled. Such an answer is paid. Default: 2 s. */
+  readonly cancelGraceMs?: number;
 }
 
 /** Questions that a server asks within this time reach the client together. */
@@ -65,14 +69,19 @@ async function* follow(
   turn: Turn,
   place: Place,
   { call, questions }: Running,
-  { held, seals }: ModernToLegacyOptions,
+  { held, seals, cancelGraceMs = CANCEL_GRACE_MS }: ModernToLegacyOptions,
 ): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
   const { signal } = place;
   const stop = () => call.cancel(signal.reason as Error);
   signal.addEventListener('abort', stop, { once: true });
+  // Closing the stream cancels a request of 2026-07-28. The server is told at once, and not after the time to drain.
+  const left = turn.client === 'modern' ? turn.left : undefined;
+  const leave = () => call.leave(GONE, cancelGraceMs);
+  left?.addEventListener('abort', leave);
   let kept = false;
   try {
     if (signal.aborted) stop();
+    if (left?.aborted) leave();
     let until = questions.size > 0 ? performance.now() + TOGETHER_MS : null;
     for (;;) {
       const received = await call.next(until === null ? undefined : Math.max(0, until - performance.now()));
@@ -104,9 +113,12 @@ async function* follow(
   } catch (error) {
     // The server has not begun to process the request, so there is nothing to cancel.
     if (error instanceof SessionLost) call.over();
+    // A server need not answer a cancelled request, and has not failed if it does not.
+    else if (left?.aborted && !(error instanceof UpstreamFailure && error.tooLarge)) return freeEnd(null, 'cancelled');
     throw error;
   } finally {
     signal.removeEventListener('abort', stop);
+    left?.removeEventListener('abort', leave);
     // Has no effect if the response has arrived.
     if (!kept) call.cancel(GONE);
   }

@@ -25,6 +25,11 @@ export interface SessionCall {
   next(waitMs?: number): Promise<Received | null | typeof LATE>;
   /** Takes a message that came on the session's own stream and belongs to this call. */
   push(received: Received): void;
+  /**
+   * Tells the server that nobody needs the response any more. If the server takes that, the call ends with `reason`
+   * after `graceMs`, unless the response comes before.
+   */
+  leave(reason: Error, graceMs: number): void;
   /** Tells the server that nobody needs the response any more, and ends the call. No effect if it has already ended. */
   cancel(reason: Error): void;
   /** Ends the call, because the response is here or will never come. */
@@ -99,7 +104,10 @@ export function startSessionCall({
   }
   read().then(box.end, box.fail);
 
+  let told: Promise<boolean> | null = null;
+  let grace: NodeJS.Timeout | undefined;
   const end = () => {
+    clearTimeout(grace);
     over.abort();
     box.end();
     unregister();
@@ -112,9 +120,16 @@ export function startSessionCall({
     canBeAsked,
     next: box.take,
     push: (received) => box.offer(received, received.message.text.length),
+    leave(reason, graceMs) {
+      if (over.signal.aborted) return;
+      told ??= session.cancel(id);
+      void told.then((accepted) => {
+        if (accepted && !over.signal.aborted) grace ??= setTimeout(() => call.cancel(reason), graceMs);
+      });
+    },
     cancel(reason) {
       if (over.signal.aborted) return;
-      session.cancel(id);
+      told ??= session.cancel(id);
       box.fail(reason);
       end();
       exchange.abort(reason);

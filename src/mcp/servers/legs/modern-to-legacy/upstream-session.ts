@@ -28,8 +28,8 @@ export interface UpstreamSession extends OpenedSession, ResourceSubscriptions {
   resume(lastEventId: string, send: Send): UpstreamExchange;
   /** Posts a message without waiting for the outcome. */
   tell(text: string): void;
-  /** Tells the server that nobody needs the response to a request any more. */
-  cancel(id: number): void;
+  /** Tells the server that nobody needs the response to a request any more. Resolves to whether it took that. */
+  cancel(id: number): Promise<boolean>;
   /** Makes the server send log messages of this level and above. */
   logFrom(level: string): Promise<void>;
   /** Opens the session's own stream. Resolves to false if the server has none. */
@@ -128,7 +128,16 @@ export function createUpstreamSession(options: UpstreamSessionOptions): Upstream
         patient: true,
       }),
     tell,
-    cancel: (requestId) => tell(notificationText('notifications/cancelled', { requestId, reason: 'the client left' })),
+    async cancel(requestId) {
+      const text = notificationText('notifications/cancelled', { requestId, reason: 'the client left' });
+      try {
+        const reply = await post(text, send).head;
+        reply.discard();
+        return reply.status < 300;
+      } catch {
+        return false;
+      }
+    },
     async logFrom(level) {
       const rank = rankOfLevel(level);
       // Calls share the level, so the lowest level that one of them wanted stays. Each call drops messages below its
