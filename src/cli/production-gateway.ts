@@ -7,7 +7,7 @@ import { realPath } from './discovery.ts';
 import { runGateway } from './gateway-process.ts';
 import type { ServeFlags } from './serve.ts';
 import { listeningFacts } from './listening-line.ts';
-import { NO_PROVIDERS } from './no-providers.ts';
+import { admitsProviders, NO_PROVIDERS, NO_SIGN_IN } from './no-providers.ts';
 import { onDatabase, say } from './target-words.ts';
 
 /** Runs the production gateway until a signal ends it. With `--validate` it only prints a summary of the file. */
@@ -42,6 +42,7 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
   }
   say(`Serves ${onDatabase(databaseName(config.databaseUrl), realPath(config.dataDir))}`);
   if (config.tunnel.providers === null) say(`Providers: ${NO_PROVIDERS}`);
+  else if (admitsProviders(config) && config.signIn.domains.length === 0) say(`Providers: ${NO_SIGN_IN}`);
   tellOfLogsExporter(config, process.env['OTEL_LOGS_EXPORTER'] ?? '');
   if (workers !== null) return workers.superviseWorkers(config, { count, configFile: file });
   await runGateway(config, {

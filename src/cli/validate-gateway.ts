@@ -1,7 +1,7 @@
 import { ConfigError, type Config } from '#config';
 import { loadWallet, WalletError } from '#provide/wallet';
 import { listenFaults } from './listen-faults.ts';
-import { NO_PROVIDERS } from './no-providers.ts';
+import { admitsProviders, NO_PROVIDERS, NO_SIGN_IN } from './no-providers.ts';
 import { describeService } from './offer-line.ts';
 import { OWN_NAME } from './own-name.ts';
 import { painter, type Paint } from './terminal.ts';
@@ -48,18 +48,14 @@ function summarise(config: Config, file: string | null, paint: Paint): readonly 
   ];
   const warn = paint('yellow', '!');
   if (config.signIn.domains.length === 0)
-    lines.push(
-      `${warn} no wallet can sign in, nor a provider's: set [sign_in] domains, or server.public_url, to the host that they know this gateway by`,
-    );
+    lines.push(`${warn} ${NO_SIGN_IN}`);
   lines.push(...sellerLines(config, { tick, warn }));
   if (config.services.length === 0)
     lines.push(
-      `${warn} no [[models]]: there is nothing to call${admitsNobody(config) ? '' : ' until a provider dials in'}`,
+      `${warn} no [[models]]: there is nothing to call${admitsProviders(config) ? ' until a provider dials in' : ''}`,
     );
   return lines;
 }
-
-const admitsNobody = ({ tunnel: { providers } }: Config) => providers === null || providers === 'nobody';
 
 /** Lines about the providers that may connect, and the names that they may use. */
 function sellerLines(

@@ -46,6 +46,19 @@ describe('tollgate serve', () => {
     expect(gateway.output()).toContain('OTEL_LOGS_EXPORTER is "console": only otlp sends them');
   });
 
+  it('says at its start that providers are let in, but no wallet can sign in', async () => {
+    const admitting = { ...env, TOLLGATE_PROVIDERS: 'anyone' };
+    const gateway = await place.gateway(['serve', '--config', 'tollgate.toml'], admitting);
+    expect(gateway.output()).toMatch(/^Providers: no wallet can sign in, nor a provider's: set \[sign_in\] domains/m);
+    gateway.signal('SIGTERM');
+    await gateway.exited;
+    const named = await place.gateway(['serve', '--config', 'tollgate.toml'], {
+      ...admitting,
+      TOLLGATE_SIGN_IN_DOMAINS: 'gate.example',
+    });
+    expect(named.output()).not.toContain('no wallet can sign in');
+  });
+
   it('says which port for other gateways is taken', async () => {
     const database = await freshDatabase(inject('postgresUrl'));
     onTestFinished(() => database.drop());
