@@ -47,8 +47,7 @@ function summarise(config: Config, file: string | null, paint: Paint): readonly 
     ...config.services.map((one) => `${tick} ${one.service.primitive.padEnd(9)} ${describeService(one)}`),
   ];
   const warn = paint('yellow', '!');
-  if (config.signIn.domains.length === 0)
-    lines.push(`${warn} ${NO_SIGN_IN}`);
+  if (config.signIn.domains.length === 0) lines.push(`${warn} ${NO_SIGN_IN}`);
   lines.push(...sellerLines(config, { tick, warn }));
   if (config.services.length === 0)
     lines.push(
