@@ -111,7 +111,7 @@ test.each([
 /** Every file and folder below `folder`. */
 const tree = async (folder: string) => (await readdir(folder, { recursive: true })).toSorted();
 
-test.each([
+test.each<[string, readonly string[], string | null]>([
   ['claude-code', [], null],
   ['claude-code', [], '.claude/settings.json'],
   ['codex', ['--mcp'], null],
